@@ -1,0 +1,370 @@
+//! The head of a request: where it ends, and what it says.
+//!
+//! It owns RFC 9112, sections 2 to 5. It must never look behind the blank line, and never be kind: what two
+//! readers could understand in two ways is refused. Order: `HeadSearch::find_end` until the blank line is
+//! seen, then `parse_head` once.
+
+use super::field::{list_members, token_bytes, trim};
+use super::framing::{Framing, FramingFields};
+use super::host::{Authority, parse_authority};
+use super::request::{Method, Request};
+use super::response::Refusal;
+use super::target::parse_target;
+use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
+use crate::status::Status;
+
+/// A search for the blank line that goes on where it stopped, however finely the bytes are split.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HeadSearch {
+    /// Bytes of this head looked at.
+    seen_bytes: u16,
+    line_ended: bool,
+}
+
+const _: () = assert!(HEAD_BYTES_MAX <= u16::MAX as usize);
+
+impl HeadSearch {
+    /// Whether no byte of this head was seen yet.
+    pub(super) fn is_new(self) -> bool {
+        self.seen_bytes == 0
+    }
+
+    /// Length of the head with its blank line, or `None` when that has not come yet. `input` begins with what
+    /// was given before. Lines end with CR and LF: a recipient may take LF alone (RFC 9112, section 2.2), and
+    /// we do not, because the peers of a request smuggler disagree there.
+    #[inline]
+    pub(super) fn find_end(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
+        let window = input.get(..HEAD_BYTES_MAX).unwrap_or(input);
+        let mut at = usize::from(self.seen_bytes);
+        while let Some(offset) = memchr::memchr(b'\n', window.get(at..).unwrap_or_default()) {
+            let line_feed = at + offset;
+            if !self.line_ended && line_feed > REQUEST_LINE_BYTES_MAX + 1 {
+                return Err(LINE_TOO_LONG);
+            }
+            self.line_ended = true;
+            match &window[..line_feed] {
+                [.., b'\n', b'\r'] | [b'\r'] => return Ok(Some(line_feed + 1)),
+                [.., b'\r'] => at = line_feed + 1,
+                _ => return Err(Refusal::bad("bare LF in the head")),
+            }
+        }
+        if !self.line_ended && window.len() >= REQUEST_LINE_BYTES_MAX + 2 {
+            return Err(LINE_TOO_LONG);
+        }
+        if window.len() == HEAD_BYTES_MAX {
+            return Err(HEAD_TOO_LARGE);
+        }
+        self.seen_bytes = window.len() as u16;
+        Ok(None)
+    }
+}
+
+/// RFC 9112, section 3: a longer request line than the server wishes to parse gets 414.
+const LINE_TOO_LONG: Refusal = Refusal::new(Status::URI_TOO_LONG, "the request line is longer than 8 KiB");
+/// RFC 6585, section 5.
+const HEAD_TOO_LARGE: Refusal =
+    Refusal::new(Status::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is larger than 32 KiB");
+const TOO_MANY_FIELDS: Refusal =
+    Refusal::new(Status::REQUEST_HEADER_FIELDS_TOO_LARGE, "more than 100 header fields");
+
+const _: () = assert!(REQUEST_LINE_BYTES_MAX == 8 << 10 && HEAD_BYTES_MAX == 32 << 10 && FIELDS_MAX == 100);
+
+/// A request and what only the session needs to know of it.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) request: Request<'a>,
+    /// Whether the peer lets the connection stay open (RFC 9112, section 9.3).
+    pub(super) keep_alive: bool,
+    /// Whether the peer waits for 100 before it sends the body (RFC 9110, section 10.1.1).
+    pub(super) expects_continue: bool,
+    /// CONNECT: what follows may be meant for the far end of a tunnel.
+    pub(super) wants_tunnel: bool,
+}
+
+/// Parses a whole head, blank line included, in which every LF has its CR.
+#[inline]
+pub(super) fn parse_head(head: &[u8]) -> Result<Head<'_>, Refusal> {
+    check_bytes(head)?;
+    let (line, mut rest) = split_line(head);
+    let line = parse_request_line(line)?;
+    let target = parse_target(line.method_name, line.method, line.target)?;
+    let mut fields = Fields::new(empty_request(&line, head));
+    let mut fields_count = 0;
+    loop {
+        let field;
+        (field, rest) = split_line(rest);
+        if field.is_empty() {
+            break;
+        }
+        fields_count += 1;
+        if fields_count > FIELDS_MAX {
+            return Err(TOO_MANY_FIELDS);
+        }
+        let (name, value) = split_field(field)?;
+        fields.take(name, value)?;
+    }
+    fields.request.path = target.path;
+    fields.request.query = target.query;
+    fields.finish(target.authority, line.method_name == b"CONNECT")
+}
+
+/// Refuses every control character but tabs and the line ends (RFC 9110, section 5.5; RFC 9112, section 2.2:
+/// a bare CR). One pass without a branch, which the compiler turns into vector code.
+#[inline]
+fn check_bytes(head: &[u8]) -> Result<(), Refusal> {
+    let follows = head.get(1..).unwrap_or_default();
+    let bad = head.iter().zip(follows).fold(0u8, |bad, (&byte, &next)| {
+        let is_control = (byte < b' ') & (byte != b'\t') & (byte != b'\r') & (byte != b'\n');
+        bad | u8::from(is_control | (byte == 0x7f) | ((byte == b'\r') & (next != b'\n')))
+    });
+    if bad == 0 { Ok(()) } else { Err(name_bad_byte(head)) }
+}
+
+#[cold]
+fn name_bad_byte(head: &[u8]) -> Refusal {
+    if head.contains(&0) {
+        return Refusal::bad("NUL in the head");
+    }
+    let is_bare = |pair: &[u8]| pair.first() == Some(&b'\r') && pair.last() != Some(&b'\n');
+    if head.windows(2).any(is_bare) {
+        return Refusal::bad("bare CR in the head");
+    }
+    Refusal::bad("a control character in the head")
+}
+
+/// The first line without its end, and what follows it.
+#[inline]
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let Some(line_feed) = memchr::memchr(b'\n', bytes) else { return (b"", b"") };
+    let (line, rest) = bytes.split_at(line_feed);
+    (line.strip_suffix(b"\r").unwrap_or(line), &rest[1..])
+}
+
+struct RequestLine<'a> {
+    method: Method,
+    method_name: &'a [u8],
+    target: &'a [u8],
+    http10: bool,
+}
+
+/// `method SP request-target SP HTTP-version`, with exactly these two spaces (RFC 9112, section 3).
+#[inline]
+fn parse_request_line(line: &[u8]) -> Result<RequestLine<'_>, Refusal> {
+    let (method_name, rest) = line.split_at(token_bytes(line));
+    let [b' ', rest @ ..] = rest else {
+        return Err(Refusal::bad(if line.is_empty() {
+            "the request line is empty"
+        } else {
+            "the request line does not begin with a method and a space"
+        }));
+    };
+    let Some(space) = memchr::memchr2(b' ', b'\t', rest) else {
+        return Err(Refusal::bad("the request line has no version"));
+    };
+    let (target, version) = rest.split_at(space);
+    if target.is_empty() || method_name.is_empty() {
+        return Err(Refusal::bad("the request line has an empty part"));
+    }
+    let http10 = parse_version(version)?;
+    Ok(RequestLine { method: parse_method(method_name), method_name, target, http10 })
+}
+
+/// ` HTTP/1.x` with the space before it (RFC 9112, section 2.3). Whether it is 1.0; all later minor versions
+/// are spoken to as 1.1 (RFC 9110, section 2.5).
+#[inline]
+fn parse_version(version: &[u8]) -> Result<bool, Refusal> {
+    match version {
+        b" HTTP/1.1" => Ok(false),
+        b" HTTP/1.0" => Ok(true),
+        [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Ok(false),
+        [b' ', b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
+            Err(Refusal::new(Status::HTTP_VERSION_NOT_SUPPORTED, "this server speaks HTTP/1.0 and HTTP/1.1"))
+        }
+        _ => Err(Refusal::bad("the request line does not end with HTTP/1.1")),
+    }
+}
+
+/// Methods are case-sensitive (RFC 9110, section 9.1).
+#[inline]
+fn parse_method(name: &[u8]) -> Method {
+    match name {
+        b"GET" => Method::Get,
+        b"HEAD" => Method::Head,
+        _ => parse_rare_method(name),
+    }
+}
+
+/// The registry of RFC 9110, section 16.1, as far as it is not served.
+fn parse_rare_method(name: &[u8]) -> Method {
+    match name {
+        b"OPTIONS" => Method::Options,
+        b"POST" | b"PUT" | b"DELETE" | b"PATCH" | b"TRACE" | b"CONNECT" | b"QUERY" | b"PRI" | b"ACL"
+        | b"BASELINE-CONTROL" | b"BIND" | b"CHECKIN" | b"CHECKOUT" | b"COPY" | b"LABEL" | b"LINK"
+        | b"LOCK" | b"MERGE" | b"MKACTIVITY" | b"MKCALENDAR" | b"MKCOL" | b"MKREDIRECTREF"
+        | b"MKWORKSPACE" | b"MOVE" | b"ORDERPATCH" | b"PROPFIND" | b"PROPPATCH" | b"REBIND" | b"REPORT"
+        | b"SEARCH" | b"UNBIND" | b"UNCHECKOUT" | b"UNLINK" | b"UNLOCK" | b"UPDATE"
+        | b"UPDATEREDIRECTREF" | b"VERSION-CONTROL" => Method::Known,
+        _ => Method::Unknown,
+    }
+}
+
+/// `field-name ":" OWS field-value OWS` (RFC 9112, section 5).
+#[inline]
+fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    let (name, rest) = line.split_at(token_bytes(line));
+    match rest {
+        [b':', value @ ..] if !name.is_empty() => Ok((name, trim(value))),
+        _ => Err(name_bad_field(name, rest)),
+    }
+}
+
+#[cold]
+fn name_bad_field(name: &[u8], rest: &[u8]) -> Refusal {
+    Refusal::bad(match (name, rest.first()) {
+        // RFC 9112, sections 2.2 and 5.2: white space before the first field, or a folded line.
+        ([], Some(b' ' | b'\t')) => "a header line begins with white space",
+        ([], Some(b':')) => "a header line has no name",
+        // RFC 9112, section 5.1: a MUST, for proxies disagreed about it.
+        (_, Some(b' ' | b'\t')) => "white space between a field name and its colon",
+        (_, None) => "a header line without a colon",
+        _ => "a field name is not a token",
+    })
+}
+
+fn empty_request<'a>(line: &RequestLine<'a>, head: &'a [u8]) -> Request<'a> {
+    Request {
+        method: line.method,
+        path: b"",
+        query: None,
+        host: b"",
+        http10: line.http10,
+        content: Framing::None,
+        accept_encoding: None,
+        accept: None,
+        range: None,
+        if_range: None,
+        if_match: None,
+        if_none_match: None,
+        if_modified_since: None,
+        if_unmodified_since: None,
+        repeated: 0,
+        head,
+    }
+}
+
+/// What the fields seen so far say.
+struct Fields<'a> {
+    request: Request<'a>,
+    framing: FramingFields,
+    host: Option<&'a [u8]>,
+    says_close: bool,
+    says_keep_alive: bool,
+    expects_continue: bool,
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn new(request: Request<'a>) -> Self {
+        Self {
+            request,
+            framing: FramingFields::default(),
+            host: None,
+            says_close: false,
+            says_keep_alive: false,
+            expects_continue: false,
+        }
+    }
+
+    /// Sorts by length and first letter, so that a field nobody asks for costs one jump and no comparison.
+    #[inline]
+    fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Refusal> {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        match (name.len(), name.first().map_or(0, |letter| letter | 0x20)) {
+            (4, b'h') if is(b"host") => return self.take_host(value),
+            (5, b'r') if is(b"range") => self.keep(Request::RANGE, value),
+            (6, b'a') if is(b"accept") => self.keep(Request::ACCEPT, value),
+            (6, b'e') if is(b"expect") => return self.take_expect(value),
+            (8, b'i') if is(b"if-match") => self.keep(Request::IF_MATCH, value),
+            (8, b'i') if is(b"if-range") => self.keep(Request::IF_RANGE, value),
+            (10, b'c') if is(b"connection") => self.take_connection(value),
+            (13, b'i') if is(b"if-none-match") => self.keep(Request::IF_NONE_MATCH, value),
+            (14, b'c') if is(b"content-length") => return self.framing.add_content_length(value),
+            (15, b'a') if is(b"accept-encoding") => self.keep(Request::ACCEPT_ENCODING, value),
+            (17, b'i') if is(b"if-modified-since") => self.keep(Request::IF_MODIFIED_SINCE, value),
+            (17, b't') if is(b"transfer-encoding") => return self.framing.add_transfer_encoding(value),
+            (19, b'i') if is(b"if-unmodified-since") => self.keep(Request::IF_UNMODIFIED_SINCE, value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn keep(&mut self, bit: u16, value: &'a [u8]) {
+        let request = &mut self.request;
+        let slot = match bit {
+            Request::ACCEPT_ENCODING => &mut request.accept_encoding,
+            Request::ACCEPT => &mut request.accept,
+            Request::RANGE => &mut request.range,
+            Request::IF_RANGE => &mut request.if_range,
+            Request::IF_MATCH => &mut request.if_match,
+            Request::IF_NONE_MATCH => &mut request.if_none_match,
+            Request::IF_MODIFIED_SINCE => &mut request.if_modified_since,
+            _ => &mut request.if_unmodified_since,
+        };
+        if slot.is_some() {
+            request.repeated |= bit;
+        } else {
+            *slot = Some(value);
+        }
+    }
+
+    /// RFC 9112, section 3.2: more than one Host is 400, in every version.
+    #[inline]
+    fn take_host(&mut self, value: &'a [u8]) -> Result<(), Refusal> {
+        if self.host.replace(value).is_some() { Err(Refusal::bad("more than one Host")) } else { Ok(()) }
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for option in list_members(value) {
+            self.says_close |= option.eq_ignore_ascii_case(b"close");
+            self.says_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// RFC 9110, section 10.1.1. HTTP/1.0 has no expectations.
+    fn take_expect(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if self.request.http10 {
+            return Ok(());
+        }
+        if !list_members(value).all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
+            return Err(Refusal::new(
+                Status::EXPECTATION_FAILED,
+                "the only expectation known is 100-continue",
+            ));
+        }
+        self.expects_continue = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(mut self, authority: Option<Authority<'a>>, wants_tunnel: bool) -> Result<Head<'a>, Refusal> {
+        let http10 = self.request.http10;
+        // RFC 9112, section 3.2: Host must be there in 1.1 and valid always, even if the target overrides it.
+        let host = match self.host {
+            Some(value) => parse_authority(value).ok_or(Refusal::bad("Host is not valid"))?.host,
+            None if http10 => b"",
+            None => return Err(Refusal::bad("no Host in HTTP/1.1")),
+        };
+        self.request.host = authority.map_or(host, |authority| authority.host);
+        self.request.content = self.framing.finish(http10)?;
+        Ok(Head {
+            keep_alive: !self.says_close && (!http10 || self.says_keep_alive),
+            expects_continue: self.expects_continue && self.request.content != Framing::None,
+            wants_tunnel,
+            request: self.request,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

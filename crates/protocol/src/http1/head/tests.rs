@@ -1,0 +1,335 @@
+//! Tables of heads, and a comparison with another parser.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::*;
+
+fn search_and_parse(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
+    let end = HeadSearch::default().find_end(bytes)?.expect("the whole head is there");
+    parse_head(&bytes[..end])
+}
+
+/// The code of the refusal, and its reason.
+fn refusal(bytes: &[u8]) -> (u16, &'static str) {
+    match search_and_parse(bytes) {
+        Ok(_) => (200, ""),
+        Err(refusal) => (refusal.status.code(), refusal.reason),
+    }
+}
+
+#[test]
+fn request_lines() {
+    let cases: &[(&str, u16)] = &[
+        ("GET / HTTP/1.1", 200),
+        ("GET / HTTP/1.0", 200),
+        ("GET / HTTP/1.2", 200),
+        ("GET / HTTP/1.9", 200),
+        ("get / HTTP/1.1", 200),
+        ("G!#$%&'*+-.^_`|~9 / HTTP/1.1", 200),
+        ("GET /\"<>\\^`{|} HTTP/1.1", 200),
+        ("GET /\u{e4} HTTP/1.1", 200),
+        ("OPTIONS * HTTP/1.1", 200),
+        ("CONNECT a:443 HTTP/1.1", 200),
+        ("GET http://a/ HTTP/1.1", 200),
+        ("PRI * HTTP/2.0", 505),
+        ("GET / HTTP/2.0", 505),
+        ("GET / HTTP/0.9", 505),
+        ("GET / HTTP/3.1", 505),
+        ("GET / HTTP/1.10", 400),
+        ("GET / HTTP/11.1", 400),
+        ("GET / HTTP/1", 400),
+        ("GET / HTTP/1,1", 400),
+        ("GET / HTTP/+1.1", 400),
+        ("GET / http/1.1", 400),
+        ("GET / Http/1.1", 400),
+        ("GET / HTTP/1.1 ", 400),
+        ("GET / HTTP/ 1.1", 400),
+        ("GET / HTPT/1.1", 400),
+        ("GET /", 400),
+        ("GET / ", 400),
+        ("GET", 400),
+        ("GET ", 400),
+        ("", 400),
+        (" GET / HTTP/1.1", 400),
+        ("GET  / HTTP/1.1", 400),
+        ("GET /  HTTP/1.1", 400),
+        ("GET\t/ HTTP/1.1", 400),
+        ("GET /\tHTTP/1.1", 400),
+        ("GET /a b HTTP/1.1", 400),
+        ("GET /a\tb HTTP/1.1", 400),
+        ("GET /a\0b HTTP/1.1", 400),
+        ("GET /a\x7fb HTTP/1.1", 400),
+        ("GET /a\x0bb HTTP/1.1", 400),
+        ("GET /a\rb HTTP/1.1", 400),
+        ("GET /a#b HTTP/1.1", 400),
+        ("GET a HTTP/1.1", 400),
+        ("GET * HTTP/1.1", 400),
+        ("G(T / HTTP/1.1", 400),
+        ("G\u{e4}T / HTTP/1.1", 400),
+        ("/ HTTP/1.1", 400),
+    ];
+    for (line, expected) in cases {
+        let head = format!("{line}\r\nHost: a\r\n\r\n");
+        assert_eq!(refusal(head.as_bytes()).0, *expected, "{line:?}: {:?}", refusal(head.as_bytes()));
+    }
+}
+
+#[test]
+fn fields() {
+    let cases: &[(&[u8], u16)] = &[
+        (b"A: b", 200),
+        (b"A:b", 200),
+        (b"A:", 200),
+        (b"A: \t ", 200),
+        (b"A: b\tc d", 200),
+        (b"A: \xc3\xa4\xff", 200),
+        (b"A: b:c", 200),
+        (b"!#$%&'*+-.^_`|~1: b", 200),
+        (b"A : b", 400),
+        (b"A\t: b", 400),
+        (b": b", 400),
+        (b" A: b", 400),
+        (b"\tA: b", 400),
+        (b" ", 400),
+        (b"A", 400),
+        (b"A b", 400),
+        (b"A: b\r\n c", 400),
+        (b"A: b\r\n\tc: d", 400),
+        (b"A: b\nB: c", 400),
+        (b"A: b\rc", 400),
+        (b"A: b\r\r\n", 400),
+        (b"A: b\0", 400),
+        (b"A: b\x01", 400),
+        (b"A: b\x7f", 400),
+        (b"A: b\x0c", 400),
+        (b"A\0: b", 400),
+        (b"A(: b", 400),
+        (b"A/B: b", 400),
+        (b"\xc3\xa4: b", 400),
+        (b"\"A\": b", 400),
+        (b"Host: a", 400),
+        (b"hOST: b", 400),
+        (b"Expect: 100-continue", 200),
+        (b"Expect: 100-Continue, 100-CONTINUE", 200),
+        (b"Expect: 200-ok", 417),
+        (b"Expect: 100-continue, x", 417),
+        (b"Content-Length: 5, 6", 400),
+        (b"content-length: x", 400),
+        (b"Transfer-Encoding: gzip, chunked", 501),
+        (b"Transfer-Encoding: gzip", 400),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 5", 400),
+    ];
+    for (field, expected) in cases {
+        let head = [b"GET / HTTP/1.1\r\nHost: a\r\n", *field, b"\r\n\r\n"].concat();
+        assert_eq!(
+            refusal(&head).0,
+            *expected,
+            "{:?}: {:?}",
+            field.escape_ascii().to_string(),
+            refusal(&head)
+        );
+    }
+}
+
+#[test]
+fn reasons_name_the_fault() {
+    let cases: &[(&[u8], &str)] = &[
+        (b"GET / HTTP/1.1\nHost: a\r\n\r\n", "bare LF in the head"),
+        (b"GET / HTTP/1.1\r\nHost: a\n\r\n", "bare LF in the head"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\n", "bare LF in the head"),
+        (b"\nGET / HTTP/1.1\r\n\r\n", "bare LF in the head"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n", "bare CR in the head"),
+        (b"GET / HTTP/1.1\r\nHost: \0\r\n\r\n", "NUL in the head"),
+        (b"GET / HTTP/1.1\r\nHost: \x08\r\n\r\n", "a control character in the head"),
+        (b"GET / HTTP/1.1\r\n\r\n", "no Host in HTTP/1.1"),
+        (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "Host is not valid"),
+        (b"GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n", "the host in the target is not valid"),
+        (b"GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", "more than one Host"),
+        (b"\r\n\r\n", "the request line is empty"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n x\r\n\r\n", "a header line begins with white space"),
+        (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", "white space between a field name and its colon"),
+    ];
+    for (head, reason) in cases {
+        assert_eq!(refusal(head).1, *reason, "{:?}", head.escape_ascii().to_string());
+    }
+}
+
+#[test]
+fn everything_a_handler_asks_for() {
+    let bytes = b"HEAD /a%20b?c?d HTTP/1.1\r\nHOST:\t[::1]:80 \r\nACCEPT: x\r\nAccept-Encoding: br\r\n\
+        Range: bytes=0-1\r\nIf-Range: \"r\"\r\nIf-Match: \"m\"\r\nIf-None-Match: \"n\"\r\nX: y\r\n\
+        If-Modified-Since: s\r\nIf-Unmodified-Since: u\r\naccept-encoding: gzip\r\nif-none-match: *\r\n\r\n";
+    let head = search_and_parse(bytes).expect("valid");
+    let request = head.request;
+    assert_eq!(
+        (request.method, request.path, request.query),
+        (Method::Head, &b"/a%20b"[..], Some(&b"c?d"[..]))
+    );
+    assert_eq!((request.host, request.http10, request.content), (&b"[::1]"[..], false, Framing::None));
+    assert_eq!((request.accept, request.accept_encoding), (Some(&b"x"[..]), Some(&b"br"[..])));
+    assert_eq!((request.range, request.if_range), (Some(&b"bytes=0-1"[..]), Some(&b"\"r\""[..])));
+    assert_eq!((request.if_match, request.if_none_match), (Some(&b"\"m\""[..]), Some(&b"\"n\""[..])));
+    assert_eq!((request.if_modified_since, request.if_unmodified_since), (Some(&b"s"[..]), Some(&b"u"[..])));
+    assert_eq!(request.repeated, Request::ACCEPT_ENCODING | Request::IF_NONE_MATCH);
+    assert_eq!(request.values(b"ACCEPT-ENCODING").collect::<Vec<_>>(), [&b"br"[..], b"gzip"]);
+    assert_eq!(request.values(b"x").collect::<Vec<_>>(), [b"y"]);
+    assert_eq!(request.values(b"y").count(), 0);
+    assert_eq!(request.fields().count(), 12);
+    assert_eq!(request.head, bytes);
+    assert!(head.keep_alive && !head.expects_continue && !head.wants_tunnel);
+}
+
+#[test]
+fn persistence() {
+    let cases: &[(&str, &str, bool)] = &[
+        ("1.1", "", true),
+        ("1.1", "Connection: keep-alive", true),
+        ("1.1", "Connection: close", false),
+        ("1.1", "connection: x , CLOSE", false),
+        ("1.1", "Connection: keep-alive, close", false),
+        ("1.1", "Connection: close\r\nConnection: keep-alive", false),
+        ("1.1", "Connection: Upgrade\r\nUpgrade: h2c", true),
+        ("1.1", "Connection: closed", true),
+        ("1.0", "", false),
+        ("1.0", "Connection: Keep-Alive", true),
+        ("1.0", "Connection: a\r\nConnection: keep-alive", true),
+        ("1.0", "Connection: keep-alive, close", false),
+        ("1.0", "Keep-Alive: 5", false),
+    ];
+    for (version, fields, keep_alive) in cases {
+        let head = format!("GET / HTTP/{version}\r\nHost: a\r\n{fields}\r\n\r\n")
+            .replace("\r\n\r\n\r\n", "\r\n\r\n");
+        let parsed = search_and_parse(head.as_bytes()).expect("valid");
+        assert_eq!(parsed.keep_alive, *keep_alive, "{head:?}");
+    }
+}
+
+#[test]
+fn methods() {
+    for (name, method) in [
+        ("GET", Method::Get),
+        ("HEAD", Method::Head),
+        ("OPTIONS", Method::Options),
+        ("POST", Method::Known),
+        ("PROPFIND", Method::Known),
+        ("get", Method::Unknown),
+        ("GETT", Method::Unknown),
+    ] {
+        let head = format!("{name} / HTTP/1.0\r\n\r\n");
+        assert_eq!(search_and_parse(head.as_bytes()).expect("valid").request.method, method, "{name}");
+    }
+}
+
+#[test]
+fn limits() {
+    let line_of = |bytes: usize| format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(bytes - 14));
+    assert_eq!(refusal(line_of(REQUEST_LINE_BYTES_MAX).as_bytes()).0, 200);
+    assert_eq!(refusal(line_of(REQUEST_LINE_BYTES_MAX + 1).as_bytes()).0, 414);
+    let head_of =
+        |bytes: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nA: {}\r\n\r\n", "a".repeat(bytes - 32));
+    assert_eq!(head_of(HEAD_BYTES_MAX).len(), HEAD_BYTES_MAX);
+    assert_eq!(refusal(head_of(HEAD_BYTES_MAX).as_bytes()).0, 200);
+    assert_eq!(refusal(head_of(HEAD_BYTES_MAX + 1).as_bytes()).0, 431);
+    let fields_of =
+        |count: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(count - 1));
+    assert_eq!(refusal(fields_of(FIELDS_MAX).as_bytes()).0, 200);
+    assert_eq!(refusal(fields_of(FIELDS_MAX + 1).as_bytes()).0, 431);
+}
+
+#[test]
+fn limits_are_seen_before_the_blank_line_comes() {
+    let mut search = HeadSearch::default();
+    assert_eq!(search.find_end(&vec![b'a'; REQUEST_LINE_BYTES_MAX + 1]), Ok(None));
+    assert_eq!(search.find_end(&vec![b'a'; REQUEST_LINE_BYTES_MAX + 2]), Err(LINE_TOO_LONG));
+    let mut head = b"GET / HTTP/1.1\r\n".to_vec();
+    head.resize(HEAD_BYTES_MAX - 1, b'a');
+    let mut search = HeadSearch::default();
+    assert_eq!(search.find_end(&head), Ok(None));
+    head.push(b'a');
+    assert_eq!(search.find_end(&head), Err(HEAD_TOO_LARGE));
+}
+
+/// Heads of likely and unlikely pieces, some with a byte changed.
+fn heads() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop_oneof![
+        4 => "GET / HTTP/1\\.1",
+        1 => "GET /a\\?b HTTP/1\\.0",
+        1 => "POST http://a/ HTTP/1\\.1",
+        1 => "[A-Z]{1,4} /[ -~]{0,8} HTTP/1\\.[0-9]",
+    ];
+    let field = prop_oneof![
+        Just("Host: a".to_owned()),
+        Just("Content-Length: 5".to_owned()),
+        Just("Connection: close".to_owned()),
+        "[!-~]{0,3}[: \t]{1,3}[ -~]{0,8}",
+        "[ -~\t]{1,12}",
+    ];
+    let change = prop::option::of((any::<prop::sample::Index>(), any::<u8>()));
+    (line, prop::collection::vec(field, 0..5), change).prop_map(|(line, fields, change)| {
+        let mut head = line.into_bytes();
+        for field in &fields {
+            head.extend_from_slice(b"\r\n");
+            head.extend_from_slice(field.as_bytes());
+        }
+        if let Some((at, byte)) = change {
+            let at = at.index(head.len());
+            head[at] = byte;
+        }
+        head.extend_from_slice(b"\r\n\r\n");
+        head
+    })
+}
+
+/// What httparse refuses and we accept, and why.
+fn is_known_laxity(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let later_minor = matches!(line, [.., b'1', b'.', b'2'..=b'9']);
+    later_minor || std::str::from_utf8(line).is_err()
+}
+
+/// Refusals that are about meaning, which httparse does not judge, or about line ends, where it is lax.
+const BEYOND_SYNTAX: &[&str] = &[
+    "bare LF in the head",
+    "no Host in HTTP/1.1",
+    "Host is not valid",
+    "more than one Host",
+    "a fragment in the target",
+    "the target is neither a path nor an http URI",
+    "the host in the target is not valid",
+    "the target * is for OPTIONS only",
+    "the target of CONNECT is not a host and a port",
+    "Content-Length is not a number of bytes",
+    "two different values of Content-Length",
+    "the request line is empty",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 4000,
+        rng_seed: RngSeed::Fixed(0x51),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn agrees_with_httparse(bytes in heads()) {
+        let mut search = HeadSearch::default();
+        let Ok(Some(end)) = search.find_end(&bytes) else { return Ok(()) };
+        let mut slots = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut theirs = httparse::Request::new(&mut slots);
+        let their_verdict = theirs.parse(&bytes[..end]);
+        match parse_head(&bytes[..end]) {
+            Ok(head) if their_verdict.is_ok() => {
+                let ours: Vec<_> = head.request.fields().collect();
+                let theirs = theirs.headers.iter().map(|one| (one.name.as_bytes(), one.value));
+                prop_assert_eq!(ours, theirs.collect::<Vec<_>>());
+            }
+            Ok(_) => prop_assert!(is_known_laxity(&bytes), "they refuse: {:?}", their_verdict),
+            Err(refusal) => prop_assert!(
+                their_verdict.is_err() || BEYOND_SYNTAX.contains(&refusal.reason),
+                "we refuse: {}", refusal.reason
+            ),
+        }
+    }
+}

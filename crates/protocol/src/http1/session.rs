@@ -1,0 +1,365 @@
+//! The session: one connection's HTTP/1.1, from the server's side.
+//!
+//! It owns the order of things on a connection: which bytes are a head, which a body, when a response may
+//! begin, when the connection ends. It must never ask the time, and never answer one request twice.
+//!
+//! # Contract
+//! One delivery of bytes is handled so, by engine and tests alike:
+//! ```text
+//! let joined = session.take_kept(bytes);          // what was kept before, followed by the new bytes
+//! let mut input = &joined[..];                    // (borrowed when nothing was kept: the usual case)
+//! loop {
+//!     let before = input;
+//!     match session.poll_event(&mut input, now_ms, &date, out) {
+//!         Event::Request(request) => {            // answer it before the next poll, either
+//!             // now: and append fields, a blank line, and the body if the rule says so
+//!             let rule = session.begin_response(status, &date, out);
+//!             // or later: input = before; session.wait(); break;
+//!             // then, when the answer is ready, session.resume() and begin again with no new bytes
+//!         }
+//!         Event::NeedInput | Event::Close => break,
+//!     }
+//! }
+//! session.keep(input);
+//! ```
+//! `poll_timeout` is asked after every round; `handle_timeout` is called when it has passed. A session may be
+//! left unpolled while output waits (back pressure): keep the input and come back. `poll_event` after
+//! `Event::Close` gives `Event::Close` again.
+//!
+//! # Rules
+//! 1. A request is given when its head is complete. Its body is thrown away afterwards, before the next
+//!    request.
+//! 2. A body that will not be read (too long, or withheld until 100 is sent) makes its response the last one.
+//! 3. What is not a request is answered here, once, and ends the connection. A broken body comes too late for
+//!    an answer and only ends it.
+//! 4. Exactly one deadline runs, or none while others have the word (handler, or output that waits).
+
+use std::borrow::Cow;
+
+use super::body::{Discard, Progress};
+use super::head::{Head, HeadSearch, parse_head};
+use super::request::{Method, Request};
+use super::response::{self, Persistence, Refusal};
+use crate::status::Status;
+use crate::timer::{Deadline, Timeouts};
+
+/// What a session has to say.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a request is handed over once; a box would cost an allocation each"
+)]
+pub enum Event<'i> {
+    /// A request to answer.
+    Request(Request<'i>),
+    /// The input is used up, or the session waits for its answer.
+    NeedInput,
+    /// The session reads no more. Send what it wrote and close; linger (half-close, then read and discard
+    /// until the peer closes or the deadline passes) when `linger` is set, because unread bytes of the peer
+    /// would otherwise turn the close into a reset that destroys the response.
+    Close {
+        /// See above.
+        linger: bool,
+    },
+}
+
+/// What must follow the fields and the blank line of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyRule {
+    /// The body.
+    Send,
+    /// Nothing: the request was HEAD, or the status has no body. The fields are the same as with a body.
+    Omit,
+}
+
+/// One HTTP/1.1 connection. At most 48 bytes, and no heap while idle.
+#[derive(Debug)]
+pub struct Session {
+    /// Boxed twice to be one word while empty, which is nearly always.
+    #[expect(clippy::box_collection, reason = "one word instead of three in every idle connection")]
+    kept: Option<Box<Vec<u8>>>,
+    /// When the phase's deadline began to run.
+    since_ms: u64,
+    discard: Discard,
+    search: HeadSearch,
+    /// Bytes before the head of the request last given, in the input of the poll that gave it.
+    before_head_bytes: u32,
+    phase: Phase,
+    /// The next poll sees the input of the request last given once more, from its beginning.
+    rewound: bool,
+    /// An empty line before this request was skipped.
+    empty_line_skipped: bool,
+    /// The request last given was HEAD.
+    omit_body: bool,
+    /// What the next response says about the connection.
+    persistence: Persistence,
+    /// The peer sends no more.
+    peer_ended: bool,
+}
+
+const _: () = assert!(size_of::<Session>() <= 48);
+
+/// Who has the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The peer, with the head of its first request or of one that has begun.
+    Head,
+    /// Nobody: the connection is idle between two requests.
+    Idle,
+    /// The handler, now.
+    Answering,
+    /// The handler, later.
+    Waiting,
+    /// The response was begun, and nothing was polled since.
+    Answered,
+    /// The peer, with the rest of a body.
+    Discarding,
+    /// Nobody ever more.
+    Closed { linger: bool },
+}
+
+impl Session {
+    /// A new connection: its header deadline runs from `now_ms`.
+    pub fn new(now_ms: u64) -> Self {
+        Self {
+            kept: None,
+            since_ms: now_ms,
+            discard: Discard::NOTHING,
+            search: HeadSearch::default(),
+            before_head_bytes: 0,
+            phase: Phase::Head,
+            rewound: false,
+            empty_line_skipped: false,
+            omit_body: false,
+            persistence: Persistence::Implied,
+            peer_ended: false,
+        }
+    }
+
+    /// The kept bytes followed by `bytes`; nothing is kept any more.
+    #[inline]
+    pub fn take_kept<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        match self.kept.take() {
+            None => Cow::Borrowed(bytes),
+            Some(mut kept) => {
+                kept.extend_from_slice(bytes);
+                Cow::Owned(*kept)
+            }
+        }
+    }
+
+    /// Keeps what was not used (a partial head, or requests behind an answer not ready). Nothing after
+    /// `Close`.
+    #[inline]
+    pub fn keep(&mut self, input: &[u8]) {
+        if !input.is_empty() && !matches!(self.phase, Phase::Closed { .. }) {
+            self.kept = Some(Box::new(input.to_vec()));
+        }
+    }
+
+    /// Bytes kept. Above [`crate::limits::SPILL_BYTES_MAX`] the caller stops receiving until it falls.
+    #[inline]
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.len())
+    }
+
+    /// The next event. Consumes from `input` what it used. May append to `out` complete responses of its own
+    /// (errors: 400, 408, 413, 414, 417, 431, 501, 505) followed by `Close`. `date` is the 29 bytes of an
+    /// IMF-fixdate (RFC 9110, section 5.6.7).
+    pub fn poll_event<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        now_ms: u64,
+        date: &[u8; 29],
+        out: &mut Vec<u8>,
+    ) -> Event<'i> {
+        let input_bytes = input.len();
+        if self.rewound {
+            self.rewound = false;
+            *input = input.get(self.before_head_bytes as usize..).unwrap_or_default();
+        }
+        if self.phase == Phase::Answered {
+            self.phase = Phase::Discarding;
+            self.since_ms = now_ms;
+        }
+        if self.phase == Phase::Discarding {
+            self.poll_body(input, now_ms);
+        }
+        match self.phase {
+            Phase::Head | Phase::Idle => {}
+            Phase::Closed { linger } => return Event::Close { linger },
+            _ => return Event::NeedInput,
+        }
+        self.skip_empty_line(input);
+        if self.phase == Phase::Idle && !input.is_empty() {
+            self.phase = Phase::Head;
+            self.since_ms = now_ms;
+        }
+        match self.poll_head(input, input_bytes) {
+            Ok(Some(request)) => Event::Request(request),
+            Ok(None) if self.peer_ended => self.close(false),
+            Ok(None) => Event::NeedInput,
+            Err(refusal) => {
+                response::refuse(refusal, input.starts_with(b"HEAD "), date, out);
+                self.close(true)
+            }
+        }
+    }
+
+    /// Begins the final response to the request last given: appends status line, Date, Server and, where
+    /// needed, Connection. The caller appends the other fields, the blank line, and the body if the rule says
+    /// so.
+    #[inline]
+    pub fn begin_response(&mut self, status: Status, date: &[u8; 29], out: &mut Vec<u8>) -> BodyRule {
+        assert!(self.phase == Phase::Answering, "a response without a request");
+        self.phase = Phase::Answered;
+        response::begin(status, self.persistence, date, out);
+        if self.omit_body || status.has_no_content() { BodyRule::Omit } else { BodyRule::Send }
+    }
+
+    /// Whether the response to the request last given begins with status line, Server and Date alone and
+    /// carries its body, so that it equals every other such response of the same status and date.
+    #[inline]
+    pub fn begins_plainly(&self) -> bool {
+        self.phase == Phase::Answering && self.persistence == Persistence::Implied && !self.omit_body
+    }
+
+    /// As `begin_response`, but the caller already has the bytes, from another response that began plainly
+    /// with the same status and date.
+    #[inline]
+    pub fn begin_elsewhere(&mut self) {
+        assert!(self.begins_plainly(), "this response begins differently");
+        self.phase = Phase::Answered;
+    }
+
+    /// The request last given will be answered later: polls give `NeedInput` until `resume`. No deadline
+    /// runs.
+    pub fn wait(&mut self) {
+        assert!(self.phase == Phase::Answering, "no request to wait for");
+        self.phase = Phase::Waiting;
+    }
+
+    /// The answer is ready: the same request will be given again from the kept input.
+    pub fn resume(&mut self) {
+        assert!(self.phase == Phase::Waiting, "nothing waits for an answer");
+        self.phase = Phase::Head;
+        self.rewound = true;
+    }
+
+    /// The response under way is the last one of this connection (the server wants to close it). Called
+    /// before `begin_response`, the response says so.
+    pub fn close_after_response(&mut self) {
+        self.persistence = Persistence::Close;
+    }
+
+    /// The peer half-closed its side. Requests already received are still answered; after them comes `Close`.
+    pub fn handle_end(&mut self) {
+        self.peer_ended = true;
+    }
+
+    /// When and which deadline ends, in milliseconds on the clock of `now_ms`; `None` while waiting for an
+    /// answer or after `Close` (sending and lingering are the caller's).
+    #[inline]
+    pub fn poll_timeout(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
+        let deadline = match self.phase {
+            Phase::Head => Deadline::Header,
+            Phase::Idle => Deadline::KeepAlive,
+            Phase::Discarding => Deadline::Body,
+            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return None,
+        };
+        Some((self.since_ms + u64::from(timeouts.length_ms(deadline)), deadline))
+    }
+
+    /// The deadline has passed. A partial head gets 408; a silent or idle connection nothing; a partial body
+    /// nothing more than the response it already has. Then `Close`.
+    pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) {
+        let linger = match self.phase {
+            Phase::Head if !self.search.is_new() => {
+                let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the head of the request took too long");
+                let omit_body = self.kept.as_ref().is_some_and(|kept| kept.starts_with(b"HEAD "));
+                response::refuse(refusal, omit_body, date, out);
+                true
+            }
+            Phase::Head | Phase::Idle => false,
+            Phase::Discarding => true,
+            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return,
+        };
+        self.kept = None;
+        self.close(linger);
+    }
+
+    /// Goes on discarding the body behind the head last given, and decides what comes after it.
+    #[inline]
+    fn poll_body(&mut self, input: &mut &[u8], now_ms: u64) {
+        let input_bytes = input.len();
+        let progress = self.discard.advance(input);
+        let is_last = self.persistence == Persistence::Close;
+        match progress {
+            Progress::Done if is_last => _ = self.close(!input.is_empty()),
+            Progress::Done => {
+                self.phase = Phase::Idle;
+                self.since_ms = now_ms;
+                self.empty_line_skipped = false;
+            }
+            Progress::Lost => _ = self.close(true),
+            Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true),
+            Progress::NeedInput if input_bytes > 0 => self.since_ms = now_ms,
+            Progress::NeedInput => {}
+        }
+    }
+
+    /// One empty line before a request line is skipped, for old clients that send one too many (RFC 9112,
+    /// section 2.2).
+    #[inline]
+    fn skip_empty_line(&mut self, input: &mut &[u8]) {
+        if let [b'\r', b'\n', rest @ ..] = *input
+            && !self.empty_line_skipped
+        {
+            self.empty_line_skipped = true;
+            self.search = HeadSearch::default();
+            *input = rest;
+        }
+    }
+
+    #[inline]
+    fn poll_head<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        input_bytes: usize,
+    ) -> Result<Option<Request<'i>>, Refusal> {
+        let Some(head_bytes) = self.search.find_end(input)? else { return Ok(None) };
+        let (head, rest) = input.split_at(head_bytes);
+        let head = parse_head(head)?;
+        self.before_head_bytes = (input_bytes - input.len()) as u32;
+        *input = rest;
+        self.begin_request(&head);
+        Ok(Some(head.request))
+    }
+
+    #[inline]
+    fn begin_request(&mut self, head: &Head<'_>) {
+        self.phase = Phase::Answering;
+        self.search = HeadSearch::default();
+        self.omit_body = head.request.method == Method::Head;
+        // A body withheld until 100 is sent never comes: the final status is sent at once (RFC 9110, section
+        // 10.1.1).
+        self.discard =
+            if head.expects_continue { Discard::UNREAD } else { Discard::new(head.request.content) };
+        if !head.keep_alive || head.wants_tunnel || self.discard.is_lost() {
+            self.persistence = Persistence::Close;
+        } else if self.persistence != Persistence::Close {
+            self.persistence =
+                if head.request.http10 { Persistence::KeepAlive } else { Persistence::Implied };
+        }
+    }
+
+    /// Reads no more. Lingering is for bytes not read yet, and a peer that ended has none.
+    fn close<'i>(&mut self, linger: bool) -> Event<'i> {
+        let linger = linger && !self.peer_ended;
+        self.phase = Phase::Closed { linger };
+        Event::Close { linger }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! Sessions without input or output: bytes and time in, events and bytes out.
+//!
+//! It owns what HTTP means on the wire. It must never ask the time, open a file, start a thread, or know
+//! what is served: time is an argument in milliseconds, bytes are slices, output is appended to a vector.
+#![forbid(unsafe_code)]
+
+pub mod http1;
+pub mod limits;
+mod status;
+mod timer;
+
+pub use status::Status;
+pub use timer::{Deadline, Timeouts};

@@ -1,0 +1,20 @@
+//! Every limit of the protocol, with its reason.
+
+/// Longest request line. 8 KiB is what other servers take; longer ones get 414.
+pub const REQUEST_LINE_BYTES_MAX: usize = 8 * 1024;
+/// Longest head, request line included: a proxy's cookies fit several times; longer ones get 431.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// Most header fields of one request: browsers send about 20; more than 100 get 431.
+pub const FIELDS_MAX: usize = 100;
+/// Most bytes of a request body that are read and thrown away to keep a connection. Larger bodies end it.
+pub const DISCARDED_BODY_BYTES_MAX: u64 = 1024 * 1024;
+/// Longest line of a chunk's size with its extensions: enough for any honest one.
+pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+/// Most bytes of a chunked body's trailer section.
+pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
+/// Most bytes of input a session keeps while it waits (a partial head, or pipelined requests behind an
+/// answer that is not ready): one full head and one receive buffer more.
+pub const SPILL_BYTES_MAX: usize = HEAD_BYTES_MAX + 16 * 1024;
+
+const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
+const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);

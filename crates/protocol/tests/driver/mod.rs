@@ -1,0 +1,134 @@
+//! Drives a session as an engine does, over bytes in any pieces, and notes everything that can be seen of it.
+//!
+//! Property tests and fuzz targets share it. It must never know what the bytes mean.
+
+use staunch_protocol::http1::{Event, Framing, Method, Request, Session};
+use staunch_protocol::{Status, limits};
+
+/// What was said, by both sides.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Transcript {
+    /// Every request, in order.
+    pub(crate) requests: Vec<Heard>,
+    /// Everything the session wrote.
+    pub(crate) output: Vec<u8>,
+    /// Whether the session closed before the peer did.
+    pub(crate) closed: bool,
+}
+
+/// A request, copied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    method: Method,
+    path: Vec<u8>,
+    query: Option<Vec<u8>>,
+    host: Vec<u8>,
+    http10: bool,
+    content: Framing,
+    repeated: u16,
+    head: Vec<u8>,
+}
+
+impl From<Request<'_>> for Heard {
+    fn from(request: Request<'_>) -> Self {
+        Self {
+            method: request.method,
+            path: request.path.to_vec(),
+            query: request.query.map(<[u8]>::to_vec),
+            host: request.host.to_vec(),
+            http10: request.http10,
+            content: request.content,
+            repeated: request.repeated,
+            head: request.head.to_vec(),
+        }
+    }
+}
+
+/// How to drive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// Bit by bit from the lowest: whether a request is answered later.
+    pub(crate) waits: u32,
+    /// The fault of the canary: what the session kept is lost.
+    pub(crate) forgets: bool,
+}
+
+/// Delivers the pieces, then the end of the peer.
+pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner) -> Transcript {
+    let mut driver = Driver {
+        session: Session::new(0),
+        transcript: Transcript::default(),
+        waits: manner.waits,
+        waiting: false,
+        resumed: false,
+    };
+    for piece in pieces {
+        if manner.forgets {
+            driver.session.take_kept(b"");
+        }
+        let waited = driver.waiting;
+        driver.deliver(piece);
+        if waited {
+            driver.resume();
+        }
+    }
+    while driver.waiting {
+        driver.resume();
+    }
+    driver.transcript.closed = driver.deliver(b"");
+    driver.session.handle_end();
+    assert!(driver.deliver(b""), "a peer that ended leaves nothing to wait for");
+    driver.transcript
+}
+
+struct Driver {
+    session: Session,
+    transcript: Transcript,
+    waits: u32,
+    waiting: bool,
+    resumed: bool,
+}
+
+impl Driver {
+    fn resume(&mut self) {
+        self.waiting = false;
+        self.resumed = true;
+        self.session.resume();
+        self.deliver(b"");
+    }
+
+    /// One delivery, by the contract of the session. Whether the session has closed.
+    fn deliver(&mut self, bytes: &[u8]) -> bool {
+        const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+        let joined = self.session.take_kept(bytes);
+        let mut input = &joined[..];
+        let mut closed = false;
+        loop {
+            let before = input;
+            match self.session.poll_event(&mut input, 0, DATE, &mut self.transcript.output) {
+                Event::Request(_) if self.waits & 1 == 1 && !self.resumed => {
+                    self.session.wait();
+                    self.waiting = true;
+                    input = before;
+                    break;
+                }
+                Event::Request(request) => {
+                    self.waits >>= 1;
+                    self.resumed = false;
+                    self.transcript.requests.push(Heard::from(request));
+                    let rule = self.session.begin_response(Status::OK, DATE, &mut self.transcript.output);
+                    self.transcript.output.extend_from_slice(format!("{rule:?}\r\n\r\n").as_bytes());
+                }
+                Event::NeedInput => break,
+                Event::Close { .. } => {
+                    closed = true;
+                    break;
+                }
+            }
+        }
+        self.session.keep(input);
+        let kept_bytes_max = if self.waiting { usize::MAX } else { limits::HEAD_BYTES_MAX };
+        assert!(self.session.kept_bytes() < kept_bytes_max);
+        closed
+    }
+}
