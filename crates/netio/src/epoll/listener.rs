@@ -1,0 +1,119 @@
+//! Accepting, a bounded batch a turn.
+//!
+//! It owns the listening socket, which is known to epoll exactly while connections are wanted: thus nothing
+//! spins while they are not, and starting again finds those that came in between. Level-triggered, because a
+//! batch that ends early then needs no memory of it, and because accept4(2) allocates a socket and a file
+//! before it looks whether there is a connection: asking until EAGAIN would double the cost of a lone one. So
+//! the batch begins with one connection and doubles from turn to turn while there are more. Exclusive, so
+//! that of several workers on one listener one is woken.
+//!
+//! Order of calls: `watch`; at each event `begin_turn`, then `accept` until there is nothing; `unwatch`.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+/// Connections accepted from one listener in one turn: enough for a burst, too few to keep the others waiting
+/// long.
+const BATCH_MAX: u32 = 64;
+
+/// What an attempt to accept came to.
+#[derive(Debug)]
+pub(super) enum Accept {
+    /// A new connection.
+    New(OwnedFd),
+    /// Nothing more in this turn.
+    Nothing,
+    /// Accepting has ended until `watch`.
+    Stopped(Errno),
+}
+
+/// One listener.
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: OwnedFd,
+    watched: bool,
+    /// The last turn with connections, how many were to be accepted in it, and how many of them are left.
+    turn: u64,
+    batch: u32,
+    left: u32,
+    /// Whether the whole batch was accepted, so that there may be more.
+    used_up: bool,
+}
+
+impl Listener {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self { socket, watched: false, turn: 0, batch: 1, left: 0, used_up: false }
+    }
+
+    pub(super) fn watch(&mut self, epoll: &OwnedFd, data: EventData) -> Result<(), Errno> {
+        if !self.watched {
+            epoll::add(epoll, &self.socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+            self.watched = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn unwatch(&mut self, epoll: &OwnedFd) {
+        self.left = 0;
+        if self.watched {
+            self.watched = false;
+            epoll::delete(epoll, &self.socket).expect("a watched listener is known to epoll");
+        }
+    }
+
+    /// There are connections in this turn, counted by the caller. Returns whether any are wanted.
+    pub(super) fn begin_turn(&mut self, turn: u64) -> bool {
+        let goes_on = self.used_up && turn == self.turn + 1;
+        self.batch = if goes_on { (self.batch * 2).min(BATCH_MAX) } else { 1 };
+        self.turn = turn;
+        self.used_up = false;
+        self.left = if self.watched { self.batch } else { 0 };
+        self.left > 0
+    }
+
+    pub(super) fn accept(&mut self, epoll: &OwnedFd, table_full: bool) -> Accept {
+        while self.left > 0 {
+            if table_full {
+                return self.stop(epoll, Errno::NFILE);
+            }
+            self.left -= 1;
+            match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    self.used_up = self.left == 0;
+                    return Accept::New(socket);
+                }
+                Err(Errno::AGAIN) => self.left = 0,
+                Err(errno) if is_the_connections_own(errno) => {}
+                Err(errno) => return self.stop(epoll, errno),
+            }
+        }
+        Accept::Nothing
+    }
+
+    fn stop(&mut self, epoll: &OwnedFd, errno: Errno) -> Accept {
+        self.unwatch(epoll);
+        Accept::Stopped(errno)
+    }
+}
+
+/// Errors of one connection that was gone before it was accepted: accept(2), "Error handling", and a signal.
+fn is_the_connections_own(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::INTR
+            | Errno::CONNABORTED
+            | Errno::PROTO
+            | Errno::PERM
+            | Errno::NETDOWN
+            | Errno::NOPROTOOPT
+            | Errno::HOSTDOWN
+            | Errno::NONET
+            | Errno::HOSTUNREACH
+            | Errno::OPNOTSUPP
+            | Errno::NETUNREACH
+            | Errno::TIMEDOUT
+    )
+}

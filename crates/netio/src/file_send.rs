@@ -1,0 +1,260 @@
+//! Sends part of a file to a socket without ever blocking on a disk and without ever making a changed file
+//! look whole.
+//!
+//! It owns where one such sending stands; the descriptors belong to others. Order of calls: `step` until
+//! `Done` or `Failed`; after `WouldBlock` the next step waits for room in the socket, after `Draining` a time
+//! of at most [`DRAIN_RETRY_MS_MAX`], after `Cold` for what `warm` asked for.
+//!
+//! Rule 1: a large part goes by sendfile(2), which hands the file's own pages to the socket. What is
+//! rewritten while it waits there reaches the peer rewritten. So the last bytes are held back until the peer
+//! has every page before them, and are sent only if the file's stamp is still the one that was announced: a
+//! body that is mixed is never complete. (On one machine the peer's queue shares those pages too, until the
+//! peer has read them: there the promise is for a peer that reads.) Rule 2: small parts and the tail go
+//! through memory, the stamp compared between reading and sending. Rule 3: before pages are used they are
+//! probed, and a cold one is left to the warming thread. Rule 4: replacing a file by rename(2), as every
+//! careful deployment does, ends nothing: the old version is sent to its end. Unlinking it changes its change
+//! time and nothing else, and leaves it without a name. Rule 5: a peer that is gone raises SIGPIPE in
+//! sendfile(2); the process has to ignore it, as every Rust program does from its start.
+
+use std::cell::RefCell;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rustix::fs::Stat;
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::SendFlags;
+
+use crate::outgoing::{FilePart, FileStamp};
+use crate::warming::{self, Warmed};
+
+/// How much one step moves by sendfile(2): whole pages that fit into one segment of 64 KiB with its headers.
+/// A step of more ends in a small segment of its own, and each segment may have to wake the peer: steps of
+/// 256 KiB cost twice the processor time, 0.34 against 0.15 s a GiB.
+const STEP_BYTES_MAX: u64 = 60 * 1024;
+
+/// How much is looked at ahead of the steps, for cold pages and for a change.
+const WINDOW_BYTES: u64 = 1024 * 1024;
+
+/// How much goes through memory at a time.
+const PIECE_BYTES: u64 = 64 * 1024;
+
+/// The end of a large part that goes through memory. Longer than what is held back, because a peer is slow
+/// (40 ms) to acknowledge bytes after which nothing comes.
+const TAIL_BYTES: u64 = 192 * 1024;
+
+/// What is held back of the tail until the peer has acknowledged every page.
+const HELD_BACK_BYTES: u64 = 4 * 1024;
+
+/// Parts up to this length go through memory as a whole: cheaper than waiting for the peer to acknowledge.
+const COPIED_BYTES_MAX: u64 = 256 * 1024;
+
+const _: () = assert!(HELD_BACK_BYTES < TAIL_BYTES && TAIL_BYTES < COPIED_BYTES_MAX);
+
+/// After `Draining` the step is to be tried again after 1 ms, then 2, 4 and so on up to this: a near peer
+/// costs no time, and thousands of slow ones cost no processor.
+pub(crate) const DRAIN_RETRY_MS_MAX: u64 = 100;
+
+/// Reads the stamp of an open file.
+///
+/// # Errors
+/// Those of fstat(2).
+pub fn stamp(file: impl AsFd) -> io::Result<FileStamp> {
+    Ok(stamp_of(&rustix::fs::fstat(file)?))
+}
+
+/// What one step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileStep {
+    /// Some bytes were taken; call again.
+    Progress,
+    /// The socket is full; call again when there is room.
+    WouldBlock,
+    /// The last bytes wait until the peer has acknowledged the rest; call again within
+    /// [`DRAIN_RETRY_MS_MAX`].
+    Draining,
+    /// The next bytes are not in memory; call `warm`, and `step` again when it is done.
+    Cold,
+    /// Everything was taken.
+    Done,
+    /// It cannot go on: ESTALE if the file has changed, else the `errno` of the call that failed.
+    Failed(i32),
+}
+
+/// Where the sending of one [`FilePart`] stands. `default()` is the start.
+#[derive(Debug, Default)]
+pub(crate) struct FileSend {
+    sent_bytes: u64,
+    /// The warming thread has just read the next bytes: one step goes without a probe, so that a file system
+    /// whose probe always says no cannot hold us up for ever.
+    warmed: bool,
+    /// Up to here, by the count of `sent_bytes`, pages were found in memory and the file unchanged.
+    vetted_bytes: u64,
+    /// Pages of the file may still wait in the socket's queue, before this many bytes that passed through
+    /// memory.
+    pages_queued: bool,
+    copied_bytes: u64,
+    /// The file system cannot do sendfile(2).
+    copies: bool,
+}
+
+impl FileSend {
+    /// Moves at most 64 KiB of `part` to `socket`, both the same in every call.
+    pub(crate) fn step(&mut self, socket: BorrowedFd<'_>, part: &FilePart) -> FileStep {
+        let left = part.length_bytes - self.sent_bytes;
+        if left == 0 {
+            return FileStep::Done;
+        }
+        let copies = self.copies || part.length_bytes <= COPIED_BYTES_MAX || left <= TAIL_BYTES;
+        let stepped = if copies { self.copy(socket, part, left) } else { self.splice(socket, part, left) };
+        stepped.unwrap_or_else(|errno| match errno {
+            Errno::AGAIN => FileStep::WouldBlock,
+            Errno::INTR => FileStep::Progress,
+            errno => FileStep::Failed(errno.raw_os_error()),
+        })
+    }
+
+    /// After `Cold`: asks the warming thread for the next bytes; `token` comes out of `home`, and until then
+    /// there must be no `step`: it would wait for the disk. `false` if the thread has too much to do: `step`
+    /// again a little later.
+    pub(crate) fn warm(&mut self, part: &FilePart, home: &Arc<Warmed>, token: u64) -> bool {
+        let left = part.length_bytes - self.sent_bytes;
+        let offset = part.offset_bytes + self.sent_bytes;
+        self.warmed = warming::warm(home, token, &part.file, offset, left.min(WINDOW_BYTES));
+        self.warmed
+    }
+
+    fn splice(&mut self, socket: BorrowedFd<'_>, part: &FilePart, left: u64) -> Result<FileStep, Errno> {
+        let file = part.file.as_fd();
+        let mut offset = part.offset_bytes + self.sent_bytes;
+        if self.vetted_bytes <= self.sent_bytes {
+            let window = WINDOW_BYTES.min(left - TAIL_BYTES);
+            if !self.warmed && !are_ends_resident(file, offset, window)? {
+                return Ok(FileStep::Cold);
+            }
+            if has_changed(part)? {
+                return Ok(FileStep::Failed(Errno::STALE.raw_os_error()));
+            }
+            self.warmed = false;
+            self.vetted_bytes = self.sent_bytes + window;
+        }
+        let length = STEP_BYTES_MAX.min(self.vetted_bytes - self.sent_bytes);
+        match rustix::fs::sendfile(socket, file, Some(&mut offset), length as usize) {
+            Ok(0) => Ok(FileStep::Failed(Errno::STALE.raw_os_error())),
+            Ok(count) => {
+                self.sent_bytes += count as u64;
+                self.pages_queued = true;
+                self.copied_bytes = 0;
+                Ok(FileStep::Progress)
+            }
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                self.copies = true;
+                Ok(FileStep::Progress)
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn copy(&mut self, socket: BorrowedFd<'_>, part: &FilePart, left: u64) -> Result<FileStep, Errno> {
+        let mut wanted = left.min(PIECE_BYTES);
+        if self.pages_queued && left > HELD_BACK_BYTES {
+            wanted = wanted.min(left - HELD_BACK_BYTES);
+        } else if self.pages_queued {
+            if bytes_unacknowledged(socket)? > self.copied_bytes {
+                // A connection broken off keeps what it never got acknowledged, and would be waited for in
+                // vain.
+                rustix::net::getpeername(socket)?;
+                return Ok(FileStep::Draining);
+            }
+            self.pages_queued = false;
+        }
+        SCRATCH.with_borrow_mut(|scratch| {
+            scratch.resize(PIECE_BYTES as usize, 0);
+            let offset = part.offset_bytes + self.sent_bytes;
+            let Some(count) = self.read(part.file.as_fd(), &mut scratch[..wanted as usize], offset)? else {
+                return Ok(FileStep::Cold);
+            };
+            // In this order: a writer changes the stamp before it changes a byte, so bytes read before the
+            // stamp was found unchanged are bytes of that version.
+            if count == 0 || has_changed(part)? {
+                return Ok(FileStep::Failed(Errno::STALE.raw_os_error()));
+            }
+            let more = if count as u64 == left { SendFlags::empty() } else { SendFlags::MORE };
+            let sent = rustix::net::send(socket, &scratch[..count], SendFlags::NOSIGNAL | more)?;
+            self.sent_bytes += sent as u64;
+            self.copied_bytes += sent as u64;
+            self.warmed = false;
+            Ok(if sent as u64 == left { FileStep::Done } else { FileStep::Progress })
+        })
+    }
+
+    /// Reads without waiting, unless the bytes were just warmed. `None` means cold.
+    fn read(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<Option<usize>, Errno> {
+        if self.warmed {
+            return rustix::io::pread(file, bytes, offset).map(Some);
+        }
+        match rustix::io::preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT) {
+            Ok(count) => Ok(Some(count)),
+            Err(Errno::AGAIN) => Ok(None),
+            // A file system that cannot tell has nothing slow behind it, as a rule.
+            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+                rustix::io::pread(file, bytes, offset).map(Some)
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+thread_local! {
+    /// Where pieces are read to. Not a part of each sending: what the socket did not take is read again, so a
+    /// slow peer holds no memory.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether the file is another version than the one announced (rule 4).
+fn has_changed(part: &FilePart) -> Result<bool, Errno> {
+    let status = rustix::fs::fstat(&*part.file)?;
+    let mut now = stamp_of(&status);
+    if status.st_nlink == 0 {
+        now.changed_ns = part.stamp.changed_ns;
+    }
+    Ok(now != part.stamp)
+}
+
+fn stamp_of(status: &Stat) -> FileStamp {
+    let nanoseconds = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;
+    FileStamp {
+        device: status.st_dev,
+        inode: status.st_ino,
+        size_bytes: status.st_size as u64,
+        modified_ns: nanoseconds(status.st_mtime.into(), status.st_mtime_nsec.into()),
+        changed_ns: nanoseconds(status.st_ctime.into(), status.st_ctime_nsec.into()),
+    }
+}
+
+fn are_ends_resident(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<bool, Errno> {
+    Ok(is_resident(file, offset)? && is_resident(file, offset + length - 1)?)
+}
+
+/// Whether the page of this byte is in memory. Beyond the end of a file it counts as resident: the sending
+/// itself finds out.
+fn is_resident(file: BorrowedFd<'_>, offset: u64) -> Result<bool, Errno> {
+    match rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut [0])], offset, ReadWriteFlags::NOWAIT) {
+        Ok(_) | Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Ok(true),
+        Err(Errno::AGAIN) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// How many bytes wait in a TCP socket's queue for the peer to acknowledge them (SIOCOUTQ, tcp(7)).
+fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> Result<u64, Errno> {
+    const SIOCOUTQ: rustix::ioctl::Opcode = libc::TIOCOUTQ as rustix::ioctl::Opcode;
+    // SAFETY: for a TCP socket SIOCOUTQ writes one C int to its argument and reads nothing, which is what
+    // this getter describes; for any other descriptor it fails or does the same (TIOCOUTQ of a terminal).
+    let count =
+        unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<SIOCOUTQ, libc::c_int>::new()) }?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

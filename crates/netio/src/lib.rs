@@ -1,0 +1,24 @@
+//! The room of unsafe code and system calls: operations in, completions out.
+//!
+//! It owns descriptors, rings and receive buffers. It must never parse a byte, know a protocol, or
+//! decide what a connection deserves: it reports, the engine decides.
+//!
+//! Three bodies stand behind one trait, [`Io`]: io_uring, epoll and a simulator driven by a seed.
+
+pub mod clock;
+pub mod cpu;
+pub mod descriptors;
+mod epoll;
+mod file_send;
+pub mod memory;
+mod operation;
+mod outgoing;
+pub mod socket;
+mod wake;
+mod warming;
+
+pub use epoll::Epoll;
+pub use file_send::stamp;
+pub use operation::{Completion, Input, Io, Slot};
+pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};
+pub use wake::Waker;

@@ -1,0 +1,141 @@
+//! The one interface between the engine and the kernel: what may be asked, and what is reported.
+//!
+//! Order of calls: `accept` once a listener; for each [`Completion::Accepted`] one `receive`; then any
+//! number of `send`, `pause`, `receive`; at last one `close`, after which only `Sent` (with an error, to
+//! give an outgoing in flight back) and finally `Closed` come for that slot. Until `Closed` has come the
+//! slot names the same connection, so a completion can never be mistaken for a later connection's.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use crate::{Outgoing, clock};
+
+/// Number of a connection in the table of one [`Io`]: dense, from zero, used again after `Closed`.
+pub type Slot = u32;
+
+/// Received bytes, held in a buffer of the [`Io`] until given back by [`Io::release`].
+///
+/// Not `Clone`: one buffer is given back once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Which buffer of the backend holds the bytes.
+    pub buffer: u32,
+    /// How many bytes were received; at least 1.
+    pub length: u32,
+}
+
+/// What has happened. Errors are `errno` numbers as the kernel gives them (positive).
+#[derive(Debug)]
+pub enum Completion {
+    /// A new connection. Nothing is received from it before `receive` is called.
+    Accepted {
+        /// Index of the listener in the order they were given to the backend.
+        listener: u16,
+        /// The new connection's slot.
+        slot: Slot,
+    },
+    /// Accepting on this listener has stopped (EMFILE, ENFILE, ENOBUFS, ENOMEM, or a full table, which
+    /// is reported as ENFILE). It starts again only by `accept`. The listener and its queue are intact.
+    AcceptStopped {
+        /// Index of the listener.
+        listener: u16,
+        /// Why.
+        errno: i32,
+    },
+    /// Bytes came. They stand in `io.input(&input)` until `io.release(input)`.
+    Received {
+        /// From which connection.
+        slot: Slot,
+        /// Where they stand.
+        input: Input,
+    },
+    /// The peer will send no more: it half-closed (`errno` 0) or the connection failed. Receiving has
+    /// stopped.
+    Ended {
+        /// Which connection.
+        slot: Slot,
+        /// 0 for an orderly end, else for instance ECONNRESET.
+        errno: i32,
+    },
+    /// Part of the outgoing was taken by the kernel, the rest goes on by itself: the peer makes progress.
+    Progress {
+        /// Which connection.
+        slot: Slot,
+    },
+    /// The outgoing was taken by the kernel as a whole, or has failed and will not go on.
+    Sent {
+        /// Which connection.
+        slot: Slot,
+        /// The container given to `send`, to be used again. Its contents are cleared.
+        outgoing: Box<Outgoing>,
+        /// 0, or why it failed: EPIPE, ECONNRESET, ESTALE (a file changed under it), ECANCELED (by `close`).
+        errno: i32,
+    },
+    /// The connection is gone and the slot is free.
+    Closed {
+        /// Which slot.
+        slot: Slot,
+    },
+    /// A [`crate::Waker`] of this backend was used.
+    Woken,
+}
+
+/// Operations in, completions out. One value a worker thread; it is neither shared nor moved between threads
+/// after its first use.
+pub trait Io {
+    /// Milliseconds on a clock that never goes back (CLOCK_MONOTONIC). The simulator has its own.
+    fn now_ms(&self) -> u64 {
+        clock::now_ms()
+    }
+
+    /// The wall clock, asked at most once a second (for Date).
+    fn wall_time(&self) -> SystemTime {
+        clock::unix_time()
+    }
+
+    /// How many connections the table can hold at most.
+    fn capacity(&self) -> u32;
+
+    /// Starts accepting on a listener. New connections are reported until `AcceptStopped`.
+    fn accept(&mut self, listener: u16);
+
+    /// Stops accepting on a listener until `accept`. Connections wait in the kernel's queue. No
+    /// `AcceptStopped` is reported; an `Accepted` already under way still is.
+    fn refuse(&mut self, listener: u16);
+
+    /// Starts receiving. Deliveries go on until `pause`, `Ended` or `close`. May be called when already
+    /// receiving.
+    fn receive(&mut self, slot: Slot);
+
+    /// Stops receiving until `receive`; the peer feels it through its window. What was already received is
+    /// still reported.
+    fn pause(&mut self, slot: Slot);
+
+    /// Sends everything in order, files included, and reports one `Sent`. At most one send a slot at a time.
+    /// With `last`, nothing will follow: the connection is closed once all is taken, and `Closed` comes after
+    /// `Sent`. A `close` after `send(last)` is allowed and cuts the send short.
+    fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool);
+
+    /// Half-closes: the peer sees the end of the stream after all that was sent.
+    fn shutdown(&mut self, slot: Slot);
+
+    /// Closes. Ends every operation of the slot. Calling it again before `Closed` changes nothing.
+    fn close(&mut self, slot: Slot);
+
+    /// The bytes of an input.
+    fn input(&self, input: &Input) -> &[u8];
+
+    /// Gives an input's buffer back. Every input must be given back, best at once.
+    fn release(&mut self, input: Input);
+
+    /// Hands the operations to the kernel and waits until there is a completion or the timeout is over.
+    /// `None` waits without end; `Some(ZERO)` does not wait.
+    ///
+    /// # Errors
+    /// Only what the worker cannot go on after; interruption by a signal is not an error.
+    fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// The next completion of this turn, or `None` when the turn is over. Work may be done lazily here: the
+    /// epoll backend receives when it is asked. Operations may be called between two completions.
+    fn next_completion(&mut self) -> Option<Completion>;
+}

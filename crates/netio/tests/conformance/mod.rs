@@ -1,0 +1,55 @@
+//! What every backend has to do alike, as tests generic over the way it is made.
+//!
+//! It owns no test of its own: `conformance_tests!` makes one of each function here for a given backend. It
+//! must never know which backend it drives.
+
+use std::os::fd::OwnedFd;
+
+use staunch_netio::Waker;
+
+pub(crate) mod accepting;
+pub(crate) mod chaos;
+pub(crate) mod closing;
+pub(crate) mod echo;
+pub(crate) mod files;
+pub(crate) mod harness;
+pub(crate) mod sending;
+
+/// How a test makes its backend: listeners, waker, capacity.
+pub(crate) type Make<I> = fn(Vec<OwnedFd>, Waker, u32) -> I;
+
+/// One `#[test]` for every function of the conformance modules. The argument is a [`Make`].
+#[macro_export]
+macro_rules! conformance_tests {
+    ($make:expr) => {
+        $crate::conformance_tests! { $make;
+            accepting:
+                full_table_loses_no_connection, refuse_and_accept, two_listeners, waking_from_a_thread,
+                timeouts_end, descriptors_run_out;
+            chaos:
+                random_peers_and_random_operations;
+            closing:
+                peer_ends_before_receive, peer_ends_while_receiving, peer_resets_while_receiving,
+                peer_resets_while_sending, close_before_receive, close_while_receiving, close_while_sending,
+                close_twice, shutdown_and_linger, shutdown_waits_for_the_send, slots_are_used_again;
+            echo:
+                one_connection, fifty_connections, five_hundred_connections, pipelined_at_once,
+                pause_holds_back;
+            files:
+                every_small_length, sixty_four_mebibytes, ranges, truncated_while_sent, rewritten_while_sent,
+                replaced_while_sent, sparse_tebibyte, cold_file, unreadable, changed_before,
+                slow_reader_of_a_file;
+            sending:
+                slow_reader_of_many_parts, empty_pieces, last_closes_after_all, last_to_a_slow_reader,
+                close_cuts_last_short, many_small_parts;
+        }
+    };
+    ($make:expr; $($module:ident: $($test:ident),+;)+) => {
+        $(mod $module {
+            $(#[test]
+            fn $test() {
+                $crate::conformance::$module::$test($make);
+            })+
+        })+
+    };
+}

@@ -1,0 +1,13 @@
+//! The epoll backend does what every backend has to do.
+
+mod conformance;
+
+use std::os::fd::OwnedFd;
+
+use staunch_netio::{Epoll, Waker};
+
+fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Epoll {
+    Epoll::new(listeners, waker, capacity).unwrap()
+}
+
+conformance_tests!(crate::make);
