@@ -14,6 +14,7 @@ pub mod memory;
 mod operation;
 mod outgoing;
 pub mod socket;
+pub mod uring;
 mod wake;
 mod warming;
 

@@ -1,0 +1,93 @@
+//! The io_uring backend: operations are put into rings shared with the kernel, which completes them by
+//! itself.
+//!
+//! Owns nothing but its parts, each in a file of its own under `uring/`; this file only maps the interface
+//! onto them. It must never parse a byte or decide what a connection deserves. Order of calls: [`probe()`]
+//! once a process, [`Uring::new`] on each worker's thread, then those of [`Io`].
+//!
+//! A plain request costs one completion of a multishot receive, one send and its completion; entering the
+//! kernel is shared by all connections of the turn.
+
+mod accepting;
+mod buffers;
+mod closing;
+mod features;
+mod files;
+mod in_flight;
+mod listeners;
+mod probe;
+mod receiving;
+mod ring;
+mod sending;
+mod slots;
+mod state;
+mod token;
+mod turn;
+
+pub use features::Features;
+pub use probe::{Refusal, probe};
+pub use state::{Limits, Uring};
+
+use std::io;
+use std::time::Duration;
+
+use crate::{Completion, Input, Io, Outgoing, Slot};
+
+impl Io for Uring {
+    fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    fn accept(&mut self, listener: u16) {
+        self.start_accepting(listener);
+    }
+
+    fn refuse(&mut self, listener: u16) {
+        self.stop_accepting(listener);
+    }
+
+    #[inline]
+    fn receive(&mut self, slot: Slot) {
+        self.want_receiving(slot);
+    }
+
+    #[inline]
+    fn pause(&mut self, slot: Slot) {
+        self.stop_receiving(slot);
+    }
+
+    #[inline]
+    fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
+        self.start_send(slot, outgoing, last);
+    }
+
+    fn shutdown(&mut self, slot: Slot) {
+        self.half_close(slot);
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.start_closing(slot);
+    }
+
+    #[inline]
+    fn input(&self, input: &Input) -> &[u8] {
+        let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
+        self.rings[ring as usize].buffers.bytes(buffer, input.length as usize)
+    }
+
+    #[inline]
+    fn release(&mut self, input: Input) {
+        let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
+        self.rings[ring as usize].buffers.give_back(buffer);
+    }
+
+    #[inline]
+    fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.begin_turn(timeout)
+    }
+
+    #[inline]
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.take_completion()
+    }
+}

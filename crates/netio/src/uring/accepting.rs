@@ -1,0 +1,186 @@
+//! Accepting: where and how the accepts of each listener are armed, so that no peer is accepted only to be
+//! closed.
+//!
+//! Rule 1: a multishot accept is armed only in a ring with more free slots than the listeners' queues could
+//! fill in one turn: it takes what it finds, and closes what finds no slot. Rule 2: below that, single
+//! accepts, never more than slots are free. Rule 3: with no slot free none is armed, and the engine is told.
+//! Rule 4: what ended without our doing is armed again, unless the system is short of something: then the
+//! engine decides when.
+
+use std::os::fd::AsRawFd;
+
+use io_uring::types::{CancelBuilder, DestinationSlot, Fd};
+use io_uring::{cqueue, opcode};
+
+use super::listeners::Place;
+use super::state::Uring;
+use super::token::{Operation, pack};
+use crate::Completion;
+
+/// Single accepts of one listener with the kernel at a time: enough that a burst is taken in few turns, few
+/// enough that one listener does not keep the last slots from another.
+const SINGLE_ACCEPTS_MAX: u32 = 8;
+
+impl Uring {
+    /// See [`crate::Io::accept`].
+    pub(crate) fn start_accepting(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].wanted = true;
+        self.arm_accepts(usize::from(listener));
+    }
+
+    /// See [`crate::Io::refuse`].
+    pub(crate) fn stop_accepting(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].wanted = false;
+        self.cancel_accepts(usize::from(listener));
+    }
+
+    /// A completion of an accept.
+    pub(crate) fn accepted(&mut self, index: u32, result: i32, flags: u32) -> Option<Completion> {
+        let ring_index = self.batch_ring;
+        let listener = &mut self.listeners[index as usize];
+        if !cqueue::more(flags) {
+            listener.outstanding -= 1;
+            if !listener.place.multishot {
+                self.rings[ring_index].claims -= 1;
+            }
+            if listener.outstanding == 0 {
+                listener.cancelling = false;
+            }
+        }
+        let completion = if result >= 0 {
+            let slot = ring_index as u32 * self.limits.ring_capacity + result as u32;
+            self.rings[ring_index].connections += 1;
+            self.slots.open(slot);
+            Some(Completion::Accepted { listener: index as u16, slot })
+        } else if is_transient(-result) {
+            None
+        } else {
+            self.accept_stopped(index as usize, -result)
+        };
+        self.arm_accepts(index as usize);
+        completion
+    }
+
+    /// The cancelling of a listener's accepts has been done, or found nothing: only then it is reported.
+    pub(crate) fn accepts_cancelled(&mut self, index: u32) -> Option<Completion> {
+        let listener = &mut self.listeners[index as usize];
+        if listener.outstanding > 0 && listener.cancelling {
+            // An accept was just being carried out: neither over nor to be found. Its completion is near.
+            listener.cancelling = false;
+        }
+        self.arm_accepts(index as usize);
+        None
+    }
+
+    /// Brings what is armed in line with what is wanted and possible.
+    fn arm_accepts(&mut self, index: usize) {
+        let listener = &self.listeners[index];
+        if listener.cancelling {
+            return;
+        }
+        if !listener.wanted {
+            return self.cancel_accepts(index);
+        }
+        let (outstanding, present) = (listener.outstanding, listener.place);
+        match self.choose_place(index) {
+            Some(place) if outstanding == 0 || place == present => self.arm_accepts_at(index, place),
+            None if outstanding == 0 => {
+                let stopped = self.accept_stopped(index, libc::ENFILE);
+                self.pending.extend(stopped);
+            }
+            Some(_) => self.cancel_accepts(index),
+            None => {}
+        }
+    }
+
+    fn arm_accepts_at(&mut self, index: usize, place: Place) {
+        let listener = &mut self.listeners[index];
+        let ring = &mut self.rings[place.ring];
+        listener.place = place;
+        let token = pack(Operation::Accept, 0, index as u32);
+        let descriptor = Fd(listener.socket.as_raw_fd());
+        if place.multishot {
+            if listener.outstanding == 0 {
+                listener.outstanding = 1;
+                let accept = opcode::AcceptMulti::new(descriptor).allocate_file_index(true).build();
+                ring.push(&accept.user_data(token));
+            }
+            return;
+        }
+        while listener.outstanding < SINGLE_ACCEPTS_MAX && ring.free() > 0 {
+            listener.outstanding += 1;
+            ring.claims += 1;
+            let accept = opcode::Accept::new(descriptor, std::ptr::null_mut(), std::ptr::null_mut())
+                .file_index(Some(DestinationSlot::auto_target()))
+                .build();
+            ring.push(&accept.user_data(token));
+        }
+    }
+
+    /// The best place for a listener's accepts; `None` if no slot is free anywhere.
+    fn choose_place(&mut self, index: usize) -> Option<Place> {
+        let listener = &self.listeners[index];
+        let (present, armed) = (listener.place, listener.outstanding > 0);
+        let reserve = self.multishot_reserve;
+        if armed && present.multishot && self.rings[present.ring].free() > reserve {
+            return Some(present);
+        }
+        // Going back to multishot needs some more room than staying with it, so that it does not alternate.
+        let roomy = reserve.saturating_add(reserve / 4);
+        if let Some(ring) = self.rings.iter().position(|ring| ring.free() > roomy) {
+            return Some(Place { ring, multishot: true });
+        }
+        if armed && !present.multishot {
+            // Each of them has its slot, so this ring is not full.
+            return Some(present);
+        }
+        if let Some(ring) = self.rings.iter().position(|ring| ring.free() > 0) {
+            return Some(Place { ring, multishot: false });
+        }
+        let held = self.rings.len() as u32 * self.limits.ring_capacity;
+        if held >= self.capacity || self.add_ring().is_err() {
+            return None;
+        }
+        let ring = self.rings.len() - 1;
+        Some(Place { ring, multishot: self.rings[ring].free() > roomy })
+    }
+
+    fn cancel_accepts(&mut self, index: usize) {
+        let listener = &mut self.listeners[index];
+        if listener.outstanding == 0 || listener.cancelling {
+            return;
+        }
+        listener.cancelling = true;
+        let accepts = CancelBuilder::user_data(pack(Operation::Accept, 0, index as u32)).all();
+        let cancel = opcode::AsyncCancel2::new(accepts).build();
+        let token = pack(Operation::AcceptCancel, 0, index as u32);
+        self.rings[listener.place.ring].push(&cancel.user_data(token));
+    }
+
+    fn accept_stopped(&mut self, index: usize, errno: i32) -> Option<Completion> {
+        let listener = &mut self.listeners[index];
+        let was_wanted = std::mem::replace(&mut listener.wanted, false);
+        was_wanted.then_some(Completion::AcceptStopped { listener: index as u16, errno })
+    }
+}
+
+/// Whether an error of accept(2) says something of one connection only, or nothing at all.
+fn is_transient(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::ECANCELED
+            | libc::EINTR
+            | libc::EAGAIN
+            | libc::ECONNABORTED
+            | libc::EPROTO
+            | libc::ENOPROTOOPT
+            | libc::ENETDOWN
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::EHOSTUNREACH
+            | libc::ENONET
+            | libc::EOPNOTSUPP
+            | libc::EPERM
+            | libc::ETIMEDOUT
+    )
+}

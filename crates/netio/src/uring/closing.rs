@@ -1,0 +1,134 @@
+//! Closing and half-closing: before a close, everything that is with the kernel comes back first, then the
+//! descriptor goes, then the slot is free.
+//!
+//! It must never free a slot while a completion of it may still come: that is why a late completion can never
+//! be taken for one of the slot's next connection.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use io_uring::opcode;
+use io_uring::squeue::Flags;
+use io_uring::types::CancelBuilder;
+
+use super::slots::{
+    CLOSING, LAST, NO_SEND, OPEN, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING, WANTED, WITH_KERNEL,
+};
+use super::state::Uring;
+use super::token::Operation;
+use crate::{Completion, Slot};
+
+impl Uring {
+    /// See [`crate::Io::shutdown`].
+    pub(crate) fn half_close(&mut self, slot: Slot) {
+        let (ring, descriptor) = self.place_of(slot);
+        let state = self.slots.get(slot);
+        if state.has(CLOSING | LAST | SHUTTING) || !state.has(OPEN) {
+            return;
+        }
+        if state.send != NO_SEND {
+            return state.set(SHUTDOWN_AFTER_SEND);
+        }
+        state.set(SHUTTING);
+        if self.features.fixed_fd_install {
+            let token = self.token(Operation::InstallToShutdown, slot);
+            self.rings[ring].push(&opcode::FixedFdInstall::new(descriptor, 0).build().user_data(token));
+        } else {
+            self.push_shutdown(slot);
+        }
+    }
+
+    /// Half-closes by a normal descriptor: the ring's own shutdown needs a thread of the kernel each time.
+    pub(crate) fn installed_to_shutdown(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        if result < 0 && !self.slots.get(slot).has(CLOSING) {
+            self.push_shutdown(slot);
+            return None;
+        }
+        if result >= 0 {
+            // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+            let socket = unsafe { OwnedFd::from_raw_fd(result) };
+            // That it failed (ENOTCONN: the peer is gone) shows when receiving.
+            let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Write);
+        }
+        self.shut_down(slot)
+    }
+
+    /// A shutdown is done. That it failed shows when receiving.
+    pub(crate) fn shut_down(&mut self, slot: Slot) -> Option<Completion> {
+        self.slots.get(slot).clear(SHUTTING);
+        self.go_on_closing(slot);
+        None
+    }
+
+    /// See [`crate::Io::close`]. Also the end of a last send.
+    pub(crate) fn start_closing(&mut self, slot: Slot) {
+        let state = self.slots.get(slot);
+        if state.has(CLOSING) || !state.has(OPEN) {
+            return;
+        }
+        state.set(CLOSING);
+        state.clear(WANTED);
+        if state.cancellable() > 0 {
+            self.cancel_slot(slot);
+        }
+        self.go_on_closing(slot);
+    }
+
+    /// Goes on as far as possible with a close that has been started.
+    #[inline]
+    pub(crate) fn go_on_closing(&mut self, slot: Slot) {
+        let state = self.slots.get(slot);
+        if !state.has(CLOSING) {
+            return;
+        }
+        if state.send != NO_SEND && !state.has(SENDING) {
+            // The send waits for no completion: it is a file between two steps.
+            let send = state.send;
+            self.forget_file(send);
+            self.end_send(slot, libc::ECANCELED);
+        }
+        let state = self.slots.get(slot);
+        if state.has(WITH_KERNEL) || state.send != NO_SEND {
+            return;
+        }
+        let (ring, descriptor) = self.place_of(slot);
+        let token = self.token(Operation::Close, slot);
+        let close = opcode::Close::new(descriptor).build().flags(Flags::SKIP_SUCCESS);
+        self.rings[ring].push(&close.user_data(token));
+        self.retire(slot);
+    }
+
+    /// The slot is free: nothing of it is with the kernel, and its descriptor is closed before anything that
+    /// is handed over from now on.
+    pub(crate) fn retire(&mut self, slot: Slot) {
+        let (ring, _) = self.place_of(slot);
+        self.rings[ring].connections -= 1;
+        self.slots.retire(slot);
+        self.pending.push_back(Completion::Closed { slot });
+    }
+
+    /// A cancel of everything on a slot is done. What it did not find was just being carried out, and may go
+    /// on: it is cancelled once more.
+    pub(crate) fn cancelled(&mut self, slot: Slot, generation: u16, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        if state.generation() == generation && state.has(CLOSING) {
+            let missed = i64::from(state.cancellable()) > i64::from(result.max(0));
+            if missed {
+                self.cancel_slot(slot);
+            }
+        }
+        None
+    }
+
+    fn push_shutdown(&mut self, slot: Slot) {
+        let (ring, descriptor) = self.place_of(slot);
+        let token = self.token(Operation::Shutdown, slot);
+        self.rings[ring].push(&opcode::Shutdown::new(descriptor, libc::SHUT_WR).build().user_data(token));
+    }
+
+    fn cancel_slot(&mut self, slot: Slot) {
+        let (ring, descriptor) = self.place_of(slot);
+        let token = self.token(Operation::Cancel, slot);
+        let cancel = opcode::AsyncCancel2::new(CancelBuilder::fd(descriptor).all()).build();
+        self.rings[ring].push(&cancel.user_data(token));
+    }
+}

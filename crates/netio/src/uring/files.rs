@@ -1,0 +1,237 @@
+//! Sending parts of files: from the page cache by steps where a normal descriptor of the connection can be
+//! had, else copied through memory.
+//!
+//! Rule 1: one step a file a turn, so that a file never holds up the connections beside it. Rule 2: never
+//! wait for a disk: a step finds cold pages out, and then the warming thread, or for copied parts the ring
+//! itself, reads them. Rule 3: the normal descriptor lives only as long as the send, and is non-blocking only
+//! while steps are taken. Rule 4: a file that is no longer what was announced fails with ESTALE before its
+//! last byte.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use io_uring::opcode;
+use io_uring::types::{Fd, TimeoutFlags, Timespec};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::slots::{CLOSING, NO_SEND, READING, SENDING};
+use super::state::Uring;
+use super::token::{Operation, unpack};
+use crate::file_send::{DRAIN_RETRY_MS_MAX, FileStep, stamp};
+use crate::{Completion, Slot};
+
+/// Parts up to this length are copied: cheaper than a descriptor.
+const COPIED_BYTES_MAX: u64 = 256 * 1024;
+
+/// How much of a copied part is in memory at a time.
+const PIECE_BYTES: u64 = 64 * 1024;
+
+impl Uring {
+    /// Starts with the part of a file that is next.
+    pub(crate) fn start_file(&mut self, slot: Slot) {
+        let send = self.slots.get(slot).send;
+        let in_flight = self.in_flight.get(send);
+        let Some(length) = in_flight.file_part().map(|part| part.length_bytes) else {
+            unreachable!("a file is next");
+        };
+        if length == 0 {
+            in_flight.finish_file_part();
+            return self.go_on_sending(slot);
+        }
+        let job = in_flight.file.get_or_insert_default();
+        if job.copies || length <= COPIED_BYTES_MAX || !self.features.fixed_fd_install {
+            return self.read_file(slot);
+        }
+        if job.socket.is_some() {
+            job.start_steps();
+            return self.files.push_back(send);
+        }
+        let (ring, descriptor) = self.place_of(slot);
+        let install = opcode::FixedFdInstall::new(descriptor, 0).build();
+        let token = self.token(Operation::Install, slot);
+        self.slots.get(slot).set(SENDING);
+        self.rings[ring].push(&install.user_data(token));
+    }
+
+    /// The connection has a normal descriptor now, or cannot have one.
+    pub(crate) fn installed(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        state.clear(SENDING);
+        let (send, closing) = (state.send, state.has(CLOSING));
+        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        let socket = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
+        if closing {
+            drop(socket);
+            self.finish_send(slot, libc::ECANCELED);
+            return None;
+        }
+        let job = self.in_flight.get(send).file.get_or_insert_default();
+        job.socket = socket;
+        if job.socket.is_some() {
+            job.start_steps();
+            self.files.push_back(send);
+        } else {
+            job.copies = true;
+            self.read_file(slot);
+        }
+        None
+    }
+
+    /// One step of the file that has waited longest. Returns whether there was one to be done in this turn.
+    pub(crate) fn step_next_file(&mut self) -> bool {
+        if self.file_steps_left == 0 {
+            return false;
+        }
+        self.file_steps_left -= 1;
+        let Some(send) = self.files.pop_front() else { return false };
+        let in_flight = self.in_flight.get(send);
+        let slot = in_flight.slot;
+        match in_flight.step_file() {
+            FileStep::Progress => {
+                self.files.push_back(send);
+                self.pending.push_back(Completion::Progress { slot });
+            }
+            FileStep::WouldBlock => self.wait_writable(slot),
+            FileStep::Draining => self.wait_moment(send),
+            FileStep::Cold => self.warm(slot, send),
+            FileStep::Done => {
+                if let Some(job) = &mut in_flight.file {
+                    job.finish_steps();
+                }
+                in_flight.finish_file_part();
+                self.go_on_sending(slot);
+            }
+            FileStep::Failed(errno) => self.finish_send(slot, errno),
+        }
+        true
+    }
+
+    /// Waits until the connection takes more.
+    pub(crate) fn wait_writable(&mut self, slot: Slot) {
+        let (ring, descriptor) = self.place_of(slot);
+        let token = self.token(Operation::Writable, slot);
+        self.slots.get(slot).set(SENDING);
+        let poll = opcode::PollAdd::new(descriptor, libc::POLLOUT as u32).build();
+        self.rings[ring].push(&poll.user_data(token));
+    }
+
+    /// The connection takes more, or has failed: the next attempt tells.
+    pub(crate) fn writable(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        state.clear(SENDING);
+        let (send, closing) = (state.send, state.has(CLOSING));
+        if closing || result < 0 {
+            self.finish_send(slot, if closing { libc::ECANCELED } else { -result });
+        } else if self.in_flight.get(send).file.as_ref().is_some_and(|job| job.stepping) {
+            self.files.push_back(send);
+        } else {
+            self.go_on_sending(slot);
+        }
+        None
+    }
+
+    /// The files that waited for a moment go on.
+    pub(crate) fn drain_timer_over(&mut self) -> Option<Completion> {
+        self.drain_timer_armed = false;
+        self.files.extend(self.draining.drain(..));
+        None
+    }
+
+    /// The files whose bytes the warming thread has read go on.
+    pub(crate) fn resume_warmed(&mut self) {
+        for token in self.warmed.take() {
+            let (_, generation, slot) = unpack(token);
+            let state = *self.slots.get(slot);
+            if state.generation() != generation || state.send == NO_SEND {
+                continue;
+            }
+            if let Some(job) = &mut self.in_flight.get(state.send).file
+                && std::mem::take(&mut job.warming)
+            {
+                self.files.push_back(state.send);
+            }
+        }
+    }
+
+    /// A file between two steps will not go on.
+    pub(crate) fn forget_file(&mut self, send: u32) {
+        self.files.retain(|other| *other != send);
+        self.draining.retain(|other| *other != send);
+    }
+
+    /// A file was read by the ring.
+    pub(crate) fn file_read(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        state.clear(SENDING | READING);
+        match result {
+            _ if state.has(CLOSING) => self.finish_send(slot, libc::ECANCELED),
+            0.. => self.send_read_bytes(slot, result as usize),
+            error => self.finish_send(slot, -error),
+        }
+        None
+    }
+
+    /// Reads the next piece of a copied part, by the ring if that would mean to wait.
+    fn read_file(&mut self, slot: Slot) {
+        let send = self.slots.get(slot).send;
+        let in_flight = self.in_flight.get(send);
+        let taken = in_flight.taken_of_file();
+        let Some(part) = in_flight.file_part().cloned() else { unreachable!("a file is next") };
+        let offset = part.offset_bytes + taken;
+        let job = in_flight.file.get_or_insert_default();
+        job.buffer_sent = 0;
+        job.buffer.resize((part.length_bytes - taken).min(PIECE_BYTES) as usize, 0);
+        let file = part.file.as_fd();
+        match rustix::io::preadv2(
+            file,
+            &mut [IoSliceMut::new(&mut job.buffer)],
+            offset,
+            ReadWriteFlags::NOWAIT,
+        ) {
+            Ok(count) => self.send_read_bytes(slot, count),
+            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INVAL | Errno::INTR) => {
+                let (address, length) = (job.buffer.as_mut_ptr(), job.buffer.len() as u32);
+                let read = opcode::Read::new(Fd(part.file.as_raw_fd()), address, length).offset(offset);
+                let token = self.token(Operation::Read, slot);
+                self.slots.get(slot).set(SENDING | READING);
+                let (ring, _) = self.place_of(slot);
+                self.rings[ring].push(&read.build().user_data(token));
+            }
+            Err(errno) => self.finish_send(slot, errno.raw_os_error()),
+        }
+    }
+
+    /// Sends what was read, if it still belongs to the version that was announced: a writer changes the stamp
+    /// before it changes a byte.
+    fn send_read_bytes(&mut self, slot: Slot, count: usize) {
+        let send = self.slots.get(slot).send;
+        let in_flight = self.in_flight.get(send);
+        let same =
+            in_flight.file_part().is_some_and(|part| stamp(&part.file).is_ok_and(|now| now == part.stamp));
+        let Some(job) = &mut in_flight.file else { unreachable!("a file is being sent") };
+        if count == 0 || !same {
+            job.buffer.clear();
+            return self.finish_send(slot, libc::ESTALE);
+        }
+        job.buffer.truncate(count);
+        self.go_on_sending(slot);
+    }
+
+    fn warm(&mut self, slot: Slot, send: u32) {
+        let token = self.token(Operation::Read, slot);
+        if !self.in_flight.get(send).warm_file(&self.warmed, token) {
+            self.wait_moment(send);
+        }
+    }
+
+    fn wait_moment(&mut self, send: u32) {
+        self.draining.push(send);
+        if !self.drain_timer_armed {
+            self.drain_timer_armed = true;
+            *self.drain_timer = Timespec::new().nsec(DRAIN_RETRY_MS_MAX as u32 * 1_000_000 / 2);
+            let timeout = opcode::Timeout::new(&raw const *self.drain_timer).flags(TimeoutFlags::empty());
+            let token = super::token::pack(Operation::DrainTimer, 0, 0);
+            self.rings[0].push(&timeout.build().user_data(token));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is known of each listener: whether accepting is wanted, and what of it is with the kernel.
+//!
+//! It must never decide where to accept (see accepting.rs).
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Index of the ring.
+    pub(crate) ring: usize,
+    /// One operation for all connections to come; else one for each.
+    pub(crate) multishot: bool,
+}
+
+/// One listener.
+pub(crate) struct Listener {
+    /// The listening socket.
+    pub(crate) socket: OwnedFd,
+    /// How many connections may wait in its queue.
+    pub(crate) backlog: u32,
+    /// The engine wants connections.
+    pub(crate) wanted: bool,
+    /// Where accepts are armed; meaningful while some are outstanding.
+    pub(crate) place: Place,
+    /// How many accept operations are with the kernel.
+    pub(crate) outstanding: u32,
+    /// They are being cancelled.
+    pub(crate) cancelling: bool,
+}
+
+impl Listener {
+    /// Takes a listening socket. It becomes a blocking one: io_uring waits by itself, and must not be told
+    /// EAGAIN.
+    ///
+    /// # Errors
+    /// When it is not a listening socket.
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        let backlog = backlog(&socket)?;
+        let place = Place { ring: 0, multishot: false };
+        Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
+    }
+}
+
+/// Reads the length of a listener's queue: Linux reports it as `tcpi_sacked` of TCP_INFO.
+fn backlog(socket: &OwnedFd) -> io::Result<u32> {
+    // SAFETY: all zeroes are a valid tcp_info: it is made of integers.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, both of which live through the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info.tcpi_sacked) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    #[test]
+    fn the_length_of_the_queue_is_read_back() {
+        let socket = crate::socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 37).unwrap();
+        assert_eq!(Listener::new(socket).unwrap().backlog, 37);
+    }
+}

@@ -1,0 +1,269 @@
+//! Finds out by doing whether this process may use io_uring, and what of it.
+//!
+//! Owns the list of optional features and the sentences that say why not. It must never go by a version
+//! number: containers, filters and distributions change what a kernel can do. Order of calls: `probe` once at
+//! start; the `Features` it returns are given to every `Uring`.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use io_uring::squeue::Flags;
+use io_uring::types::{Fd, Fixed};
+use io_uring::{IoUring, Probe, cqueue, opcode};
+
+use super::buffers::BUFFER_GROUP;
+use super::features::Features;
+use super::ring::{Ring, RingLimits, build};
+
+/// Why io_uring is not used. Its `Display` is one clear sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The sysctl `kernel.io_uring_disabled` has this value.
+    Disabled(u8),
+    /// EPERM without that sysctl: a filter.
+    Filtered,
+    /// ENOSYS: a kernel built without it, or a filter that says so.
+    Absent,
+    /// ENOMEM.
+    Memory,
+    /// EMFILE or ENFILE.
+    Descriptors,
+    /// The kernel is too old for what is named.
+    Lacks(&'static str),
+    /// The trial went wrong at the step named, with this `errno`.
+    Failed(&'static str, i32),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disabled(1) => formatter
+                .write_str("the setting kernel.io_uring_disabled=1 keeps io_uring for privileged processes"),
+            Self::Disabled(value) => {
+                write!(formatter, "the setting kernel.io_uring_disabled={value} switches io_uring off")
+            }
+            Self::Filtered => formatter.write_str(
+                "the system call io_uring_setup is forbidden to this process (EPERM), \
+                 as most containers do by a seccomp filter",
+            ),
+            Self::Absent => formatter.write_str("this kernel has no io_uring, or a filter hides it (ENOSYS)"),
+            Self::Memory => formatter.write_str(
+                "there is no memory for a ring (ENOMEM); on old kernels the cause is the limit on locked \
+                 memory (ulimit -l)",
+            ),
+            Self::Descriptors => {
+                formatter.write_str("there are no descriptors left for a ring (see ulimit -n)")
+            }
+            Self::Lacks(what) => write!(formatter, "this kernel's io_uring is too old: it lacks {what}"),
+            Self::Failed(step, errno) => {
+                let error = io::Error::from_raw_os_error(*errno);
+                write!(formatter, "io_uring failed on trial at \"{step}\": {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Tries a whole conversation over the loopback interface: set-up, multishot accept into a direct descriptor,
+/// multishot receive with a buffer ring, send, close.
+///
+/// # Errors
+/// Why io_uring cannot be used by this process.
+pub fn probe() -> Result<Features, Refusal> {
+    let (mut features, ring) = set_up()?;
+    let parameters = ring.params();
+    let needed = [
+        (parameters.is_feature_nodrop(), "completions that are never dropped"),
+        (parameters.is_feature_fast_poll(), "waiting for sockets without threads"),
+        (parameters.is_feature_ext_arg(), "waiting with a timeout"),
+        (parameters.is_feature_submit_stable(), "arguments copied at submission"),
+        (parameters.is_feature_skip_cqe_on_success(), "silent successes"),
+    ];
+    if let Some((_, what)) = needed.iter().find(|(works, _)| !works) {
+        return Err(Refusal::Lacks(what));
+    }
+    let mut operations = Probe::new();
+    ring.submitter()
+        .register_probe(&mut operations)
+        .map_err(|error| refusal("list of operations", &error))?;
+    features.fixed_fd_install = operations.is_supported(opcode::FixedFdInstall::CODE);
+    drop(ring);
+    Trial::start(&features)?.converse()?;
+    Ok(features)
+}
+
+/// Sets a small ring up with as many flags as the kernel knows, leaving one out at a time, the newest first.
+fn set_up() -> Result<(Features, IoUring), Refusal> {
+    let mut features = Features {
+        submit_all: true,
+        coop_taskrun: true,
+        single_issuer: true,
+        defer_taskrun: true,
+        no_sqarray: true,
+        fixed_fd_install: false,
+    };
+    loop {
+        match build(&features, 8, 16, false) {
+            Ok(ring) => return Ok((features, ring)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                let newest_first = [
+                    &mut features.no_sqarray,
+                    &mut features.defer_taskrun,
+                    &mut features.single_issuer,
+                    &mut features.coop_taskrun,
+                    &mut features.submit_all,
+                ];
+                match newest_first.into_iter().find(|flag| **flag) {
+                    Some(flag) => *flag = false,
+                    None => return Err(Refusal::Lacks("completion queues of a chosen size")),
+                }
+            }
+            Err(error) => return Err(refusal("setup", &error)),
+        }
+    }
+}
+
+fn refusal(step: &'static str, error: &io::Error) -> Refusal {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => match std::fs::read("/proc/sys/kernel/io_uring_disabled").as_deref() {
+            Ok([digit @ b'1'..=b'9', ..]) => Refusal::Disabled(digit - b'0'),
+            _ => Refusal::Filtered,
+        },
+        Some(libc::ENOSYS) => Refusal::Absent,
+        Some(libc::ENOMEM) => Refusal::Memory,
+        Some(libc::EMFILE | libc::ENFILE) => Refusal::Descriptors,
+        errno => Refusal::Failed(step, errno.unwrap_or(libc::EIO)),
+    }
+}
+
+/// How long one step of the trial may take.
+const STEP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One conversation of this process with itself.
+struct Trial {
+    ring: Ring,
+    batch: Vec<cqueue::Entry>,
+    listener: OwnedFd,
+    client: TcpStream,
+}
+
+impl Trial {
+    fn start(features: &Features) -> Result<Self, Refusal> {
+        let ring = Ring::new(features, RingLimits { connections: 4, buffers: 4, watched: false }).map_err(
+            |error| match error.raw_os_error() {
+                Some(libc::EINVAL) => Refusal::Lacks("direct descriptors or buffer rings"),
+                _ => refusal("direct descriptors and buffer ring", &error),
+            },
+        )?;
+        let failed = |error: io::Error| refusal("connection over the loopback interface", &error);
+        let listener =
+            crate::socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 4).map_err(failed)?;
+        let address = crate::socket::local_address(&listener).map_err(failed)?;
+        let client = TcpStream::connect_timeout(&address, STEP_TIMEOUT).map_err(failed)?;
+        client.set_read_timeout(Some(STEP_TIMEOUT)).map_err(failed)?;
+        Ok(Self { ring, batch: Vec::new(), listener, client })
+    }
+
+    fn converse(mut self) -> Result<(), Refusal> {
+        let accept = opcode::AcceptMulti::new(Fd(self.listener.as_raw_fd())).allocate_file_index(true);
+        let accepted = self.run("multishot accept", accept.build().user_data(1))?;
+        if !cqueue::more(accepted.flags()) {
+            return Err(Refusal::Lacks("multishot accept"));
+        }
+        let connection = Fixed(accepted.result() as u32);
+        self.client.write_all(b"hello").map_err(|error| refusal("sending to the trial", &error))?;
+        let receive = opcode::RecvMulti::new(connection, BUFFER_GROUP).build().user_data(2);
+        let received = self.run("multishot receive", receive)?;
+        let buffer = cqueue::buffer_select(received.flags());
+        if !cqueue::more(received.flags())
+            || buffer.is_none_or(|buffer| self.ring.buffers.bytes(buffer, 5) != b"hello")
+        {
+            return Err(Refusal::Lacks("multishot receive into provided buffers"));
+        }
+        let send = opcode::Send::new(connection, b"world".as_ptr(), 5).build().user_data(3);
+        let close = opcode::Close::new(connection).build().user_data(4);
+        self.ring.push(&send.flags(Flags::IO_LINK | Flags::SKIP_SUCCESS));
+        self.run("send and close", close)?;
+        self.answer().map_err(|error| refusal("answer of the trial", &error))?;
+        self.fail_chain(connection)
+    }
+
+    /// Checks that a chain whose first operation fails completes once: by that operation. Here it fails
+    /// because the connection is closed.
+    fn fail_chain(&mut self, connection: Fixed) -> Result<(), Refusal> {
+        const STEP: &str = "chain that fails";
+        let send = opcode::Send::new(connection, b"never".as_ptr(), 5).build().user_data(5);
+        let second = opcode::Nop::new().build().user_data(6);
+        self.ring.push_chain(&[send.flags(Flags::IO_LINK | Flags::SKIP_SUCCESS), second]);
+        let third = self.run(STEP, opcode::Nop::new().build().user_data(7));
+        let completed = |user_data| self.batch.iter().any(|completion| completion.user_data() == user_data);
+        match third {
+            Ok(_) if completed(5) && !completed(6) => Ok(()),
+            Ok(_) => Err(Refusal::Lacks("chains that fail as one")),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Runs one operation and returns its completion.
+    fn run(&mut self, step: &'static str, entry: io_uring::squeue::Entry) -> Result<cqueue::Entry, Refusal> {
+        let user_data = entry.get_user_data();
+        self.ring.push(&entry);
+        self.batch.clear();
+        for _ in 0..3 {
+            self.ring.enter(Some(STEP_TIMEOUT)).map_err(|error| refusal(step, &error))?;
+            self.batch.reserve(8);
+            self.ring.take_completions(&mut self.batch);
+            if let Some(completion) = self.batch.iter().find(|completion| completion.user_data() == user_data)
+            {
+                return match completion.result() {
+                    0.. => Ok(completion.clone()),
+                    error => Err(Refusal::Failed(step, -error)),
+                };
+            }
+        }
+        Err(Refusal::Failed(step, libc::ETIMEDOUT))
+    }
+
+    /// Checks that the client got all bytes. The end is not waited for: a receive is still armed.
+    fn answer(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 5];
+        self.client.read_exact(&mut bytes)?;
+        if &bytes == b"world" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_is_one_sentence() {
+        let refusals = [
+            Refusal::Disabled(1),
+            Refusal::Disabled(2),
+            Refusal::Filtered,
+            Refusal::Absent,
+            Refusal::Memory,
+            Refusal::Descriptors,
+            Refusal::Lacks("a thing"),
+            Refusal::Failed("a step", libc::EIO),
+        ];
+        for refusal in refusals {
+            let sentence = refusal.to_string();
+            assert!(!sentence.is_empty() && !sentence.contains('\n'), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_probe_comes_to_an_answer() {
+        match probe() {
+            Ok(features) => assert!(features.to_string().starts_with("multishot")),
+            Err(refusal) => println!("{refusal}"),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Sending from memory: one operation at a time a connection, so that the order is the kernel's only order.
+//!
+//! Rule 1: up to [`WHOLE_BYTES_MAX`] the kernel is asked to go on until all is taken: one operation, one
+//! completion. Rule 2: above, each operation takes what fits, which shows whether the peer makes progress.
+//! Rule 3: the last send of a connection on which nothing else is armed carries its close with it; then the
+//! close alone completes, or, if the send fails, the send alone.
+
+use io_uring::opcode;
+use io_uring::squeue::{Entry, Flags};
+
+use super::in_flight::Piece;
+use super::slots::{
+    CLOSE_LINKED, CLOSING, LAST, NO_SEND, OPEN, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
+};
+use super::state::Uring;
+use super::token::Operation;
+use crate::{Completion, Outgoing, Slot};
+
+/// Up to this length a send is finished by the kernel alone: an answer whose body was copied behind its head,
+/// and no more than an empty socket takes at once. A longer one could be under way for long, and its progress
+/// has to be seen.
+const WHOLE_BYTES_MAX: usize = 24 * 1024;
+
+/// What one operation may be asked to send; a result has 31 bits.
+const OPERATION_BYTES_MAX: usize = 1 << 30;
+
+/// Memory of a container that is kept for its next use.
+const KEPT_BYTES: usize = 32 * 1024;
+
+impl Uring {
+    /// See [`crate::Io::send`].
+    #[inline]
+    pub(crate) fn start_send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
+        let state = self.slots.get(slot);
+        assert!(state.send == NO_SEND, "one send a slot at a time");
+        if state.has(CLOSING) || !state.has(OPEN) {
+            return self.give_back(slot, outgoing, libc::ECANCELED);
+        }
+        if last {
+            state.set(LAST);
+        }
+        state.send = self.in_flight.put(slot, outgoing);
+        self.go_on_sending(slot);
+    }
+
+    /// Gives the next piece to the kernel.
+    #[inline]
+    pub(crate) fn go_on_sending(&mut self, slot: Slot) {
+        let send = self.slots.get(slot).send;
+        let (_, descriptor) = self.place_of(slot);
+        match self.in_flight.get(send).next_piece() {
+            Piece::Bytes { address, length, more } => {
+                let flags = send_flags(length, more);
+                let entry = opcode::Send::new(descriptor, address, length.min(OPERATION_BYTES_MAX) as u32);
+                self.push_send(slot, entry.flags(flags).build(), flags);
+            }
+            Piece::Vectors { header, length, more } => {
+                let flags = send_flags(length, more);
+                let entry = opcode::SendMsg::new(descriptor, header).flags(flags as u32);
+                self.push_send(slot, entry.build(), flags);
+            }
+            Piece::File => self.start_file(slot),
+            Piece::End => self.finish_send(slot, 0),
+        }
+    }
+
+    /// A completion of a send from memory.
+    #[inline]
+    pub(crate) fn send_completed(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        state.clear(SENDING | CLOSE_LINKED);
+        let closing = state.has(CLOSING);
+        let in_flight = self.in_flight.get(state.send);
+        if result < 0 {
+            match -result {
+                libc::EAGAIN | libc::EINTR if !closing => self.wait_writable(slot),
+                errno => self.finish_send(slot, errno),
+            }
+            return None;
+        }
+        in_flight.take(result as usize);
+        if in_flight.is_finished() {
+            self.finish_send(slot, 0);
+            return None;
+        }
+        if closing {
+            self.finish_send(slot, libc::ECANCELED);
+            return None;
+        }
+        self.go_on_sending(slot);
+        Some(Completion::Progress { slot })
+    }
+
+    /// A close that was linked to the last send has completed: both are done. Had the send failed, its own
+    /// completion would have come instead.
+    pub(crate) fn linked_close_completed(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        assert!(state.has(CLOSE_LINKED) && result == 0, "a linked close completed with {result}");
+        state.clear(SENDING | CLOSE_LINKED);
+        self.end_send(slot, 0);
+        self.retire(slot);
+        None
+    }
+
+    /// Gives the container back, and starts what had to wait for that.
+    #[inline]
+    pub(crate) fn finish_send(&mut self, slot: Slot, errno: i32) {
+        self.end_send(slot, errno);
+        let state = self.slots.get(slot);
+        if state.has(CLOSING) {
+            self.go_on_closing(slot);
+        } else if state.has(LAST) {
+            self.start_closing(slot);
+        } else if state.has(SHUTDOWN_AFTER_SEND) {
+            state.clear(SHUTDOWN_AFTER_SEND);
+            self.half_close(slot);
+        }
+    }
+
+    /// Gives the container back.
+    #[inline]
+    pub(crate) fn end_send(&mut self, slot: Slot, errno: i32) {
+        let state = self.slots.get(slot);
+        let send = std::mem::replace(&mut state.send, NO_SEND);
+        if let Some(outgoing) = self.in_flight.end(send) {
+            self.give_back(slot, outgoing, errno);
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, slot: Slot, mut outgoing: Box<Outgoing>, errno: i32) {
+        outgoing.clear(KEPT_BYTES);
+        self.pending.push_back(Completion::Sent { slot, outgoing, errno });
+    }
+
+    #[inline]
+    fn push_send(&mut self, slot: Slot, entry: Entry, flags: i32) {
+        let (ring, descriptor) = self.place_of(slot);
+        let token = self.token(Operation::Send, slot);
+        let entry = entry.user_data(token);
+        let state = self.slots.get(slot);
+        state.set(SENDING);
+        let alone = state.has(LAST) && !state.has(RECEIVING | SHUTTING);
+        if alone && flags & (libc::MSG_WAITALL | libc::MSG_MORE) == libc::MSG_WAITALL {
+            state.set(CLOSE_LINKED);
+            let token = self.token(Operation::Close, slot);
+            let close = opcode::Close::new(descriptor).build().user_data(token);
+            self.rings[ring].push_chain(&[entry.flags(Flags::IO_LINK | Flags::SKIP_SUCCESS), close]);
+        } else {
+            self.rings[ring].push(&entry);
+        }
+    }
+}
+
+/// Short sends are for the kernel to go on with, unless progress has to be seen. With more to come the peer
+/// gets full segments.
+#[inline]
+fn send_flags(length: usize, more: bool) -> i32 {
+    let whole = if length <= WHOLE_BYTES_MAX { libc::MSG_WAITALL } else { 0 };
+    libc::MSG_NOSIGNAL | whole | if more { libc::MSG_MORE } else { 0 }
+}

@@ -1,0 +1,139 @@
+//! One turn of the worker: hand over, wait, and hand out what has happened.
+//!
+//! It must never let one kind of work starve another: completions of a turn are bounded, files take one step
+//! each. Order within a turn: what was decided without the kernel, the completions of the first ring, those
+//! of rings it reports as ready, at last the files.
+
+use std::io;
+use std::time::Duration;
+
+use io_uring::cqueue;
+
+use super::state::Uring;
+use super::token::{Operation, unpack};
+use crate::Completion;
+
+/// How many completions are handed out before the kernel is entered again: deadlines are looked at once a
+/// turn.
+const COMPLETIONS_A_TURN_MAX: u32 = 4096;
+
+impl Uring {
+    /// Hands over, waits. See [`crate::Io::submit_and_wait`].
+    pub(crate) fn begin_turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.adjust_receiving();
+        for index in 1..self.rings.len() {
+            if self.rings[index].has_submissions() {
+                self.rings[index].enter(Some(Duration::ZERO))?;
+                self.note_work(index);
+            }
+        }
+        let idle = self.pending.is_empty()
+            && self.batch_next == self.batch.len()
+            && self.files.is_empty()
+            && self.ready.is_empty();
+        self.rings[0].enter(if idle { timeout } else { Some(Duration::ZERO) })?;
+        self.turn_left = COMPLETIONS_A_TURN_MAX;
+        self.file_steps_left = self.files.len();
+        Ok(())
+    }
+
+    /// See [`crate::Io::next_completion`].
+    #[inline]
+    pub(crate) fn take_completion(&mut self) -> Option<Completion> {
+        while self.turn_left > 0 {
+            if let Some(completion) = self.pending.pop_front() {
+                return Some(completion);
+            }
+            if let Some(entry) = self.batch.get(self.batch_next) {
+                self.batch_next += 1;
+                self.turn_left -= 1;
+                let (token, result, flags) = (entry.user_data(), entry.result(), entry.flags());
+                if let Some(completion) = self.dispatch(token, result, flags) {
+                    return Some(completion);
+                }
+            } else if !self.refill() && !self.step_next_file() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Copies the next completions out of a ring.
+    fn refill(&mut self) -> bool {
+        self.batch.clear();
+        self.batch_next = 0;
+        self.batch_ring = 0;
+        self.rings[0].take_completions(&mut self.batch);
+        while self.batch.is_empty() {
+            let Some(index) = self.ready.pop_front() else { return false };
+            let ring = &mut self.rings[index];
+            if let Err(error) = ring.enter(Some(Duration::ZERO)) {
+                ring.fail(error);
+                return false;
+            }
+            ring.take_completions(&mut self.batch);
+            self.batch_ring = index;
+            self.note_work(index);
+        }
+        true
+    }
+
+    #[inline]
+    fn dispatch(&mut self, token: u64, result: i32, flags: u32) -> Option<Completion> {
+        let (operation, generation, index) = unpack(token);
+        match operation {
+            Operation::Receive | Operation::Send => {}
+            Operation::Accept => return self.accepted(index, result, flags),
+            Operation::AcceptCancel => return self.accepts_cancelled(index),
+            Operation::Wake => return self.woken(flags),
+            Operation::RingReady => return self.rings_ready(flags),
+            Operation::DrainTimer => return self.drain_timer_over(),
+            // Cancels are the only operations whose completion may come after the slot's end.
+            Operation::Cancel => return self.cancelled(index, generation, result),
+            Operation::ReceiveCancel => return self.receive_not_cancelled(index, generation),
+            Operation::Writable
+            | Operation::Install
+            | Operation::Read
+            | Operation::Shutdown
+            | Operation::InstallToShutdown
+            | Operation::Close => {}
+        }
+        assert_eq!(self.slots.get(index).generation(), generation, "completion of a former connection");
+        match operation {
+            Operation::Receive => self.received(index, result, flags),
+            Operation::Send => self.send_completed(index, result),
+            Operation::Writable => self.writable(index, result),
+            Operation::Install => self.installed(index, result),
+            Operation::Read => self.file_read(index, result),
+            Operation::Shutdown => self.shut_down(index),
+            Operation::InstallToShutdown => self.installed_to_shutdown(index, result),
+            Operation::Close => self.linked_close_completed(index, result),
+            _ => None,
+        }
+    }
+
+    fn woken(&mut self, flags: u32) -> Option<Completion> {
+        self.waker.drain();
+        if !cqueue::more(flags) {
+            self.watch_waker();
+        }
+        self.resume_warmed();
+        Some(Completion::Woken)
+    }
+
+    fn rings_ready(&mut self, flags: u32) -> Option<Completion> {
+        if !cqueue::more(flags) {
+            self.watch_rings();
+        }
+        for index in 1..self.rings.len() {
+            self.note_work(index);
+        }
+        None
+    }
+
+    fn note_work(&mut self, index: usize) {
+        if self.rings[index].has_work() && !self.ready.contains(&index) {
+            self.ready.push_back(index);
+        }
+    }
+}
