@@ -13,6 +13,7 @@ mod file_send;
 pub mod memory;
 mod operation;
 mod outgoing;
+pub mod simulated;
 pub mod socket;
 pub mod uring;
 mod wake;

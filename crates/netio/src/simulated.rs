@@ -1,0 +1,420 @@
+//! Kernel, network and peers in one value, driven by a seed: the same seed gives the same run.
+//!
+//! It owns a virtual clock and scripted peers, plays every fault of [`Faults`], and checks the engine's side
+//! of the contract of [`Io`]: a violation panics with the seed. It must never ask the real time or open a
+//! socket.
+
+mod connection;
+mod faults;
+mod peer;
+mod random;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+pub use self::faults::Faults;
+pub use self::peer::{End, PeerId, Step, Transcript};
+pub use self::random::Random;
+
+use self::connection::{Connection, Flight};
+use self::peer::Peer;
+use crate::{Completion, Input, Io, Outgoing, Slot};
+
+/// Receive buffers there are; so few that a worker that keeps one is found out.
+const BUFFERS: usize = 4;
+/// The farthest a time jump goes.
+const JUMP_MS_MAX: usize = 3_600_000;
+/// Errors for which accepting stops: EMFILE, ENFILE, ENOBUFS, ENOMEM.
+const ACCEPT_ERRNOS: [i32; 4] = [24, 23, 105, 12];
+const ENFILE: i32 = 23;
+const ECONNRESET: i32 = 104;
+const ECANCELED: i32 = 125;
+
+/// The simulated backend.
+pub struct Simulated {
+    seed: u64,
+    random: Random,
+    faults: Faults,
+    now_ms: u64,
+    capacity: u32,
+    peers: Vec<Peer>,
+    /// Peers that connect and are not yet accepted.
+    backlog: VecDeque<PeerId>,
+    slots: Vec<Option<Connection>>,
+    accepting: bool,
+    buffers: Vec<Option<Vec<u8>>>,
+    ready: VecDeque<Completion>,
+    woken: Arc<AtomicBool>,
+    alarm_ms: Option<u64>,
+    turns: u64,
+}
+
+impl Simulated {
+    /// An empty world. `capacity` counts connections.
+    pub fn new(seed: u64, faults: Faults, capacity: u32) -> Self {
+        Self {
+            seed,
+            random: Random::new(seed),
+            faults,
+            now_ms: 1_000_000,
+            capacity,
+            peers: Vec::new(),
+            backlog: VecDeque::new(),
+            slots: Vec::new(),
+            accepting: false,
+            buffers: vec![None; BUFFERS],
+            ready: VecDeque::new(),
+            woken: Arc::default(),
+            alarm_ms: None,
+            turns: 0,
+        }
+    }
+
+    /// A peer that connects at once and follows its script.
+    pub fn peer(&mut self, script: Vec<Step>) -> PeerId {
+        self.peers.push(Peer::new(script));
+        self.backlog.push_back(self.peers.len() - 1);
+        self.peers.len() - 1
+    }
+
+    /// One more step at the end of a peer's script.
+    pub fn add(&mut self, peer: PeerId, step: Step) {
+        self.peers[peer].add(step);
+    }
+
+    /// The next wait ends at this time at the latest, whatever its timeout.
+    pub fn set_alarm(&mut self, at_ms: u64) {
+        self.alarm_ms = Some(at_ms);
+    }
+
+    /// Whether something can happen without time passing.
+    pub fn is_restless(&self) -> bool {
+        let able = |connection: &Connection| {
+            let peer = &self.peers[connection.peer];
+            let receivable = !peer.unread.is_empty() || peer.half_closed || peer.reset;
+            let sendable = connection.flight.is_some() && (!peer.stalled || peer.transcript.ended.is_some());
+            connection.closing || sendable || connection.receiving && receivable
+        };
+        self.woken.load(Ordering::SeqCst)
+            || self.accepting && !self.backlog.is_empty()
+            || self.slots.iter().flatten().any(able)
+            || self.peers.iter().any(|peer| peer.can_act(self.now_ms))
+    }
+
+    /// What a peer saw so far.
+    pub fn transcript(&self, peer: PeerId) -> &Transcript {
+        &self.peers[peer].transcript
+    }
+
+    /// Whether every peer's connection has ended on both sides.
+    pub fn finished(&self) -> bool {
+        self.backlog.is_empty()
+            && self.slots.iter().all(Option::is_none)
+            && self.peers.iter().all(|peer| peer.transcript.ended.is_some())
+    }
+
+    /// How many turns were waited for.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// What wakes this backend, for a mailbox.
+    pub fn waker(&self) -> impl Fn() + Send + Sync + 'static {
+        let woken = Arc::clone(&self.woken);
+        move || woken.store(true, Ordering::SeqCst)
+    }
+
+    /// Sees to it that nothing is left over.
+    ///
+    /// # Panics
+    /// If a slot, a buffer or a completion is.
+    pub fn check_empty(&self) {
+        self.demand(self.slots.iter().all(Option::is_none), "a slot is leaked");
+        self.demand(self.buffers.iter().all(Option::is_none), "an input was not released");
+        self.demand(self.ready.is_empty(), "a completion was not taken");
+    }
+
+    #[track_caller]
+    fn demand(&self, holds: bool, what: &str) {
+        assert!(holds, "seed {}: turn {}: {what}", self.seed, self.turns);
+    }
+
+    #[track_caller]
+    fn slot(&mut self, slot: Slot) -> &mut Connection {
+        let known = self.slots.get(slot as usize).is_some_and(Option::is_some);
+        self.demand(known, "an operation on a free slot");
+        self.slots[slot as usize].as_mut().expect("checked above")
+    }
+
+    /// Plays one round of the world. Whatever may happen next happens in a seeded order.
+    fn play(&mut self) {
+        for peer in &mut self.peers {
+            peer.advance(self.now_ms);
+        }
+        self.play_accept();
+        let open = |slot: &usize| self.slots[*slot].as_ref().is_some_and(|connection| !connection.gone);
+        let mut order: Vec<usize> = (0..self.slots.len()).filter(open).collect();
+        for index in (1..order.len()).rev() {
+            order.swap(index, self.random.below(index + 1));
+        }
+        for slot in order {
+            if !self.random.chance(self.faults.delays) {
+                self.play_slot(slot as Slot);
+            }
+        }
+        let woken = self.woken.swap(false, Ordering::SeqCst);
+        if woken || self.random.chance(self.faults.false_wakes) {
+            self.ready.push_back(Completion::Woken);
+        }
+    }
+
+    fn play_accept(&mut self) {
+        while self.accepting && !self.backlog.is_empty() {
+            let free = self.free_slot();
+            let failing = self.random.chance(self.faults.accept_stops);
+            let (Some(slot), false) = (free, failing) else {
+                self.accepting = false;
+                let errno = if failing { ACCEPT_ERRNOS[self.random.below(4)] } else { ENFILE };
+                self.ready.push_back(Completion::AcceptStopped { listener: 0, errno });
+                return;
+            };
+            let Some(peer) = self.backlog.pop_front() else { return };
+            self.peers[peer].transcript.accepted = true;
+            if self.slots.len() <= slot as usize {
+                self.slots.push(None);
+            }
+            self.slots[slot as usize] = Some(Connection::new(peer));
+            self.ready.push_back(Completion::Accepted { listener: 0, slot });
+        }
+    }
+
+    fn free_slot(&self) -> Option<Slot> {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        (free < self.capacity as usize).then_some(free as Slot)
+    }
+
+    fn play_slot(&mut self, slot: Slot) {
+        let Some(peer) = self.slots[slot as usize].as_ref().map(|connection| connection.peer) else { return };
+        if self.random.chance(self.faults.resets) && !self.peers[peer].reset {
+            self.peers[peer].reset = true;
+            self.peers[peer].end(End::Own, self.now_ms);
+        }
+        self.play_send(slot, peer);
+        self.play_receive(slot, peer);
+        self.play_close(slot, peer);
+    }
+
+    fn play_send(&mut self, slot: Slot, peer: PeerId) {
+        let short = self.random.chance(self.faults.short_writes);
+        let part = self.random.bits() as usize;
+        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
+        let Some(mut flight) = connection.flight.take() else { return };
+        let peer = &mut self.peers[peer];
+        if connection.closing && !flight.last || peer.reset {
+            let errno = if peer.reset { ECONNRESET } else { ECANCELED };
+            self.ready.push_back(Completion::Sent { slot, outgoing: flight.outgoing, errno });
+            return;
+        }
+        let gone = peer.transcript.ended.is_some();
+        if peer.stalled && !gone {
+            connection.flight = Some(flight);
+            return;
+        }
+        let left = flight.bytes.len() - flight.taken;
+        let taken = if short { 1 + part % left } else { left };
+        if !gone {
+            peer.transcript.received.extend_from_slice(&flight.bytes[flight.taken..flight.taken + taken]);
+        }
+        flight.taken += taken;
+        if flight.taken < flight.bytes.len() {
+            connection.flight = Some(flight);
+            self.ready.push_back(Completion::Progress { slot });
+        } else {
+            connection.closing |= flight.last;
+            self.ready.push_back(Completion::Sent { slot, outgoing: flight.outgoing, errno: 0 });
+        }
+    }
+
+    fn play_receive(&mut self, slot: Slot, peer: PeerId) {
+        let short = self.random.chance(self.faults.short_reads);
+        let starved = self.random.chance(self.faults.empty_buffers);
+        let piece = 1 + self.random.below(40);
+        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
+        let peer = &mut self.peers[peer];
+        if !connection.receiving || connection.closing {
+            return;
+        }
+        if peer.reset {
+            connection.receiving = false;
+            connection.ended = true;
+            self.ready.push_back(Completion::Ended { slot, errno: ECONNRESET });
+        } else if !peer.unread.is_empty() {
+            let Some(buffer) = self.buffers.iter().position(Option::is_none).filter(|_| !starved) else {
+                return;
+            };
+            let length = peer.unread.len().min(if short { piece } else { 4096 });
+            self.buffers[buffer] = Some(peer.unread.drain(..length).collect());
+            let input = Input { buffer: buffer as u32, length: length as u32 };
+            self.ready.push_back(Completion::Received { slot, input });
+        } else if peer.half_closed {
+            connection.receiving = false;
+            connection.ended = true;
+            self.ready.push_back(Completion::Ended { slot, errno: 0 });
+        }
+    }
+
+    /// Half-closing and closing take effect once what was sent before is taken.
+    fn play_close(&mut self, slot: Slot, peer: PeerId) {
+        let connection = self.slots[slot as usize].as_ref().expect("played only while open");
+        if connection.flight.is_some() {
+            return;
+        }
+        let (closing, shut) = (connection.closing, connection.shut);
+        let peer = &mut self.peers[peer];
+        if closing {
+            let end = if peer.unread.is_empty() { End::Orderly } else { End::Reset };
+            peer.end(end, self.now_ms);
+            self.slots[slot as usize].as_mut().expect("played only while open").gone = true;
+            self.ready.push_back(Completion::Closed { slot });
+        } else if shut && peer.transcript.ended.is_none() {
+            peer.end(End::Orderly, self.now_ms);
+            peer.half_closed |= !self.random.chance(self.faults.delays);
+        }
+    }
+
+    /// When something can happen by itself.
+    fn next_ms(&self) -> Option<u64> {
+        self.peers.iter().filter_map(Peer::next_ms).chain(self.alarm_ms).min()
+    }
+}
+
+impl Io for Simulated {
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    fn wall_time(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + self.now_ms)
+    }
+
+    fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    fn accept(&mut self, listener: u16) {
+        self.demand(listener == 0, "no such listener");
+        self.demand(!self.accepting, "accept while accepting");
+        self.accepting = true;
+    }
+
+    fn refuse(&mut self, listener: u16) {
+        self.demand(listener == 0, "no such listener");
+        self.accepting = false;
+    }
+
+    fn receive(&mut self, slot: Slot) {
+        let connection = self.slot(slot);
+        if !connection.ended {
+            connection.receiving = true;
+        }
+    }
+
+    fn pause(&mut self, slot: Slot) {
+        self.slot(slot).receiving = false;
+    }
+
+    fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
+        let connection = self.slot(slot);
+        let wrong = if connection.flight.is_some() {
+            Some("a second send while one is under way")
+        } else if connection.shut || connection.last || connection.closing {
+            Some("a send after the end")
+        } else {
+            None
+        };
+        connection.last = last;
+        match (wrong, Flight::new(outgoing, last)) {
+            (Some(wrong), _) => self.demand(false, wrong),
+            (None, Ok(flight)) if flight.bytes.is_empty() => self.demand(false, "an empty send"),
+            (None, Ok(flight)) => self.slot(slot).flight = Some(flight),
+            (None, Err((outgoing, errno))) => {
+                self.ready.push_back(Completion::Sent { slot, outgoing, errno })
+            }
+        }
+    }
+
+    fn shutdown(&mut self, slot: Slot) {
+        let connection = self.slot(slot);
+        let early = connection.flight.is_some();
+        connection.shut = true;
+        self.demand(!early, "a half-close while a send is under way");
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let connection = self.slot(slot);
+        connection.closing = true;
+        if let Some(flight) = &mut connection.flight {
+            flight.last = false;
+        }
+    }
+
+    fn input(&self, input: &Input) -> &[u8] {
+        let bytes = self.buffers[input.buffer as usize].as_deref();
+        self.demand(bytes.is_some(), "an input was used after its release");
+        bytes.unwrap_or_default()
+    }
+
+    fn release(&mut self, input: Input) {
+        let held = self.buffers[input.buffer as usize].take();
+        self.demand(held.is_some(), "an input was released twice");
+    }
+
+    fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.turns += 1;
+        self.play();
+        if !self.ready.is_empty() || self.is_restless() {
+            return Ok(());
+        }
+        let wanted_ms = timeout.map(|timeout| self.now_ms + timeout.as_millis() as u64);
+        let next_ms = match (self.next_ms(), wanted_ms) {
+            (Some(next_ms), Some(wanted_ms)) => next_ms.min(wanted_ms),
+            (Some(ms), None) | (None, Some(ms)) => ms,
+            (None, None) => {
+                let stuck = self.peers.iter().any(Peer::has_steps) || !self.finished();
+                self.demand(!stuck, "nothing can happen any more, but the peers are not done");
+                self.now_ms
+            }
+        };
+        self.now_ms = self.now_ms.max(next_ms);
+        self.alarm_ms = self.alarm_ms.filter(|&at_ms| at_ms > self.now_ms);
+        if self.random.chance(self.faults.time_jumps) {
+            self.now_ms += self.random.below(JUMP_MS_MAX) as u64;
+        }
+        self.play();
+        Ok(())
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        loop {
+            let completion = self.ready.pop_front()?;
+            match completion {
+                // What was under way when the slot was closed is not reported any more, as a kernel's cancel
+                // does.
+                Completion::Received { slot, input } => {
+                    if self.slots[slot as usize].as_ref().is_some_and(|connection| !connection.closing) {
+                        return Some(Completion::Received { slot, input });
+                    }
+                    self.release(input);
+                }
+                Completion::Closed { slot } => {
+                    self.slots[slot as usize] = None;
+                    return Some(completion);
+                }
+                _ => return Some(completion),
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The other side of a simulated connection: it follows a script and writes down what it saw.
+
+use std::collections::VecDeque;
+
+/// Name of a peer, in the order they were made.
+pub type PeerId = usize;
+
+/// One step of a peer's script, done in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Send these bytes.
+    Send(Vec<u8>),
+    /// Do nothing for so many milliseconds.
+    Wait(u64),
+    /// Do nothing until so many bytes were received in all, or the connection has ended.
+    UntilReceived(usize),
+    /// Take no more bytes until the next `Read`.
+    Stall,
+    /// Take bytes again.
+    Read,
+    /// Send no more, but go on reading.
+    HalfClose,
+    /// Close in order.
+    Close,
+    /// Break the connection off.
+    Reset,
+}
+
+/// How a connection ended, seen from the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The server closed or half-closed in order, after all it had sent.
+    Orderly,
+    /// The server broke off: bytes of the peer were unread when it closed.
+    Reset,
+    /// The peer itself ended it.
+    Own,
+}
+
+/// What a peer saw.
+#[derive(Debug, Default, Clone)]
+pub struct Transcript {
+    /// Everything it received.
+    pub received: Vec<u8>,
+    /// How it ended, if it did.
+    pub ended: Option<End>,
+    /// Whether the server accepted it.
+    pub accepted: bool,
+    /// When it ended, in the simulation's milliseconds.
+    pub ended_ms: u64,
+}
+
+/// A peer under way.
+#[derive(Debug)]
+pub(super) struct Peer {
+    steps: VecDeque<Step>,
+    wait_until_ms: Option<u64>,
+    /// Sent by the peer, not yet delivered to the server.
+    pub(super) unread: VecDeque<u8>,
+    pub(super) half_closed: bool,
+    pub(super) reset: bool,
+    pub(super) stalled: bool,
+    pub(super) transcript: Transcript,
+}
+
+impl Peer {
+    pub(super) fn new(script: Vec<Step>) -> Self {
+        Self {
+            steps: script.into(),
+            wait_until_ms: None,
+            unread: VecDeque::new(),
+            half_closed: false,
+            reset: false,
+            stalled: false,
+            transcript: Transcript::default(),
+        }
+    }
+
+    /// One more step at the end.
+    pub(super) fn add(&mut self, step: Step) {
+        self.steps.push_back(step);
+    }
+
+    /// Whether `advance` would do something.
+    pub(super) fn can_act(&self, now_ms: u64) -> bool {
+        let ended = self.transcript.ended.is_some();
+        match self.steps.front() {
+            None => false,
+            Some(step) if ended => is_passive(step),
+            Some(Step::Wait(_)) => self.wait_until_ms.is_none_or(|until_ms| until_ms <= now_ms),
+            Some(Step::UntilReceived(bytes)) => self.transcript.received.len() >= *bytes,
+            Some(_) => true,
+        }
+    }
+
+    /// Does every step that can be done now.
+    pub(super) fn advance(&mut self, now_ms: u64) {
+        while self.transcript.ended.is_none() || self.steps.front().is_some_and(is_passive) {
+            match self.steps.front() {
+                Some(Step::Wait(ms)) => {
+                    let until_ms = *self.wait_until_ms.get_or_insert(now_ms + ms);
+                    if until_ms > now_ms {
+                        return;
+                    }
+                    self.wait_until_ms = None;
+                }
+                Some(Step::UntilReceived(bytes)) => {
+                    if self.transcript.received.len() < *bytes && self.transcript.ended.is_none() {
+                        return;
+                    }
+                }
+                Some(Step::Send(bytes)) => self.unread.extend(bytes),
+                Some(Step::Stall) => self.stalled = true,
+                Some(Step::Read) => self.stalled = false,
+                Some(Step::HalfClose) => self.half_closed = true,
+                Some(Step::Close) => {
+                    self.half_closed = true;
+                    self.end(End::Own, now_ms);
+                }
+                Some(Step::Reset) => {
+                    self.reset = true;
+                    self.end(End::Own, now_ms);
+                }
+                None => return,
+            }
+            self.steps.pop_front();
+        }
+    }
+
+    /// When its present waiting ends.
+    pub(super) fn next_ms(&self) -> Option<u64> {
+        self.wait_until_ms
+    }
+
+    /// Whether it could still act if something came from the server.
+    pub(super) fn has_steps(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    pub(super) fn end(&mut self, end: End, now_ms: u64) {
+        if self.transcript.ended.is_none() {
+            self.transcript.ended = Some(end);
+            self.transcript.ended_ms = now_ms;
+        }
+        if end != End::Own {
+            self.steps.clear();
+            self.wait_until_ms = None;
+        }
+    }
+}
+
+/// Steps that pass by once the connection has ended.
+fn is_passive(step: &Step) -> bool {
+    matches!(step, Step::UntilReceived(_))
+}
