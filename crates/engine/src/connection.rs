@@ -1,0 +1,232 @@
+//! One connection: bytes in, answers out, and where it stands in its life.
+//!
+//! It owns the session and the answers not yet handed over. It must never call the network: the worker does,
+//! after it has asked what is to be sent. Order: `receive` (or `resume`, `end`, `time_out`), then
+//! `take_outgoing`.
+
+use staunch_netio::Outgoing;
+use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::limits::SPILL_BYTES_MAX;
+use staunch_protocol::{Deadline, Timeouts};
+
+use crate::handler::{Address, Answer, Handler};
+use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
+use crate::rendered::Rendered;
+use crate::spare::Spare;
+use crate::stats::Stats;
+
+/// Where a connection stands in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nobody is connected in this slot.
+    Free,
+    /// Requests are read and answered.
+    Open,
+    /// A request waits for its answer; what comes meanwhile is kept.
+    Waiting,
+    /// Nothing more is read; close once all is sent, half-closing first if bytes of the peer may still come.
+    Ending { linger: bool },
+    /// Half-closed: what comes is thrown away until the peer closes too.
+    Lingering,
+    /// The network is closing it; only its last completions are awaited.
+    Closing,
+}
+
+/// A slot of the worker's table.
+pub(crate) struct Connection {
+    session: Session,
+    outgoing: Option<Box<Outgoing>>,
+    /// When the send or lingering deadline ends.
+    deadline_ms: u64,
+    /// Counts the uses of the slot, so that late mail finds nobody.
+    pub(crate) generation: u32,
+    pub(crate) phase: Phase,
+    pub(crate) sending: bool,
+    pub(crate) paused: bool,
+    /// Enough answers stood to be sent: the session was not asked to its end.
+    behind: bool,
+    /// The peer will send no more.
+    ended: bool,
+}
+
+// The wheel's node and the backend's state of a slot are 16 bytes each.
+const _: () = assert!(size_of::<Connection>() + 16 + 16 <= CONNECTION_BYTES_MAX);
+
+/// What a connection needs of its worker while it handles something.
+pub(crate) struct Desk<'a, H> {
+    pub(crate) handler: &'a mut H,
+    pub(crate) spare: &'a mut Spare,
+    pub(crate) stats: &'a Stats,
+    pub(crate) date: &'a [u8; 29],
+    pub(crate) now_ms: u64,
+    /// Changes with the date.
+    pub(crate) second: u64,
+    pub(crate) rendered: &'a mut Rendered,
+    pub(crate) address: Address,
+}
+
+impl Connection {
+    /// An empty slot.
+    pub(crate) fn free() -> Self {
+        Self {
+            session: Session::new(0),
+            outgoing: None,
+            deadline_ms: 0,
+            generation: 0,
+            phase: Phase::Free,
+            sending: false,
+            paused: false,
+            behind: false,
+            ended: false,
+        }
+    }
+
+    /// Somebody connected.
+    pub(crate) fn open(&mut self, now_ms: u64) {
+        let generation = self.generation.wrapping_add(1);
+        *self = Self { session: Session::new(now_ms), generation, phase: Phase::Open, ..Self::free() };
+    }
+
+    /// Nobody is connected any more.
+    pub(crate) fn retire(&mut self, spare: &mut Spare) {
+        if let Some(outgoing) = self.outgoing.take() {
+            spare.put(outgoing);
+        }
+        *self = Self { generation: self.generation, ..Self::free() };
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], desk: &mut Desk<'_, H>) {
+        match self.phase {
+            Phase::Open => self.converse(bytes, None, desk),
+            Phase::Waiting => {
+                let joined = self.session.take_kept(bytes);
+                self.session.keep(&joined);
+            }
+            Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
+        }
+    }
+
+    /// There is room for answers again: requests kept behind the last ones are handled.
+    pub(crate) fn catch_up<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+        if self.phase == Phase::Open && (self.behind || self.ended) {
+            self.converse(&[], None, desk);
+        }
+    }
+
+    /// Mail came for the request that waits.
+    pub(crate) fn resume<H: Handler>(&mut self, mail: H::Mail, desk: &mut Desk<'_, H>) {
+        debug_assert_eq!(self.phase, Phase::Waiting);
+        self.phase = Phase::Open;
+        self.session.resume();
+        self.converse(&[], Some(mail), desk);
+    }
+
+    /// The peer will send no more. What it asked before is still answered.
+    pub(crate) fn end<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+        self.ended = true;
+        self.session.handle_end();
+        self.catch_up(desk);
+    }
+
+    /// The session's deadline has passed.
+    pub(crate) fn time_out<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+        let mut outgoing = self.outgoing(desk.spare);
+        self.session.handle_timeout(desk.date, outgoing.bytes());
+        self.put_outgoing(outgoing, desk.spare);
+        self.converse(&[], None, desk);
+    }
+
+    /// The story of a connection: every complete request in the bytes is answered, in order, until the bytes
+    /// are used up, an answer has to wait, or enough answers stand to be sent.
+    fn converse<H: Handler>(&mut self, bytes: &[u8], mut mail: Option<H::Mail>, desk: &mut Desk<'_, H>) {
+        let joined = self.session.take_kept(bytes);
+        let mut input = &joined[..];
+        let mut outgoing = self.outgoing(desk.spare);
+        loop {
+            self.behind = mail.is_none() && outgoing.length_bytes() >= OUTGOING_BYTES_MAX;
+            if self.behind {
+                break;
+            }
+            let before = input;
+            match self.session.poll_event(&mut input, desk.now_ms, desk.date, outgoing.bytes()) {
+                Event::Request(request) => {
+                    let answer = Answer {
+                        session: &mut self.session,
+                        outgoing: &mut outgoing,
+                        stats: desk.stats,
+                        date: desk.date,
+                        address: desk.address,
+                        rendered: Some((&mut *desk.rendered, desk.second)),
+                    };
+                    let answered = match mail.take() {
+                        Some(mail) => desk.handler.resume(mail, &request, answer),
+                        None => desk.handler.handle(&request, answer),
+                    };
+                    if answered.is_later() {
+                        input = before;
+                        self.phase = Phase::Waiting;
+                        break;
+                    }
+                    desk.stats.requests.add(1);
+                }
+                Event::NeedInput => break,
+                Event::Close { linger } => {
+                    self.phase = Phase::Ending { linger: linger && !self.ended };
+                    break;
+                }
+            }
+        }
+        self.session.keep(input);
+        self.put_outgoing(outgoing, desk.spare);
+    }
+
+    /// What is to be sent now, if anything. At most one send is under way at a time.
+    #[inline]
+    pub(crate) fn take_outgoing(&mut self) -> Option<Box<Outgoing>> {
+        if self.sending { None } else { self.outgoing.take() }
+    }
+
+    /// More was received than is worth holding: receiving should pause.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.session.kept_bytes() > SPILL_BYTES_MAX
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The send or lingering deadline runs from now.
+    #[inline]
+    pub(crate) fn start_deadline(&mut self, deadline: Deadline, now_ms: u64, timeouts: &Timeouts) {
+        self.deadline_ms = now_ms + u64::from(timeouts.length_ms(deadline));
+    }
+
+    /// The deadline that is running, and when it ends.
+    #[inline]
+    pub(crate) fn due(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
+        match self.phase {
+            Phase::Free => None,
+            Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
+            _ if self.sending => Some((self.deadline_ms, Deadline::Send)),
+            Phase::Closing => None,
+            _ => self.session.poll_timeout(timeouts),
+        }
+    }
+
+    #[inline]
+    fn outgoing(&mut self, spare: &mut Spare) -> Box<Outgoing> {
+        self.outgoing.take().unwrap_or_else(|| spare.take())
+    }
+
+    #[inline]
+    fn put_outgoing(&mut self, outgoing: Box<Outgoing>, spare: &mut Spare) {
+        if outgoing.is_empty() {
+            spare.put(outgoing);
+        } else {
+            self.outgoing = Some(outgoing);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! From settings to running workers: sockets, backend, threads.
+//!
+//! It owns the listening sockets until the workers take them. It must never look at what is served. Order of
+//! calls: `Engine::bind`, then whatever needs `post` or `stats`, then `run`, which returns only on failure.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, mpsc};
+
+use staunch_netio::Epoll;
+use staunch_netio::uring::{self, Uring};
+use staunch_netio::{Io, Waker, cpu, descriptors, memory, socket};
+use staunch_protocol::Timeouts;
+
+use crate::handler::Handler;
+use crate::limits::{
+    BACKLOG_CONNECTIONS_MAX, CONNECTIONS_MAX, DESCRIPTORS_RESERVED, SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE,
+};
+use crate::mailbox::{Mailbox, Post};
+use crate::stats::Stats;
+use crate::worker::Worker;
+
+/// Which way to the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoChoice {
+    /// The one the evidence speaks for, of those that work here.
+    Auto,
+    /// io_uring, or an error that says what stands in its way.
+    Uring,
+    /// epoll, edge-triggered.
+    Epoll,
+}
+
+/// What an engine is built from.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Addresses to listen at. Port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// One worker each: the processor it is bound to, or none.
+    pub workers: Vec<Option<usize>>,
+    /// Which way to the network.
+    pub io: IoChoice,
+    /// Most connections at a time, all workers together; `None` for what descriptors or memory allow.
+    pub connections_max: Option<u64>,
+    /// Deadlines.
+    pub timeouts: Timeouts,
+}
+
+/// Why an engine cannot start, in a sentence for the one who started it.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// The backend chosen, and why.
+enum Backend {
+    Uring(uring::Features),
+    Epoll,
+}
+
+/// Bound sockets and chosen backend: everything that can fail has been tried.
+pub struct Engine<M> {
+    settings: Settings,
+    addresses: Vec<SocketAddr>,
+    /// A list of listeners a worker, in the order of the addresses.
+    listeners: Vec<Vec<OwnedFd>>,
+    backend: Backend,
+    reason: String,
+    connections_max: u64,
+    connections_reason: String,
+    wakers: Vec<Waker>,
+    mailboxes: Vec<Arc<Mailbox<M>>>,
+    stats: Vec<Arc<Stats>>,
+}
+
+impl<M: Send + 'static> Engine<M> {
+    /// Raises the descriptor limit, chooses the backend and binds every address for every worker.
+    ///
+    /// # Errors
+    /// An address that is taken, not ours, or needs a privilege; io_uring asked for where it is not to be
+    /// had.
+    pub fn bind(settings: Settings) -> Result<Self, StartError> {
+        assert!(!settings.workers.is_empty() && !settings.listen.is_empty());
+        let descriptors = descriptors::raise_descriptor_limit()
+            .map_err(|error| StartError(format!("cannot raise the descriptor limit: {error}")))?;
+        let (backend, reason) = choose(settings.io)?;
+        let (connections_max, connections_reason) = connection_limit(&settings, &backend, descriptors)?;
+        let (addresses, listeners) = listen(&settings)?;
+        let wakers = settings
+            .workers
+            .iter()
+            .map(|_| Waker::new())
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|error| StartError(format!("cannot make an eventfd: {error}")))?;
+        let mailboxes = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
+        let stats = wakers.iter().map(|_| Arc::new(Stats::default())).collect();
+        Ok(Self {
+            settings,
+            addresses,
+            listeners,
+            backend,
+            reason,
+            connections_max,
+            connections_reason,
+            wakers,
+            mailboxes,
+            stats,
+        })
+    }
+
+    /// Where it listens, with the ports taken.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Name of the backend, and why it was chosen.
+    pub fn backend(&self) -> (&'static str, &str) {
+        let name = match self.backend {
+            Backend::Uring(_) => "io_uring",
+            Backend::Epoll => "epoll",
+        };
+        (name, &self.reason)
+    }
+
+    /// Most connections at a time, and where the number comes from.
+    pub fn connections_max(&self) -> (u64, &str) {
+        (self.connections_max, &self.connections_reason)
+    }
+
+    /// How many workers, and on which processors.
+    pub fn describe_workers(&self) -> String {
+        let workers = &self.settings.workers;
+        let cpus: Vec<String> = workers.iter().flatten().map(usize::to_string).collect();
+        match cpus.len() {
+            0 => format!("{}", workers.len()),
+            1 => format!("1, on CPU {}", cpus[0]),
+            count => format!("{count}, on CPUs {}", cpus.join(", ")),
+        }
+    }
+
+    /// Mail to the workers' connections.
+    pub fn post(&self) -> Post<M> {
+        Post::new(self.mailboxes.clone())
+    }
+
+    /// The workers' counters.
+    pub fn stats(&self) -> Vec<Arc<Stats>> {
+        self.stats.clone()
+    }
+
+    /// Runs the workers, each with its own handler, until one fails.
+    ///
+    /// # Errors
+    /// What a worker could not go on after. The others still run: the caller ends the process.
+    pub fn run<H>(self, make_handler: impl Fn(u16) -> H) -> Result<(), StartError>
+    where
+        H: Handler<Mail = M> + Send + 'static,
+    {
+        let (failed, failures) = mpsc::channel();
+        let capacity =
+            u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
+        let backend = Arc::new(self.backend);
+        for (index, listeners) in self.listeners.into_iter().enumerate() {
+            let place = Place {
+                index: index as u16,
+                cpu: self.settings.workers[index],
+                listeners,
+                waker: self.wakers[index].clone(),
+                capacity,
+                mailbox: Arc::clone(&self.mailboxes[index]),
+                stats: Arc::clone(&self.stats[index]),
+                timeouts: self.settings.timeouts,
+            };
+            let handler = make_handler(index as u16);
+            let backend = Arc::clone(&backend);
+            let failed = failed.clone();
+            std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || failed.send(place.work(&backend, handler)))
+                .map_err(|error| StartError(format!("cannot start a thread: {error}")))?;
+        }
+        let error = failures.recv().map_or_else(|_| "every worker is gone".into(), |error| error.to_string());
+        Err(StartError(format!("a worker failed: {error}")))
+    }
+}
+
+/// Everything one worker's thread takes with it.
+struct Place<M> {
+    index: u16,
+    cpu: Option<usize>,
+    listeners: Vec<OwnedFd>,
+    waker: Waker,
+    capacity: u32,
+    mailbox: Arc<Mailbox<M>>,
+    stats: Arc<Stats>,
+    timeouts: Timeouts,
+}
+
+impl<M: Send + 'static> Place<M> {
+    /// Works until the backend fails, and says why it did.
+    fn work<H: Handler<Mail = M>>(mut self, backend: &Backend, handler: H) -> io::Error {
+        if let Some(cpu) = self.cpu
+            && let Err(error) = cpu::pin_current_thread(cpu)
+        {
+            return error;
+        }
+        let listeners = std::mem::take(&mut self.listeners);
+        let count = listeners.len() as u16;
+        let waker = self.waker.clone();
+        match backend {
+            Backend::Uring(features) => match Uring::new(listeners, waker, self.capacity, features) {
+                Ok(io) => self.run(io, handler, count),
+                Err(error) => error,
+            },
+            Backend::Epoll => match Epoll::new(listeners, waker, self.capacity) {
+                Ok(io) => self.run(io, handler, count),
+                Err(error) => error,
+            },
+        }
+    }
+
+    fn run<I: Io, H: Handler<Mail = M>>(self, io: I, handler: H, count: u16) -> io::Error {
+        match Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index).run() {
+            Ok(()) => unreachable!("a worker runs until it fails"),
+            Err(error) => error,
+        }
+    }
+}
+
+fn mailbox<M>(waker: Waker) -> Mailbox<M> {
+    Mailbox::new(Box::new(move || waker.wake()))
+}
+
+/// The backend and the reason for it.
+fn choose(io: IoChoice) -> Result<(Backend, String), StartError> {
+    match (io, uring::probe()) {
+        (IoChoice::Epoll, _) => Ok((Backend::Epoll, "asked for".into())),
+        (IoChoice::Uring, Ok(features)) => Ok((Backend::Uring(features), "asked for".into())),
+        (IoChoice::Uring, Err(refusal)) => {
+            Err(StartError(format!("io_uring cannot be used here: {refusal}; use --io auto or --io epoll")))
+        }
+        (IoChoice::Auto, Ok(features)) => {
+            Ok((Backend::Uring(features), "every operation it needs works here".into()))
+        }
+        (IoChoice::Auto, Err(refusal)) => Ok((Backend::Epoll, format!("io_uring: {refusal}"))),
+    }
+}
+
+/// How many connections may be open, and why so many.
+fn connection_limit(
+    settings: &Settings,
+    backend: &Backend,
+    descriptors: u64,
+) -> Result<(u64, String), StartError> {
+    let per_descriptor = descriptors.saturating_sub(DESCRIPTORS_RESERVED).max(1);
+    let by_memory =
+        (memory::total_bytes() / SOCKET_MEMORY_SHARE / SOCKET_MEMORY_BYTES).clamp(1, CONNECTIONS_MAX);
+    match (settings.connections_max, backend) {
+        (Some(wanted), Backend::Epoll) if wanted > per_descriptor => Err(StartError(format!(
+            "--max-connections {wanted} needs more than the {descriptors} descriptors allowed here \
+             ({DESCRIPTORS_RESERVED} are kept for files); raise `ulimit -n` or use --io uring"
+        ))),
+        (Some(wanted), _) => Ok((wanted, "asked for".into())),
+        (None, Backend::Epoll) => {
+            let reason =
+                format!("{descriptors} descriptors (ulimit -n) less {DESCRIPTORS_RESERVED} for files");
+            Ok((per_descriptor.min(CONNECTIONS_MAX), reason))
+        }
+        (None, Backend::Uring(_)) => Ok((by_memory, "a quarter of memory at 4 KiB a connection".into())),
+    }
+}
+
+/// Binds every address once for every worker.
+fn listen(settings: &Settings) -> Result<(Vec<SocketAddr>, Vec<Vec<OwnedFd>>), StartError> {
+    let mut addresses = Vec::new();
+    let mut listeners: Vec<Vec<OwnedFd>> = settings.workers.iter().map(|_| Vec::new()).collect();
+    for &wanted in &settings.listen {
+        let refused = |error: io::Error| StartError(explain(wanted, &error));
+        socket::check_port_free(wanted).map_err(refused)?;
+        let mut address = wanted;
+        for listeners in &mut listeners {
+            let listener = socket::listen(address, BACKLOG_CONNECTIONS_MAX).map_err(refused)?;
+            socket::defer_accept(&listener).map_err(refused)?;
+            address = socket::local_address(&listener).map_err(refused)?;
+            listeners.push(listener);
+        }
+        addresses.push(address);
+    }
+    Ok((addresses, listeners))
+}
+
+/// Why an address cannot be listened at, and what to do.
+fn explain(address: SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!("cannot listen on {address}: another program already does"),
+        io::ErrorKind::PermissionDenied => format!(
+            "cannot listen on {address}: ports below 1024 need root or CAP_NET_BIND_SERVICE; \
+             try a port such as 8080"
+        ),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("cannot listen on {address}: this host has no such address")
+        }
+        _ => format!("cannot listen on {address}: {error}"),
+    }
+}

@@ -1,0 +1,189 @@
+//! The one trait of an application: a request in, an answer out.
+//!
+//! A handler is one value a worker, so it may keep mutable state without a lock. It must never block: what
+//! needs a disk or much time is given to another thread, and the answer comes by mail.
+
+use std::sync::Arc;
+
+use staunch_netio::{FilePart, Outgoing, Slice};
+use staunch_protocol::Status;
+use staunch_protocol::http1::{BodyRule, Request, Session};
+
+use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
+use crate::rendered::{Found, Rendered};
+use crate::stats::Stats;
+
+/// Where mail to a waiting connection goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// Index of the worker.
+    pub worker: u16,
+    /// Slot of the connection in its worker.
+    pub slot: u32,
+    /// Which use of the slot: mail to a connection that is gone is dropped.
+    pub generation: u32,
+}
+
+/// Proof that a request was answered, or will be. Only an [`Answer`] makes one.
+#[derive(Debug)]
+#[must_use]
+pub struct Answered {
+    pub(crate) later: bool,
+}
+
+impl Answered {
+    /// Whether the answer comes later, by mail.
+    pub fn is_later(&self) -> bool {
+        self.later
+    }
+}
+
+/// The application behind the connections of one worker.
+pub trait Handler {
+    /// What another thread sends to answer a request that was told to wait.
+    type Mail: Send + 'static;
+
+    /// Answers a request now, or says `answer.later()` and sees to it that mail is sent to
+    /// `answer.address()`.
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered;
+
+    /// Mail came for a request that waits. It is answered now, or told to wait again.
+    fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered;
+}
+
+/// The pen with which one request is answered. Each method uses it up.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) outgoing: &'a mut Outgoing,
+    pub(crate) stats: &'a Stats,
+    pub(crate) date: &'a [u8; 29],
+    pub(crate) address: Address,
+    /// The worker's kept answers, and a number that changes with the date.
+    pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
+}
+
+impl<'a> Answer<'a> {
+    /// A pen for the request a session has just given. `date` is the current one as in RFC 9110, section
+    /// 5.6.7.
+    pub fn new(
+        session: &'a mut Session,
+        outgoing: &'a mut Outgoing,
+        stats: &'a Stats,
+        date: &'a [u8; 29],
+        address: Address,
+    ) -> Self {
+        Self { session, outgoing, stats, date, address, rendered: None }
+    }
+
+    /// Where mail to this connection goes.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The current date as 29 bytes (RFC 9110, section 5.6.7), for further fields that need one.
+    pub fn date(&self) -> &[u8; 29] {
+        self.date
+    }
+
+    /// Answers from one prepared block: fields, blank line and body in one piece. `fields_bytes` is the
+    /// length of the fields with the blank line.
+    #[inline]
+    pub fn block(mut self, status: Status, block: &Arc<[u8]>, fields_bytes: usize) -> Answered {
+        if status == Status::OK && (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len()) {
+            let Some(unanswered) = self.rendered_block(block) else { return Answered { later: false } };
+            self = unanswered;
+        }
+        let rule = self.begin(status);
+        if rule == BodyRule::Omit {
+            self.outgoing.bytes().extend_from_slice(&block[..fields_bytes]);
+        } else if block.len() <= COPIED_BYTES_MAX {
+            self.outgoing.bytes().extend_from_slice(block);
+        } else {
+            self.outgoing.push_shared(Slice { bytes: Arc::clone(block), start: 0, end: block.len() });
+        }
+        Answered { later: false }
+    }
+
+    /// Answers with fields (blank line included) made for this request and a body of bytes.
+    pub fn bytes(mut self, status: Status, fields: &[u8], body: &[u8]) -> Answered {
+        let rule = self.begin(status);
+        self.outgoing.bytes().extend_from_slice(fields);
+        if rule == BodyRule::Send {
+            self.outgoing.bytes().extend_from_slice(body);
+        }
+        Answered { later: false }
+    }
+
+    /// Answers with fields (blank line included) and pieces of shared bytes and files in order.
+    pub fn pieces(
+        mut self,
+        status: Status,
+        fields: &[u8],
+        pieces: impl IntoIterator<Item = Piece>,
+    ) -> Answered {
+        let rule = self.begin(status);
+        self.outgoing.bytes().extend_from_slice(fields);
+        if rule == BodyRule::Send {
+            for piece in pieces {
+                match piece {
+                    Piece::Bytes(bytes) => self.outgoing.bytes().extend_from_slice(&bytes),
+                    Piece::Shared(slice) => self.outgoing.push_shared(slice),
+                    Piece::File(part) => self.outgoing.push_file(part),
+                }
+            }
+        }
+        Answered { later: false }
+    }
+
+    /// Answers with a block and its beginning from where both stand, if they are kept or worth keeping; else
+    /// gives the pen back.
+    #[inline]
+    fn rendered_block(mut self, block: &Arc<[u8]>) -> Option<Self> {
+        let Some((rendered, second)) = &mut self.rendered else { return Some(self) };
+        if !self.session.begins_plainly() {
+            return Some(self);
+        }
+        let answer = match rendered.find(block, *second) {
+            Found::Nothing => return Some(self),
+            Found::Answer(answer) => {
+                self.session.begin_elsewhere();
+                answer
+            }
+            Found::Wanted => {
+                let mut bytes = Vec::with_capacity(block.len() + BEGINNING_BYTES);
+                self.session.begin_response(Status::OK, self.date, &mut bytes);
+                bytes.extend_from_slice(block);
+                let answer: Arc<[u8]> = bytes.into();
+                rendered.keep(block, &answer);
+                answer
+            }
+        };
+        self.stats.count_response(Status::OK);
+        self.outgoing.push_shared(Slice { start: 0, end: answer.len(), bytes: answer });
+        None
+    }
+
+    #[inline]
+    fn begin(&mut self, status: Status) -> BodyRule {
+        self.stats.count_response(status);
+        self.session.begin_response(status, self.date, self.outgoing.bytes())
+    }
+
+    /// The answer comes later, by mail to [`Answer::address`].
+    pub fn later(self) -> Answered {
+        self.session.wait();
+        Answered { later: true }
+    }
+}
+
+/// One piece of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Bytes made for this response (the framing of a multipart body).
+    Bytes(Vec<u8>),
+    /// Shared bytes.
+    Shared(Slice),
+    /// Part of a file.
+    File(FilePart),
+}

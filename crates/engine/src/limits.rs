@@ -1,0 +1,41 @@
+//! Every limit of the engine, with its reason.
+
+/// Up to this many bytes a body is copied behind its head, which makes one plain send of both; above, the
+/// shared bytes are sent where they stand. Copying 16 KiB costs less than the kernel's work on a second
+/// buffer.
+pub(crate) const COPIED_BYTES_MAX: usize = 16 * 1024;
+/// Prepared blocks of at least this size are sent with their beginning from where both stand, once asked for
+/// twice in a second: of smaller ones many pipelined answers go out in one send, for which copying is
+/// cheaper.
+pub(crate) const RENDERED_BYTES_MIN: usize = 2 * 1024;
+/// Room for status line, Server and Date.
+pub(crate) const BEGINNING_BYTES: usize = 128;
+/// Answers a worker keeps so: with their blocks at most 2 MiB, enough for what a crowd asks for at once.
+pub(crate) const RENDERED_COUNT: usize = 64;
+/// Answers waiting to be sent on one connection, above which no further pipelined request is looked at:
+/// enough to fill any congestion window in one turn, little enough that a client that never reads costs
+/// little.
+pub(crate) const OUTGOING_BYTES_MAX: u64 = 256 * 1024;
+/// Containers kept for the next answers: as many as one turn usually fills.
+pub(crate) const SPARE_OUTGOINGS_MAX: usize = 256;
+/// A wheel's node may come up before the keep-alive time is over by one part in so many of it: a quarter is
+/// few enough wake-ups for nothing, and so far apart that moving the node costs a busy connection nothing.
+pub(crate) const KEEP_ALIVE_EARLY_PART: u32 = 4;
+/// How long accepting rests after the kernel had no descriptor or memory for a connection: long enough not to
+/// spin, short enough not to be noticed once there is room.
+pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
+/// User memory of one idle connection: the wheel's node, the backend's state and the connection itself.
+pub(crate) const CONNECTION_BYTES_MAX: usize = 128;
+/// Connections the kernel holds for us before we accept them; it lowers this to `net.core.somaxconn`.
+pub(crate) const BACKLOG_CONNECTIONS_MAX: i32 = 4096;
+/// Descriptors kept back for files being sent, folders being watched, and the server's own.
+pub(crate) const DESCRIPTORS_RESERVED: u64 = 512;
+/// What the kernel spends on one idle TCP connection, in bytes: about 4 KiB on Linux 6.x.
+pub(crate) const SOCKET_MEMORY_BYTES: u64 = 4096;
+/// Connections may take one part in so many of the memory when nothing else limits them.
+pub(crate) const SOCKET_MEMORY_SHARE: u64 = 4;
+/// Most connections of one process: more than a worker's table can name is a mistake in the settings.
+pub(crate) const CONNECTIONS_MAX: u64 = 1 << 20;
+
+const _: () = assert!(RENDERED_BYTES_MIN < COPIED_BYTES_MAX);
+const _: () = assert!(COPIED_BYTES_MAX as u64 * 4 <= OUTGOING_BYTES_MAX);

@@ -1,0 +1,335 @@
+//! The loop: one turn hands operations to the kernel, waits, and deals with what was reported.
+//!
+//! It owns a network backend, the connections in it and their deadlines. It must never block anywhere but in
+//! `submit_and_wait`, take a lock outside `deliver`, or read the clock more than once a turn.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
+use staunch_protocol::{Deadline, Timeouts};
+
+use crate::connection::{Connection, Desk, Phase};
+use crate::handler::{Address, Handler};
+use crate::limits::KEEP_ALIVE_EARLY_PART;
+use crate::listener::Listeners;
+use crate::mailbox::Mailbox;
+use crate::rendered::Rendered;
+use crate::spare::Spare;
+use crate::stats::Stats;
+use crate::timer_wheel::TimerWheel;
+
+/// One worker. Lives on one thread.
+pub struct Worker<I, H: Handler> {
+    io: I,
+    handler: H,
+    connections: Vec<Connection>,
+    wheel: TimerWheel,
+    listeners: Listeners,
+    mailbox: Arc<Mailbox<H::Mail>>,
+    stats: Arc<Stats>,
+    timeouts: Timeouts,
+    time: Time,
+    spare: Spare,
+    rendered: Rendered,
+    due: Vec<u32>,
+    index: u16,
+}
+
+/// The time of the present turn.
+struct Time {
+    now_ms: u64,
+    date: [u8; 29],
+    date_until_ms: u64,
+}
+
+impl<I: Io, H: Handler> Worker<I, H> {
+    /// A worker that accepts on `listeners` listeners of its backend. `index` is its place among the workers.
+    pub fn new(
+        io: I,
+        handler: H,
+        listeners: u16,
+        mailbox: Arc<Mailbox<H::Mail>>,
+        stats: Arc<Stats>,
+        timeouts: Timeouts,
+        index: u16,
+    ) -> Self {
+        let capacity = io.capacity() as usize;
+        let now_ms = io.now_ms();
+        let mut worker = Self {
+            io,
+            handler,
+            connections: Vec::with_capacity(capacity),
+            wheel: TimerWheel::new(now_ms, capacity),
+            listeners: Listeners::new(listeners),
+            mailbox,
+            stats,
+            timeouts,
+            time: Time { now_ms, date: [b' '; 29], date_until_ms: 0 },
+            spare: Spare::default(),
+            rendered: Rendered::new(),
+            due: Vec::new(),
+            index,
+        };
+        for listener in 0..listeners {
+            worker.io.accept(listener);
+        }
+        worker
+    }
+
+    /// Turns until the backend fails.
+    ///
+    /// # Errors
+    /// What the backend cannot go on after.
+    pub fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.turn()?;
+        }
+    }
+
+    /// One turn.
+    ///
+    /// # Errors
+    /// What the backend cannot go on after.
+    pub fn turn(&mut self) -> io::Result<()> {
+        self.io.submit_and_wait(self.timeout())?;
+        self.time.read(&self.io);
+        self.stats.turns.add(1);
+        while let Some(completion) = self.io.next_completion() {
+            match completion {
+                Completion::Received { slot, input } => self.received(slot, input),
+                Completion::Sent { slot, outgoing, errno } => self.sent(slot, outgoing, errno),
+                Completion::Accepted { slot, .. } => self.admit(slot),
+                Completion::Ended { slot, errno } => self.ended(slot, errno),
+                Completion::Progress { slot } => self.progressed(slot),
+                Completion::Closed { slot } => self.retire(slot),
+                Completion::AcceptStopped { listener, errno } => self.accept_stopped(listener, errno),
+                Completion::Woken => self.deliver(),
+            }
+        }
+        self.expire();
+        Ok(())
+    }
+
+    /// The backend, for a simulation that has to look into it.
+    pub fn io(&mut self) -> &mut I {
+        &mut self.io
+    }
+
+    /// How long the worker may sleep.
+    fn timeout(&self) -> Option<Duration> {
+        let wheel = self.wheel.next_ms();
+        let next_ms = match self.listeners.next_ms() {
+            Some(listeners) => wheel.map_or(listeners, |wheel| wheel.min(listeners)),
+            None => wheel?,
+        };
+        Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
+    }
+
+    fn admit(&mut self, slot: Slot) {
+        let index = slot as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, Connection::free);
+        }
+        self.connections[index].open(self.time.now_ms);
+        self.stats.accepted.add(1);
+        self.io.receive(slot);
+        self.set_deadline(slot);
+    }
+
+    #[inline]
+    fn received(&mut self, slot: Slot, input: Input) {
+        let (connection, mut desk, io) = self.desk(slot);
+        connection.receive(io.input(&input), &mut desk);
+        self.io.release(input);
+        self.flush(slot);
+    }
+
+    #[inline]
+    fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
+        self.spare.put(outgoing);
+        let (connection, mut desk, _) = self.desk(slot);
+        connection.sending = false;
+        if errno != 0 {
+            self.stats.sends_failed.add(1);
+            return self.close(slot);
+        }
+        connection.catch_up(&mut desk);
+        self.flush(slot);
+    }
+
+    fn progressed(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
+    }
+
+    fn ended(&mut self, slot: Slot, errno: i32) {
+        let (connection, mut desk, _) = self.desk(slot);
+        if errno != 0 || connection.phase == Phase::Lingering {
+            return self.close(slot);
+        }
+        connection.end(&mut desk);
+        self.flush(slot);
+    }
+
+    fn retire(&mut self, slot: Slot) {
+        self.connections[slot as usize].retire(&mut self.spare);
+        self.wheel.clear(slot);
+        self.stats.closed.add(1);
+        while let Some(listener) = self.listeners.take_waiting_for_room() {
+            self.io.accept(listener);
+        }
+    }
+
+    fn accept_stopped(&mut self, listener: u16, errno: i32) {
+        self.stats.accept_stops.add(1);
+        self.listeners.stop(listener, errno, self.time.now_ms);
+    }
+
+    fn deliver(&mut self) {
+        for (address, letter) in self.mailbox.take() {
+            let slot = address.slot;
+            let Some(connection) = self.connections.get(slot as usize) else { continue };
+            if connection.generation != address.generation || connection.phase != Phase::Waiting {
+                continue;
+            }
+            let (connection, mut desk, _) = self.desk(slot);
+            connection.resume(letter, &mut desk);
+            self.flush(slot);
+        }
+    }
+
+    /// Hands over what the connection has to send, ends it if it is at its end, and sets its deadline.
+    #[inline]
+    fn flush(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if matches!(connection.phase, Phase::Free | Phase::Closing) {
+            return;
+        }
+        if let Some(outgoing) = connection.take_outgoing() {
+            let last = connection.phase == (Phase::Ending { linger: false });
+            if last {
+                connection.phase = Phase::Closing;
+            }
+            connection.sending = true;
+            connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
+            self.stats.sent_bytes.add(outgoing.length_bytes());
+            self.io.send(slot, outgoing, last);
+        } else if let Phase::Ending { linger } = connection.phase
+            && !connection.sending
+        {
+            self.say_farewell(slot, linger);
+        }
+        self.regulate(slot);
+        self.set_deadline(slot);
+    }
+
+    /// Everything is sent and nothing more will be read.
+    fn say_farewell(&mut self, slot: Slot, linger: bool) {
+        let connection = &mut self.connections[slot as usize];
+        if !linger || connection.has_ended() {
+            return self.close(slot);
+        }
+        connection.phase = Phase::Lingering;
+        connection.start_deadline(Deadline::Linger, self.time.now_ms, &self.timeouts);
+        self.io.shutdown(slot);
+    }
+
+    /// Pauses a peer that sends faster than it is answered, and lets it go on.
+    #[inline]
+    fn regulate(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.is_full() != connection.paused && connection.phase != Phase::Closing {
+            connection.paused = !connection.paused;
+            if connection.paused {
+                self.io.pause(slot);
+            } else if !connection.has_ended() {
+                self.io.receive(slot);
+            }
+        }
+    }
+
+    /// Deadlines come again and again, so the wheel's node is left where it is while it comes up in time;
+    /// only one that would come up much before a long idle time is over is moved, so that nobody wakes for
+    /// it.
+    #[inline]
+    fn set_deadline(&mut self, slot: Slot) {
+        let Some((deadline_ms, deadline)) = self.connections[slot as usize].due(&self.timeouts) else {
+            return;
+        };
+        let early_ms = match deadline {
+            Deadline::KeepAlive => u64::from(self.timeouts.keep_alive_ms / KEEP_ALIVE_EARLY_PART),
+            _ => deadline_ms,
+        };
+        self.wheel.set_between(slot, deadline_ms - early_ms, deadline_ms);
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.connections[slot as usize].phase = Phase::Closing;
+        self.io.close(slot);
+    }
+
+    /// Deals with every deadline that has passed. A deadline that was pushed back meanwhile is only set
+    /// again.
+    fn expire(&mut self) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.expire(self.time.now_ms, &mut due);
+        for slot in due.drain(..) {
+            match self.connections[slot as usize].due(&self.timeouts) {
+                Some((deadline_ms, _)) if deadline_ms > self.time.now_ms => {
+                    self.wheel.set(slot, deadline_ms);
+                }
+                Some((_, deadline)) => self.time_out(slot, deadline),
+                None => {}
+            }
+        }
+        self.due = due;
+        while let Some(listener) = self.listeners.take_due(self.time.now_ms) {
+            self.io.accept(listener);
+        }
+    }
+
+    fn time_out(&mut self, slot: Slot, deadline: Deadline) {
+        self.stats.count_timeout(deadline);
+        if matches!(deadline, Deadline::Send | Deadline::Linger) {
+            return self.close(slot);
+        }
+        let (connection, mut desk, _) = self.desk(slot);
+        connection.time_out(&mut desk);
+        self.flush(slot);
+    }
+
+    /// A connection with what it needs to handle something.
+    #[inline]
+    fn desk(&mut self, slot: Slot) -> (&mut Connection, Desk<'_, H>, &I) {
+        let connection = &mut self.connections[slot as usize];
+        let address = Address { worker: self.index, slot, generation: connection.generation };
+        let desk = Desk {
+            handler: &mut self.handler,
+            spare: &mut self.spare,
+            stats: &self.stats,
+            date: &self.time.date,
+            now_ms: self.time.now_ms,
+            second: self.time.date_until_ms,
+            rendered: &mut self.rendered,
+            address,
+        };
+        (connection, desk, &self.io)
+    }
+}
+
+impl Time {
+    /// Reads the clock; the wall clock only when the date line has grown old.
+    #[inline]
+    fn read(&mut self, io: &impl Io) {
+        self.now_ms = io.now_ms();
+        if self.now_ms >= self.date_until_ms {
+            let wall = io.wall_time();
+            let into_second_ms = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_millis());
+            self.date_until_ms = self.now_ms + 1000 - u64::from(into_second_ms);
+            let text = httpdate::fmt_http_date(wall.max(UNIX_EPOCH));
+            self.date.copy_from_slice(&text.as_bytes()[..29]);
+        }
+    }
+}
