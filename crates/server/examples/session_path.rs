@@ -1,0 +1,120 @@
+//! The path of a request from its bytes to its answer's bytes, and nothing else: for counting instructions.
+//!
+//! `session_path plain|browser|pipelined N` serves a file of 5 000 bytes (pipelined: 100 bytes) N times to
+//! one session, as the engine would, without any input or output. It owns a folder of its own under the
+//! system's temporary one and removes it. It must never ask the time, so that two runs do the same. Order:
+//! prepare, wait until all is held, answer.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Post, Stats};
+use staunch_protocol::Timeouts;
+use staunch_protocol::http1::{Event, Session};
+use staunch_server::{Site, SiteConfig, SiteShared};
+
+const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
+/// Any moment will do: no deadline passes.
+const NOW_MS: u64 = 1000;
+/// As the engine keeps it between two responses.
+const KEPT_BYTES: usize = 16 * 1024;
+const PIPELINED: usize = 16;
+const PLAIN: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+const SMALL: &str = "GET /100.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+const BROWSER: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
+    User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0\r\n\
+    Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
+    Accept-Language: en-GB,en;q=0.8,de;q=0.5\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
+    Referer: http://localhost/start/index.html\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n\
+    Sec-Fetch-Site: same-origin\r\nUpgrade-Insecure-Requests: 1\r\n\
+    Cookie: session=0f4a1b2c3d4e5f60718293a4b5c6d7e8; theme=dark\r\n\r\n";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let input = match arguments.first().map(String::as_str) {
+        Some("plain") => PLAIN.to_owned(),
+        Some("browser") => BROWSER.to_owned(),
+        Some("pipelined") => SMALL.repeat(PIPELINED),
+        _ => String::new(),
+    };
+    let requests = arguments.get(1).and_then(|number| number.parse::<usize>().ok());
+    let (Some(requests), false) = (requests, input.is_empty()) else {
+        eprintln!("usage: session_path plain|browser|pipelined REQUESTS");
+        return ExitCode::from(2);
+    };
+    let folder = std::env::temp_dir().join(format!("session-path-{}", std::process::id()));
+    let answered = prepare(&folder).map(|shared| answer_all(&shared, input.as_bytes(), requests));
+    // The folder is of no use any more; the next run has another one.
+    let _ = fs::remove_dir_all(&folder);
+    match answered {
+        Ok(answered) if answered == requests => ExitCode::SUCCESS,
+        Ok(answered) => fail(&format!("{answered} of {requests} requests were answered")),
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn fail(error: &str) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+/// A site of two files, ready.
+fn prepare(folder: &Path) -> Result<Arc<SiteShared>, Box<dyn std::error::Error>> {
+    fs::create_dir_all(folder)?;
+    for size_bytes in [100, 5000] {
+        fs::write(folder.join(format!("{size_bytes}.txt")), vec![b'x'; size_bytes])?;
+    }
+    let config = SiteConfig { root: folder.to_path_buf(), encodings: Vec::new(), ..SiteConfig::default() };
+    let shared = SiteShared::open(config)?;
+    shared.start(&Post::new(vec![Arc::new(Mailbox::new(Box::new(|| {})))]))?;
+    while !shared.progress().done {
+        sleep(Duration::from_millis(10));
+    }
+    Ok(shared)
+}
+
+/// Gives one delivery after another to a session. Gives how many requests were answered in full.
+fn answer_all(shared: &Arc<SiteShared>, input: &[u8], requests: usize) -> usize {
+    let mut site = shared.handler();
+    let mut session = Session::new(NOW_MS);
+    let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
+    let mut answered = 0;
+    while answered < requests {
+        let before = answered;
+        answered += deliver(&mut session, &mut site, input, &mut outgoing, &stats);
+        std::hint::black_box((session.poll_timeout(&timeouts), outgoing.contents()));
+        let long_enough = outgoing.length_bytes() > 100 * (answered - before) as u64;
+        outgoing.clear(KEPT_BYTES);
+        if answered == before || !long_enough {
+            break;
+        }
+    }
+    answered
+}
+
+/// One delivery of bytes, as the engine handles it.
+fn deliver(
+    session: &mut Session,
+    site: &mut Site,
+    bytes: &[u8],
+    outgoing: &mut Outgoing,
+    stats: &Stats,
+) -> usize {
+    let address = Address { worker: 0, slot: 0, generation: 0 };
+    let mut answered = 0;
+    let joined = session.take_kept(bytes);
+    let mut input = &joined[..];
+    while let Event::Request(request) = session.poll_event(&mut input, NOW_MS, DATE, outgoing.bytes()) {
+        let answer = Answer::new(session, outgoing, stats, DATE, address);
+        if site.handle(&request, answer).is_later() {
+            return answered;
+        }
+        answered += 1;
+    }
+    session.keep(input);
+    answered
+}

@@ -1,0 +1,289 @@
+//! What the store holds under a path: immutable once made, but for the marks the store and its readers leave.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use staunch_engine::{FilePart, FileStamp, Piece, Slice};
+
+use super::fields::Layout;
+use super::mime::MediaType;
+use super::negotiate::PLACES;
+use super::range::ByteRange;
+
+/// One path's answer.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The key: a decoded path, for listings followed by NUL and a variant. Shared with the entry's
+    /// successors.
+    pub(crate) key: Arc<[u8]>,
+    /// What is answered.
+    pub(crate) kind: Kind,
+    /// What the file or folder was when it was read.
+    pub(crate) stamp: FileStamp,
+    /// Whether the watcher sees its changes. If not, it is checked when used in a new second.
+    pub(crate) watched: bool,
+    /// The moment (see [`moment`]) it was last found true; only of meaning if not watched.
+    pub(crate) checked: AtomicU64,
+    /// Set when used, cleared by the store's search for room.
+    pub(crate) used: AtomicBool,
+    /// Set when every encoding was tried that is worth the work.
+    settled: AtomicBool,
+    /// Where the store's ring has it.
+    pub(crate) slot: AtomicU32,
+}
+
+/// What stands at a path.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Content of a file or a listing.
+    Content(Content),
+    /// A folder answered by a file in it: the key of that file.
+    Alias(Box<[u8]>),
+    /// A folder named without its closing slash: a redirect.
+    Slashless,
+    /// A folder without an index file: a listing or 403.
+    Folder,
+}
+
+/// A body in its representations.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    /// The identity stands at place 0 and is always there; see [`super::negotiate`] for the others.
+    pub(crate) representations: [Option<Representation>; PLACES],
+    /// Its media type.
+    pub(crate) media: &'static MediaType,
+    /// Last-Modified in seconds since 1970, if one is told.
+    pub(crate) modified_unix_s: Option<i64>,
+    /// Value of Vary, if any.
+    pub(crate) vary: Option<&'static str>,
+    /// Hash of the stamps of side files, 0 if there are none: a change there is a change here.
+    pub(crate) side_files: u64,
+}
+
+/// What all representations of one content have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Common {
+    /// The media type.
+    pub(crate) media: &'static MediaType,
+    /// Last-Modified in seconds since 1970, if one is told.
+    pub(crate) modified_unix_s: Option<i64>,
+    /// Value of Vary, if any.
+    pub(crate) vary: Option<&'static str>,
+}
+
+/// One representation: its fields, and its body behind them or in an open file.
+#[derive(Debug, Clone)]
+pub(crate) struct Representation {
+    /// Fields, blank line and, unless it is in a file, the body.
+    pub(crate) block: Arc<[u8]>,
+    /// Where the parts of the fields stand.
+    pub(crate) layout: Layout,
+    /// The file that is the body.
+    pub(crate) file: Option<Box<FileBody>>,
+}
+
+/// A body that stays in its file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileBody {
+    /// The open file.
+    pub(crate) file: Arc<OwnedFd>,
+    /// What it was when the fields were written.
+    pub(crate) stamp: FileStamp,
+}
+
+impl Entry {
+    /// A new entry, never used, checked at `moment`.
+    pub(crate) fn new(key: Arc<[u8]>, kind: Kind, stamp: FileStamp, watched: bool, moment: u64) -> Self {
+        let (checked, slot) = (AtomicU64::new(moment), AtomicU32::new(0));
+        let (used, settled) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { key, kind, stamp, watched, checked, used, settled, slot }
+    }
+
+    /// The same entry with more representations.
+    pub(crate) fn successor(&self, content: Content) -> Self {
+        let checked = self.checked.load(Ordering::Relaxed);
+        let next =
+            Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, self.watched, checked);
+        next.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        next
+    }
+
+    /// Says that no further encoding will come.
+    pub(crate) fn settle(&self) {
+        self.settled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no further encoding will come.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Relaxed)
+    }
+
+    /// Marks it as used. Written only if it was not, so that busy entries stay unwritten in every cache.
+    /// Gives true on the first use since the mark was cleared.
+    #[inline]
+    pub(crate) fn mark_used(&self) -> bool {
+        let fresh = !self.used.load(Ordering::Relaxed);
+        if fresh {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        fresh
+    }
+
+    /// Whether it may be used at this moment without a look at the disk.
+    #[inline]
+    pub(crate) fn is_true_at(&self, date: &[u8; 29]) -> bool {
+        self.watched || self.checked.load(Ordering::Relaxed) == moment(date)
+    }
+
+    /// Its content, if it has any.
+    pub(crate) fn content(&self) -> Option<&Content> {
+        match &self.kind {
+            Kind::Content(content) => Some(content),
+            _ => None,
+        }
+    }
+
+    /// Whether it keeps a file open.
+    pub(crate) fn keeps_file(&self) -> bool {
+        self.content()
+            .is_some_and(|content| content.representations.iter().flatten().any(|one| one.file.is_some()))
+    }
+
+    /// What it costs in bytes of memory: blocks, key, and its places in the store.
+    pub(crate) fn cost_bytes(&self) -> u64 {
+        const PLACES_IN_STORE: usize = 16 + 8 + 32;
+        let content = self.content().map_or(0, |content| {
+            let blocks = content.representations.iter().flatten().map(|one| one.block.len() + 16);
+            blocks.sum::<usize>()
+        });
+        (size_of::<Self>() + self.key.len() + PLACES_IN_STORE + content) as u64
+    }
+}
+
+impl Content {
+    /// Content of which only the identity is there.
+    pub(crate) fn of_identity(common: &Common, identity: Representation) -> Self {
+        let Common { media, modified_unix_s, vary } = *common;
+        Self {
+            representations: [Some(identity), None, None, None],
+            media,
+            modified_unix_s,
+            vary,
+            side_files: 0,
+        }
+    }
+
+    /// Length of the identity in bytes, if it is held.
+    pub(crate) fn length_bytes(&self) -> usize {
+        self.identity().map_or(0, |identity| identity.body().len())
+    }
+
+    /// What all representations have in common.
+    pub(crate) fn common(&self) -> Common {
+        Common { media: self.media, modified_unix_s: self.modified_unix_s, vary: self.vary }
+    }
+
+    /// The identity.
+    pub(crate) fn identity(&self) -> Option<&Representation> {
+        self.representations[0].as_ref()
+    }
+
+    /// How many encodings are there.
+    pub(crate) fn encodings(&self) -> usize {
+        self.representations.iter().skip(1).flatten().count()
+    }
+}
+
+impl Representation {
+    /// The fields with the blank line.
+    #[inline]
+    pub(crate) fn fields(&self) -> &[u8] {
+        &self.block[..self.fields_bytes()]
+    }
+
+    /// Length of the fields with the blank line.
+    #[inline]
+    pub(crate) fn fields_bytes(&self) -> usize {
+        usize::from(self.layout.end)
+    }
+
+    /// What follows Content-Length: Content-Type and all others, blank line included.
+    pub(crate) fn fields_of_part(&self) -> &[u8] {
+        &self.fields()[usize::from(self.layout.content_type)..]
+    }
+
+    /// What follows Content-Type, blank line included.
+    pub(crate) fn fields_of_parts(&self) -> &[u8] {
+        &self.fields()[usize::from(self.layout.rest)..]
+    }
+
+    /// The fields of a 304, blank line included (RFC 9110, section 15.4.5).
+    pub(crate) fn fields_not_modified(&self) -> &[u8] {
+        &self.fields()[usize::from(self.layout.tail)..]
+    }
+
+    /// The entity tag with its quotes.
+    pub(crate) fn etag(&self) -> &[u8] {
+        const LINE_ENDS: usize = 4;
+        &self.block[usize::from(self.layout.etag)..self.fields_bytes() - LINE_ENDS]
+    }
+
+    /// The value of Last-Modified.
+    pub(crate) fn modified(&self) -> Option<&[u8]> {
+        let start = usize::from(self.layout.modified);
+        (start > 0).then(|| &self.block[start..start + 29])
+    }
+
+    /// The body, if it is held.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.block[self.fields_bytes()..]
+    }
+
+    /// Length of the body in bytes.
+    pub(crate) fn length_bytes(&self) -> u64 {
+        match &self.file {
+            Some(body) => body.stamp.size_bytes,
+            None => self.body().len() as u64,
+        }
+    }
+
+    /// A piece of the body.
+    pub(crate) fn piece(&self, range: ByteRange) -> Piece {
+        match &self.file {
+            Some(body) => Piece::File(FilePart {
+                file: Arc::clone(&body.file),
+                offset_bytes: range.start,
+                length_bytes: range.length_bytes(),
+                stamp: body.stamp,
+            }),
+            None => {
+                // The range lies within the body, and that within memory.
+                let at = |offset: u64| self.fields_bytes() + offset as usize;
+                Piece::Shared(Slice {
+                    bytes: Arc::clone(&self.block),
+                    start: at(range.start),
+                    end: at(range.end),
+                })
+            }
+        }
+    }
+}
+
+/// Day of the month and time of day of an IMF-fixdate as one number: different in every second of a month,
+/// and got without a clock.
+#[inline]
+pub(crate) fn moment(date: &[u8; 29]) -> u64 {
+    // "Sun, 06 Nov 1994 08:49:37 GMT": two digits each of day, hour, minute, second.
+    u64::from_le_bytes([5, 6, 17, 18, 20, 21, 23, 24].map(|index: usize| date[index]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_the_day_and_the_time() {
+        assert_eq!(&moment(b"Sun, 06 Nov 1994 08:49:37 GMT").to_le_bytes(), b"06084937");
+    }
+}

@@ -1,0 +1,367 @@
+//! From a key to an entry: opens, reads, prepares and hands to the store.
+//!
+//! It owns the rule that content is whole: what is held was read between two equal stamps. It blocks on the
+//! disk, so it is called from the loader's and the walk's threads only; a worker calls nothing but
+//! [`Load::unheld`].
+//!
+//! Order within one load: a ticket, the watch, the open, the read, the store. So no change can fall between.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use staunch_engine::FileStamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::encoder::Encoder;
+use super::entry::{Common, Content, Entry, Kind, Representation};
+use super::folder::Variant;
+use super::negotiate::Encoding;
+use super::path::{Opened, Refusal, Root, folder_of, stamp_of};
+use super::prepare;
+use super::store::{Room, Store, Ticket};
+use super::watch::{Changes, Watch};
+use super::{fields, listing, mime};
+use crate::config::SiteConfig;
+use crate::limits::{
+    ENCODED_LISTING_BYTES_MAX, HELD_FILE_BUDGET_PART, HELD_FILE_BYTES_MAX, READ_TRIES_MAX, STAMP_STEP_MS,
+    UNHELD_READ_BYTES_MAX,
+};
+use crate::problem::Problem;
+
+/// What a load has come to.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    /// This is there.
+    Entry(Arc<Entry>),
+    /// This is why nothing is.
+    Problem(Problem),
+}
+
+/// The value of Vary where encodings may exist.
+const VARY_ENCODING: &str = "Accept-Encoding";
+
+/// Everything a load needs.
+pub(crate) struct Load {
+    pub(crate) config: SiteConfig,
+    pub(crate) root: Root,
+    pub(crate) store: Store,
+    pub(crate) watch: Watch,
+    pub(crate) encoder: Encoder,
+}
+
+impl Load {
+    /// Loads what stands under a key. `moment` is when it was asked for.
+    pub(crate) fn load(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
+        let ticket = self.store.ticket(key);
+        if let Some((folder, variant)) = Variant::of_key(key) {
+            let job = Job { key, ticket, watched: self.watch.cover(folder), moment, room };
+            return self.load_listing(&job, folder, variant);
+        }
+        let watched = self.watch.cover(folder_of(key));
+        let opened = match self.root.open_beneath(key) {
+            Ok(opened) => opened,
+            Err(refusal) => return Outcome::Problem(problem(refusal)),
+        };
+        let job = Job { key, ticket, watched: watched && opened.direct, moment, room };
+        match (opened.folder, key.ends_with(b"/")) {
+            (true, true) => self.load_folder(&job, &opened),
+            (true, false) => self.keep(&job, Kind::Slashless, opened.stamp),
+            (false, _) => self.load_file(&job, opened),
+        }
+    }
+
+    /// Reads what stands at a path for one answer, holding nothing.
+    pub(crate) fn unheld(&self, path: &[u8]) -> Outcome {
+        let entry =
+            |key: &[u8], kind, stamp| Outcome::Entry(Arc::new(Entry::new(key.into(), kind, stamp, true, 0)));
+        match self.root.open_beneath(path) {
+            Err(refusal) => Outcome::Problem(problem(refusal)),
+            Ok(opened) if !opened.folder => match self.unheld_content(path, opened) {
+                Ok((content, stamp)) => entry(path, Kind::Content(content), stamp),
+                Err(problem) => Outcome::Problem(problem),
+            },
+            Ok(opened) if !path.ends_with(b"/") => entry(path, Kind::Slashless, opened.stamp),
+            Ok(opened) => match self.index_of(path) {
+                Some(index) => self.unheld(&index),
+                None => entry(path, Kind::Folder, opened.stamp),
+            },
+        }
+    }
+
+    /// Largest file that is held, in bytes.
+    pub(crate) fn held_file_bytes_max(&self) -> u64 {
+        HELD_FILE_BYTES_MAX.min(self.config.cache_bytes_max / HELD_FILE_BUDGET_PART)
+    }
+
+    /// Has everything forgotten that changes touch.
+    pub(crate) fn forget(&self, changes: &Changes) {
+        let mut listed = HashSet::new();
+        for (folder, name) in &changes.names {
+            self.store.remove(&[folder, &name[..]].concat());
+            let side =
+                Encoding::ALL.iter().find_map(|encoding| name.strip_suffix(encoding.extension().as_bytes()));
+            if let Some(stem) = side {
+                self.store.remove(&[folder, stem].concat());
+            }
+            if self.config.index.iter().any(|index| index.as_bytes() == name) {
+                self.store.remove(folder);
+            }
+            // A folder's own listing, and that it stands in: its time is changed too.
+            listed.insert(&**folder);
+            listed.insert(folder_of(folder.strip_suffix(b"/").unwrap_or(folder)));
+        }
+        for folder in listed.into_iter().filter(|folder| !folder.is_empty()) {
+            for variant in Variant::all() {
+                self.store.remove(&variant.key(folder));
+            }
+        }
+        if changes.everything || !changes.trees.is_empty() {
+            self.store.remove_where(|key| changes.contains_tree_of(key));
+        }
+    }
+
+    fn load_listing(&self, job: &Job<'_>, folder: &[u8], variant: Variant) -> Outcome {
+        let opened = match self.root.open_beneath(folder) {
+            Ok(opened) => opened,
+            Err(refusal) => return Outcome::Problem(problem(refusal)),
+        };
+        let entries = match listing::read_folder(self.root.folder(), folder, self.config.dotfiles, &|_| false)
+        {
+            Ok(entries) => entries,
+            Err(_) => return Outcome::Problem(Problem::Failed),
+        };
+        let Variant { json, order, descending } = variant;
+        let (media, body) = match json {
+            true => (&mime::JSON, listing::json(&entries, order, descending)),
+            false => (&mime::HTML, listing::html(folder, &entries, order, descending)),
+        };
+        let vary = if self.config.encodings.is_empty() { "Accept" } else { "Accept, Accept-Encoding" };
+        let common = Common { media, modified_unix_s: None, vary: Some(vary) };
+        let content = Content::of_identity(&common, prepare::held(&common, None, &body));
+        let job = Job { watched: job.watched && opened.direct, ..*job };
+        self.keep(&job, Kind::Content(content), opened.stamp)
+    }
+
+    fn load_folder(&self, job: &Job<'_>, opened: &Opened) -> Outcome {
+        match self.index_of(job.key) {
+            Some(index) => {
+                self.keep(job, Kind::Alias(index.clone()), opened.stamp);
+                self.load(&index, job.moment, job.room)
+            }
+            None => self.keep(job, Kind::Folder, opened.stamp),
+        }
+    }
+
+    /// The first index file of a folder.
+    fn index_of(&self, folder: &[u8]) -> Option<Box<[u8]>> {
+        let candidates = self.config.index.iter().map(|name| [folder, name.as_bytes()].concat());
+        let exists = |path: &Vec<u8>| self.root.open_beneath(path).is_ok_and(|opened| !opened.folder);
+        candidates.into_iter().find(exists).map(Vec::into_boxed_slice)
+    }
+
+    fn load_file(&self, job: &Job<'_>, opened: Opened) -> Outcome {
+        let sides = self.side_files(job.key, &opened.stamp);
+        let direct = sides.iter().all(|(_, side)| side.direct);
+        let job = Job { watched: job.watched && direct, ..*job };
+        if let Some(held) = self.still_true(&job, &opened.stamp, hash_of(&sides)) {
+            return Outcome::Entry(held);
+        }
+        match self.content(job.key, opened, sides) {
+            Ok((content, stamp)) => self.keep(&job, Kind::Content(content), stamp),
+            Err(problem) => Outcome::Problem(problem),
+        }
+    }
+
+    /// The entry that is held, if it is what would be read again; it counts as checked then.
+    fn still_true(&self, job: &Job<'_>, stamp: &FileStamp, side_files: u64) -> Option<Arc<Entry>> {
+        let held = self.store.get(job.key)?;
+        let same = held.stamp == *stamp && held.content()?.side_files == side_files;
+        same.then(|| {
+            held.checked.store(job.moment, std::sync::atomic::Ordering::Relaxed);
+            held
+        })
+    }
+
+    fn keep(&self, job: &Job<'_>, kind: Kind, stamp: FileStamp) -> Outcome {
+        let entry = Arc::new(Entry::new(job.key.into(), kind, stamp, job.watched, job.moment));
+        let too_long = Variant::of_key(job.key).is_some()
+            && entry.content().is_some_and(|content| content.length_bytes() > ENCODED_LISTING_BYTES_MAX);
+        if self.store.insert(job.ticket, &entry, job.room) && !too_long {
+            self.encoder.add(&entry, &self.config.encodings, job.room);
+        }
+        Outcome::Entry(entry)
+    }
+
+    fn content(
+        &self,
+        key: &[u8],
+        opened: Opened,
+        sides: Vec<(Encoding, Opened)>,
+    ) -> Result<(Content, FileStamp), Problem> {
+        let side_files = hash_of(&sides);
+        let source = self.source(opened)?;
+        let media = mime::of_name(key);
+        let varies = !self.config.encodings.is_empty() && (media.encodable || !sides.is_empty());
+        let common = self.common(media, source.stamp(), varies.then_some(VARY_ENCODING));
+        let stamp = *source.stamp();
+        let mut content = Content::of_identity(&common, source.representation(&common, None));
+        content.side_files = side_files;
+        for (encoding, side) in sides {
+            let representation = self.source(side)?.representation(&common, Some(encoding));
+            content.representations[encoding.place()] = Some(representation);
+        }
+        Ok((content, stamp))
+    }
+
+    fn unheld_content(&self, path: &[u8], opened: Opened) -> Result<(Content, FileStamp), Problem> {
+        let media = mime::of_name(path);
+        let stamp = opened.stamp;
+        let common = self.common(media, &stamp, None);
+        let read = if stamp.size_bytes <= UNHELD_READ_BYTES_MAX {
+            read_once(&opened.file, &stamp)
+        } else {
+            Ok(None)
+        };
+        let representation = match read.map_err(|_| Problem::Failed)? {
+            Some(bytes) => prepare::unheld(&common, &bytes, &stamp),
+            None => prepare::in_file(&common, None, Arc::new(opened.file), stamp),
+        };
+        Ok((Content::of_identity(&common, representation), stamp))
+    }
+
+    fn common(
+        &self,
+        media: &'static mime::MediaType,
+        stamp: &FileStamp,
+        vary: Option<&'static str>,
+    ) -> Common {
+        Common {
+            media,
+            modified_unix_s: fields::last_modified(stamp.modified_ns, since_1970().as_secs() as i64),
+            vary,
+        }
+    }
+
+    /// Prepared files beside the file that are not older, and smaller.
+    fn side_files(&self, key: &[u8], stamp: &FileStamp) -> Vec<(Encoding, Opened)> {
+        let beside = |encoding: &Encoding| {
+            let side = self.root.open_beneath(&[key, encoding.extension().as_bytes()].concat()).ok()?;
+            let good = !side.folder
+                && side.stamp.modified_ns >= stamp.modified_ns
+                && (1..stamp.size_bytes).contains(&side.stamp.size_bytes);
+            good.then_some((*encoding, side))
+        };
+        self.config.encodings.iter().filter_map(beside).collect()
+    }
+
+    /// Reads a file if it is small enough to be held and stays still.
+    fn source(&self, opened: Opened) -> Result<Source, Problem> {
+        let mut stamp = opened.stamp;
+        for _ in 0..READ_TRIES_MAX {
+            if stamp.size_bytes > self.held_file_bytes_max() {
+                break;
+            }
+            let bytes = read_once(&opened.file, &stamp).map_err(|_| Problem::Failed)?;
+            wait_for_next_stamp(&stamp);
+            let after = stamp_of(&opened.file).map_err(|_| Problem::Failed)?;
+            if let (Some(bytes), true) = (bytes, after == stamp) {
+                return Ok(Source::Read(bytes, stamp));
+            }
+            stamp = after;
+        }
+        Ok(Source::Open(opened.file, stamp))
+    }
+}
+
+/// One load under way.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    key: &'a [u8],
+    ticket: Ticket,
+    watched: bool,
+    moment: u64,
+    room: Room,
+}
+
+/// A file's bytes, or the file.
+enum Source {
+    Read(Vec<u8>, FileStamp),
+    Open(OwnedFd, FileStamp),
+}
+
+impl Source {
+    fn stamp(&self) -> &FileStamp {
+        match self {
+            Self::Read(_, stamp) | Self::Open(_, stamp) => stamp,
+        }
+    }
+
+    fn representation(self, common: &Common, encoding: Option<Encoding>) -> Representation {
+        match self {
+            Self::Read(bytes, _) => prepare::held(common, encoding, &bytes),
+            Self::Open(file, stamp) => prepare::in_file(common, encoding, Arc::new(file), stamp),
+        }
+    }
+}
+
+/// Reads as many bytes as the stamp says there are; `None` if there are more or fewer.
+fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno> {
+    // One byte more, so that a file which has grown shows it.
+    let mut bytes = vec![0; stamp.size_bytes as usize + 1];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::pread(file, &mut bytes[filled..], filled as u64) {
+            Ok(0) => break,
+            // A read of the right length that had room for more has met the end.
+            Ok(count) if (filled + count) as u64 == stamp.size_bytes => {
+                filled += count;
+                break;
+            }
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    bytes.truncate(filled);
+    Ok((filled as u64 == stamp.size_bytes).then_some(bytes))
+}
+
+/// Two changes within one step of the file system's clock leave the same stamp. A file that has just changed
+/// is looked at again when the next change would show.
+fn wait_for_next_stamp(stamp: &FileStamp) {
+    let now_ns = since_1970().as_nanos() as i128;
+    let step_ns = i128::from(STAMP_STEP_MS) * 1_000_000;
+    let age_ns = now_ns - stamp.changed_ns;
+    if (0..step_ns).contains(&age_ns) {
+        // tidy: allow(clock): a loader thread waits for the file system's clock; no worker does.
+        std::thread::sleep(Duration::from_nanos((step_ns - age_ns) as u64));
+    }
+}
+
+fn hash_of(sides: &[(Encoding, Opened)]) -> u64 {
+    let mut bytes = Vec::new();
+    for (encoding, side) in sides {
+        bytes.push(encoding.place() as u8);
+        bytes.extend_from_slice(&side.stamp.inode.to_le_bytes());
+        bytes.extend_from_slice(&side.stamp.size_bytes.to_le_bytes());
+        bytes.extend_from_slice(&side.stamp.modified_ns.to_le_bytes());
+    }
+    if bytes.is_empty() { 0 } else { xxh3_64(&bytes) }
+}
+
+fn problem(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::NotFound => Problem::NotFound,
+        Refusal::Forbidden => Problem::Forbidden,
+        Refusal::Exhausted => Problem::Overloaded,
+        Refusal::Failed => Problem::Failed,
+    }
+}
+
+fn since_1970() -> Duration {
+    // tidy: allow(clock): times of files are compared with the time of day, off the workers.
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,23 @@
+//! Content: how files become prepared responses, where these are held, and how they stay true.
+
+pub(crate) mod encode;
+pub(crate) mod encoder;
+pub(crate) mod entry;
+pub(crate) mod fields;
+pub(crate) mod folder;
+pub mod listing;
+pub(crate) mod load;
+pub(crate) mod loader;
+pub(crate) mod mime;
+pub(crate) mod multipart;
+pub(crate) mod negotiate;
+pub(crate) mod path;
+pub(crate) mod prepare;
+pub mod range;
+pub(crate) mod ring;
+pub(crate) mod store;
+#[cfg(test)]
+pub(crate) mod testing;
+pub(crate) mod validate;
+pub(crate) mod walk;
+pub(crate) mod watch;

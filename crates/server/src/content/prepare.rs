@@ -1,0 +1,65 @@
+//! Makes representations: fields and body in one block, or fields for a body that stays in its file.
+//!
+//! It owns what an entity tag is made of. It must never open a file.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use staunch_engine::FileStamp;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::entry::{Common, FileBody, Representation};
+use super::fields::{self, Description};
+use super::negotiate::Encoding;
+
+/// A representation in memory, with an entity tag from its bytes.
+pub(crate) fn held(common: &Common, encoding: Option<Encoding>, body: &[u8]) -> Representation {
+    let etag = fields::etag(xxh3_128(body), encoding);
+    with_body(common, encoding, body, &etag)
+}
+
+/// A representation in memory that will be sent once: hashing it would cost more than the tag can save.
+pub(crate) fn unheld(common: &Common, body: &[u8], stamp: &FileStamp) -> Representation {
+    with_body(common, None, body, &etag_of_stamp(stamp, None))
+}
+
+/// A representation whose body stays in its file, with an entity tag from what tells versions of it apart.
+pub(crate) fn in_file(
+    common: &Common,
+    encoding: Option<Encoding>,
+    file: Arc<OwnedFd>,
+    stamp: FileStamp,
+) -> Representation {
+    let etag = etag_of_stamp(&stamp, encoding);
+    let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL);
+    let layout = fields::write(&mut block, &description(common, encoding, stamp.size_bytes, &etag));
+    Representation { block: block.into(), layout, file: Some(Box::new(FileBody { file, stamp })) }
+}
+
+/// About how long fields are, in bytes.
+const FIELDS_BYTES_USUAL: usize = 384;
+
+fn with_body(common: &Common, encoding: Option<Encoding>, body: &[u8], etag: &[u8]) -> Representation {
+    let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL + body.len());
+    let layout = fields::write(&mut block, &description(common, encoding, body.len() as u64, etag));
+    block.extend_from_slice(body);
+    Representation { block: block.into(), layout, file: None }
+}
+
+fn description<'a>(
+    common: &Common,
+    encoding: Option<Encoding>,
+    length_bytes: u64,
+    etag: &'a [u8],
+) -> Description<'a> {
+    let Common { media, modified_unix_s, vary } = *common;
+    Description { length_bytes, media: media.value, encoding, modified_unix_s, etag, vary }
+}
+
+fn etag_of_stamp(stamp: &FileStamp, encoding: Option<Encoding>) -> Vec<u8> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&stamp.inode.to_le_bytes());
+    bytes[8..16].copy_from_slice(&stamp.size_bytes.to_le_bytes());
+    bytes[16..].copy_from_slice(&stamp.modified_ns.to_le_bytes());
+    fields::etag(xxh3_128(&bytes), encoding)
+}

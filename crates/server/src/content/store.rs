@@ -1,0 +1,268 @@
+//! The store: from a path to its entry, without a lock.
+//!
+//! It owns the index, the budget and the rule of truth: what was read before a change was reported is never
+//! taken in after it. Readers see immutable snapshots of small shards; writers take turns behind one lock and
+//! replace one shard at a time. It must never read a file, and a reader must never wait for it.
+//!
+//! Order of calls for a writer: [`Store::ticket`], then read the disk, then [`Store::insert`].
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use arc_swap::{ArcSwap, Guard};
+use foldhash::fast::RandomState;
+use std::hash::BuildHasher;
+
+use super::entry::Entry;
+use super::ring::Ring;
+use crate::limits::{OPEN_FILES_MAX, STORE_SHARDS, WALK_BUDGET_SIXTEENTHS};
+
+/// One shard: hashes and entries in ascending order of the hashes.
+type Shard = Vec<(u64, Arc<Entry>)>;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Store {
+    shards: Box<[ArcSwap<Shard>]>,
+    hasher: RandomState,
+    writer: Mutex<Writer>,
+    /// For reports only; written by the writer of the turn.
+    held_bytes: AtomicU64,
+}
+
+/// What only the writer of the turn sees.
+#[derive(Debug)]
+struct Writer {
+    blocks: Ring,
+    files: Ring,
+    /// How often something was removed from each shard because it changed.
+    removals: Vec<u32>,
+    entries: usize,
+}
+
+/// An entry found, borrowed from a snapshot that lives as long as this.
+pub(crate) struct Found {
+    shard: Guard<Arc<Shard>>,
+    index: usize,
+}
+
+impl Deref for Found {
+    type Target = Arc<Entry>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Entry> {
+        &self.shard[self.index].1
+    }
+}
+
+/// Proof of when a read began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticket {
+    hash: u64,
+    removals: u32,
+}
+
+/// How an entry may get its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// What was asked for: others go, those first that were not used.
+    Made,
+    /// What was not asked for: only if there is room, some of which is kept for others.
+    Found,
+}
+
+impl Store {
+    /// An empty store for so many bytes.
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        let empty = Arc::new(Shard::new());
+        let shards = (0..STORE_SHARDS).map(|_| ArcSwap::new(Arc::clone(&empty))).collect();
+        let writer = Writer {
+            blocks: Ring::new(bytes_max),
+            files: Ring::new(OPEN_FILES_MAX as u64),
+            removals: vec![0; STORE_SHARDS],
+            entries: 0,
+        };
+        let held_bytes = AtomicU64::new(0);
+        Self { shards, hasher: RandomState::default(), writer: Mutex::new(writer), held_bytes }
+    }
+
+    /// The entry under a key. Takes no lock, allocates nothing, and writes nothing that others read.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
+        let hash = self.hasher.hash_one(key);
+        let shard = self.shards[shard_of(hash)].load();
+        let index = position(&shard, hash, key).ok()?;
+        Some(Found { shard, index })
+    }
+
+    /// The entry under a key, to keep.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<Entry>> {
+        self.find(key).map(|found| Arc::clone(&found))
+    }
+
+    /// To be taken before reading what will be inserted under the key.
+    pub(crate) fn ticket(&self, key: &[u8]) -> Ticket {
+        let hash = self.hasher.hash_one(key);
+        Ticket { hash, removals: self.lock().removals[shard_of(hash)] }
+    }
+
+    /// Takes an entry in, in place of the one that is there. Gives false, and changes nothing, if a change
+    /// was reported since the ticket was taken or there is no room.
+    pub(crate) fn insert(&self, ticket: Ticket, entry: &Arc<Entry>, room: Room) -> bool {
+        let mut writer = self.lock();
+        if writer.removals[shard_of(ticket.hash)] != ticket.removals {
+            return false;
+        }
+        self.put(&mut writer, ticket.hash, entry, room)
+    }
+
+    /// Puts an entry in place of `old`. Gives false, and changes nothing, if that is not there any more or
+    /// there is no room.
+    pub(crate) fn replace(&self, old: &Arc<Entry>, new: &Arc<Entry>, room: Room) -> bool {
+        let mut writer = self.lock();
+        let current = self.find(&old.key).is_some_and(|found| Arc::ptr_eq(&found, old));
+        current && self.put(&mut writer, self.hasher.hash_one(&*new.key), new, room)
+    }
+
+    /// Removes what is under a key because it has changed. Reads under way will not be taken in.
+    pub(crate) fn remove(&self, key: &[u8]) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let mut writer = self.lock();
+        writer.removals[shard_of(hash)] = writer.removals[shard_of(hash)].wrapping_add(1);
+        self.take_out(&mut writer, hash, key).is_some()
+    }
+
+    /// Removes every entry whose key is chosen, because it has changed. No read under way will be taken in.
+    pub(crate) fn remove_where(&self, chosen: impl Fn(&[u8]) -> bool) {
+        let mut writer = self.lock();
+        for removals in &mut writer.removals {
+            *removals = removals.wrapping_add(1);
+        }
+        for shard in &self.shards {
+            for (hash, entry) in shard.load_full().iter() {
+                if chosen(&entry.key) {
+                    self.take_out(&mut writer, *hash, &entry.key);
+                }
+            }
+        }
+    }
+
+    /// Whether so many bytes more have room within so many sixteenths of the budget.
+    pub(crate) fn has_room(&self, cost_bytes: u64, sixteenths: u64) -> bool {
+        self.lock().blocks.has_room(cost_bytes, sixteenths)
+    }
+
+    /// How many bytes are held, by the last writer's count.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many entries are held.
+    pub(crate) fn entries(&self) -> usize {
+        self.lock().entries
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        // A writer that panicked left at worst a wrong count, not a wrong answer.
+        self.writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn put(&self, writer: &mut Writer, hash: u64, entry: &Arc<Entry>, room: Room) -> bool {
+        let (cost, key) = (entry.cost_bytes(), &*entry.key);
+        if !writer.blocks.could_hold(cost)
+            || (room == Room::Found && !writer.blocks.has_room(cost, sixteenths(entry)))
+        {
+            return false;
+        }
+        let shard = &self.shards[shard_of(hash)];
+        let mut next = Shard::clone(&shard.load());
+        match position(&next, hash, key) {
+            Ok(index) => {
+                // In one step: at no time is a reader told that there is nothing.
+                let (_, old) = std::mem::replace(&mut next[index], (hash, Arc::clone(entry)));
+                writer.forget(&old);
+            }
+            Err(index) => next.insert(index, (hash, Arc::clone(entry))),
+        }
+        writer.take_in(entry);
+        shard.store(Arc::new(next));
+        self.make_room(writer, entry);
+        self.held_bytes.store(writer.held_bytes(), Ordering::Relaxed);
+        true
+    }
+
+    fn make_room(&self, writer: &mut Writer, spared: &Arc<Entry>) {
+        while writer.blocks.is_over() {
+            let Some(victim) = writer.blocks.next_victim(spared) else { break };
+            self.take_out(writer, self.hasher.hash_one(&*victim.key), &victim.key);
+        }
+        while writer.files.is_over() {
+            let Some(victim) = writer.files.next_victim(spared) else { break };
+            self.take_out(writer, self.hasher.hash_one(&*victim.key), &victim.key);
+        }
+    }
+
+    fn take_out(&self, writer: &mut Writer, hash: u64, key: &[u8]) -> Option<Arc<Entry>> {
+        let shard = &self.shards[shard_of(hash)];
+        let current = shard.load();
+        let index = position(&current, hash, key).ok()?;
+        let mut next = Shard::clone(&current);
+        let (_, entry) = next.remove(index);
+        shard.store(Arc::new(next));
+        writer.forget(&entry);
+        self.held_bytes.store(writer.held_bytes(), Ordering::Relaxed);
+        Some(entry)
+    }
+}
+
+impl Writer {
+    fn take_in(&mut self, entry: &Arc<Entry>) {
+        let (ring, cost) = self.ring_of(entry);
+        ring.add(entry, cost);
+        self.entries += 1;
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        let (ring, cost) = self.ring_of(entry);
+        ring.remove(entry, cost);
+        self.entries -= 1;
+    }
+
+    /// Entries with an open file are counted, those in memory weighed.
+    fn ring_of(&mut self, entry: &Entry) -> (&mut Ring, u64) {
+        if entry.keeps_file() { (&mut self.files, 1) } else { (&mut self.blocks, entry.cost_bytes()) }
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.blocks.held()
+    }
+}
+
+/// What nobody has asked for leaves room for others; more representations of what is held may use all of it.
+fn sixteenths(entry: &Entry) -> u64 {
+    if entry.content().is_some_and(|content| content.encodings() > 0) { 16 } else { WALK_BUDGET_SIXTEENTHS }
+}
+
+#[inline]
+fn shard_of(hash: u64) -> usize {
+    // The upper bits choose the shard, so that the entries of one shard still differ in the lower ones.
+    (hash >> (64 - STORE_SHARDS.trailing_zeros())) as usize
+}
+
+/// Where a key stands in a shard, or where it would be inserted.
+#[inline]
+fn position(shard: &Shard, hash: u64, key: &[u8]) -> Result<usize, usize> {
+    let start = shard.partition_point(|&(other, _)| other < hash);
+    let same = shard[start..].iter().take_while(|&&(other, _)| other == hash);
+    for (offset, (_, entry)) in same.enumerate() {
+        if *entry.key == *key {
+            return Ok(start + offset);
+        }
+    }
+    Err(start)
+}
+
+#[cfg(test)]
+#[path = "store/tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+//! A peer for tests: drives a real session and the site's handler, follows mail, and gives back bytes.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Part, Post, Stats};
+use staunch_protocol::http1::{Event, Session};
+
+use crate::content::testing::Folder;
+use crate::{Mail, Site, SiteConfig, SiteShared};
+
+/// A site with running threads, one worker and one connection.
+pub(crate) struct Peer {
+    pub(crate) shared: Arc<SiteShared>,
+    pub(crate) date: [u8; 29],
+    site: Site,
+    mailbox: Arc<Mailbox<Mail>>,
+    rung: Arc<(Mutex<bool>, Condvar)>,
+    stats: Stats,
+}
+
+/// A response taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) code: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    /// The value of a field, if it is there exactly once.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let mut values = self.head.lines().filter_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(value)
+        });
+        let value = values.next();
+        assert!(values.next().is_none(), "{name} stands twice in {}", self.head);
+        value
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(folder: &Folder) -> Self {
+        Self::with(SiteConfig { root: folder.path().to_path_buf(), ..SiteConfig::default() })
+    }
+
+    pub(crate) fn with(config: SiteConfig) -> Self {
+        let shared = SiteShared::open(config).unwrap();
+        let rung = Arc::new((Mutex::new(false), Condvar::new()));
+        let bell = Arc::clone(&rung);
+        let mailbox = Arc::new(Mailbox::new(Box::new(move || {
+            *bell.0.lock().unwrap() = true;
+            bell.1.notify_all();
+        })));
+        shared.start(&Post::new(vec![Arc::clone(&mailbox)])).unwrap();
+        let site = shared.handler();
+        let date = *b"Fri, 20 Nov 2026 10:00:00 GMT";
+        Self { shared, date, site, mailbox, rung, stats: Stats::default() }
+    }
+
+    /// Waits until everything is prepared.
+    pub(crate) fn settle(&self) {
+        for _ in 0..2000 {
+            if self.shared.progress().done {
+                return;
+            }
+            // tidy: allow(clock): a test waits for background threads, with a bound.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("not prepared in ten seconds: {:?}", self.shared.progress());
+    }
+
+    pub(crate) fn get(&mut self, target: &str) -> Response {
+        self.ask("GET", target, &[])
+    }
+
+    pub(crate) fn get_with(&mut self, target: &str, fields: &[(&str, &str)]) -> Response {
+        self.ask("GET", target, fields)
+    }
+
+    /// Sends one request on a new connection and reads its response.
+    pub(crate) fn ask(&mut self, method: &str, target: &str, fields: &[(&str, &str)]) -> Response {
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: example\r\n");
+        for (name, value) in fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("\r\n");
+        parse(&self.answer(head.as_bytes()))
+    }
+
+    fn answer(&mut self, head: &[u8]) -> Vec<u8> {
+        let mut session = Session::new(0);
+        let mut outgoing = Outgoing::default();
+        let address = Address { worker: 0, slot: 0, generation: 0 };
+        let mut mail: Option<Mail> = None;
+        loop {
+            let mut input = head;
+            let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
+            let Event::Request(request) = event else { break };
+            let answer = Answer::new(&mut session, &mut outgoing, &self.stats, &self.date, address);
+            let answered = match mail.take() {
+                Some(mail) => self.site.resume(mail, &request, answer),
+                None => self.site.handle(&request, answer),
+            };
+            if !answered.is_later() {
+                break;
+            }
+            mail = Some(self.wait_for_mail());
+            session.resume();
+        }
+        collect(&outgoing)
+    }
+
+    fn wait_for_mail(&self) -> Mail {
+        loop {
+            if let Some((_, mail)) = self.mailbox.take().pop() {
+                return mail;
+            }
+            let mut rung = self.rung.0.lock().unwrap();
+            while !*rung {
+                let (next, timeout) = self.rung.1.wait_timeout(rung, Duration::from_secs(20)).unwrap();
+                assert!(!timeout.timed_out(), "no mail came");
+                rung = next;
+            }
+            *rung = false;
+        }
+    }
+}
+
+fn collect(outgoing: &Outgoing) -> Vec<u8> {
+    let (own, parts) = outgoing.contents();
+    let mut bytes = Vec::new();
+    let mut used = 0;
+    for part in parts {
+        match part {
+            Part::Own(length) => {
+                bytes.extend_from_slice(&own[used..used + length]);
+                used += length;
+            }
+            Part::Shared(slice) => bytes.extend_from_slice(slice.as_bytes()),
+            Part::File(part) => {
+                let mut piece = vec![0; usize::try_from(part.length_bytes).unwrap()];
+                let length = rustix::io::pread(&part.file, &mut piece, part.offset_bytes).unwrap();
+                assert_eq!(length, piece.len());
+                bytes.extend_from_slice(&piece);
+            }
+        }
+    }
+    bytes.extend_from_slice(&own[used..]);
+    bytes
+}
+
+fn parse(bytes: &[u8]) -> Response {
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").expect("a blank line") + 4;
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Response { code, head, body: bytes[end..].to_vec() }
+}

@@ -1,0 +1,126 @@
+//! What the server knows about itself, as JSON at a path of the operator's choice.
+//!
+//! It must never be reachable unless asked for, and never cost a request elsewhere more than a comparison.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+use staunch_engine::{Answer, Answered, Handler, Stats};
+use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::{Deadline, Status};
+
+use crate::shared::SiteShared;
+use crate::site::Site;
+
+/// What only the program around the site knows.
+#[derive(Debug)]
+pub struct About {
+    /// Version of the server.
+    pub version: &'static str,
+    /// Name of the network backend.
+    pub io: &'static str,
+    /// Counters of every worker.
+    pub stats: Vec<Arc<Stats>>,
+}
+
+/// The page: where it stands and what it tells.
+pub struct StatusPage {
+    path: String,
+    about: About,
+    site: Arc<SiteShared>,
+    started: Instant,
+}
+
+impl StatusPage {
+    /// A page at `path` (as sent by peers, not decoded). `started` is when the server began.
+    pub fn new(path: String, about: About, site: Arc<SiteShared>, started: Instant) -> Self {
+        Self { path, about, site, started }
+    }
+
+    fn json(&self) -> Vec<u8> {
+        let sum = |of: &dyn Fn(&Stats) -> u64| self.about.stats.iter().map(|stats| of(stats)).sum::<u64>();
+        let accepted = sum(&|stats| stats.accepted.get());
+        let closed = sum(&|stats| stats.closed.get());
+        let responses: serde_json::Map<_, _> = (1..=5)
+            .map(|class| (format!("{class}xx"), json!(sum(&|stats| stats.responses(class)))))
+            .collect();
+        let timeouts = json!({
+            "header": sum(&|stats| stats.timeouts(Deadline::Header)),
+            "keep_alive": sum(&|stats| stats.timeouts(Deadline::KeepAlive)),
+            "body": sum(&|stats| stats.timeouts(Deadline::Body)),
+            "send": sum(&|stats| stats.timeouts(Deadline::Send)),
+            "linger": sum(&|stats| stats.timeouts(Deadline::Linger)),
+        });
+        let content = self.site.progress();
+        let status = json!({
+            "server": "staunch",
+            "version": self.about.version,
+            "io": self.about.io,
+            "workers": self.about.stats.len(),
+            "uptime_seconds": self.started.elapsed().as_secs(),
+            "connections": {
+                "open": accepted.saturating_sub(closed),
+                "accepted": accepted,
+                "refused": sum(&|stats| stats.accept_stops.get()),
+            },
+            "requests_total": sum(&|stats| stats.requests.get()),
+            "rejected_total": sum(&|stats| stats.rejected.get()),
+            "bytes_sent_total": sum(&|stats| stats.sent_bytes.get()),
+            "turns_total": sum(&|stats| stats.turns.get()),
+            "responses": responses,
+            "timeouts": timeouts,
+            "content": {
+                "files": content.files,
+                "prepared": content.prepared,
+                "encodings": content.encodings_done,
+                "held_bytes": content.bytes_held,
+                "budget_bytes": self.site.budget_bytes(),
+                "done": content.done,
+            },
+        });
+        let mut text = status.to_string().into_bytes();
+        text.push(b'\n');
+        text
+    }
+}
+
+/// A site with a page about itself, if one is asked for.
+pub struct Reporting {
+    site: Site,
+    page: Option<Arc<StatusPage>>,
+}
+
+impl Reporting {
+    /// The handler of one worker.
+    pub fn new(site: Site, page: Option<Arc<StatusPage>>) -> Self {
+        Self { site, page }
+    }
+}
+
+impl Handler for Reporting {
+    type Mail = <Site as Handler>::Mail;
+
+    #[inline]
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match &self.page {
+            Some(page)
+                if request.path == page.path.as_bytes()
+                    && matches!(request.method, Method::Get | Method::Head) =>
+            {
+                let body = page.json();
+                let length = body.len();
+                let fields = format!(
+                    "Content-Type: application/json\r\nContent-Length: {length}\r\n\
+                     Cache-Control: no-store\r\n\r\n"
+                );
+                answer.bytes(Status::OK, fields.as_bytes(), &body)
+            }
+            _ => self.site.handle(request, answer),
+        }
+    }
+
+    fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.site.resume(mail, request, answer)
+    }
+}
