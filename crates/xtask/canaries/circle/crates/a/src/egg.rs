@@ -1,0 +1,3 @@
+//! Comes from a chicken.
+
+pub struct Egg(pub Option<Box<super::chicken::Chicken>>);

@@ -1,0 +1,3 @@
+//! Where things are.
+
+pub const PLACE: &str = "/tmp/staunch";

@@ -1,0 +1,2 @@
+// Says nothing about itself.
+pub struct Silent;

@@ -1,0 +1,4 @@
+//! A drawer.
+
+mod helpers {}
+mod manager_of_nothing {}

@@ -1,0 +1,3 @@
+//! A crate that promises nothing.
+#![forbid(unsafe_code)]
+// It would never do so here.

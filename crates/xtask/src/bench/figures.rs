@@ -1,0 +1,259 @@
+//! What was measured: samples, figures, bars and the report that is stored.
+//!
+//! It owns the words and the arithmetic of results. It must never measure, print or read a file.
+
+use serde::{Deserialize, Serialize};
+
+/// Median and range of some samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Summary {
+    /// Smallest sample.
+    pub(super) min: f64,
+    /// Middle sample, or the mean of the two in the middle.
+    pub(super) median: f64,
+    /// Largest sample.
+    pub(super) max: f64,
+}
+
+impl Summary {
+    /// The summary of at least one sample; `None` of none.
+    pub(super) fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let median = if sorted.len() % 2 == 1 {
+            sorted[middle]
+        } else {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
+        };
+        Some(Self { min, median, max })
+    }
+}
+
+/// The samples of one measure of one server, one a round.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Figure {
+    /// Name of the server.
+    pub(super) server: String,
+    /// What was measured, for instance "CPU per request".
+    pub(super) measure: String,
+    /// Its unit, for instance "us".
+    pub(super) unit: String,
+    /// One sample a round, in the order of the rounds.
+    pub(super) samples: Vec<f64>,
+}
+
+/// Which side of the limit is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Direction {
+    /// The figure must be at most the limit.
+    AtMost,
+    /// The figure must be at least the limit.
+    AtLeast,
+}
+
+/// How a bar ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    /// The median is on the good side.
+    Pass,
+    /// It is not.
+    Missed,
+    /// There was nothing to judge: the server or its rival was left out or failed.
+    NotMeasured,
+}
+
+/// One promise and what became of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Bar {
+    /// Whose promise.
+    pub(super) server: String,
+    /// In words, for instance "CPU per request, of nginx".
+    pub(super) promise: String,
+    /// Which side is good.
+    pub(super) direction: Direction,
+    /// The limit.
+    pub(super) limit: f64,
+    /// Unit of limit and samples; empty for a ratio.
+    pub(super) unit: String,
+    /// What was measured, one a round.
+    pub(super) samples: Vec<f64>,
+    /// The verdict on the median of the samples.
+    pub(super) verdict: Verdict,
+}
+
+impl Bar {
+    /// Judges samples by their median.
+    pub(super) fn judge(
+        server: &str,
+        promise: &str,
+        direction: Direction,
+        limit: f64,
+        unit: &str,
+        samples: Vec<f64>,
+    ) -> Self {
+        let verdict = match (Summary::of(&samples), direction) {
+            (None, _) => Verdict::NotMeasured,
+            (Some(summary), Direction::AtMost) if summary.median <= limit => Verdict::Pass,
+            (Some(summary), Direction::AtLeast) if summary.median >= limit => Verdict::Pass,
+            _ => Verdict::Missed,
+        };
+        let (server, promise, unit) = (server.to_owned(), promise.to_owned(), unit.to_owned());
+        Self { server, promise, direction, limit, unit, samples, verdict }
+    }
+}
+
+/// What one scenario gave.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Name on the command line.
+    pub(super) name: String,
+    /// One sentence: what was done.
+    pub(super) title: String,
+    /// Everything measured. The first measure is the one that is plotted first.
+    pub(super) figures: Vec<Figure>,
+    /// The promises.
+    pub(super) bars: Vec<Bar>,
+    /// What a reader must know: commands used, disturbances, what was left out.
+    pub(super) notes: Vec<String>,
+    /// What went wrong. A scenario with errors has failed whatever its bars say.
+    pub(super) errors: Vec<String>,
+}
+
+impl Outcome {
+    /// An empty outcome.
+    pub(super) fn new(name: &str, title: &str) -> Self {
+        Self { name: name.to_owned(), title: title.to_owned(), ..Self::default() }
+    }
+
+    /// Adds one sample to a figure, which is made when it is the first.
+    pub(super) fn add(&mut self, server: &str, measure: &str, unit: &str, sample: f64) {
+        let known =
+            self.figures.iter_mut().find(|figure| figure.server == server && figure.measure == measure);
+        match known {
+            Some(figure) => figure.samples.push(sample),
+            None => self.figures.push(Figure {
+                server: server.to_owned(),
+                measure: measure.to_owned(),
+                unit: unit.to_owned(),
+                samples: vec![sample],
+            }),
+        }
+    }
+
+    /// The samples of one measure of one server; empty when there are none.
+    pub(super) fn samples(&self, server: &str, measure: &str) -> &[f64] {
+        let known = self.figures.iter().find(|figure| figure.server == server && figure.measure == measure);
+        known.map_or(&[], |figure| &figure.samples)
+    }
+
+    /// Ratio of two servers round by round, so that a slow drift of the machine falls out. Empty when either
+    /// is missing.
+    pub(super) fn ratios(&self, server: &str, rival: &str, measure: &str) -> Vec<f64> {
+        let pairs = self.samples(server, measure).iter().zip(self.samples(rival, measure));
+        pairs.filter(|(_, rival)| **rival > 0.0).map(|(own, rival)| own / rival).collect()
+    }
+
+    /// Which of these servers has the smallest median of a measure.
+    pub(super) fn cheapest<'n>(&self, servers: &[&'n str], measure: &str) -> Option<&'n str> {
+        let medians = servers.iter().filter_map(|server| {
+            Summary::of(self.samples(server, measure)).map(|summary| (summary.median, *server))
+        });
+        medians.min_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, server)| server)
+    }
+
+    /// The measures, each once, in the order in which they came.
+    pub(super) fn measures(&self) -> Vec<(&str, &str)> {
+        let mut measures = Vec::new();
+        for figure in &self.figures {
+            let pair = (figure.measure.as_str(), figure.unit.as_str());
+            if !measures.contains(&pair) {
+                measures.push(pair);
+            }
+        }
+        measures
+    }
+
+    /// Notes something once.
+    pub(super) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Whether every bar passed and nothing went wrong.
+    pub(super) fn passed(&self) -> bool {
+        self.errors.is_empty() && self.bars.iter().all(|bar| bar.verdict == Verdict::Pass)
+    }
+}
+
+/// One run of the benchmark, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// When it began, UTC, `YYYY-MM-DD HH:MM`.
+    pub(super) began: String,
+    /// Short hash of the commit, with `-dirty` when the tree had changes.
+    pub(super) commit: String,
+    /// The command that was given.
+    pub(super) command: String,
+    /// CPU model, cores, kernel and memory, as names and values.
+    pub(super) machine: Vec<(String, String)>,
+    /// Name and version of every server and load tool.
+    pub(super) versions: Vec<(String, String)>,
+    /// Rounds of each scenario.
+    pub(super) rounds: u32,
+    /// Seconds of each measurement.
+    pub(super) seconds: u32,
+    /// The outcomes.
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_odd_and_even() {
+        assert_eq!(Summary::of(&[3.0, 1.0, 2.0]), Some(Summary { min: 1.0, median: 2.0, max: 3.0 }));
+        assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]).map(|summary| summary.median), Some(2.5));
+        assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn a_bar_is_judged_by_its_median() {
+        let at_most = |samples: &[f64]| {
+            Bar::judge("own", "cost", Direction::AtMost, 0.65, "", samples.to_vec()).verdict
+        };
+        assert_eq!(at_most(&[0.6, 0.64, 9.0]), Verdict::Pass);
+        assert_eq!(at_most(&[0.1, 0.66, 0.67]), Verdict::Missed);
+        assert_eq!(at_most(&[]), Verdict::NotMeasured);
+        assert_eq!(Bar::judge("own", "rate", Direction::AtLeast, 3.0, "", vec![3.0]).verdict, Verdict::Pass);
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let mut outcome = Outcome::new("name", "title");
+        for (own, rival) in [(1.0, 2.0), (3.0, 4.0)] {
+            outcome.add("own", "cost", "us", own);
+            outcome.add("rival", "cost", "us", rival);
+        }
+        assert_eq!(outcome.ratios("own", "rival", "cost"), [0.5, 0.75]);
+        assert_eq!(outcome.cheapest(&["rival", "own"], "cost"), Some("own"));
+        assert!(outcome.ratios("own", "absent", "cost").is_empty());
+        assert_eq!(outcome.measures(), [("cost", "us")]);
+    }
+
+    #[test]
+    fn an_error_or_an_unmeasured_bar_is_no_pass() {
+        let mut outcome = Outcome::new("name", "title");
+        assert!(outcome.passed());
+        outcome.bars.push(Bar::judge("own", "cost", Direction::AtMost, 1.0, "", Vec::new()));
+        assert!(!outcome.passed());
+        outcome.bars.clear();
+        outcome.errors.push("connection refused".to_owned());
+        assert!(!outcome.passed());
+    }
+}

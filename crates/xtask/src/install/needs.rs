@@ -1,0 +1,119 @@
+//! The list of tools: how one sees that it is there, which Debian package brings it, and what it is for.
+//!
+//! It must never install anything.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+
+use super::command::is_on_path;
+
+/// Tasks that need tools. Each includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
+pub(crate) enum Purpose {
+    /// Build and run the server
+    Run,
+    /// Run every test
+    Test,
+    /// Measure side by side with other servers
+    Bench,
+}
+
+/// A tool that a task needs.
+pub(crate) struct Need {
+    /// The first task that needs it.
+    pub(crate) purpose: Purpose,
+    /// How one sees that it is there.
+    pub(crate) probe: Probe,
+    /// The Debian 12 package that brings it.
+    pub(crate) package: &'static str,
+    /// What it is for, in a few words.
+    pub(crate) reason: &'static str,
+}
+
+/// How one sees that a tool is there.
+pub(crate) enum Probe {
+    /// A program on PATH.
+    Program(&'static str),
+    /// A file or folder.
+    Path(&'static str),
+    /// A module of Python 3.
+    Python(&'static str),
+}
+
+const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
+
+/// Everything any task needs.
+#[rustfmt::skip] // a table
+const NEEDS: &[Need] = &[
+    need(Purpose::Run, Probe::Program("cc"), "gcc", "compiles the C parts of libraries, links"),
+    need(Purpose::Run, Probe::Path("/usr/include/stdio.h"), "libc6-dev", "C library headers and start files"),
+    need(Purpose::Test, Probe::Program("make"), "make", "the commands of the Makefile"),
+    need(Purpose::Test, Probe::Program("c++"), "g++", "compiles libFuzzer"),
+    need(Purpose::Test, Probe::Program("chromium"), "chromium", "opens the demo site and listings"),
+    need(Purpose::Test, Probe::Path(FONTS), "fonts-dejavu-core", "letters for its screenshots"),
+    need(Purpose::Test, Probe::Program("node"), "nodejs", "HTTP client; drives the browser"),
+    need(Purpose::Test, Probe::Program("python3"), "python3", "HTTP client"),
+    need(Purpose::Test, Probe::Python("ensurepip"), "python3-venv", "an environment of its own for REDbot"),
+    need(Purpose::Test, Probe::Program("perl"), "perl", "HTTP client"),
+    need(Purpose::Test, Probe::Program("curl"), "curl", "HTTP client"),
+    need(Purpose::Test, Probe::Program("wrk"), "wrk", "load"),
+    need(Purpose::Test, Probe::Program("ab"), "apache2-utils", "load by ab"),
+    need(Purpose::Test, Probe::Program("siege"), "siege", "load"),
+    need(Purpose::Test, Probe::Program("httperf"), "httperf", "load"),
+    need(Purpose::Test, Probe::Program("slowhttptest"), "slowhttptest", "slow and hostile clients"),
+    need(Purpose::Test, Probe::Program("valgrind"), "valgrind", "counts instructions for the gate"),
+    need(Purpose::Test, Probe::Program("setpriv"), "util-linux", "takes privileges away; pins to processors"),
+    need(Purpose::Bench, Probe::Program("nginx"), "nginx-light", "server to compare with"),
+    need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
+    need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
+];
+
+const fn need(purpose: Purpose, probe: Probe, package: &'static str, reason: &'static str) -> Need {
+    Need { purpose, probe, package, reason }
+}
+
+/// What a task needs and this machine has not.
+pub(crate) fn missing(purpose: Purpose) -> Vec<&'static Need> {
+    list(purpose).filter(|need| !is_there(&need.probe)).collect()
+}
+
+/// What a task needs.
+fn list(purpose: Purpose) -> impl Iterator<Item = &'static Need> {
+    NEEDS.iter().filter(move |need| need.purpose <= purpose)
+}
+
+fn is_there(probe: &Probe) -> bool {
+    match probe {
+        Probe::Program(name) => is_on_path(name),
+        Probe::Path(path) => Path::new(path).exists(),
+        Probe::Python(module) => Command::new("python3")
+            .args(["-c", &format!("import {module}")])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_includes_those_before_it() {
+        let names = |purpose| list(purpose).map(|need| need.package).collect::<Vec<_>>();
+        assert!(names(Purpose::Run).contains(&"gcc"));
+        assert!(!names(Purpose::Run).contains(&"wrk"));
+        assert!(names(Purpose::Test).contains(&"gcc") && names(Purpose::Test).contains(&"wrk"));
+        assert!(!names(Purpose::Test).contains(&"nginx-light"));
+        assert!(names(Purpose::Bench).contains(&"nginx-light"));
+    }
+
+    #[test]
+    fn probes_tell_what_is_there() {
+        assert!(is_there(&Probe::Program("sh")) && !is_there(&Probe::Program("no such program")));
+        assert!(is_there(&Probe::Path("/proc/self")) && !is_there(&Probe::Path("/no such path")));
+        assert!(!is_there(&Probe::Python("no_such_module")));
+    }
+}

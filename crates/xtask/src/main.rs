@@ -1,0 +1,52 @@
+//! The project's own chores, run as `cargo xtask NAME`.
+//!
+//! It owns what is done to the source tree from outside: the check of the house's rules, the installation of
+//! tools, measurements. It must never be linked into the server, and uses no crate of it.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod install;
+mod soak;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own chores")]
+struct Command {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check the house's rules: arrows between crates, lengths, names, documentation
+    Tidy {
+        /// Another tree than this one (a canary, for instance)
+        tree: Option<PathBuf>,
+    },
+    /// Install what a task needs and this machine has not (Debian packages, cargo tools)
+    Install(install::Arguments),
+    /// Measure the server side by side with others
+    Bench(bench::Arguments),
+    /// Load the server for long and watch its memory
+    Soak(soak::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Command::parse().chore {
+        Chore::Tidy { tree } => tidy::run(&tree.unwrap_or_else(root)),
+        Chore::Install(arguments) => install::run(&root(), &arguments),
+        Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Soak(arguments) => soak::run(&root(), &arguments),
+    }
+}
+
+/// The top of the source tree.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).map_or_else(|| package.to_path_buf(), Path::to_path_buf)
+}

@@ -1,0 +1,92 @@
+//! The arrows of the house: which crate may depend on which.
+//!
+//! It owns the allow-list. It must never know a crate from outside.
+
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::finding::Finding;
+use super::source::Tree;
+
+const ANY: &str = "*";
+
+/// Crate, and the crates of ours it may use, in programs and tests alike. ARCHITECTURE.md says why.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("staunch-protocol", &[]),
+    ("staunch-netio", &[]),
+    ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
+    ("staunch-server", &["staunch-engine", "staunch-protocol"]),
+    ("staunch", &[ANY]),
+    ("staunch-tests", &[ANY]),
+    ("xtask", &[]),
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// Only dependencies inside the house have one.
+    path: Option<String>,
+}
+
+/// Checks the arrows that `cargo metadata` shows.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    if tree.file("Cargo.toml").is_none() {
+        return Vec::new();
+    }
+    match metadata(tree) {
+        Ok(metadata) => metadata.packages.iter().flat_map(|package| wrong_arrows(tree, package)).collect(),
+        Err(error) => vec![Finding::at("Cargo.toml", 1, format!("cargo metadata failed: {error}"))],
+    }
+}
+
+fn metadata(tree: &Tree) -> Result<Metadata, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(&tree.root)
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}
+
+fn wrong_arrows(tree: &Tree, package: &Package) -> Vec<Finding> {
+    let manifest = package.manifest_path.strip_prefix(&*tree.root.to_string_lossy()).unwrap_or("/Cargo.toml");
+    let manifest = manifest.trim_start_matches('/');
+    let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package.name) else {
+        let message = format!("`{}` is not in the list of arrows: a new room needs a reason", package.name);
+        return vec![Finding::at(manifest, 1, message)];
+    };
+    let is_wrong = |name: &str| !allowed.contains(&ANY) && !allowed.contains(&name) && name != package.name;
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.path.is_some() && is_wrong(&dependency.name))
+        .map(|dependency| {
+            let message = format!("`{}` must not use `{}`", package.name, dependency.name);
+            Finding::at(manifest, line_of_dependency(tree, manifest, &dependency.name), message)
+        })
+        .collect()
+}
+
+fn line_of_dependency(tree: &Tree, manifest: &str, name: &str) -> usize {
+    let source = tree.file(manifest);
+    source
+        .and_then(|source| source.lines().find(|(_, line)| line.starts_with(name)))
+        .map_or(1, |(number, _)| number)
+}
