@@ -1,0 +1,167 @@
+//! The demo site and the listings in a real browser.
+//!
+//! It owns the tree that is served and the start of `browser/check.mjs`, which opens the pages and judges
+//! them. It must never reach a host but this one, nor leave a browser behind.
+//!
+//! Pictures of every page stand in `target/browser` afterwards, to be looked at.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use staunch_tests::process::Server;
+
+/// Names that a listing could get wrong. Each is also the content of its file.
+const NAMES: [&[u8]; 19] = [
+    b"plain.txt",
+    b"a b c.txt",
+    b"?sort=size",
+    b"#fragment.md",
+    b"a:b",
+    b"javascript:mistake=1",
+    b"<img src=x onerror=mistake=1>.html",
+    b"<script>mistake=1<%2fscript>",
+    b"\"quotes\" & 'more'.txt",
+    b"&amp;&lt;.txt",
+    b"100%.txt",
+    b"%2e%2e",
+    b"back\\slash",
+    b" spaces  here ",
+    b"line\nbreak.txt",
+    b"\xFF\xFE not text.bin",
+    "Gr\u{FC}\u{DF}e.txt".as_bytes(),
+    "turned\u{202E}gpj.exe".as_bytes(),
+    b"a-name-without-any-place-to-break-it-that-is-longer-than-the-screen-of-a-telephone-is-wide.tar.gz",
+];
+
+#[test]
+fn pages_in_a_browser() {
+    let Some(browser) = browser() else { return };
+    let tree = Tree::new("site").expect("a copy of the demo site");
+    tree.add_names().expect("files of odd names");
+    let count = NAMES.len().to_string();
+    let what = ["--status", "--listing", "/files/", "--listing", "/names/", "--names", "/names/", &count];
+    let verdict = browser.check(&tree, "browser", &what);
+    assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stderr));
+}
+
+#[test]
+fn the_check_finds_the_mistakes_of_a_canary() {
+    let Some(browser) = browser() else { return };
+    let tree = Tree::new("tests/browser/canary").expect("a copy of the canary");
+    let verdict = browser.check(&tree, "browser-canary", &[]);
+    assert_eq!(verdict.status.code(), Some(1));
+    let mistakes = String::from_utf8_lossy(&verdict.stderr);
+    for wanted in [
+        "/ narrow-light: is 7",
+        "/ wide-light: faint text: P Faint text 1.6",
+        "/ wide-dark: console: a complaint",
+        "/ wide-dark: console: ReferenceError: nothing is not defined",
+        "does not show that it has the focus",
+        "the tabulator reached",
+        "/dead is answered with 404",
+        "does not tell its story",
+    ] {
+        assert!(mistakes.contains(wanted), "no word of `{wanted}` in:\n{mistakes}");
+    }
+}
+
+/// The program that shows the pages.
+struct Browser {
+    program: String,
+}
+
+/// The browser, if all that is needed is installed. Where everything is meant to be tested (`CI=true`), a
+/// test that says nothing must not pass.
+fn browser() -> Option<Browser> {
+    let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    let Some(missing) = [program.as_str(), "node"].into_iter().find(|program| !is_installed(program)) else {
+        return Some(Browser { program });
+    };
+    let strict = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(!strict, "{missing} is missing");
+    println!("skipped: {missing} is missing");
+    None
+}
+
+impl Browser {
+    /// Serves the tree and lets the script look at it; its pictures are put into `pictures`.
+    fn check(&self, tree: &Tree, pictures: &str, what: &[&str]) -> Output {
+        let mut arguments = vec!["--listing", "on"];
+        if what.contains(&"--status") {
+            arguments.extend(["--status", "/status.json"]);
+        }
+        let server = Server::start(&tree.root, &arguments).unwrap_or_else(|error| panic!("{error}"));
+        Command::new("node")
+            .arg(repository().join("tests/browser/check.mjs"))
+            .arg(server.url())
+            .arg(build_folder().join(pictures))
+            .args(what)
+            .env("CHROMIUM", &self.program)
+            .stdin(Stdio::null())
+            .output()
+            .expect("node starts")
+    }
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a member of the workspace")
+}
+
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Two above the executable of this test and its `deps`.
+fn build_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    test.ancestors().nth(3).expect("a folder of the build").to_owned()
+}
+
+/// A copy of a folder of the repository, to be served; gone at the end.
+struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    fn new(from: &str) -> io::Result<Self> {
+        let name = format!("staunch-browser-{}-{}", from.replace('/', "-"), std::process::id());
+        let tree = Self { root: std::env::temp_dir().join(name) };
+        copy(&repository().join(from), &tree.root)?;
+        Ok(tree)
+    }
+
+    fn add_names(&self) -> io::Result<()> {
+        let names = self.root.join("names");
+        fs::create_dir(&names)?;
+        for name in NAMES {
+            fs::write(names.join(OsStr::from_bytes(name)), name)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.root));
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

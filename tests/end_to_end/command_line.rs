@@ -1,0 +1,230 @@
+//! What the command line says: to who asks, to who errs, and by its exit code.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use staunch_tests::process::{Finished, Server, binary, finish, serve};
+use staunch_tests::tree::Tree;
+
+use crate::outside::{is_installed, server_of};
+
+const FLAGS: [&str; 16] = [
+    "--listen",
+    "--workers",
+    "--cpus",
+    "--leave-cpu0",
+    "--io",
+    "--keep-alive",
+    "--header-timeout",
+    "--body-timeout",
+    "--send-timeout",
+    "--max-connections",
+    "--listing",
+    "--no-cache",
+    "--cache-size",
+    "--encodings",
+    "--index",
+    "--dotfiles",
+];
+
+fn run(arguments: &[&str]) -> Finished {
+    finish(Command::new(binary()).args(arguments))
+}
+
+/// Asserts an exit code and one sentence with this word in it, and no word of a panic.
+fn assert_refusal(finished: &Finished, code: i32, word: &str) {
+    let said = &finished.stderr;
+    assert_eq!(finished.status.code(), Some(code), "{said}");
+    assert!(said.contains(word), "`{word}` is not in: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    if code == 1 {
+        let lines = said.lines().filter(|line| !line.trim().is_empty()).count();
+        assert_eq!(lines, 1, "one sentence: {said}");
+    }
+}
+
+#[test]
+fn help_is_whole_and_short() {
+    let finished = run(&["serve", "--help"]);
+    assert_eq!(finished.status.code(), Some(0));
+    for flag in FLAGS {
+        assert!(finished.stdout.contains(flag), "{flag} is not in the help");
+    }
+    let lines = finished.stdout.lines().count();
+    assert!(lines <= 100, "{lines} lines are more than a minute");
+    assert!(finished.stdout.lines().all(|line| line.chars().count() <= 110), "{}", finished.stdout);
+}
+
+#[test]
+fn help_and_version_of_the_command() {
+    let help = run(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(help.stdout.contains("serve"), "{}", help.stdout);
+    let version = run(&["--version"]);
+    assert_eq!(version.status.code(), Some(0));
+    assert!(version.stdout.starts_with("staunch "), "{}", version.stdout);
+}
+
+#[test]
+fn no_subcommand_is_a_usage_error() {
+    let finished = run(&[]);
+    assert_refusal(&finished, 2, "serve");
+}
+
+#[test]
+fn an_unknown_flag_names_the_nearest() {
+    assert_refusal(&run(&["serve", "--lissten", "127.0.0.1:0"]), 2, "--listen");
+    assert_refusal(&run(&["serve", "--encoding", "br"]), 2, "--encodings");
+    assert_refusal(&run(&["serve", "--keepalive", "5s"]), 2, "--keep-alive");
+    assert_refusal(&run(&["sevre"]), 2, "serve");
+}
+
+#[test]
+fn bad_values_are_usage_errors_that_name_the_flag() {
+    let table = [
+        ("--cache-size", "12XB"),
+        ("--cache-size", "-1"),
+        ("--cache-size", "99999999999999999999GiB"),
+        ("--cache-size", ""),
+        ("--keep-alive", "15parsecs"),
+        ("--keep-alive", "s"),
+        ("--header-timeout", "-1s"),
+        ("--send-timeout", "1e9999s"),
+        ("--workers", "none"),
+        ("--workers", "0"),
+        ("--max-connections", "many"),
+        ("--cpus", "a-b"),
+        ("--cpus", "3-1"),
+        ("--io", "quantum"),
+        ("--listing", "maybe"),
+        ("--encodings", "rot13"),
+        ("--listen", "127.0.0.1:99999"),
+        ("--listen", "nowhere"),
+    ];
+    for (flag, value) in table {
+        let finished = run(&["serve", &format!("{flag}={value}")]);
+        assert_refusal(&finished, 2, flag);
+    }
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let finished = run(&["serve", "no/such/folder", "--listen", "127.0.0.1:0"]);
+    assert_refusal(&finished, 1, "no/such/folder");
+}
+
+#[test]
+fn a_file_is_no_directory() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let path = tree.root().join("a.txt");
+    let finished = finish(serve(&path).args(["--io", "epoll"]));
+    assert_refusal(&finished, 1, "a.txt");
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = Command::new(binary());
+    let finished = finish(command.arg("serve").arg(tree.root()).args(["--listen", &address]));
+    assert_refusal(&finished, 1, &address);
+}
+
+/// Workers share a port among themselves (SO_REUSEPORT): a second server must not slip in beside the first.
+#[test]
+fn a_port_of_another_staunch_is_busy() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let first = server_of(&tree, &[]);
+    let address = first.address().to_string();
+    let mut command = Command::new(binary());
+    let finished = finish(command.arg("serve").arg(tree.root()).args(["--listen", &address]));
+    assert_refusal(&finished, 1, &address);
+}
+
+#[test]
+fn an_address_of_another_machine_is_named() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = Command::new(binary());
+    let finished = finish(command.arg("serve").arg(tree.root()).args(["--listen", "192.0.2.1:8080"]));
+    assert_refusal(&finished, 1, "192.0.2.1:8080");
+}
+
+#[test]
+fn a_missing_privilege_is_named() {
+    let first_free = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
+    if first_free.is_ok_and(|port| port.trim().parse::<u16>().is_ok_and(|port| port <= 81)) {
+        println!("skipped: every port is free for everybody here");
+        return;
+    }
+    if !is_installed("setpriv") {
+        return;
+    }
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = Command::new("setpriv");
+    if rustix::process::geteuid().is_root() {
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    }
+    command.args(["--bounding-set", "-all", "--inh-caps", "-all"]);
+    command.arg(binary()).arg("serve").arg(tree.root()).args(["--listen", "127.0.0.1:81"]);
+    assert_refusal(&finish(&mut command), 1, "81");
+}
+
+#[test]
+fn a_folder_that_may_not_be_read_is_named() {
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
+        println!("skipped: this needs another user to be");
+        return;
+    }
+    let tree = Tree::with(&[]).expect("a tree");
+    let root = tree.root().to_str().expect("a path of text");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(root, closed).expect("our own folder");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    command.arg(binary()).arg("serve").arg(root).args(["--listen", "127.0.0.1:0"]);
+    assert_refusal(&finish(&mut command), 1, root);
+}
+
+#[test]
+fn the_start_up_block_says_what_runs() {
+    let tree = Tree::with(&[]).expect("a tree");
+    for (io, word) in [("epoll", "epoll"), ("uring", "uring")] {
+        let output = start_up_block(&tree, io);
+        for expected in [word, "worker", "connections", "content"] {
+            assert!(output.contains(expected), "`{expected}` is not in the start-up block:\n{output}");
+        }
+    }
+}
+
+fn start_up_block(tree: &Tree, io: &str) -> String {
+    let server = Server::start(tree.root(), &["--io", io]).unwrap_or_else(|said| panic!("{said}"));
+    let mut said = String::new();
+    crate::outside::until("the start-up block ends", || {
+        for line in server.said() {
+            said.push_str(&line);
+            said.push('\n');
+        }
+        said.contains("content")
+    });
+    said
+}
+
+#[test]
+fn several_addresses_and_workers() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = Command::new(binary());
+    command.arg("serve").arg(tree.root());
+    command.args(["--listen", "127.0.0.1:0", "--listen", "[::1]:0", "--workers", "2"]);
+    let server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
+    let response = crate::outside::get(server.address(), "/a.txt").expect("an answer");
+    assert_eq!(response.body, b"hello, world\n");
+    let mut second = None;
+    crate::outside::until("the second address is said", || {
+        second = second
+            .or_else(|| server.said().iter().find_map(|line| line.split("http://").nth(1)?.parse().ok()));
+        second.is_some()
+    });
+    let response = crate::outside::get(second.expect("an address"), "/a.txt").expect("an answer");
+    assert_eq!(response.body, b"hello, world\n");
+}

@@ -1,0 +1,82 @@
+//! The application under simulation: answers whose every byte can be foretold from the request's path.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use staunch_engine::{Address, Answer, Answered, Handler, Piece, Slice};
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Method, Request};
+
+/// Requests that wait for their answer.
+pub(crate) type Waiting = Rc<RefCell<Vec<Address>>>;
+
+/// Answers `/KIND/SIZE` with SIZE foretellable bytes. KIND is how: `own`, `shared`, `block` or `later`.
+pub(crate) struct Fixture {
+    pub(crate) waiting: Waiting,
+    /// A canary: one byte of every answer longer than this is wrong.
+    pub(crate) spoil_above: usize,
+    /// Prepared blocks by path, with the length of their fields.
+    pub(crate) blocks: HashMap<Vec<u8>, (Arc<[u8]>, usize)>,
+}
+
+/// The body of a path.
+pub(crate) fn body(path: &[u8], size: usize) -> Vec<u8> {
+    (0..size).map(|place| path[place % path.len()] ^ (place >> 8) as u8).collect()
+}
+
+/// Kind and size of a path, or nothing if it is not one of ours.
+pub(crate) fn parse(path: &[u8]) -> Option<(&str, usize)> {
+    let (kind, size) = std::str::from_utf8(path).ok()?.strip_prefix('/')?.split_once('/')?;
+    Some((kind, size.parse().ok()?))
+}
+
+impl Handler for Fixture {
+    type Mail = ();
+
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match parse(request.path) {
+            Some(("later", _)) if matches!(request.method, Method::Get | Method::Head) => {
+                self.waiting.borrow_mut().push(answer.address());
+                answer.later()
+            }
+            _ => self.answer(request, answer),
+        }
+    }
+
+    fn resume(&mut self, (): (), request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.answer(request, answer)
+    }
+}
+
+impl Fixture {
+    fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if !matches!(request.method, Method::Get | Method::Head) {
+            return answer.bytes(Status::METHOD_NOT_ALLOWED, b"Content-Length: 3\r\n\r\n", b"no\n");
+        }
+        let Some((kind, size)) = parse(request.path) else {
+            return answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n\r\n", b"");
+        };
+        let mut bytes = body(request.path, size);
+        if size > self.spoil_above {
+            bytes[size / 2] ^= 1;
+        }
+        let fields = format!("Content-Length: {size}\r\n\r\n");
+        if kind == "block" {
+            let fresh = || ([fields.as_bytes(), &bytes].concat().into(), fields.len());
+            let (block, fields_bytes) = self.blocks.entry(request.path.to_vec()).or_insert_with(fresh);
+            return answer.block(Status::OK, block, *fields_bytes);
+        }
+        if kind == "own" {
+            return answer.bytes(Status::OK, fields.as_bytes(), &bytes);
+        }
+        let bytes: Arc<[u8]> = bytes.into();
+        let cut = size / 3;
+        let first = Slice { bytes: Arc::clone(&bytes), start: 0, end: cut };
+        let middle = bytes[cut..size / 2].to_vec();
+        let last = Slice { start: size / 2, end: size, bytes };
+        let pieces = [Piece::Shared(first), Piece::Bytes(middle), Piece::Shared(last)];
+        answer.pieces(Status::OK, fields.as_bytes(), pieces)
+    }
+}

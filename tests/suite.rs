@@ -1,0 +1,213 @@
+//! All conversations of a folder, run on a body with every way of splitting.
+//!
+//! It owns which runs share a server: those of the same tree and the same options, unless a run changes its
+//! tree. It must never hide a failure: every one is reported with its file, line, body and split.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::body::{Body, SessionBody, SimulatorBody};
+use crate::conversation::{Conversation, parse};
+use crate::player::{Failure, play};
+use crate::process::Server;
+use crate::split::Split;
+use crate::tree::Tree;
+
+/// How many groups of conversations run at the same time.
+const GROUPS_AT_ONCE: usize = 4;
+
+/// What conversations are run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The bare session.
+    Session,
+    /// The engine and the site on a simulated network.
+    Simulator,
+    /// A server process with `--io` of this value.
+    Server {
+        /// `epoll` or `uring`.
+        io: &'static str,
+    },
+}
+
+impl Stage {
+    /// What the `only` line of a conversation may call it. `site` is whatever has the whole site behind it.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Session => &["session"],
+            Self::Simulator => &["simulator", "site"],
+            Self::Server { .. } => &["server", "site"],
+        }
+    }
+
+    fn title(self) -> String {
+        match self {
+            Self::Session => "the bare session".to_owned(),
+            Self::Simulator => "the simulator".to_owned(),
+            Self::Server { io } => format!("the server on {io}"),
+        }
+    }
+}
+
+/// How many runs there were, and the failures as text.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Conversations played.
+    pub conversations: usize,
+    /// Runs of conversations.
+    pub runs: usize,
+    /// What failed.
+    pub failures: Vec<String>,
+}
+
+/// The folder of the conversations.
+pub fn wire_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("wire")
+}
+
+/// Reads all `.wire` files of a folder, in the order of their names.
+///
+/// # Panics
+/// When one cannot be read or parsed: the message names file and line.
+pub fn load(folder: &Path) -> Vec<Conversation> {
+    let listing = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = listing.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "wire"));
+    paths.sort();
+    paths.iter().map(|path| load_one(path)).collect()
+}
+
+fn load_one(path: &Path) -> Conversation {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    parse(&name, &text).unwrap_or_else(|error| panic!("{}:{}: {}", path.display(), error.line, error.message))
+}
+
+/// Runs all conversations meant for a stage, each with every split of this seed.
+pub fn run(conversations: &[Conversation], stage: Stage, seed: u64) -> Outcome {
+    let groups = group(conversations, stage);
+    let next = AtomicUsize::new(0);
+    let outcome = Mutex::new(Outcome::default());
+    std::thread::scope(|scope| {
+        for _ in 0..GROUPS_AT_ONCE {
+            scope.spawn(|| {
+                while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let part = run_group(group, stage, seed);
+                    let mut whole = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                    whole.conversations += part.conversations;
+                    whole.runs += part.runs;
+                    whole.failures.extend(part.failures);
+                }
+            });
+        }
+    });
+    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Conversations that can share one server; at most so many that the threads are kept busy.
+fn group(conversations: &[Conversation], stage: Stage) -> Vec<Vec<&Conversation>> {
+    const GROUP_MAX: usize = 24;
+    let mut groups: Vec<Vec<&Conversation>> = Vec::new();
+    let mut open: HashMap<_, usize> = HashMap::new();
+    for conversation in conversations.iter().filter(|conversation| conversation.is_for(stage.names())) {
+        let key = (&conversation.tree, &conversation.options, conversation.changes_tree());
+        match open.get(&key).copied() {
+            Some(index) if !conversation.changes_tree() && groups[index].len() < GROUP_MAX => {
+                groups[index].push(conversation);
+            }
+            _ => {
+                open.insert(key, groups.len());
+                groups.push(vec![conversation]);
+            }
+        }
+    }
+    groups
+}
+
+fn run_group(group: &[&Conversation], stage: Stage, seed: u64) -> Outcome {
+    let mut outcome = Outcome { conversations: group.len(), ..Outcome::default() };
+    let mut place = None;
+    for conversation in group {
+        for split in
+            [Split::Whole, Split::Bytes, Split::Random(seed), Split::Random(seed.wrapping_mul(31) + 1)]
+        {
+            outcome.runs += 1;
+            if let Err(failure) = run_once(conversation, stage, split, &mut place) {
+                outcome.failures.push(tell(conversation, stage, split, &failure));
+                // What a failed run left behind must not spoil the next one.
+                end(&mut place, &mut outcome);
+                break;
+            }
+        }
+    }
+    end(&mut place, &mut outcome);
+    outcome
+}
+
+/// Ends a server. If it panicked that is a failure of its own.
+fn end(place: &mut Option<Place>, outcome: &mut Outcome) {
+    let place = place.take();
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(place))).is_err() {
+        outcome.failures.push("the server panicked, see above".to_owned());
+    }
+}
+
+/// A tree with its body, and the process behind it.
+struct Place {
+    body: Body,
+    tree: Tree,
+    _server: Option<Server>,
+}
+
+fn run_once(
+    conversation: &Conversation,
+    stage: Stage,
+    split: Split,
+    place: &mut Option<Place>,
+) -> Result<(), Failure> {
+    if conversation.changes_tree() {
+        *place = None;
+    }
+    let ready = match place {
+        Some(ready) => ready,
+        None => place.insert(set_up(conversation, stage, split.seed()).map_err(|came| Failure {
+            line: 0,
+            expected: "a body to speak with".to_owned(),
+            came,
+        })?),
+    };
+    play(conversation, &ready.tree, &mut ready.body, split)
+}
+
+fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place, String> {
+    let tree = Tree::with(&conversation.tree).map_err(|error| format!("the tree: {error}"))?;
+    match stage {
+        Stage::Session => {
+            let body = SessionBody::new(tree.root(), &conversation.options);
+            Ok(Place { body: Body::Session(Box::new(body)), tree, _server: None })
+        }
+        Stage::Simulator => {
+            let body = SimulatorBody::new(tree.root(), &conversation.options, seed)?;
+            Ok(Place { body: Body::Simulator(body), tree, _server: None })
+        }
+        Stage::Server { io } => {
+            let mut arguments = vec!["--io", io];
+            arguments.extend(conversation.options.iter().map(String::as_str));
+            let server = Server::start(tree.root(), &arguments)?;
+            Ok(Place { body: Body::Server(server.address()), tree, _server: Some(server) })
+        }
+    }
+}
+
+fn tell(conversation: &Conversation, stage: Stage, split: Split, failure: &Failure) -> String {
+    format!(
+        "tests/wire/{}.wire:{}: on {}, split {split}\n  expected: {}\n  came: {}",
+        conversation.name,
+        failure.line,
+        stage.title(),
+        failure.expected,
+        failure.came
+    )
+}
