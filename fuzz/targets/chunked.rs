@@ -1,0 +1,19 @@
+//! A chunked body, whole and byte by byte: the same requests follow it. It must never fuzz the head before
+//! it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/protocol/tests/driver/mod.rs"]
+mod driver;
+
+use driver::{Manner, run};
+
+fuzz_target!(|body: &[u8]| {
+    let head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let next = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
+    let whole = run([&[head, body, next].concat()[..]], Manner::default());
+    let pieces = [&head[..]].into_iter().chain(body.chunks(1)).chain([&next[..]]);
+    assert_eq!(run(pieces, Manner::default()), whole);
+    assert!(!whole.requests.is_empty());
+});

@@ -1,0 +1,21 @@
+//! One head: no panic, and what is heard of it agrees with itself. It must never need a second delivery.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use staunch_protocol::http1::{Event, Session};
+
+fuzz_target!(|bytes: &[u8]| {
+    let (mut input, mut out) = (bytes, Vec::new());
+    let mut session = Session::new(0);
+    match session.poll_event(&mut input, 0, b"Sun, 06 Nov 1994 08:49:37 GMT", &mut out) {
+        Event::Request(request) => {
+            assert!(out.is_empty());
+            assert!(request.head.ends_with(b"\r\n\r\n"));
+            assert!(request.path == b"*" || request.path.starts_with(b"/"));
+            assert!(request.fields().all(|(name, _)| !name.is_empty()));
+            assert_eq!(request.accept, request.values(b"accept").next());
+        }
+        Event::NeedInput => assert!(out.is_empty()),
+        Event::Close { linger } => assert!(linger && out.starts_with(b"HTTP/1.1 ")),
+    }
+});
