@@ -1,0 +1,85 @@
+# One command does what CI does: `make test`. See `make help`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+TEST_LOG := $(TARGET)/test.log
+
+# Sizes of the long runs; each may be given on the command line: `make soak FUZZ_RUNS=1000`.
+FUZZ_RUNS_SHORT ?= 200000
+FUZZ_RUNS ?= 10000000
+SOAK_SEEDS ?= 500000
+SOAK_SECONDS ?= 600
+
+.PHONY: help run test bench soak clean
+help: ## Say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
+
+run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1:8080
+	cargo build --release --package staunch
+	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json
+
+test: install-test lint licences fuzz-short instructions check ## Everything CI checks; the last line counts the tests
+
+bench: compiler ## Measure side by side with other servers; results go to bench/results/
+	cargo xtask install --for bench
+	cargo xtask bench
+
+soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
+	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
+	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-tests --test simulation -- --nocapture
+	cargo xtask soak --seconds $(SOAK_SECONDS)
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
+
+# The pieces, each to be made alone as well.
+
+.PHONY: compiler install-test lint licences check instructions fuzz fuzz-short
+compiler: # Libraries in C are built by cargo, and cargo links by cc: it must be there before everything else.
+	@if command -v cc >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
+	echo "missing: a C compiler (packages gcc and libc6-dev)"; \
+	if [ "$$(id -u)" != 0 ]; then echo "run: sudo apt-get install gcc libc6-dev"; exit 1; fi; \
+	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends gcc libc6-dev
+
+install-test: compiler
+	cargo xtask install --for test
+
+lint:
+	cargo fmt --all --check
+	cargo xtask tidy
+	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
+
+licences:
+	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
+
+check: # The tests. The black-box ones find the server beside them, so it is built first, with the same profile.
+	cargo build --workspace --profile fast
+	@mkdir -p $(TARGET)
+	@status=0; cargo test --workspace --profile fast --no-fail-fast 2>&1 | tee $(TEST_LOG) || status=$$?; \
+	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed+0 " passed, " failed+0 " failed" }' \
+	  $(TEST_LOG); \
+	exit $$status
+
+instructions: # Instructions per request, by callgrind, against bench/instructions.json
+	cargo xtask bench instructions --gate
+
+FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_SEED := $(shell date +%s)
+
+fuzz:
+	fuzz/build --target-dir target
+	@cd fuzz && mkdir -p artifacts && for source in targets/*.rs; do \
+	  name=$$(basename $$source .rs); mkdir -p corpus/$$name seeds/$$name; \
+	  echo "fuzz $$name: $(FUZZ_RUNS) runs, FUZZ_SEED=$(FUZZ_SEED)"; \
+	  target/$(FUZZ_HOST)/release/$$name -runs=$(FUZZ_RUNS) -seed=$(FUZZ_SEED) \
+	    -artifact_prefix=artifacts/ -verbosity=0 -print_final_stats=1 corpus/$$name seeds/$$name; \
+	done
+
+fuzz-short:
+	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS_SHORT)
