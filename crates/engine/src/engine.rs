@@ -274,6 +274,10 @@ fn connection_limit(
                 format!("{descriptors} descriptors (ulimit -n) less {DESCRIPTORS_RESERVED} for files");
             Ok((per_descriptor.min(CONNECTIONS_MAX), reason))
         }
+        (None, Backend::Uring(_)) if by_memory == CONNECTIONS_MAX => Ok((
+            by_memory,
+            "the most for one process; a quarter of memory at 4 KiB each would allow more".into(),
+        )),
         (None, Backend::Uring(_)) => Ok((by_memory, "a quarter of memory at 4 KiB a connection".into())),
     }
 }

@@ -76,9 +76,9 @@ fn show(bar: &ProgressBar, progress: &Progress) {
 
 fn summary(progress: &Progress, taken: Duration) -> String {
     format!(
-        "  prepared     {} of {} files, {} encodings, {} held, in {:.1} s",
-        progress.prepared,
+        "  prepared     {} files: {} answers, {} encodings, {} held, in {:.1} s",
         progress.files,
+        progress.prepared,
         progress.encodings_done,
         show_size(progress.bytes_held),
         taken.as_secs_f64()
