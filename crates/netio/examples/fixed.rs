@@ -2,23 +2,28 @@
 //! a request is measured with.
 //!
 //! It owns one worker. It must never parse, but for a glance at whether to close (HTTP/1.0). Run: `fixed
-//! 127.0.0.1:8081`, then point a load at it.
+//! 127.0.0.1:8081 epoll` (or `uring`), then point a load at it.
 
 use std::error::Error;
 use std::net::SocketAddr;
 
+use staunch_netio::uring::{Uring, probe};
 use staunch_netio::{Completion, Epoll, Io, Outgoing, Waker, descriptors, socket};
 
 const BODY_BYTES: usize = 5_000;
 const CAPACITY: u32 = 16_384;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let address: SocketAddr = std::env::args().nth(1).as_deref().unwrap_or("127.0.0.1:8081").parse()?;
+    let mut arguments = std::env::args().skip(1);
+    let address: SocketAddr = arguments.next().as_deref().unwrap_or("127.0.0.1:8081").parse()?;
     descriptors::raise_descriptor_limit()?;
     let listener = socket::listen(address, 1024)?;
     println!("http://{}", socket::local_address(&listener)?);
-    let mut io = Epoll::new(vec![listener], Waker::new()?, CAPACITY)?;
-    serve(&mut io)
+    match arguments.next().as_deref() {
+        None | Some("epoll") => serve(&mut Epoll::new(vec![listener], Waker::new()?, CAPACITY)?),
+        Some("uring") => serve(&mut Uring::new(vec![listener], Waker::new()?, CAPACITY, &probe()?)?),
+        Some(other) => Err(format!("unknown backend {other}").into()),
+    }
 }
 
 fn serve(io: &mut impl Io) -> Result<(), Box<dyn Error>> {
