@@ -72,8 +72,8 @@ function showStatus(status, atMs) {
   show("sent", size(status.bytes_sent_total));
   show("sent-rate", sent === null ? "" : `${size(sent)} a second`);
   show("open", whole.format(connections.open));
-  const refused = connections.refused ? `, ${whole.format(connections.refused)} refused` : "";
-  show("accepted", `${whole.format(connections.accepted)} accepted${refused}`);
+  const stops = connections.accept_stops ? `, accepting paused ${whole.format(connections.accept_stops)} times` : "";
+  show("accepted", `${whole.format(connections.accepted)} accepted${stops}`);
   show("uptime", duration(status.uptime_seconds));
   show("engine", `${status.io}, ${status.workers} ${status.workers === 1 ? "worker" : "workers"}`);
   show("files", whole.format(content.files));

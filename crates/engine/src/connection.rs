@@ -150,6 +150,7 @@ impl Connection {
                 break;
             }
             let before = input;
+            let written_bytes = outgoing.length_bytes();
             match self.session.poll_event(&mut input, desk.now_ms, desk.date, outgoing.bytes()) {
                 Event::Request(request) => {
                     let answer = Answer {
@@ -173,6 +174,8 @@ impl Connection {
                 }
                 Event::NeedInput => break,
                 Event::Close { linger } => {
+                    // Only a refusal is written by the session itself.
+                    desk.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
                     self.phase = Phase::Ending { linger: linger && !self.ended };
                     break;
                 }

@@ -47,7 +47,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Responses with a status of this class (2 for 200 to 299).
+    /// The application's responses with a status of this class (2 for 200 to 299). Refusals by the session
+    /// itself are counted in `rejected`.
     pub fn responses(&self, class: u16) -> u64 {
         self.responses.get(usize::from(class).wrapping_sub(1)).map_or(0, Counter::get)
     }

@@ -62,7 +62,7 @@ impl StatusPage {
             "connections": {
                 "open": accepted.saturating_sub(closed),
                 "accepted": accepted,
-                "refused": sum(&|stats| stats.accept_stops.get()),
+                "accept_stops": sum(&|stats| stats.accept_stops.get()),
             },
             "requests_total": sum(&|stats| stats.requests.get()),
             "rejected_total": sum(&|stats| stats.rejected.get()),
