@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-netio", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-protocol"]),
+    ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),
     ("xtask", &[]),

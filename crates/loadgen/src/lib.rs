@@ -1,0 +1,4 @@
+//! A load generator: offers a server what was asked for, whether it keeps up or not, and counts what became of it.
+//!
+//! It must never use the engine or the server: a meter must not share what it measures.
+#![forbid(unsafe_code)]
