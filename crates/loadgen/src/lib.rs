@@ -1,4 +1,9 @@
-//! A load generator: offers a server what was asked for, whether it keeps up or not, and counts what became of it.
+//! A load generator: offers a server what was asked for, whether it keeps up or not, and counts what became of
+//! each request.
 //!
 //! It must never use the engine or the server: a meter must not share what it measures.
 #![forbid(unsafe_code)]
+
+mod fault;
+
+pub use fault::Fault;

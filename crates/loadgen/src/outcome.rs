@@ -1,0 +1,236 @@
+//! What a run measured: counts that add up, times, and both along the run.
+//!
+//! Rule 1: every request that was offered ends in exactly one of the counts, see [`Counts::settled`]. Rule 2:
+//! times are counted from the moment a request was meant to start, not from the moment it could start.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::probe::Sample;
+
+/// Everything a run measured.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The command line, as it can be typed again.
+    pub command: String,
+    /// When offering began.
+    pub began: SystemTime,
+    /// How long requests were offered.
+    pub offered_for: Duration,
+    /// The target as it was given, for instance `http://127.0.0.1:8080/`.
+    pub target: String,
+    /// What carried the load: backend, threads, processors.
+    pub engine: String,
+    /// Each lane of its own.
+    pub lanes: Vec<LaneOutcome>,
+    /// The run in steps of [`MOMENT_MS`], all lanes together.
+    pub moments: Vec<Moment>,
+    /// What the reader has to know before believing a figure, the gravest first. Each is a sentence.
+    pub warnings: Vec<String>,
+}
+
+/// What one lane measured.
+#[derive(Debug, Clone)]
+pub struct LaneOutcome {
+    /// The lane's name, unique in a run.
+    pub name: String,
+    /// What it did, in words, for instance `open loop, 10000/s Poisson, a connection per request`.
+    pub description: String,
+    /// What became of its requests.
+    pub counts: Counts,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// The lane's times.
+    pub times: Times,
+}
+
+/// Times of a lane, in nanoseconds.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    /// From the begin of connecting until connected.
+    pub connect: Histogram,
+    /// From the intended start to the first byte of the answer.
+    pub first_byte: Histogram,
+    /// From the intended start to the last byte of right answers, late ones included.
+    pub complete: Histogram,
+    /// From the intended start to the real one: how far the generator was behind its own schedule.
+    pub drift: Histogram,
+}
+
+impl Times {
+    /// Adds another's values.
+    pub fn merge(&mut self, other: &Self) {
+        self.connect.merge(&other.connect);
+        self.first_byte.merge(&other.first_byte);
+        self.complete.merge(&other.complete);
+        self.drift.merge(&other.drift);
+    }
+}
+
+/// Length of one [`Moment`], in milliseconds.
+pub const MOMENT_MS: u64 = 100;
+
+/// What happened in one step of the run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Moment {
+    /// End of the step, milliseconds since the run began.
+    pub at_ms: u64,
+    /// What happened in this step alone.
+    pub counts: Counts,
+    /// Connections open at its end.
+    pub connections: u64,
+    /// Requests begun and not settled at its end.
+    pub in_flight: u64,
+    /// Times of the right answers that came in this step.
+    pub latency: Latency,
+    /// How far the generator was behind its schedule at most, in nanoseconds.
+    pub drift_max_ns: u64,
+    /// The server's side, when it is probed.
+    pub server: Option<Sample>,
+}
+
+/// Percentiles of one step, in nanoseconds; all 0 when nothing came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half were at most so long.
+    pub p50_ns: u64,
+    /// Nine of ten.
+    pub p90_ns: u64,
+    /// All but one of a hundred.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// What became of requests and connections. All are counts of requests unless they say otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// What the schedule asked for; in a closed loop, what was begun.
+    pub offered: u64,
+    /// For these a connection was begun or a request was sent. The others are `unsent`.
+    pub attempted: u64,
+    /// Answered rightly within the client's patience: goodput.
+    pub in_time: u64,
+    /// Answered rightly, but later than `late_after`.
+    pub late: u64,
+    /// The connection was refused (ECONNREFUSED).
+    pub refused: u64,
+    /// The connection was reset or ended before the answer was complete.
+    pub reset: u64,
+    /// An answer came whole, but not the expected one; or what came is not HTTP.
+    pub wrong_answer: u64,
+    /// Given up when the client's patience was over, connecting or waiting.
+    pub timed_out: u64,
+    /// Failed otherwise: no route, unreachable, connection timed out in the kernel.
+    pub failed: u64,
+    /// Not even begun because the generator had no descriptor, port or memory left: its own fault.
+    pub unsent: u64,
+    /// Under way when the run ended.
+    pub unfinished: u64,
+    /// Connections begun: each sent at least one SYN.
+    pub connections_begun: u64,
+    /// Connections made.
+    pub connections_made: u64,
+    /// Idle connections that the server closed: no loss of a request.
+    pub connections_ended: u64,
+    /// SYN segments sent again, told by TCP_INFO of connections that took long.
+    pub syn_retransmitted: u64,
+    /// Bytes received, heads included.
+    pub received_bytes: u64,
+    /// Bytes handed to the kernel to be sent.
+    pub sent_bytes: u64,
+}
+
+impl Counts {
+    /// Requests whose end is known. After a run it equals `offered`, exactly.
+    pub fn settled(&self) -> u64 {
+        self.in_time
+            + self.late
+            + self.refused
+            + self.reset
+            + self.wrong_answer
+            + self.timed_out
+            + self.failed
+            + self.unsent
+            + self.unfinished
+    }
+
+    /// Requests that did not end well.
+    pub fn errors(&self) -> u64 {
+        self.settled() - self.in_time - self.late - self.unfinished
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.offered += other.offered;
+        self.attempted += other.attempted;
+        self.in_time += other.in_time;
+        self.late += other.late;
+        self.refused += other.refused;
+        self.reset += other.reset;
+        self.wrong_answer += other.wrong_answer;
+        self.timed_out += other.timed_out;
+        self.failed += other.failed;
+        self.unsent += other.unsent;
+        self.unfinished += other.unfinished;
+        self.connections_begun += other.connections_begun;
+        self.connections_made += other.connections_made;
+        self.connections_ended += other.connections_ended;
+        self.syn_retransmitted += other.syn_retransmitted;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+    }
+}
+
+impl Outcome {
+    /// All lanes' counts together.
+    pub fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.lanes.iter().for_each(|lane| all += lane.counts);
+        all
+    }
+
+    /// All lanes' times together.
+    pub fn times(&self) -> Times {
+        let mut all = Times::default();
+        self.lanes.iter().for_each(|lane| all.merge(&lane.times));
+        all
+    }
+
+    /// Right answers in time, a second: goodput.
+    pub fn rate_per_s(&self) -> f64 {
+        self.counts().in_time as f64 / self.offered_for.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_of_a_request_is_settled_once() {
+        let counts = Counts {
+            in_time: 1,
+            late: 2,
+            refused: 4,
+            reset: 8,
+            wrong_answer: 16,
+            timed_out: 32,
+            failed: 64,
+            unsent: 128,
+            unfinished: 256,
+            ..Counts::default()
+        };
+        assert_eq!(counts.settled(), 511);
+        assert_eq!(counts.errors(), 511 - 1 - 2 - 256);
+        let mut twice = counts;
+        twice += counts;
+        assert_eq!(twice.settled(), 1022);
+    }
+}
