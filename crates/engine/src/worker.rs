@@ -106,6 +106,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 Completion::Closed { slot } => self.retire(slot),
                 Completion::AcceptStopped { listener, errno } => self.accept_stopped(listener, errno),
                 Completion::Woken => self.deliver(),
+                Completion::Connected { .. } | Completion::Inspected { .. } => {
+                    unreachable!("a server does not connect")
+                }
             }
         }
         self.expire();

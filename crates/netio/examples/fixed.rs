@@ -53,7 +53,7 @@ fn serve(io: &mut impl Io) -> Result<(), Box<dyn Error>> {
                 Completion::AcceptStopped { errno, .. } => {
                     return Err(format!("accept: errno {errno}").into());
                 }
-                Completion::Progress { .. } | Completion::Closed { .. } | Completion::Woken => {}
+                _ => {}
             }
         }
     }

@@ -23,7 +23,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -32,15 +31,18 @@ use self::flight::{Flight, Flights, Stop};
 use self::listener::{Accept, Listener};
 use self::retries::Retries;
 use self::table::{Connection, Table};
+use self::waiting::wait;
 use self::watch::watch;
 use crate::warming::Warmed;
-use crate::{Completion, Input, Io, Outgoing, Slot, Waker};
+use crate::{Completion, Input, Io, Outgoing, Slot, Target, Waker};
 
+mod connecting;
 mod flight;
 mod listener;
 mod retries;
 mod sending;
 mod table;
+mod waiting;
 mod watch;
 
 /// The one receive buffer. A request with many fields fits; what does not comes in several pieces.
@@ -132,6 +134,14 @@ impl Io for Epoll {
         self.listeners[usize::from(listener)].unwatch(&self.epoll);
     }
 
+    fn connect(&mut self, target: &Target) -> io::Result<Slot> {
+        self.begin_connecting(target)
+    }
+
+    fn inspect(&mut self, slot: Slot) {
+        self.inspect_now(slot);
+    }
+
     fn receive(&mut self, slot: Slot) {
         if let Some(connection) = self.table.get_mut(slot) {
             connection.set(Connection::RECEIVING);
@@ -202,7 +212,8 @@ impl Io for Epoll {
         self.ready.extend(self.ready_next.drain(..));
         let busy = self.accept_due || !self.ready.is_empty() || !self.reports.is_empty();
         let timeout = if busy { Some(Duration::ZERO) } else { self.retries.before_next(timeout) };
-        self.wait(timeout)?;
+        self.turn += 1;
+        wait(&self.epoll, &mut self.events, timeout)?;
         self.take_events();
         self.retry_expired();
         Ok(())
@@ -212,6 +223,9 @@ impl Io for Epoll {
         assert!(!self.buffer_lent, "next_completion: the last input was not released");
         loop {
             if let Some(report) = self.reports.pop_front() {
+                if let Completion::Closed { slot } = report {
+                    self.table.free(slot);
+                }
                 return Some(report);
             }
             if self.accept_due
@@ -229,19 +243,6 @@ impl Io for Epoll {
 
 /// What a turn is made of.
 impl Epoll {
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
-        self.turn += 1;
-        self.events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
     fn take_events(&mut self) {
         for index in 0..self.events.len() {
             let Event { flags, data, .. } = self.events[index];
@@ -269,6 +270,9 @@ impl Epoll {
         }
         if flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
             connection.clear(Connection::WAITS_FOR_ROOM);
+            if connection.is(Connection::CONNECTING) {
+                self.finish_connecting(slot);
+            }
         }
         self.enqueue(slot);
     }

@@ -4,11 +4,16 @@
 //! number of `send`, `pause`, `receive`; at last one `close`, after which only `Sent` (with an error, to
 //! give an outgoing in flight back) and finally `Closed` come for that slot. Until `Closed` has come the
 //! slot names the same connection, so a completion can never be mistaken for a later connection's.
+//!
+//! Or, without listeners: `connect`; after [`Completion::Connected`] without an error everything is as with
+//! an accepted connection, and after one with an error only `inspect` and `close` are left. `close` may be
+//! called before; then `Connected` may still come (if it was known already) or not. `Inspected` comes in any
+//! case, before `Closed`.
 
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use crate::{Outgoing, clock};
+use crate::{Outgoing, Target, clock};
 
 /// Number of a connection in the table of one [`Io`]: dense, from zero, used again after `Closed`.
 pub type Slot = u32;
@@ -71,6 +76,21 @@ pub enum Completion {
         /// 0, or why it failed: EPIPE, ECONNRESET, ESTALE (a file changed under it), ECANCELED (by `close`).
         errno: i32,
     },
+    /// Connecting is over.
+    Connected {
+        /// Which connection.
+        slot: Slot,
+        /// 0: bytes may be sent and received now. Else why not, for instance ECONNREFUSED, ETIMEDOUT,
+        /// ENETUNREACH, EADDRNOTAVAIL (all ports are in use); the slot has to be closed all the same.
+        errno: i32,
+    },
+    /// The answer to `inspect`.
+    Inspected {
+        /// Which connection.
+        slot: Slot,
+        /// How often segments were sent again until now, that of the SYN included.
+        retransmitted: u32,
+    },
     /// The connection is gone and the slot is free.
     Closed {
         /// Which slot.
@@ -102,6 +122,25 @@ pub trait Io {
     /// Stops accepting on a listener until `accept`. Connections wait in the kernel's queue. No
     /// `AcceptStopped` is reported; an `Accepted` already under way still is.
     fn refuse(&mut self, listener: u16);
+
+    /// Begins to connect, and reports one `Connected`. Only on a backend without listeners.
+    ///
+    /// # Errors
+    /// What is known before the peer is asked; no slot is in use then. ENFILE: the table is full, or the
+    /// system's. EMFILE, ENOMEM, ENOBUFS. EADDRNOTAVAIL: the source is not an address of this machine.
+    /// EAFNOSUPPORT: no such family here, or the source is of another one. ENAMETOOLONG: the path of a Unix
+    /// socket. EOPNOTSUPP: the backend cannot connect.
+    fn connect(&mut self, target: &Target) -> io::Result<Slot>;
+
+    /// Asks the kernel how often it has sent segments of this connection again (tcpi_total_retrans of
+    /// TCP_INFO), and reports one `Inspected`. Allowed from `connect` on until `close`, once at a time. 0 for
+    /// Unix sockets, and where [`Io::can_inspect`] says no.
+    fn inspect(&mut self, slot: Slot);
+
+    /// Whether `inspect` tells the truth here.
+    fn can_inspect(&self) -> bool {
+        true
+    }
 
     /// Starts receiving. Deliveries go on until `pause`, `Ended` or `close`. May be called when already
     /// receiving.

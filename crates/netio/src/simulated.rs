@@ -4,6 +4,7 @@
 //! of the contract of [`Io`]: a violation panics with the seed. It must never ask the real time or open a
 //! socket.
 
+mod connecting;
 mod connection;
 mod faults;
 mod peer;
@@ -19,9 +20,10 @@ pub use self::faults::Faults;
 pub use self::peer::{End, PeerId, Step, Transcript};
 pub use self::random::Random;
 
+use self::connecting::Attempt;
 use self::connection::{Connection, Flight};
 use self::peer::Peer;
-use crate::{Completion, Input, Io, Outgoing, Slot};
+use crate::{Completion, Input, Io, Outgoing, Slot, Target};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
 const BUFFERS: usize = 4;
@@ -43,6 +45,8 @@ pub struct Simulated {
     peers: Vec<Peer>,
     /// Peers that connect and are not yet accepted.
     backlog: VecDeque<PeerId>,
+    /// Peers that wait to be connected to.
+    listening: VecDeque<PeerId>,
     slots: Vec<Option<Connection>>,
     accepting: bool,
     buffers: Vec<Option<Vec<u8>>>,
@@ -63,6 +67,7 @@ impl Simulated {
             capacity,
             peers: Vec::new(),
             backlog: VecDeque::new(),
+            listening: VecDeque::new(),
             slots: Vec::new(),
             accepting: false,
             buffers: vec![None; BUFFERS],
@@ -80,6 +85,14 @@ impl Simulated {
         self.peers.len() - 1
     }
 
+    /// A peer that listens: the next `connect` leads to it, whatever the target, and its script begins when
+    /// it is connected. Without one `connect` is refused.
+    pub fn listener(&mut self, script: Vec<Step>) -> PeerId {
+        self.peers.push(Peer::listening(script));
+        self.listening.push_back(self.peers.len() - 1);
+        self.peers.len() - 1
+    }
+
     /// One more step at the end of a peer's script.
     pub fn add(&mut self, peer: PeerId, step: Step) {
         self.peers[peer].add(step);
@@ -93,7 +106,10 @@ impl Simulated {
     /// Whether something can happen without time passing.
     pub fn is_restless(&self) -> bool {
         let able = |connection: &Connection| {
-            let peer = &self.peers[connection.peer];
+            let Some(peer) = connection.peer_connected() else {
+                return connection.closing || connection.over_ms().is_some_and(|ms| ms <= self.now_ms);
+            };
+            let peer = &self.peers[peer];
             let receivable = !peer.unread.is_empty() || peer.half_closed || peer.reset;
             let sendable = connection.flight.is_some() && (!peer.stalled || peer.transcript.ended.is_some());
             connection.closing || sendable || connection.receiving && receivable
@@ -113,7 +129,7 @@ impl Simulated {
     pub fn finished(&self) -> bool {
         self.backlog.is_empty()
             && self.slots.iter().all(Option::is_none)
-            && self.peers.iter().all(|peer| peer.transcript.ended.is_some())
+            && self.peers.iter().all(Peer::is_done)
     }
 
     /// How many turns were waited for.
@@ -147,6 +163,13 @@ impl Simulated {
         let known = self.slots.get(slot as usize).is_some_and(Option::is_some);
         self.demand(known, "an operation on a free slot");
         self.slots[slot as usize].as_mut().expect("checked above")
+    }
+
+    #[track_caller]
+    fn connected_slot(&mut self, slot: Slot) -> &mut Connection {
+        let early = self.slot(slot).peer_connected().is_none();
+        self.demand(!early, "an operation before the connection is there");
+        self.slot(slot)
     }
 
     /// Plays one round of the world. Whatever may happen next happens in a seeded order.
@@ -183,10 +206,7 @@ impl Simulated {
             };
             let Some(peer) = self.backlog.pop_front() else { return };
             self.peers[peer].transcript.accepted = true;
-            if self.slots.len() <= slot as usize {
-                self.slots.push(None);
-            }
-            self.slots[slot as usize] = Some(Connection::new(peer));
+            self.open(slot, Connection::accepted(peer));
             self.ready.push_back(Completion::Accepted { listener: 0, slot });
         }
     }
@@ -196,8 +216,16 @@ impl Simulated {
         (free < self.capacity as usize).then_some(free as Slot)
     }
 
+    fn open(&mut self, slot: Slot, connection: Connection) {
+        if self.slots.len() <= slot as usize {
+            self.slots.push(None);
+        }
+        self.slots[slot as usize] = Some(connection);
+    }
+
     fn play_slot(&mut self, slot: Slot) {
-        let Some(peer) = self.slots[slot as usize].as_ref().map(|connection| connection.peer) else { return };
+        let Some(connection) = &self.slots[slot as usize] else { return };
+        let Some(peer) = connection.peer_connected() else { return self.play_connect(slot) };
         if self.random.chance(self.faults.resets) && !self.peers[peer].reset {
             self.peers[peer].reset = true;
             self.peers[peer].end(End::Own, self.now_ms);
@@ -205,6 +233,20 @@ impl Simulated {
         self.play_send(slot, peer);
         self.play_receive(slot, peer);
         self.play_close(slot, peer);
+    }
+
+    fn play_connect(&mut self, slot: Slot) {
+        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
+        if connection.closing {
+            connection.gone = true;
+            self.ready.push_back(Completion::Closed { slot });
+        } else if connection.over_ms().is_some_and(|ms| ms <= self.now_ms) {
+            let errno = connection.settle();
+            if let Some(peer) = connection.peer_connected() {
+                self.peers[peer].connected();
+            }
+            self.ready.push_back(Completion::Connected { slot, errno });
+        }
     }
 
     fn play_send(&mut self, slot: Slot, peer: PeerId) {
@@ -287,7 +329,8 @@ impl Simulated {
 
     /// When something can happen by itself.
     fn next_ms(&self) -> Option<u64> {
-        self.peers.iter().filter_map(Peer::next_ms).chain(self.alarm_ms).min()
+        let attempts = self.slots.iter().flatten().filter_map(Connection::over_ms);
+        self.peers.iter().filter_map(Peer::next_ms).chain(attempts).chain(self.alarm_ms).min()
     }
 }
 
@@ -315,19 +358,36 @@ impl Io for Simulated {
         self.accepting = false;
     }
 
-    fn receive(&mut self, slot: Slot) {
+    fn connect(&mut self, _target: &Target) -> io::Result<Slot> {
+        self.demand(!self.accepting, "connect on a backend that accepts");
+        let Some(slot) = self.free_slot() else { return Err(io::Error::from_raw_os_error(ENFILE)) };
+        let peer = self.listening.pop_front();
+        let attempt = Attempt::new(self.now_ms, peer.is_some(), &self.faults, &mut self.random);
+        self.open(slot, Connection::connecting(peer, attempt));
+        Ok(slot)
+    }
+
+    fn inspect(&mut self, slot: Slot) {
+        let now_ms = self.now_ms;
         let connection = self.slot(slot);
+        let (closing, retransmitted) = (connection.closing, connection.retransmitted(now_ms));
+        self.demand(!closing, "an inspection after the close");
+        self.ready.push_back(Completion::Inspected { slot, retransmitted });
+    }
+
+    fn receive(&mut self, slot: Slot) {
+        let connection = self.connected_slot(slot);
         if !connection.ended {
             connection.receiving = true;
         }
     }
 
     fn pause(&mut self, slot: Slot) {
-        self.slot(slot).receiving = false;
+        self.connected_slot(slot).receiving = false;
     }
 
     fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
-        let connection = self.slot(slot);
+        let connection = self.connected_slot(slot);
         let wrong = if connection.flight.is_some() {
             Some("a second send while one is under way")
         } else if connection.shut || connection.last || connection.closing {
@@ -347,7 +407,7 @@ impl Io for Simulated {
     }
 
     fn shutdown(&mut self, slot: Slot) {
-        let connection = self.slot(slot);
+        let connection = self.connected_slot(slot);
         let early = connection.flight.is_some();
         connection.shut = true;
         self.demand(!early, "a half-close while a send is under way");

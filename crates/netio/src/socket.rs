@@ -1,11 +1,12 @@
-//! Listening sockets: made here with the options every worker needs, and nowhere else.
+//! Listening sockets: made here with the options every worker needs, and nowhere else. And what is asked of
+//! any socket by options.
 //!
-//! It must never accept or send; that is the backends' work. Order of calls: `check_port_free` once an
-//! address, then `listen` once a worker.
+//! It must never accept, connect or send; that is the backends' work. Order of calls: `check_port_free` once
+//! an address, then `listen` once a worker.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
@@ -35,18 +36,8 @@ pub fn listen(address: SocketAddr, backlog: i32) -> io::Result<OwnedFd> {
 /// # Errors
 /// Those of setsockopt(2).
 pub fn defer_accept(listener: &OwnedFd) -> io::Result<()> {
-    let seconds: libc::c_int = 1;
-    // SAFETY: the descriptor is open for the length of the call, and the value is an int of the size given.
-    let result = unsafe {
-        libc::setsockopt(
-            listener.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_DEFER_ACCEPT,
-            (&raw const seconds).cast(),
-            size_of_val(&seconds) as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    const SECONDS: libc::c_int = 1;
+    set_option(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, SECONDS)
 }
 
 /// Whether nobody listens at this address, tried by binding once without sharing. Port 0 is always free.
@@ -65,6 +56,56 @@ pub fn check_port_free(address: SocketAddr) -> io::Result<()> {
 /// Those of getsockname(2), and EAFNOSUPPORT for a socket that is not of the Internet.
 pub fn local_address(listener: &OwnedFd) -> io::Result<SocketAddr> {
     Ok(getsockname(listener)?.try_into()?)
+}
+
+/// Sets an option that is an int.
+///
+/// # Errors
+/// Those of setsockopt(2).
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the length of the call, and the value is an int of the size given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the kernel knows of a TCP connection or listener (TCP_INFO). Fields that this kernel does not know
+/// are zero.
+///
+/// # Errors
+/// Those of getsockopt(2): EOPNOTSUPP for a socket that is not of TCP.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
+    // SAFETY: all zeroes are a valid tcp_info: it is made of integers.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into `info`, both of which live through the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
+}
+
+/// How often segments of a connection were sent again; 0 for what is not TCP.
+pub(crate) fn retransmitted(socket: BorrowedFd<'_>) -> u32 {
+    tcp_info(socket).map_or(0, |info| info.tcpi_total_retrans)
 }
 
 /// SO_REUSEADDR lets a restarted server bind while connections of the former one are in TIME_WAIT. On Linux

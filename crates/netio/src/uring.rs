@@ -31,7 +31,7 @@ pub use state::{Limits, Uring};
 use std::io;
 use std::time::Duration;
 
-use crate::{Completion, Input, Io, Outgoing, Slot};
+use crate::{Completion, Input, Io, Outgoing, Slot, Target};
 
 impl Io for Uring {
     fn capacity(&self) -> u32 {
@@ -44,6 +44,14 @@ impl Io for Uring {
 
     fn refuse(&mut self, listener: u16) {
         self.stop_accepting(listener);
+    }
+
+    fn connect(&mut self, _target: &Target) -> io::Result<Slot> {
+        Err(rustix::io::Errno::OPNOTSUPP.into())
+    }
+
+    fn inspect(&mut self, slot: Slot) {
+        self.pending.push_back(Completion::Inspected { slot, retransmitted: 0 });
     }
 
     #[inline]

@@ -1,7 +1,9 @@
 //! The simulator under a tiny echo server, and the violations it must catch.
 
+use std::collections::HashMap;
+
 use staunch_netio::simulated::{End, Faults, PeerId, Simulated, Step};
-use staunch_netio::{Completion, Io, Outgoing};
+use staunch_netio::{Address, Completion, Io, Outgoing, Target};
 
 /// Echoes until every peer is done, or the turns are used up.
 fn echo(world: &mut Simulated) {
@@ -38,6 +40,7 @@ fn echo(world: &mut Simulated) {
                 Completion::Ended { slot, .. } | Completion::Sent { slot, .. } => world.close(slot),
                 Completion::AcceptStopped { .. } => stopped = true,
                 Completion::Progress { .. } | Completion::Closed { .. } | Completion::Woken => {}
+                Completion::Connected { .. } | Completion::Inspected { .. } => panic!("nobody connects"),
             }
         }
         if idle && std::mem::take(&mut stopped) {
@@ -141,4 +144,109 @@ fn accepting_twice_is_caught() {
     let mut world = Simulated::new(5, Faults::NONE, 1);
     world.accept(0);
     world.accept(0);
+}
+
+const ECONNREFUSED: i32 = 111;
+
+/// Connects to every peer, sends a text, reads it back if the peer echoes it, closes. Returns the outcomes of
+/// connecting, in the order they came.
+fn connect_all(world: &mut Simulated, peers: usize, text: &[u8]) -> Vec<i32> {
+    let target = Target::new(Address::Unix("anywhere".into()));
+    let mut outcomes = Vec::new();
+    let mut by_slot = HashMap::new();
+    let mut begun = 0;
+    let mut closed = 0;
+    while closed < peers {
+        while begun < peers && world.connect(&target).is_ok() {
+            begun += 1;
+        }
+        world.submit_and_wait(None).unwrap();
+        while let Some(completion) = world.next_completion() {
+            match completion {
+                Completion::Connected { slot, errno } => {
+                    outcomes.push(errno);
+                    by_slot.insert(slot, errno);
+                    world.inspect(slot);
+                    if errno != 0 {
+                        world.close(slot);
+                        continue;
+                    }
+                    let mut outgoing = Box::<Outgoing>::default();
+                    outgoing.bytes().extend_from_slice(text);
+                    world.receive(slot);
+                    world.send(slot, outgoing, false);
+                }
+                Completion::Inspected { slot, retransmitted } => {
+                    let silent = by_slot.get(&slot) == Some(&110);
+                    assert_eq!(retransmitted, if silent { 6 } else { 0 });
+                }
+                Completion::Received { input, .. } => world.release(input),
+                Completion::Ended { slot, .. } => world.close(slot),
+                Completion::Closed { .. } => closed += 1,
+                Completion::Sent { .. } | Completion::Progress { .. } | Completion::Woken => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    outcomes
+}
+
+#[test]
+fn peers_are_connected_to_and_follow_their_scripts() {
+    for seed in 0..100 {
+        for faults in [Faults::NONE, Faults::GENTLE] {
+            let mut world = Simulated::new(seed, faults, 3);
+            let script =
+                || vec![Step::Wait(7), Step::Send(b"hello".to_vec()), Step::UntilReceived(9), Step::Close];
+            let peers: Vec<PeerId> = (0..8).map(|_| world.listener(script())).collect();
+            assert_eq!(connect_all(&mut world, 8, b"nine byte"), [0; 8]);
+            world.check_empty();
+            assert!(world.finished());
+            for peer in peers {
+                assert_eq!(world.transcript(peer).received, b"nine byte", "seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn connecting_fails_in_every_way_and_without_peers_it_is_refused() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        let mut world = Simulated::new(seed, Faults::HOSTILE, 4);
+        for _ in 0..10 {
+            world.listener(vec![Step::UntilReceived(4), Step::Close]);
+        }
+        seen.extend(connect_all(&mut world, 10, b"word"));
+        world.check_empty();
+        assert!(world.finished(), "seed {seed}");
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 104, 110, ECONNREFUSED]);
+    let mut empty = Simulated::new(1, Faults::NONE, 4);
+    assert_eq!(connect_all(&mut empty, 3, b""), [ECONNREFUSED; 3]);
+}
+
+#[test]
+fn an_attempt_can_be_abandoned() {
+    let mut world = Simulated::new(3, Faults { unanswered: 1000, ..Faults::NONE }, 1);
+    let peer = world.listener(vec![Step::Send(b"never".to_vec())]);
+    let target = Target::new(Address::Unix("anywhere".into()));
+    let slot = world.connect(&target).unwrap();
+    assert_eq!(world.connect(&target).unwrap_err().raw_os_error(), Some(23));
+    world.submit_and_wait(Some(std::time::Duration::from_millis(3_500))).unwrap();
+    world.inspect(slot);
+    assert!(matches!(world.next_completion(), Some(Completion::Inspected { retransmitted: 2, .. })));
+    world.close(slot);
+    world.submit_and_wait(None).unwrap();
+    assert!(matches!(world.next_completion(), Some(Completion::Closed { slot: 0 })));
+    world.check_empty();
+    assert!(world.finished() && !world.transcript(peer).accepted);
+}
+
+#[test]
+#[should_panic(expected = "an operation before the connection is there")]
+fn sending_before_the_connection_is_caught() {
+    let mut world = Simulated::new(5, Faults::NONE, 1);
+    let slot = world.connect(&Target::new(Address::Unix("anywhere".into()))).unwrap();
+    world.send(slot, Box::default(), false);
 }

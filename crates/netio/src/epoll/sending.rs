@@ -93,8 +93,8 @@ impl Epoll {
         }
     }
 
-    /// Closes the socket and frees the slot. Nothing is accepted before the report was taken, so the slot
-    /// names the same connection until then. Closing also ends the watching.
+    /// Closes the socket, which also ends the watching. The slot is free once the report was taken, and names
+    /// the same connection until then.
     pub(super) fn retire(&mut self, slot: Slot) {
         self.table.remove(slot);
         self.reports.push_back(Completion::Closed { slot });

@@ -1,7 +1,7 @@
 //! The connections of one epoll backend: 16 bytes each, in one piece of memory that grows as it is used.
 //!
 //! It owns the sockets. It must never call the kernel but to end one. Order of calls: `insert` gives a slot,
-//! which is open until `remove`; a slot is used again at once, told apart by its generation.
+//! which is open until `remove`; after `free` it is used again, told apart by its generation.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -50,6 +50,8 @@ impl Connection {
     pub(super) const SENT_FOR: u16 = 1 << 10;
     /// The kernel refused to watch it.
     pub(super) const UNWATCHABLE: u16 = 1 << 11;
+    /// Not connected yet.
+    pub(super) const CONNECTING: u16 = 1 << 12;
 
     #[inline]
     pub(super) fn is(&self, mark: u16) -> bool {
@@ -151,10 +153,16 @@ impl Table {
         slot
     }
 
-    /// Closes a connection's socket and frees its place.
+    /// Closes a connection's socket. Its place is not used again before `free`.
     pub(super) fn remove(&mut self, slot: Slot) {
         let place = &mut self.connections[slot as usize];
         assert!(place.socket.take().is_some(), "the slot is free already");
+    }
+
+    /// Frees the place of a connection that was removed.
+    pub(super) fn free(&mut self, slot: Slot) {
+        let place = &mut self.connections[slot as usize];
+        debug_assert!(place.socket.is_none(), "the slot is in use");
         place.link = self.free_first;
         self.free_first = slot;
     }
@@ -187,8 +195,11 @@ mod tests {
         let slots: Vec<Slot> = (0..3).map(|_| table.insert(any_descriptor())).collect();
         assert_eq!(slots, [0, 1, 2]);
         assert!(table.is_full());
-        table.remove(0);
-        table.remove(2);
+        for slot in [0, 2] {
+            table.remove(slot);
+            assert!(table.is_full() || slot == 2, "removed is not free yet");
+            table.free(slot);
+        }
         assert!(!table.is_full());
         assert_eq!(table.insert(any_descriptor()), 2);
         assert_eq!(table.insert(any_descriptor()), 0);
@@ -202,6 +213,8 @@ mod tests {
         let before = table.get_mut(slot).unwrap().generation();
         table.remove(slot);
         assert!(table.get_mut(slot).is_none());
+        assert!(table.is_full());
+        table.free(slot);
         assert_eq!(table.insert(any_descriptor()), slot);
         assert!(table.get_mut_of(slot, before).is_none());
         assert!(table.get_mut_of(slot, before + 1).is_some());

@@ -1,14 +1,20 @@
-//! The server's side of a simulated connection.
+//! The side of a simulated connection that is the backend's owner's.
 
 use std::os::fd::AsFd;
 
+use super::connecting::Attempt;
 use super::peer::PeerId;
 use crate::{FilePart, Outgoing, Part};
 
 /// A slot in use.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) peer: PeerId,
+    /// Whom it is with; nobody if none listened where it tries to connect to.
+    peer: Option<PeerId>,
+    /// How it came to be, if it was by connecting.
+    attempt: Option<Attempt>,
+    /// The outcome of the attempt was reported.
+    settled: bool,
     pub(super) receiving: bool,
     pub(super) ended: bool,
     pub(super) shut: bool,
@@ -20,9 +26,42 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(peer: PeerId) -> Self {
+    /// One that was accepted.
+    pub(super) fn accepted(peer: PeerId) -> Self {
+        Self::new(Some(peer), None)
+    }
+
+    /// One that may come to be.
+    pub(super) fn connecting(peer: Option<PeerId>, attempt: Attempt) -> Self {
+        Self::new(peer, Some(attempt))
+    }
+
+    fn new(peer: Option<PeerId>, attempt: Option<Attempt>) -> Self {
         let (receiving, ended, shut, closing, last, gone) = (false, false, false, false, false, false);
-        Self { peer, receiving, ended, shut, closing, last, gone, flight: None }
+        let settled = attempt.is_none();
+        Self { peer, attempt, settled, receiving, ended, shut, closing, last, gone, flight: None }
+    }
+
+    /// The peer, if bytes may go both ways.
+    pub(super) fn peer_connected(&self) -> Option<PeerId> {
+        let failed = self.attempt.is_some_and(|attempt| attempt.errno != 0);
+        self.peer.filter(|_| self.settled && !failed)
+    }
+
+    /// When the attempt to connect is over, if its outcome was not reported yet and still matters.
+    pub(super) fn over_ms(&self) -> Option<u64> {
+        self.attempt.filter(|_| !self.settled && !self.closing).map(|attempt| attempt.over_ms)
+    }
+
+    /// The outcome is to be reported: 0 if connected.
+    pub(super) fn settle(&mut self) -> i32 {
+        self.settled = true;
+        self.attempt.map_or(0, |attempt| attempt.errno)
+    }
+
+    /// How often the SYN was sent again until now; nothing else ever is.
+    pub(super) fn retransmitted(&self, now_ms: u64) -> u32 {
+        self.attempt.map_or(0, |attempt| attempt.retransmitted(now_ms))
     }
 }
 

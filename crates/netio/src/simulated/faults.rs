@@ -15,6 +15,10 @@ pub struct Faults {
     pub empty_buffers: u32,
     /// Accepting stops for want of descriptors or memory.
     pub accept_stops: u32,
+    /// Connecting is refused.
+    pub refusals: u32,
+    /// Connecting is never answered.
+    pub unanswered: u32,
     /// A wake-up without mail.
     pub false_wakes: u32,
     /// Time jumps ahead by up to an hour.
@@ -30,6 +34,8 @@ impl Faults {
         resets: 0,
         empty_buffers: 0,
         accept_stops: 0,
+        refusals: 0,
+        unanswered: 0,
         false_wakes: 0,
         time_jumps: 0,
     };
@@ -50,6 +56,8 @@ impl Faults {
         resets: 10,
         empty_buffers: 200,
         accept_stops: 100,
+        refusals: 50,
+        unanswered: 20,
         false_wakes: 100,
         time_jumps: 5,
     };

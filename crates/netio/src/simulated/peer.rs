@@ -44,7 +44,7 @@ pub struct Transcript {
     pub received: Vec<u8>,
     /// How it ended, if it did.
     pub ended: Option<End>,
-    /// Whether the server accepted it.
+    /// Whether the other side accepted it, or connected to it.
     pub accepted: bool,
     /// When it ended, in the simulation's milliseconds.
     pub ended_ms: u64,
@@ -54,6 +54,8 @@ pub struct Transcript {
 #[derive(Debug)]
 pub(super) struct Peer {
     steps: VecDeque<Step>,
+    /// It does nothing before there is a connection to it.
+    waits_for_connection: bool,
     wait_until_ms: Option<u64>,
     /// Sent by the peer, not yet delivered to the server.
     pub(super) unread: VecDeque<u8>,
@@ -67,6 +69,7 @@ impl Peer {
     pub(super) fn new(script: Vec<Step>) -> Self {
         Self {
             steps: script.into(),
+            waits_for_connection: false,
             wait_until_ms: None,
             unread: VecDeque::new(),
             half_closed: false,
@@ -74,6 +77,17 @@ impl Peer {
             stalled: false,
             transcript: Transcript::default(),
         }
+    }
+
+    /// One that is connected to, and begins its script with `connected`.
+    pub(super) fn listening(script: Vec<Step>) -> Self {
+        Self { waits_for_connection: true, ..Self::new(script) }
+    }
+
+    /// There is a connection to it.
+    pub(super) fn connected(&mut self) {
+        self.waits_for_connection = false;
+        self.transcript.accepted = true;
     }
 
     /// One more step at the end.
@@ -85,6 +99,7 @@ impl Peer {
     pub(super) fn can_act(&self, now_ms: u64) -> bool {
         let ended = self.transcript.ended.is_some();
         match self.steps.front() {
+            _ if self.waits_for_connection => false,
             None => false,
             Some(step) if ended => is_passive(step),
             Some(Step::Wait(_)) => self.wait_until_ms.is_none_or(|until_ms| until_ms <= now_ms),
@@ -95,6 +110,9 @@ impl Peer {
 
     /// Does every step that can be done now.
     pub(super) fn advance(&mut self, now_ms: u64) {
+        if self.waits_for_connection {
+            return;
+        }
         while self.transcript.ended.is_none() || self.steps.front().is_some_and(is_passive) {
             match self.steps.front() {
                 Some(Step::Wait(ms)) => {
@@ -132,9 +150,14 @@ impl Peer {
         self.wait_until_ms
     }
 
-    /// Whether it could still act if something came from the server.
+    /// Whether it could still act if something came from the other side.
     pub(super) fn has_steps(&self) -> bool {
-        !self.steps.is_empty()
+        !self.waits_for_connection && !self.steps.is_empty()
+    }
+
+    /// Whether it is through: its connection has ended, or nobody connected to it.
+    pub(super) fn is_done(&self) -> bool {
+        self.waits_for_connection || self.transcript.ended.is_some()
     }
 
     pub(super) fn end(&mut self, end: End, now_ms: u64) {

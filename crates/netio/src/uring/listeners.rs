@@ -3,7 +3,9 @@
 //! It must never decide where to accept (see accepting.rs).
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::socket::tcp_info;
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,28 +40,11 @@ impl Listener {
     /// When it is not a listening socket.
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, false)?;
-        let backlog = backlog(&socket)?;
+        // Linux reports the length of a listener's queue as `tcpi_sacked`.
+        let backlog = tcp_info(socket.as_fd())?.tcpi_sacked;
         let place = Place { ring: 0, multishot: false };
         Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
     }
-}
-
-/// Reads the length of a listener's queue: Linux reports it as `tcpi_sacked` of TCP_INFO.
-fn backlog(socket: &OwnedFd) -> io::Result<u32> {
-    // SAFETY: all zeroes are a valid tcp_info: it is made of integers.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `info`, both of which live through the call.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info.tcpi_sacked) }
 }
 
 #[cfg(test)]

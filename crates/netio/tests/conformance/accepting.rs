@@ -174,21 +174,24 @@ pub(crate) fn timeouts_end<I: Io>(make: Make<I>) {
     }
 }
 
-/// Runs itself again in a process of its own, whose descriptors run out.
-pub(crate) fn descriptors_run_out<I: Io>(make: Make<I>) {
-    const CHILD: &str = "STAUNCH_TEST_DESCRIPTORS";
-    const NAME: &str = "accepting::descriptors_run_out";
+/// Runs a test again in a process of its own, and there its body.
+pub(crate) fn alone(name: &str, body: impl FnOnce()) {
+    const CHILD: &str = "STAUNCH_TEST_ALONE";
     if std::env::var_os(CHILD).is_some() {
-        return run_out(make);
+        return body();
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([NAME, "--exact", "--test-threads=1", "--nocapture"])
+        .args([name, "--exact", "--test-threads=1", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("1 passed"), "{text}");
+}
+
+pub(crate) fn descriptors_run_out<I: Io>(make: Make<I>) {
+    alone("accepting::descriptors_run_out", || run_out(make));
 }
 
 /// A backend that needs no descriptor a connection accepts them all; any other stops and goes on later.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use staunch_netio::{Completion, Io, Outgoing, Slot, Waker, socket};
+use staunch_netio::{Completion, Io, Outgoing, Slot, Target, Waker, socket};
 
 use super::Make;
 
@@ -25,6 +25,8 @@ pub(crate) enum Event {
     Ended(Slot, i32),
     Progress(Slot),
     Sent(Slot, i32),
+    Connected(Slot, i32),
+    Inspected(Slot, u32),
     Closed(Slot),
     Woken,
 }
@@ -35,6 +37,8 @@ struct State {
     open: bool,
     closing: bool,
     in_flight: bool,
+    connecting: bool,
+    inspecting: bool,
 }
 
 /// A backend under test.
@@ -64,6 +68,15 @@ impl<I: Io> Harness<I> {
         let address = socket::local_address(&listeners[0]).unwrap();
         let io = make(listeners, waker.clone(), capacity);
         assert!(io.capacity() >= capacity.min(4));
+        Self { io, address, waker, listener: 0, states: Vec::new() }
+    }
+
+    /// A backend that connects.
+    pub(crate) fn client(make: Make<I>, capacity: u32) -> Self {
+        let waker = Waker::new().unwrap();
+        let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let io = make(Vec::new(), waker.clone(), capacity);
+        assert_eq!(io.capacity(), capacity);
         Self { io, address, waker, listener: 0, states: Vec::new() }
     }
 
@@ -146,6 +159,32 @@ impl<I: Io> Harness<I> {
         }
     }
 
+    /// Begins to connect; the harness notes that its outcome may come.
+    pub(crate) fn begin(&mut self, target: &Target) -> std::io::Result<Slot> {
+        let slot = self.io.connect(target)?;
+        assert!(slot < self.io.capacity(), "slots are dense");
+        let state = self.state(slot);
+        assert!(!state.open, "slot {slot} is in use until its end was reported");
+        *state = State { open: true, connecting: true, ..State::default() };
+        Ok(slot)
+    }
+
+    /// Connects, whatever else happens meanwhile.
+    #[track_caller]
+    pub(crate) fn connect_to(&mut self, target: &Target) -> Slot {
+        let slot = self.begin(target).unwrap();
+        let events =
+            self.until(|event| matches!(event, Event::Connected(connected, _) if *connected == slot));
+        assert_eq!(events.last(), Some(&Event::Connected(slot, 0)));
+        slot
+    }
+
+    /// Asks how often segments were sent again.
+    pub(crate) fn inspect(&mut self, slot: Slot) {
+        self.state(slot).inspecting = true;
+        self.io.inspect(slot);
+    }
+
     /// Sends; the harness notes that something is in flight.
     pub(crate) fn send(&mut self, slot: Slot, outgoing: Outgoing, last: bool) {
         self.states[slot as usize].in_flight = true;
@@ -157,6 +196,20 @@ impl<I: Io> Harness<I> {
         let mut outgoing = Outgoing::default();
         outgoing.bytes().extend_from_slice(bytes);
         self.send(slot, outgoing, last);
+    }
+
+    /// Sends, if nothing is in flight.
+    pub(crate) fn send_once(&mut self, slot: Slot, bytes: &[u8]) {
+        if !self.state(slot).in_flight {
+            self.send_bytes(slot, bytes, false);
+        }
+    }
+
+    /// Inspects, if that is not under way.
+    pub(crate) fn inspect_once(&mut self, slot: Slot) {
+        if !self.state(slot).inspecting {
+            self.inspect(slot);
+        }
     }
 
     /// Closes; the harness notes that nothing but the end may come now.
@@ -198,9 +251,17 @@ impl<I: Io> Harness<I> {
                 assert_eq!(outgoing.length_bytes(), 0);
                 Event::Sent(slot, errno)
             }
+            Completion::Connected { slot, errno } => Event::Connected(slot, errno),
+            Completion::Inspected { slot, retransmitted } => Event::Inspected(slot, retransmitted),
             Completion::Closed { slot } => Event::Closed(slot),
             Completion::Woken => Event::Woken,
         }
+    }
+
+    fn state(&mut self, slot: Slot) -> &mut State {
+        let length = self.states.len().max(slot as usize + 1);
+        self.states.resize(length, State::default());
+        &mut self.states[slot as usize]
     }
 
     /// Holds an event against the contract.
@@ -208,22 +269,25 @@ impl<I: Io> Harness<I> {
         let slot = match event {
             Event::Accepted(slot) | Event::Ended(slot, _) | Event::Progress(slot) => *slot,
             Event::Received(slot, _) | Event::Sent(slot, _) | Event::Closed(slot) => *slot,
+            Event::Connected(slot, _) | Event::Inspected(slot, _) => *slot,
             Event::AcceptStopped(_) | Event::Woken => return,
         };
         assert!(slot < self.io.capacity(), "slots are dense");
-        let length = self.states.len().max(slot as usize + 1);
-        self.states.resize(length, State::default());
-        let state = &mut self.states[slot as usize];
+        let state = self.state(slot);
         let lawful = match event {
             Event::Accepted(_) => !state.open,
-            Event::Received(..) | Event::Ended(..) => state.open && !state.closing,
+            Event::Connected(..) => state.open && state.connecting,
+            Event::Inspected(..) => state.open && state.inspecting,
+            Event::Received(..) | Event::Ended(..) => state.open && !state.closing && !state.connecting,
             Event::Progress(_) => state.open && !state.closing && state.in_flight,
             Event::Sent(..) => state.open && state.in_flight,
-            _ => state.open && !state.in_flight,
+            _ => state.open && !state.in_flight && !state.inspecting,
         };
         assert!(lawful, "{event:?} in {state:?}");
         match event {
             Event::Accepted(_) => *state = State { open: true, ..State::default() },
+            Event::Connected(..) => state.connecting = false,
+            Event::Inspected(..) => state.inspecting = false,
             Event::Sent(..) => state.in_flight = false,
             Event::Closed(_) => state.open = false,
             _ => {}

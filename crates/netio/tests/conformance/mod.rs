@@ -10,6 +10,7 @@ use staunch_netio::Waker;
 pub(crate) mod accepting;
 pub(crate) mod chaos;
 pub(crate) mod closing;
+pub(crate) mod connecting;
 pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod harness;
@@ -32,6 +33,10 @@ macro_rules! conformance_tests {
                 peer_ends_before_receive, peer_ends_while_receiving, peer_resets_while_receiving,
                 peer_resets_while_sending, close_before_receive, close_while_receiving, close_while_sending,
                 close_twice, shutdown_and_linger, shutdown_waits_for_the_send, slots_are_used_again;
+            connecting:
+                bytes_go_both_ways, the_peer_speaks_first, refused, abandoned_and_inspected,
+                abandoned_at_once, unix_sockets, ipv6, sources, reset_on_close, full_table, many_at_once,
+                out_of_descriptors, connecting_chaos;
             echo:
                 one_connection, fifty_connections, five_hundred_connections, pipelined_at_once,
                 pause_holds_back;

@@ -230,6 +230,7 @@ impl Desk {
                 Event::Closed(slot)
             }
             Completion::Woken => Event::Woken,
+            other => panic!("{other:?}"),
         }
     }
 }
