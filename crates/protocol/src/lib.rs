@@ -9,5 +9,6 @@ pub mod limits;
 mod status;
 mod timer;
 
+pub use http1::answer;
 pub use status::Status;
 pub use timer::{Deadline, Timeouts};

@@ -15,6 +15,10 @@ pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
 /// Most bytes of input a session keeps while it waits (a partial head, or pipelined requests behind an
 /// answer that is not ready): one full head and one receive buffer more.
 pub const SPILL_BYTES_MAX: usize = HEAD_BYTES_MAX + 16 * 1024;
+/// Most bytes of an answer's head that a client reads. As for requests: servers send less than 2 KiB.
+pub const ANSWER_HEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
+/// Most interim answers (100 to 199) before the final one: honest servers send one or two.
+pub const INTERIM_ANSWERS_MAX: u8 = 16;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);

@@ -30,14 +30,7 @@ pub(super) struct FramingFields {
 impl FramingFields {
     /// One Content-Length line. A list of equal numbers counts as one number (RFC 9110, section 8.6).
     pub(super) fn add_content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        for member in value.split(|byte| *byte == b',') {
-            let length_bytes =
-                parse_decimal(trim(member)).ok_or(Refusal::bad("Content-Length is not a number of bytes"))?;
-            if self.length_bytes.is_some_and(|before| before != length_bytes) {
-                return Err(Refusal::bad("two different values of Content-Length"));
-            }
-            self.length_bytes = Some(length_bytes);
-        }
+        self.length_bytes = merge_content_length(self.length_bytes, value).map_err(Refusal::bad)?;
         Ok(())
     }
 
@@ -86,6 +79,22 @@ impl FramingFields {
         }
         Ok(Framing::Chunked)
     }
+}
+
+/// What a Content-Length line says together with those before it, or what is wrong with it, as the end of a
+/// sentence.
+pub(super) fn merge_content_length(
+    mut before: Option<u64>,
+    value: &[u8],
+) -> Result<Option<u64>, &'static str> {
+    for member in value.split(|byte| *byte == b',') {
+        let length_bytes = parse_decimal(trim(member)).ok_or("Content-Length is not a number of bytes")?;
+        if before.is_some_and(|before| before != length_bytes) {
+            return Err("two different values of Content-Length");
+        }
+        before = Some(length_bytes);
+    }
+    Ok(before)
 }
 
 /// Digits only: no sign, no space, no overflow.

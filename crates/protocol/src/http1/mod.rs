@@ -1,9 +1,13 @@
-//! HTTP/1.1 for an origin server (RFC 9112 and RFC 9110).
+//! HTTP/1.1 (RFC 9112 and RFC 9110): all that an origin server needs, and of a client the reading of answers.
 //!
 //! One room, one way through it: `session` asks `head` for a request, which asks `field`, `framing` and
 //! `target`; `body` throws away what follows a head; `response` writes how an answer begins.
+//! A client's way is apart: `answer` reads what a server sent. Chunks and Content-Length are read by the same
+//! code for both.
 
+pub mod answer;
 mod body;
+mod chunked;
 mod field;
 mod framing;
 mod head;

@@ -1,6 +1,7 @@
 //! Tables of bodies, each in one piece, byte by byte, and split at every place.
 
 use super::*;
+use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
 
 /// What was left behind the body, or how it ended otherwise.
 fn discard(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<u8>, Progress> {
