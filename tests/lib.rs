@@ -12,3 +12,4 @@ pub mod response;
 pub mod split;
 pub mod suite;
 pub mod tree;
+pub mod truth;
