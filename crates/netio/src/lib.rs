@@ -14,6 +14,7 @@ pub mod memory;
 mod operation;
 mod outgoing;
 pub mod simulated;
+pub mod sock_diag;
 pub mod socket;
 mod target;
 pub mod uring;

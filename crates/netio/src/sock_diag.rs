@@ -1,0 +1,218 @@
+//! Accept queues of listening sockets, asked from the kernel by netlink (sock_diag(7)).
+//!
+//! It owns one netlink socket. It sees the listeners of its own network namespace, whosever they are, at a
+//! cost that depends on the number of listeners and not on that of connections (unlike `/proc/net/tcp`). It
+//! must never wait: the kernel answers while it is being asked.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
+
+/// The kernel answers in pieces of at most 32 KiB (`netlink_dump`, af_netlink.c).
+const ANSWER_BYTES: usize = 32 * 1024;
+/// `struct nlmsghdr`: length, type, flags, sequence, port (netlink(7)).
+const HEADER_BYTES: usize = 16;
+/// `struct inet_diag_req_v2` (sock_diag(7)).
+const REQUEST_BYTES: usize = 56;
+/// `SOCK_DIAG_BY_FAMILY`.
+const BY_FAMILY: u16 = 20;
+/// `NLMSG_ERROR`: an errno, negative, follows the header.
+const ERROR: u16 = 2;
+/// `NLMSG_DONE`: the last of the answers; an errno may follow as well.
+const DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH`: everything that matches.
+const DUMP: u16 = 0x001 | 0x100 | 0x200;
+/// `1 << TCP_LISTEN`.
+const LISTENING: u32 = 1 << 10;
+/// Where `struct inet_diag_msg` has `idiag_rqueue`: of a listener, how many connections wait.
+const WAITING_AT: usize = HEADER_BYTES + 56;
+/// Where it has `idiag_wqueue`: of a listener, how many may wait.
+const LIMIT_AT: usize = HEADER_BYTES + 60;
+
+/// The accept queues of all TCP listeners of one port together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AcceptQueue {
+    /// How many sockets listen: several with SO_REUSEPORT, addresses and families counted apart.
+    pub listeners: u32,
+    /// Connections that are established and not accepted yet.
+    pub waiting: u64,
+    /// How many may wait: the sum of the backlogs.
+    pub limit: u64,
+    /// Connections that wait in the fullest queue.
+    pub waiting_max: u32,
+}
+
+/// An open way to ask.
+#[derive(Debug)]
+pub struct SockDiag {
+    socket: OwnedFd,
+    sequence: u32,
+    answer: Vec<u8>,
+}
+
+impl SockDiag {
+    /// Opens it, in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Those of socket(2): EPROTONOSUPPORT when the kernel has no sock_diag.
+    pub fn open() -> io::Result<Self> {
+        let socket =
+            socket_with(AddressFamily::NETLINK, SocketType::DGRAM, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
+        Ok(Self { socket, sequence: 0, answer: vec![0; ANSWER_BYTES] })
+    }
+
+    /// The queues of everyone who listens on a TCP port; no listeners if nobody does.
+    ///
+    /// # Errors
+    /// ENOENT when the kernel has no tcp_diag, else those of send(2) and recv(2).
+    pub fn accept_queue(&mut self, port: u16) -> io::Result<AcceptQueue> {
+        let mut queue = AcceptQueue::default();
+        for family in [AddressFamily::INET, AddressFamily::INET6] {
+            self.sequence = self.sequence.wrapping_add(1);
+            let request = request(family, port, self.sequence);
+            sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+            while !self.receive(&mut queue)? {}
+        }
+        Ok(queue)
+    }
+
+    /// Takes one piece of the answer; true when it was the last.
+    fn receive(&mut self, queue: &mut AcceptQueue) -> io::Result<bool> {
+        let (bytes, _) = recv(&self.socket, &mut self.answer[..], RecvFlags::DONTWAIT)?;
+        add_answers(&self.answer[..bytes], self.sequence, queue)
+    }
+}
+
+/// Asks for the listeners of one family and port.
+fn request(family: AddressFamily, port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
+    let mut bytes = [0; HEADER_BYTES + REQUEST_BYTES];
+    let length = bytes.len() as u32;
+    bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+    let body = &mut bytes[HEADER_BYTES..];
+    // Both families and the protocol (6) fit a byte, as `struct inet_diag_req_v2` has it.
+    body[0] = family.as_raw() as u8;
+    body[1] = libc::IPPROTO_TCP as u8;
+    body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
+    body[8..10].copy_from_slice(&port.to_be_bytes());
+    bytes
+}
+
+/// Adds up the listeners in one piece of the answer. True when nothing follows. Answers to a question that
+/// was given up are passed over.
+fn add_answers(mut bytes: &[u8], sequence: u32, queue: &mut AcceptQueue) -> io::Result<bool> {
+    while bytes.len() >= HEADER_BYTES {
+        let length = number(bytes, 0)? as usize;
+        if length < HEADER_BYTES || length > bytes.len() {
+            return Err(Errno::BADMSG.into());
+        }
+        let kind = u16::from_ne_bytes([bytes[4], bytes[5]]);
+        let message = &bytes[..length];
+        if number(bytes, 8)? == sequence {
+            match kind {
+                ERROR => return Err(errno(message)?.unwrap_or(Errno::BADMSG).into()),
+                DONE => return errno(message)?.map_or(Ok(true), |errno| Err(errno.into())),
+                _ => add(message, queue)?,
+            }
+        }
+        // Messages begin at multiples of four (NLMSG_ALIGN).
+        bytes = &bytes[length.next_multiple_of(4).min(bytes.len())..];
+    }
+    Ok(false)
+}
+
+fn add(message: &[u8], queue: &mut AcceptQueue) -> io::Result<()> {
+    let (waiting, limit) = (number(message, WAITING_AT)?, number(message, LIMIT_AT)?);
+    queue.listeners += 1;
+    queue.waiting += u64::from(waiting);
+    queue.limit += u64::from(limit);
+    queue.waiting_max = queue.waiting_max.max(waiting);
+    Ok(())
+}
+
+/// The errno behind the header, if it is one.
+fn errno(message: &[u8]) -> io::Result<Option<Errno>> {
+    let code = number(message, HEADER_BYTES)?.cast_signed();
+    Ok((code != 0).then(|| Errno::from_raw_os_error(-code)))
+}
+
+fn number(bytes: &[u8], at: usize) -> io::Result<u32> {
+    let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    Ok(u32::from_ne_bytes(bytes.ok_or(Errno::BADMSG)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::{listen, local_address};
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+
+    #[test]
+    fn the_queues_of_all_listeners_are_seen() {
+        let mut diag = SockDiag::open().unwrap();
+        let first = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
+        let address = local_address(&first).unwrap();
+        let port = address.port();
+        let empty = AcceptQueue { listeners: 1, waiting: 0, limit: 16, waiting_max: 0 };
+        assert_eq!(diag.accept_queue(port).unwrap(), empty);
+        let waiting: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let five = AcceptQueue { waiting: 5, waiting_max: 5, ..empty };
+        // A connection may stand in the queue a moment after its peer knows of it.
+        while diag.accept_queue(port).unwrap().waiting < 5 {
+            std::thread::yield_now();
+        }
+        assert_eq!(diag.accept_queue(port).unwrap(), five);
+        let second = listen(address, 7).unwrap();
+        let two = AcceptQueue { listeners: 2, limit: 23, ..five };
+        assert_eq!(diag.accept_queue(port).unwrap(), two);
+        if let Ok(_six) = listen(SocketAddr::from((Ipv6Addr::LOCALHOST, port)), 3) {
+            let three = AcceptQueue { listeners: 3, limit: 26, ..two };
+            assert_eq!(diag.accept_queue(port).unwrap(), three);
+        }
+        drop((first, second, waiting));
+        assert_eq!(diag.accept_queue(port).unwrap(), AcceptQueue::default());
+    }
+
+    fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+        let length = (HEADER_BYTES + body.len()) as u32;
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 2]);
+        bytes.extend_from_slice(&sequence.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<bool, Option<i32>> {
+        add_answers(bytes, 7, &mut AcceptQueue::default()).map_err(|error| error.raw_os_error())
+    }
+
+    #[test]
+    fn ends_and_errors_are_told_apart() {
+        let refused = (-libc::ENOENT).to_ne_bytes();
+        assert_eq!(read(&message(DONE, 7, &[0; 4])), Ok(true));
+        assert_eq!(read(&message(DONE, 7, &refused)), Err(Some(libc::ENOENT)));
+        assert_eq!(read(&message(ERROR, 7, &refused)), Err(Some(libc::ENOENT)));
+        assert_eq!(read(&message(BY_FAMILY, 7, &[0; 72])), Ok(false));
+        // An answer to an older question is passed over.
+        assert_eq!(read(&message(DONE, 6, &[0; 4])), Ok(false));
+    }
+
+    #[test]
+    fn a_broken_answer_is_an_error() {
+        let mut endless = message(BY_FAMILY, 7, &[0; 72]);
+        endless[..4].copy_from_slice(&1000_u32.to_ne_bytes());
+        let mut empty = message(BY_FAMILY, 7, &[0; 72]);
+        empty[..4].copy_from_slice(&0_u32.to_ne_bytes());
+        let short = message(BY_FAMILY, 7, &[0; 8]);
+        for bytes in [endless, empty, short] {
+            assert_eq!(read(&bytes), Err(Some(libc::EBADMSG)));
+        }
+    }
+}
