@@ -7,6 +7,7 @@
 pub mod check;
 mod fault;
 pub mod mix;
+pub mod probe;
 pub mod request;
 pub mod template;
 pub mod url;
