@@ -20,6 +20,12 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Processor time this thread has used, in nanoseconds.
+pub fn thread_busy_ns() -> u64 {
+    let busy = clock_gettime(ClockId::ThreadCPUTime);
+    busy.tv_sec as u64 * 1_000_000_000 + busy.tv_nsec as u64
+}
+
 /// Lets the waits of this thread end when they should: by default the kernel may end them 50 us late, to wake
 /// for several things at once.
 ///
@@ -45,6 +51,12 @@ mod tests {
         let first_ns = now_ns();
         assert!(now_ns() >= first_ns && first_ns / 1_000_000 >= first);
         assert!(unix_time() > SystemTime::UNIX_EPOCH);
+    }
+
+    #[test]
+    fn a_thread_that_works_is_busy() {
+        let before = thread_busy_ns();
+        while thread_busy_ns() == before {}
     }
 
     #[test]

@@ -108,6 +108,11 @@ pub trait Io {
         clock::now_ms()
     }
 
+    /// The same clock in nanoseconds, for what measures.
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
     /// The wall clock, asked at most once a second (for Date).
     fn wall_time(&self) -> SystemTime {
         clock::unix_time()

@@ -339,6 +339,10 @@ impl Io for Simulated {
         self.now_ms
     }
 
+    fn now_ns(&self) -> u64 {
+        self.now_ms * 1_000_000
+    }
+
     fn wall_time(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + self.now_ms)
     }
