@@ -8,7 +8,8 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/protocol/tests/reading/mod.rs"]
 mod reading;
 
-use reading::read;
+use reading::{read, read_with};
+use staunch_protocol::answer::HeadMemory;
 
 fuzz_target!(|input: (u8, u8, u8, &[u8])| {
     let (heads, first, second, bytes) = input;
@@ -18,4 +19,7 @@ fuzz_target!(|input: (u8, u8, u8, &[u8])| {
     let whole = read([bytes], &asked_by_head);
     assert_eq!(read([start, middle, end], &asked_by_head), whole);
     assert_eq!(read(bytes.chunks(1), &asked_by_head), whole);
+    let mut memory = HeadMemory::new();
+    assert_eq!(read_with(Some(&mut memory), [bytes], &asked_by_head), whole);
+    assert_eq!(read_with(Some(&mut memory), [bytes], &asked_by_head), whole);
 });

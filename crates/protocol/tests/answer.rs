@@ -4,8 +4,9 @@ mod reading;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use reading::{Reading, read};
+use reading::{Reading, read, read_with};
 use staunch_protocol::answer::AnswerFault::{self, *};
+use staunch_protocol::answer::HeadMemory;
 use staunch_protocol::limits::{
     ANSWER_HEAD_BYTES_MAX, CHUNK_LINE_BYTES_MAX, FIELDS_MAX, INTERIM_ANSWERS_MAX, TRAILER_BYTES_MAX,
 };
@@ -15,6 +16,11 @@ fn read_all_ways(bytes: &[u8], asked_by_head: &[bool]) -> Reading {
     let whole = read([bytes], asked_by_head);
     let name = || bytes[..bytes.len().min(300)].escape_ascii().to_string();
     assert_eq!(read(bytes.chunks(1), asked_by_head), whole, "byte by byte: {}", name());
+    let mut memory = HeadMemory::new();
+    for _ in 0..2 {
+        let remembered = read_with(Some(&mut memory), [bytes], asked_by_head);
+        assert_eq!(remembered, whole, "remembered: {}", name());
+    }
     if bytes.len() < 1000 {
         for at in 0..=bytes.len() {
             let (start, end) = bytes.split_at(at);
@@ -108,6 +114,21 @@ fn answers_to_head_have_no_body() {
         assert_eq!(reading.answers, vec![(200, vec![], true); 2], "{fields:?}");
         assert_eq!(reading.fault, None);
     }
+}
+
+/// The same head means another thing to HEAD, and a longer one is another.
+#[test]
+fn a_memory_of_heads_tells_them_apart() {
+    let mut memory = HeadMemory::new();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+    let other = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+    let mut bodies = |bytes: &[&[u8]], asked_by_head| {
+        let reading = read_with(Some(&mut memory), [&bytes.concat()[..]], asked_by_head);
+        assert_eq!(reading.fault, None);
+        reading.answers.into_iter().map(|(_, body, _)| body.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(bodies(&[head, b"ab", head, b"cd", other, b"efg"], &[false; 3]), [2, 2, 3]);
+    assert_eq!(bodies(&[other, head, b"ab", other, other], &[true, false, true, true]), [0, 2, 0, 0]);
 }
 
 #[test]
@@ -284,6 +305,24 @@ proptest! {
         let whole = read([&bytes[..]], &asked_by_head);
         prop_assert_eq!(&read(cut(&bytes, &places), &asked_by_head), &whole);
         prop_assert_eq!(&read(bytes.chunks(1), &asked_by_head), &whole);
+    }
+
+    /// A memory of heads is of no consequence, whatever it saw before on other connections.
+    #[test]
+    fn remembering_changes_nothing(
+        connections in prop::collection::vec(conversations(), 1..4),
+        order in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<[bool; 4]>(), any::<u16>()),
+            1..6,
+        ),
+    ) {
+        let mut memory = HeadMemory::new();
+        for (index, asked_by_head, place) in order {
+            let bytes = index.get(&connections);
+            let expected = read([&bytes[..]], &asked_by_head);
+            let remembered = read_with(Some(&mut memory), cut(bytes, &[place]), &asked_by_head);
+            prop_assert_eq!(remembered, expected);
+        }
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod fault;
 mod head;
+mod memory;
 
 pub use fault::AnswerFault;
+pub use memory::HeadMemory;
 
 use super::chunked::{Lines, Sign};
 use crate::limits::{ANSWER_HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX};
@@ -103,11 +105,37 @@ impl AnswerReader {
     where
         B: FnMut(&[u8]) + ?Sized,
     {
+        self.read_by(input, body, parse_head)
+    }
+
+    /// As `read`, several times faster when the head is the one that `memory` saw last.
+    ///
+    /// # Errors
+    /// As `read`.
+    #[inline]
+    pub fn read_with<B>(
+        &mut self,
+        memory: &mut HeadMemory,
+        input: &[u8],
+        body: &mut B,
+    ) -> Result<Step, AnswerFault>
+    where
+        B: FnMut(&[u8]) + ?Sized,
+    {
+        self.read_by(input, body, |head, asked_by_head| memory.parse_head(head, asked_by_head))
+    }
+
+    #[inline]
+    fn read_by<B, P>(&mut self, input: &[u8], body: &mut B, mut parse: P) -> Result<Step, AnswerFault>
+    where
+        B: FnMut(&[u8]) + ?Sized,
+        P: FnMut(&[u8], bool) -> Result<Option<Head>, AnswerFault>,
+    {
         let mut rest = input;
         while !rest.is_empty() {
             let complete = match self.state {
                 State::Idle => return Err(AnswerFault::Unasked),
-                State::Head => self.read_head(&mut rest)?,
+                State::Head => self.read_head(&mut rest, &mut parse)?,
                 State::Length => self.read_data(&mut rest, body),
                 State::Chunked(lines) => self.read_chunked(lines, &mut rest, body)?,
                 State::UntilClose => {
@@ -144,7 +172,10 @@ impl AnswerReader {
 
     /// Whether the answer is complete that is then known.
     #[inline]
-    fn read_head(&mut self, rest: &mut &[u8]) -> Result<bool, AnswerFault> {
+    fn read_head<P>(&mut self, rest: &mut &[u8], parse: &mut P) -> Result<bool, AnswerFault>
+    where
+        P: FnMut(&[u8], bool) -> Result<Option<Head>, AnswerFault>,
+    {
         if !self.kept.is_empty() {
             return self.read_split_head(rest);
         }
@@ -152,7 +183,7 @@ impl AnswerReader {
         while let [b'\r' | b'\n', after @ ..] = rest {
             *rest = after;
         }
-        if let Some(head) = parse_head(rest, self.asked_by_head)? {
+        if let Some(head) = parse(rest, self.asked_by_head)? {
             *rest = rest.get(head.length_bytes..).unwrap_or_default();
             return self.accept(head);
         }

@@ -2,7 +2,7 @@
 //!
 //! Property tests and fuzz targets share it. It must never know what the bytes mean.
 
-use staunch_protocol::answer::{AnswerFault, AnswerReader, Step};
+use staunch_protocol::answer::{AnswerFault, AnswerReader, HeadMemory, Step};
 
 /// What came of a connection.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,14 +18,24 @@ pub(crate) struct Reading {
 /// Delivers the pieces, then the end of the peer. `asked_by_head` says, answer by answer, whether HEAD asked;
 /// when it ends nothing more is asked for.
 pub(crate) fn read<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, asked_by_head: &[bool]) -> Reading {
+    read_with(None, pieces, asked_by_head)
+}
+
+/// The same, with the help of a memory of heads.
+pub(crate) fn read_with<'p>(
+    memory: Option<&mut HeadMemory>,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+    asked_by_head: &[bool],
+) -> Reading {
     let mut reading = Reading::default();
-    if let Err(fault) = try_read(pieces, asked_by_head, &mut reading) {
+    if let Err(fault) = try_read(memory, pieces, asked_by_head, &mut reading) {
         reading.fault = Some(fault);
     }
     reading
 }
 
 fn try_read<'p>(
+    mut memory: Option<&mut HeadMemory>,
     pieces: impl IntoIterator<Item = &'p [u8]>,
     asked_by_head: &[bool],
     reading: &mut Reading,
@@ -40,7 +50,12 @@ fn try_read<'p>(
         let mut input = piece;
         while !input.is_empty() {
             let rest = &mut reading.rest;
-            match reader.read(input, &mut |bytes: &[u8]| rest.extend_from_slice(bytes))? {
+            let mut take = |bytes: &[u8]| rest.extend_from_slice(bytes);
+            let step = match memory.as_deref_mut() {
+                Some(memory) => reader.read_with(memory, input, &mut take),
+                None => reader.read(input, &mut take),
+            };
+            match step? {
                 Step::More => break,
                 Step::Complete { consumed, status, keep } => {
                     reading.answers.push((status, std::mem::take(&mut reading.rest), keep));
