@@ -114,22 +114,19 @@ impl Request {
                 head.render(values, random, outgoing.bytes());
                 body.render(values, random, scratch);
                 let out = outgoing.bytes();
-                out.extend_from_slice(length_and_end(scratch.len()).as_bytes());
+                out.extend_from_slice(itoa::Buffer::new().format(scratch.len()).as_bytes());
+                out.extend_from_slice(b"\r\n\r\n");
                 out.extend_from_slice(scratch);
             }
         }
     }
 }
 
-fn length_and_end(length_bytes: usize) -> String {
-    format!("{length_bytes}\r\n\r\n")
-}
-
 fn join(mut head: Template, body: Template, makes_length: bool) -> Content {
     if makes_length {
         head.push_literal(b"Content-Length: ");
         match body.as_static() {
-            Some(body) => head.push_literal(length_and_end(body.len()).as_bytes()),
+            Some(body) => head.push_literal(format!("{}\r\n\r\n", body.len()).as_bytes()),
             None => return Content::Parts { head, body },
         }
     } else {

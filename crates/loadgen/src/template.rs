@@ -3,8 +3,6 @@
 //! It owns how they are written and what stands in their place. It must never know which part of a request it
 //! makes. Two braces that are meant themselves are written `{{{{`.
 
-use std::io::Write;
-
 use rand::{Rng, RngExt};
 
 use crate::Fault;
@@ -145,7 +143,7 @@ fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 fn push_number(out: &mut Vec<u8>, number: u64) {
-    write!(out, "{number}").expect("a vector takes everything");
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// What stands between the braces; the fault is a sentence without its place.
