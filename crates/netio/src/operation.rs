@@ -91,7 +91,8 @@ pub enum Completion {
         /// How often segments were sent again until now, that of the SYN included.
         retransmitted: u32,
     },
-    /// The connection is gone and the slot is free.
+    /// The connection is gone and the slot is free. The peer sees it after the next `submit_and_wait` at the
+    /// latest.
     Closed {
         /// Which slot.
         slot: Slot,
@@ -134,7 +135,7 @@ pub trait Io {
     /// What is known before the peer is asked; no slot is in use then. ENFILE: the table is full, or the
     /// system's. EMFILE, ENOMEM, ENOBUFS. EADDRNOTAVAIL: the source is not an address of this machine.
     /// EAFNOSUPPORT: no such family here, or the source is of another one. ENAMETOOLONG: the path of a Unix
-    /// socket. EOPNOTSUPP: the backend cannot connect.
+    /// socket.
     fn connect(&mut self, target: &Target) -> io::Result<Slot>;
 
     /// Asks the kernel how often it has sent segments of this connection again (tcpi_total_retrans of

@@ -1,7 +1,7 @@
 //! What to connect to, and the sockets made for it.
 //!
 //! It must never wait: the backends begin to connect and tell when it is done. Order of calls: `socket`, then
-//! `begin` or a backend's own way to connect.
+//! the backend's way to connect it to `peer`.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 
 use crate::socket::set_option;
 
@@ -75,30 +76,10 @@ impl Target {
     ///
     /// # Errors
     /// ENAMETOOLONG or EINVAL for a path that is no address of a Unix socket.
-    pub(crate) fn peer(&self) -> io::Result<Peer> {
+    pub(crate) fn peer(&self) -> io::Result<SocketAddrAny> {
         Ok(match &self.address {
-            Address::Internet(address) => Peer::Internet(*address),
-            Address::Unix(path) => Peer::Unix(SocketAddrUnix::new(path.as_path())?),
+            Address::Internet(address) => address.as_any(),
+            Address::Unix(path) => SocketAddrUnix::new(path.as_path())?.as_any(),
         })
-    }
-}
-
-/// The peer's address in the kernel's form.
-#[derive(Debug)]
-pub(crate) enum Peer {
-    Internet(SocketAddr),
-    Unix(SocketAddrUnix),
-}
-
-impl Peer {
-    /// Calls connect(2).
-    ///
-    /// # Errors
-    /// Those of connect(2), of which EINPROGRESS means that it goes on.
-    pub(crate) fn connect(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
-        match self {
-            Self::Internet(address) => rustix::net::connect(socket, address),
-            Self::Unix(address) => rustix::net::connect(socket, address),
-        }
     }
 }

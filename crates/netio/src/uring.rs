@@ -11,10 +11,12 @@
 mod accepting;
 mod buffers;
 mod closing;
+mod connecting;
 mod features;
 mod files;
 mod in_flight;
 mod listeners;
+mod passages;
 mod probe;
 mod receiving;
 mod ring;
@@ -46,12 +48,16 @@ impl Io for Uring {
         self.stop_accepting(listener);
     }
 
-    fn connect(&mut self, _target: &Target) -> io::Result<Slot> {
-        Err(rustix::io::Errno::OPNOTSUPP.into())
+    fn connect(&mut self, target: &Target) -> io::Result<Slot> {
+        self.start_connecting(target)
     }
 
     fn inspect(&mut self, slot: Slot) {
-        self.pending.push_back(Completion::Inspected { slot, retransmitted: 0 });
+        self.start_inspecting(slot);
+    }
+
+    fn can_inspect(&self) -> bool {
+        self.features.fixed_fd_install
     }
 
     #[inline]

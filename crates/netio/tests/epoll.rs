@@ -10,4 +10,8 @@ fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Epoll {
     Epoll::new(listeners, waker, capacity).unwrap()
 }
 
-conformance_tests!(crate::make);
+fn is_available() -> bool {
+    true
+}
+
+conformance_tests!(crate::make, crate::is_available);

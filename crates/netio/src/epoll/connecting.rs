@@ -24,7 +24,7 @@ impl Epoll {
         }
         let peer = target.peer()?;
         let socket = target.socket(SocketFlags::NONBLOCK)?;
-        let outcome = peer.connect(&socket);
+        let outcome = rustix::net::connect(&socket, &peer);
         let slot = self.table.insert(socket);
         match outcome {
             Ok(()) => self.reports.push_back(Completion::Connected { slot, errno: 0 }),

@@ -91,7 +91,7 @@ impl Uring {
             return;
         }
         let (ring, descriptor) = self.place_of(slot);
-        let token = self.token(Operation::Close, slot);
+        let token = self.token(Operation::CloseSilently, slot);
         let close = opcode::Close::new(descriptor).build().flags(Flags::SKIP_SUCCESS);
         self.rings[ring].push(&close.user_data(token));
         self.retire(slot);

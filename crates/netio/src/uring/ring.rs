@@ -107,7 +107,8 @@ impl Ring {
     #[inline]
     pub(crate) fn push_chain(&mut self, entries: &[squeue::Entry]) {
         // SAFETY: every buffer, header and descriptor named in an entry is kept by `Uring` (in its pool of
-        // sends, its buffers, its listeners) until the completion of the entry was taken out.
+        // sends, its buffers, its listeners) until the completion of the entry was taken out; addresses and
+        // descriptors read at the hand-over alone (in its passages) until then.
         while unsafe { self.uring.submission().push_multiple(entries) }.is_err() {
             if !self.make_room() {
                 return;
@@ -143,6 +144,15 @@ impl Ring {
                 Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY) => Ok(()),
                 _ => Err(error),
             },
+        }
+    }
+
+    /// Hands over what was pushed, in the middle of a turn. What fails is reported by the next `enter`.
+    pub(crate) fn hand_over(&mut self) {
+        if self.failure.is_none()
+            && let Err(error) = self.enter(Some(Duration::ZERO))
+        {
+            self.fail(error);
         }
     }
 

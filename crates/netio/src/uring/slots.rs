@@ -36,8 +36,13 @@ pub(crate) const CLOSING: u16 = 1 << 12;
 /// operations.
 pub(crate) const READING: u16 = 1 << 13;
 
+/// The connecting is with the kernel.
+pub(crate) const CONNECTING: u16 = 1 << 14;
+/// The making of a normal descriptor, to ask the kernel about the connection, is with the kernel.
+pub(crate) const INSPECTING: u16 = 1 << 15;
+
 /// Operations whose completions must have come before the slot may be closed.
-pub(crate) const WITH_KERNEL: u16 = RECEIVING | SENDING | SHUTTING;
+pub(crate) const WITH_KERNEL: u16 = RECEIVING | SENDING | SHUTTING | CONNECTING | INSPECTING;
 
 /// No send in flight.
 pub(crate) const NO_SEND: u32 = u32::MAX;
@@ -80,7 +85,7 @@ impl SlotState {
 
     /// How many operations are with the kernel that do not end by themselves.
     pub(crate) fn cancellable(self) -> u32 {
-        (self.flags & (RECEIVING | SENDING)).count_ones() - u32::from(self.has(READING))
+        (self.flags & (RECEIVING | SENDING | CONNECTING)).count_ones() - u32::from(self.has(READING))
     }
 }
 
@@ -99,7 +104,7 @@ impl Slots {
             self.states.resize(index + 1, empty);
         }
         let state = &mut self.states[index];
-        assert!(!state.has(OPEN), "slot {slot} was accepted again before it was reported closed");
+        assert!(!state.has(OPEN), "slot {slot} is used again before it was reported closed");
         state.flags = OPEN;
     }
 
@@ -114,5 +119,58 @@ impl Slots {
     #[inline]
     pub(crate) fn get(&mut self, slot: Slot) -> &mut SlotState {
         &mut self.states[slot as usize]
+    }
+}
+
+/// Slots that are free, where we choose them and not the kernel: the last one freed is used first.
+#[derive(Debug, Default)]
+pub(crate) struct FreeSlots {
+    freed: Vec<Slot>,
+    /// From here on none was ever used.
+    fresh: Slot,
+}
+
+impl FreeSlots {
+    /// Whether all slots below the capacity are in use.
+    pub(crate) fn is_exhausted(&self, capacity: u32) -> bool {
+        self.freed.is_empty() && self.fresh >= capacity
+    }
+
+    /// The one `take` will take.
+    pub(crate) fn next(&self) -> Slot {
+        self.freed.last().copied().unwrap_or(self.fresh)
+    }
+
+    /// Takes a slot.
+    pub(crate) fn take(&mut self) {
+        if self.freed.pop().is_none() {
+            self.fresh += 1;
+        }
+    }
+
+    /// Gives a slot back.
+    pub(crate) fn give_back(&mut self, slot: Slot) {
+        self.freed.push(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_slots_are_dense_and_the_last_one_freed_comes_first() {
+        let mut free = FreeSlots::default();
+        let take = |free: &mut FreeSlots| {
+            let slot = free.next();
+            free.take();
+            slot
+        };
+        assert_eq!([0; 3].map(|_| take(&mut free)), [0, 1, 2]);
+        assert!(free.is_exhausted(3) && !free.is_exhausted(4));
+        free.give_back(0);
+        free.give_back(1);
+        assert!(!free.is_exhausted(3));
+        assert_eq!([0; 3].map(|_| take(&mut free)), [1, 0, 3]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Owns the rings, the table of slots, the sends in flight and the lists of what has to be done next. It must
 //! never be moved to another thread: a ring belongs to the thread that made it. What is done with it stands
-//! in turn.rs (waiting and handing out), accepting.rs, receiving.rs, sending.rs, files.rs and closing.rs.
+//! in turn.rs (waiting and handing out), accepting.rs, connecting.rs, receiving.rs, sending.rs, files.rs and
+//! closing.rs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,8 +18,9 @@ use rustix::process::{Resource, getrlimit};
 use super::features::Features;
 use super::in_flight::InFlightPool;
 use super::listeners::Listener;
+use super::passages::Passages;
 use super::ring::{Ring, RingLimits};
-use super::slots::Slots;
+use super::slots::{FreeSlots, Slots};
 use super::token::{Operation, pack};
 use crate::wake::Waker;
 use crate::warming::Warmed;
@@ -56,6 +58,9 @@ pub struct Uring {
     /// How many completions may still be handed out in this turn.
     pub(crate) turn_left: u32,
     pub(crate) slots: Slots,
+    /// Without listeners: the slots there are for connecting.
+    pub(crate) free: FreeSlots,
+    pub(crate) passages: Passages,
     pub(crate) in_flight: InFlightPool,
     /// Slots whose receiving has to be adjusted before the next submission.
     pub(crate) listed: Vec<Slot>,
@@ -119,6 +124,8 @@ impl Uring {
             pending: VecDeque::new(),
             turn_left: 0,
             slots: Slots::default(),
+            free: FreeSlots::default(),
+            passages: Passages::default(),
             in_flight: InFlightPool::default(),
             listed: Vec::new(),
             listeners,
@@ -210,6 +217,7 @@ impl Drop for Uring {
         let quiet = self.rings.iter_mut().map(Ring::cancel_all).filter(|quiet| !quiet).count() == 0;
         if !quiet {
             std::mem::forget(std::mem::take(&mut self.in_flight));
+            std::mem::forget(std::mem::take(&mut self.passages));
             self.rings.drain(..).for_each(std::mem::forget);
         }
     }

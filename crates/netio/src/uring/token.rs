@@ -30,17 +30,25 @@ pub(crate) enum Operation {
     InstallToShutdown,
     /// Cancelling everything on a slot (`close`).
     Cancel,
-    /// Closing a slot.
+    /// Closing a slot, linked to its last send.
     Close,
     /// The waker was used.
     Wake,
     /// A ring other than the first has work.
     RingReady,
+    /// Moving a socket into the table.
+    Place,
+    /// Connecting a slot.
+    Connect,
+    /// Making a normal descriptor of a slot, to ask the kernel about it.
+    InstallToInspect,
     /// Time to look again at the files whose queues have to drain.
     DrainTimer,
+    /// Closing a slot, unlinked: completes only if there was no socket.
+    CloseSilently,
 }
 
-const OPERATIONS: [Operation; 15] = [
+const OPERATIONS: [Operation; 19] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -55,7 +63,11 @@ const OPERATIONS: [Operation; 15] = [
     Operation::Close,
     Operation::Wake,
     Operation::RingReady,
+    Operation::Place,
+    Operation::Connect,
+    Operation::InstallToInspect,
     Operation::DrainTimer,
+    Operation::CloseSilently,
 ];
 
 /// Packs the three.

@@ -32,6 +32,9 @@ impl Uring {
             && self.files.is_empty()
             && self.ready.is_empty();
         self.rings[0].enter(if idle { timeout } else { Some(Duration::ZERO) })?;
+        if !self.passages.is_empty() {
+            self.end_passages();
+        }
         self.turn_left = COMPLETIONS_A_TURN_MAX;
         self.file_steps_left = self.files.len();
         Ok(())
@@ -42,6 +45,11 @@ impl Uring {
     pub(crate) fn take_completion(&mut self) -> Option<Completion> {
         while self.turn_left > 0 {
             if let Some(completion) = self.pending.pop_front() {
+                if let Completion::Closed { slot } = completion
+                    && self.listeners.is_empty()
+                {
+                    self.free.give_back(slot);
+                }
                 return Some(completion);
             }
             if let Some(entry) = self.batch.get(self.batch_next) {
@@ -88,6 +96,7 @@ impl Uring {
             Operation::Wake => return self.woken(flags),
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
+            Operation::CloseSilently => return None,
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),
             Operation::ReceiveCancel => return self.receive_not_cancelled(index, generation),
@@ -96,6 +105,9 @@ impl Uring {
             | Operation::Read
             | Operation::Shutdown
             | Operation::InstallToShutdown
+            | Operation::Place
+            | Operation::Connect
+            | Operation::InstallToInspect
             | Operation::Close => {}
         }
         assert_eq!(self.slots.get(index).generation(), generation, "completion of a former connection");
@@ -107,6 +119,9 @@ impl Uring {
             Operation::Read => self.file_read(index, result),
             Operation::Shutdown => self.shut_down(index),
             Operation::InstallToShutdown => self.installed_to_shutdown(index, result),
+            Operation::Place => self.not_placed(index, result),
+            Operation::Connect => self.connected(index, result),
+            Operation::InstallToInspect => self.installed_to_inspect(index, result),
             Operation::Close => self.linked_close_completed(index, result),
             _ => None,
         }
@@ -131,8 +146,9 @@ impl Uring {
         None
     }
 
-    fn note_work(&mut self, index: usize) {
-        if self.rings[index].has_work() && !self.ready.contains(&index) {
+    /// Notes that a ring other than the first has something to be taken or done.
+    pub(crate) fn note_work(&mut self, index: usize) {
+        if index > 0 && self.rings[index].has_work() && !self.ready.contains(&index) {
             self.ready.push_back(index);
         }
     }

@@ -145,6 +145,7 @@ pub(crate) fn shutdown_and_linger<I: Io>(make: Make<I>) {
     harness.send_bytes(slot, b"goodbye", false);
     harness.expect(&Event::Sent(slot, 0));
     harness.io.shutdown(slot);
+    harness.expect_quiet();
     let mut heard = Vec::new();
     client.read_to_end(&mut heard).unwrap();
     assert_eq!(heard, b"goodbye");
@@ -165,6 +166,7 @@ pub(crate) fn shutdown_waits_for_the_send<I: Io>(make: Make<I>) {
     let reader = read_slowly(client, 0, MANY_BYTES as u64);
     let events = harness.until(|event| matches!(event, Event::Sent(..)));
     assert_eq!(events.last(), Some(&Event::Sent(slot, 0)));
+    harness.expect_quiet();
     assert_eq!(reader.join().unwrap(), MANY_BYTES as u64);
     harness.close_and_wait(slot);
 }

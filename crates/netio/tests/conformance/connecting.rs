@@ -191,6 +191,7 @@ pub(crate) fn unix_sockets<I: Io>(make: Make<I>) {
     harness.expect(&Event::Inspected(slot, 0));
     harness.send_bytes(slot, b"and back", true);
     harness.until(|event| *event == Event::Closed(slot));
+    harness.expect_quiet();
     let mut back = String::new();
     server.read_to_string(&mut back).unwrap();
     assert_eq!(back, "and back");
@@ -217,6 +218,7 @@ pub(crate) fn ipv6<I: Io>(make: Make<I>) {
         assert_eq!(from.ip(), Ipv6Addr::LOCALHOST);
         harness.send_bytes(slot, b"six", true);
         harness.until(|event| *event == Event::Closed(slot));
+        harness.expect_quiet();
         let mut six = Vec::new();
         server.read_to_end(&mut six).unwrap();
         assert_eq!(six, b"six");

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use staunch_netio::{Completion, Io, Outgoing, Slot, Target, Waker, socket};
+use staunch_netio::{Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
 
 use super::Make;
 
@@ -68,7 +68,7 @@ impl<I: Io> Harness<I> {
         let address = socket::local_address(&listeners[0]).unwrap();
         let io = make(listeners, waker.clone(), capacity);
         assert!(io.capacity() >= capacity.min(4));
-        Self { io, address, waker, listener: 0, states: Vec::new() }
+        Self::around(io, waker, address)
     }
 
     /// A backend that connects.
@@ -77,6 +77,11 @@ impl<I: Io> Harness<I> {
         let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let io = make(Vec::new(), waker.clone(), capacity);
         assert_eq!(io.capacity(), capacity);
+        Self::around(io, waker, address)
+    }
+
+    /// A backend that was made elsewhere.
+    pub(crate) fn around(io: I, waker: Waker, address: SocketAddr) -> Self {
         Self { io, address, waker, listener: 0, states: Vec::new() }
     }
 
@@ -90,16 +95,16 @@ impl<I: Io> Harness<I> {
         if let Some(event) = self.poll() {
             return Some(event);
         }
-        // A wait may end early without a completion for this connection (a retry inside the backend).
-        for _ in 0..10_000 {
-            self.io.submit_and_wait(Some(wait)).unwrap();
-            match self.poll() {
-                Some(event) => return Some(event),
-                None if wait < WATCHDOG => return None,
-                None => {}
+        // A wait may end early without a completion: the backend did something of its own.
+        let end_ns = clock::now_ns() + wait.as_nanos() as u64;
+        loop {
+            let left_ns = end_ns.saturating_sub(clock::now_ns());
+            self.io.submit_and_wait(Some(Duration::from_nanos(left_ns))).unwrap();
+            let event = self.poll();
+            if event.is_some() || left_ns == 0 {
+                return event;
             }
         }
-        None
     }
 
     /// The next event of this turn.
@@ -107,6 +112,10 @@ impl<I: Io> Harness<I> {
         let completion = self.io.next_completion()?;
         let event = self.translate(completion);
         self.check(&event);
+        if matches!(event, Event::Closed(_)) {
+            // Only now the peer is sure to see it.
+            self.io.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        }
         Some(event)
     }
 

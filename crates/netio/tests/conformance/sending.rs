@@ -49,7 +49,8 @@ pub(crate) fn empty_pieces<I: Io>(make: Make<I>) {
     outgoing.push_shared(slice(0, 6));
     outgoing.push_shared(slice(6, 6));
     harness.send(slot, outgoing, false);
-    harness.expect(&Event::Sent(slot, 0));
+    // That an empty piece is left may show as progress.
+    harness.until(|event| *event == Event::Sent(slot, 0));
     let mut only_empty = Outgoing::default();
     only_empty.push_shared(slice(1, 1));
     harness.send(slot, only_empty, false);

@@ -27,16 +27,16 @@ fn a_full_table_leaves_peers_in_the_queue_and_takes_them_later() {
     let peers: Vec<_> = (0..20).map(|_| desk.connect()).collect();
     let events = desk.events_within(50);
     assert_eq!(accepted(&events), 8, "{events:?}");
-    assert_eq!(events.last(), Some(&Event::Stopped(libc::ENFILE)));
+    assert_eq!(events.last(), Some(&Event::AcceptStopped(libc::ENFILE)));
     peers.iter().for_each(assert_open);
     desk.io.accept(0);
-    assert_eq!(desk.events_within(20), [Event::Stopped(libc::ENFILE)]);
+    assert_eq!(desk.events_within(20), [Event::AcceptStopped(libc::ENFILE)]);
     for slot in 0..5 {
         desk.close_and_wait(slot);
     }
     desk.io.accept(0);
     let events = desk.events_within(50);
-    assert_eq!((accepted(&events), events.last()), (5, Some(&Event::Stopped(libc::ENFILE))));
+    assert_eq!((accepted(&events), events.last()), (5, Some(&Event::AcceptStopped(libc::ENFILE))));
     peers.iter().skip(5).for_each(assert_open);
 }
 
@@ -74,7 +74,7 @@ fn multishot_gives_way_to_single_accepts_and_comes_back() {
             peers.push(desk.connection());
         }
         peers.iter().for_each(|(peer, _)| assert_open(peer));
-        assert_eq!(desk.events_within(5), [Event::Stopped(libc::ENFILE)]);
+        assert_eq!(desk.events_within(5), [Event::AcceptStopped(libc::ENFILE)]);
         for (_, slot) in peers {
             desk.close_and_wait(slot);
         }

@@ -1,38 +1,23 @@
 //! A desk at which a test plays both the engine and the peers of a backend.
 //!
-//! Owns the backend and checks with each completion that the order of calls written at the interface is kept.
-//! It must never wait for ever: a test that hangs fails after [`PATIENCE`].
+//! Owns the sizes of the backend and what has happened; the harness of the conformance tests holds each event
+//! against the contract. It must never wait for ever: a test that hangs fails after [`PATIENCE`].
 
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::ops::{Deref, DerefMut};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use staunch_netio::uring::{Limits, Uring, probe};
-use staunch_netio::{Completion, Io, Outgoing, Slot, Waker, socket};
+use staunch_netio::{Io, Slot, Waker, socket};
+
+pub(crate) use crate::conformance::harness::Event;
+use crate::conformance::harness::Harness;
 
 /// After this long without the completion it waits for, a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A completion in a form that can be compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
-    Accepted(Slot),
-    Stopped(i32),
-    Received(Slot, Vec<u8>),
-    Ended(Slot, i32),
-    Progress(Slot),
-    Sent(Slot, i32),
-    Closed(Slot),
-    Woken,
-}
-
-#[derive(Default, Clone)]
-struct Checked {
-    open: bool,
-    sending: bool,
-    closing: bool,
-}
 
 /// Sizes of a desk.
 #[derive(Clone, Copy)]
@@ -53,16 +38,27 @@ impl Default for Sizes {
 
 /// The desk.
 pub(crate) struct Desk {
-    pub(crate) io: Uring,
-    pub(crate) waker: Waker,
-    pub(crate) address: SocketAddr,
-    checked: Vec<Checked>,
+    harness: Harness<Uring>,
     events: VecDeque<Event>,
 }
 
-impl Desk {
-    /// `None` where io_uring may not be used.
-    pub(crate) fn new(sizes: Sizes) -> Option<Self> {
+impl Deref for Desk {
+    type Target = Harness<Uring>;
+
+    fn deref(&self) -> &Harness<Uring> {
+        &self.harness
+    }
+}
+
+impl DerefMut for Desk {
+    fn deref_mut(&mut self) -> &mut Harness<Uring> {
+        &mut self.harness
+    }
+}
+
+impl Sizes {
+    /// A backend of these sizes; `None` where io_uring may not be used.
+    pub(crate) fn backend(self, listeners: Vec<OwnedFd>, waker: Waker) -> Option<Uring> {
         let mut features = match probe() {
             Ok(features) => features,
             Err(refusal) => {
@@ -70,7 +66,7 @@ impl Desk {
                 return None;
             }
         };
-        if sizes.plain {
+        if self.plain {
             features.submit_all = false;
             features.coop_taskrun = false;
             features.single_issuer = false;
@@ -78,14 +74,28 @@ impl Desk {
             features.no_sqarray = false;
             features.fixed_fd_install = false;
         }
+        let limits = Limits { ring_capacity: self.ring_capacity, buffers_max: self.buffers_max };
+        Some(Uring::with_limits(listeners, waker, self.capacity, &features, limits).unwrap())
+    }
+}
+
+impl Desk {
+    /// `None` where io_uring may not be used.
+    pub(crate) fn new(sizes: Sizes) -> Option<Self> {
         let listener = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), sizes.backlog).unwrap();
         let address = socket::local_address(&listener).unwrap();
         let waker = Waker::new().unwrap();
-        let limits = Limits { ring_capacity: sizes.ring_capacity, buffers_max: sizes.buffers_max };
-        let listeners = vec![listener];
-        let mut io = Uring::with_limits(listeners, waker.clone(), sizes.capacity, &features, limits).unwrap();
+        let mut io = sizes.backend(vec![listener], waker.clone())?;
         io.accept(0);
-        Some(Self { io, waker, address, checked: Vec::new(), events: VecDeque::new() })
+        Some(Self { harness: Harness::around(io, waker, address), events: VecDeque::new() })
+    }
+
+    /// A desk that connects.
+    pub(crate) fn client(sizes: Sizes) -> Option<Self> {
+        let waker = Waker::new().unwrap();
+        let io = sizes.backend(Vec::new(), waker.clone())?;
+        let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        Some(Self { harness: Harness::around(io, waker, nowhere), events: VecDeque::new() })
     }
 
     /// A peer whose connection has not been accepted yet.
@@ -110,26 +120,6 @@ impl Desk {
         assert_eq!(self.next(), Event::Received(slot, b"first".to_vec()));
         self.turns(2);
         (stream, slot)
-    }
-
-    /// Starts a send.
-    pub(crate) fn send(&mut self, slot: Slot, outgoing: Outgoing, last: bool) {
-        assert!(!self.checked[slot as usize].sending);
-        self.checked[slot as usize].sending = true;
-        self.io.send(slot, Box::new(outgoing), last);
-    }
-
-    /// Starts a send of bytes.
-    pub(crate) fn send_bytes(&mut self, slot: Slot, bytes: &[u8], last: bool) {
-        let mut outgoing = Outgoing::default();
-        outgoing.bytes().extend_from_slice(bytes);
-        self.send(slot, outgoing, last);
-    }
-
-    /// Closes; only `Sent` and `Closed` may follow.
-    pub(crate) fn close(&mut self, slot: Slot) {
-        self.checked[slot as usize].closing = true;
-        self.io.close(slot);
     }
 
     /// Closes and waits for the end of the slot.
@@ -177,60 +167,12 @@ impl Desk {
         // A wait may end without a completion: the kernel has worked something out that concerns nobody.
         for _ in 0..50 {
             self.io.submit_and_wait(timeout).unwrap();
-            while let Some(completion) = self.io.next_completion() {
-                let event = self.check(completion);
+            while let Some(event) = self.harness.poll() {
                 self.events.push_back(event);
             }
             if !self.events.is_empty() || timeout.is_some_and(|timeout| timeout < PATIENCE) {
                 return;
             }
-        }
-    }
-
-    fn state(&mut self, slot: Slot) -> &mut Checked {
-        if self.checked.len() <= slot as usize {
-            self.checked.resize(slot as usize + 1, Checked::default());
-        }
-        &mut self.checked[slot as usize]
-    }
-
-    fn check(&mut self, completion: Completion) -> Event {
-        match completion {
-            Completion::Accepted { listener, slot } => {
-                assert_eq!(listener, 0);
-                let state = self.state(slot);
-                assert!(!state.open, "accepted twice");
-                state.open = true;
-                Event::Accepted(slot)
-            }
-            Completion::AcceptStopped { errno, .. } => Event::Stopped(errno),
-            Completion::Received { slot, input } => {
-                assert!(self.state(slot).open && !self.state(slot).closing);
-                let bytes = self.io.input(&input).to_vec();
-                assert_eq!(bytes.len(), input.length as usize);
-                self.io.release(input);
-                Event::Received(slot, bytes)
-            }
-            Completion::Ended { slot, errno } => {
-                assert!(self.state(slot).open && !self.state(slot).closing);
-                Event::Ended(slot, errno)
-            }
-            Completion::Progress { slot } => {
-                assert!(self.state(slot).sending);
-                Event::Progress(slot)
-            }
-            Completion::Sent { slot, outgoing, errno } => {
-                assert!(outgoing.is_empty());
-                assert!(std::mem::take(&mut self.state(slot).sending), "sent twice");
-                Event::Sent(slot, errno)
-            }
-            Completion::Closed { slot } => {
-                let state = std::mem::take(self.state(slot));
-                assert!(state.open && !state.sending);
-                Event::Closed(slot)
-            }
-            Completion::Woken => Event::Woken,
-            other => panic!("{other:?}"),
         }
     }
 }
