@@ -36,9 +36,7 @@ impl Handler for Site {
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match request.method {
             Method::Get | Method::Head => self.read(request, answer),
-            Method::Options => {
-                answer.bytes(Status::NO_CONTENT, format!("Allow: {ALLOW}\r\n\r\n").as_bytes(), &[])
-            }
+            Method::Options => answer_options(answer),
             Method::Known => self.shared.problems.answer(Problem::Method, answer),
             Method::Unknown => self.shared.problems.answer(Problem::UnknownMethod, answer),
         }
@@ -95,6 +93,7 @@ impl Site {
     }
 
     /// What is not held: read at once if the site holds nothing, else asked of the loader.
+    #[inline(never)]
     fn answer_unheld(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let config = &self.shared.load.config;
         if !is_servable(path, config.dotfiles) {
@@ -140,6 +139,7 @@ impl Site {
     }
 
     /// A folder without index file.
+    #[inline(never)]
     fn answer_folder(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if self.shared.load.config.listing {
             self.answer_alias(&Variant::of_request(request).key(path), request, answer)
@@ -149,6 +149,7 @@ impl Site {
     }
 
     /// A folder answered by one of its files or by its listing, which are held under keys of their own.
+    #[inline(never)]
     fn answer_alias(&mut self, target: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match self.shared.load.store.find(target) {
             Some(entry) if entry.is_true_at(answer.date()) => {
@@ -161,7 +162,7 @@ impl Site {
     /// Which representation the peer prefers.
     #[inline]
     fn place(&mut self, content: &Content, request: &Request<'_>) -> usize {
-        match request.accept_encoding {
+        match request.accept_encoding() {
             Some(first) if content.encodings() > 0 => {
                 let repeated = request.repeated & Request::ACCEPT_ENCODING != 0;
                 if repeated || self.accepted.0 != first {
@@ -173,6 +174,7 @@ impl Site {
         }
     }
 
+    #[inline(never)]
     fn read_preference(&mut self, first: &[u8], repeated: bool, request: &Request<'_>) {
         let order = &self.shared.load.config.encodings;
         let (value, preference) = &mut self.accepted;
@@ -185,6 +187,11 @@ impl Site {
             *preference = Preference::read([first].into_iter(), order);
         }
     }
+}
+
+#[cold]
+fn answer_options(answer: Answer<'_>) -> Answered {
+    answer.bytes(Status::NO_CONTENT, format!("Allow: {ALLOW}\r\n\r\n").as_bytes(), &[])
 }
 
 #[cfg(test)]

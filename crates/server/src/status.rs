@@ -38,6 +38,19 @@ impl StatusPage {
         Self { path, about, site, started }
     }
 
+    /// Kept apart from the path of all other requests, which else carries its code and its stack frame.
+    #[cold]
+    #[inline(never)]
+    fn answer(&self, answer: Answer<'_>) -> Answered {
+        let body = self.json();
+        let length = body.len();
+        let fields = format!(
+            "Content-Type: application/json\r\nContent-Length: {length}\r\n\
+             Cache-Control: no-store\r\n\r\n"
+        );
+        answer.bytes(Status::OK, fields.as_bytes(), &body)
+    }
+
     fn json(&self) -> Vec<u8> {
         let sum = |of: &dyn Fn(&Stats) -> u64| self.about.stats.iter().map(|stats| of(stats)).sum::<u64>();
         let accepted = sum(&|stats| stats.accepted.get());
@@ -108,13 +121,7 @@ impl Handler for Reporting {
                 if request.path == page.path.as_bytes()
                     && matches!(request.method, Method::Get | Method::Head) =>
             {
-                let body = page.json();
-                let length = body.len();
-                let fields = format!(
-                    "Content-Type: application/json\r\nContent-Length: {length}\r\n\
-                     Cache-Control: no-store\r\n\r\n"
-                );
-                answer.bytes(Status::OK, fields.as_bytes(), &body)
+                page.answer(answer)
             }
             _ => self.site.handle(request, answer),
         }

@@ -1,15 +1,16 @@
 //! The head of a request: where it ends, and what it says.
 //!
 //! It owns RFC 9112, sections 2 to 5. It must never look behind the blank line, and never be kind: what two
-//! readers could understand in two ways is refused. Order: `HeadSearch::find_end` until the blank line is
-//! seen, then `parse_head` once.
+//! readers could understand in two ways is refused. Order: `parse_at_once`, which gives every good head that
+//! came in one piece; else `HeadSearch::find_end` until the blank line is seen, then `parse_head` once.
 
 use super::field::{list_members, token_bytes, trim};
 use super::framing::{Framing, FramingFields};
 use super::host::{Authority, parse_authority};
-use super::request::{Method, Request};
+use super::line::line_bytes;
+use super::request::{Kept, Method, Request};
 use super::response::Refusal;
-use super::target::parse_target;
+use super::target::{parse_target, path_bytes};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
 use crate::status::Status;
 
@@ -81,18 +82,34 @@ pub(super) struct Head<'a> {
     pub(super) wants_tunnel: bool,
 }
 
-/// Parses a whole head, blank line included, in which every LF has its CR.
+/// The request at the start of the input, if its head is there as a whole and good: one pass. `None` says
+/// nothing; the search for the end and [`parse_head`] tell what is missing or wrong.
 #[inline]
+pub(super) fn parse_at_once(input: &[u8]) -> Option<Head<'_>> {
+    parse_lines(input.get(..HEAD_BYTES_MAX).unwrap_or(input)).ok()
+}
+
+/// Parses a whole head, blank line included, in which every LF has its CR.
 pub(super) fn parse_head(head: &[u8]) -> Result<Head<'_>, Refusal> {
     check_bytes(head)?;
-    let (line, mut rest) = split_line(head);
+    parse_lines(head)
+}
+
+/// Parses up to the blank line. What the lines are made of is checked only as far as it is read, so of two
+/// faults this does not always name the first.
+#[inline]
+fn parse_lines(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
+    let (line, mut rest) = split_line(bytes)?;
+    if line.len() > REQUEST_LINE_BYTES_MAX {
+        return Err(LINE_TOO_LONG);
+    }
     let line = parse_request_line(line)?;
-    let target = parse_target(line.method_name, line.method, line.target)?;
-    let mut fields = Fields::new(empty_request(&line, head));
+    let target = parse_target(line.method_name, line.method, line.target, line.mark)?;
+    let mut fields = Fields::new(empty_request(&line), bytes.as_ptr().addr());
     let mut fields_count = 0;
     loop {
         let field;
-        (field, rest) = split_line(rest);
+        (field, rest) = split_line(rest)?;
         if field.is_empty() {
             break;
         }
@@ -103,6 +120,7 @@ pub(super) fn parse_head(head: &[u8]) -> Result<Head<'_>, Refusal> {
         let (name, value) = split_field(field)?;
         fields.take(name, value)?;
     }
+    fields.request.head = &bytes[..bytes.len() - rest.len()];
     fields.request.path = target.path;
     fields.request.query = target.query;
     fields.finish(target.authority, line.method_name == b"CONNECT")
@@ -110,7 +128,6 @@ pub(super) fn parse_head(head: &[u8]) -> Result<Head<'_>, Refusal> {
 
 /// Refuses every control character but tabs and the line ends (RFC 9110, section 5.5; RFC 9112, section 2.2:
 /// a bare CR). One pass without a branch, which the compiler turns into vector code.
-#[inline]
 fn check_bytes(head: &[u8]) -> Result<(), Refusal> {
     let follows = head.get(1..).unwrap_or_default();
     let bad = head.iter().zip(follows).fold(0u8, |bad, (&byte, &next)| {
@@ -134,16 +151,19 @@ fn name_bad_byte(head: &[u8]) -> Refusal {
 
 /// The first line without its end, and what follows it.
 #[inline]
-fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let Some(line_feed) = memchr::memchr(b'\n', bytes) else { return (b"", b"") };
-    let (line, rest) = bytes.split_at(line_feed);
-    (line.strip_suffix(b"\r").unwrap_or(line), &rest[1..])
+fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    match bytes.split_at(line_bytes(bytes)) {
+        (line, [b'\r', b'\n', rest @ ..]) => Ok((line, rest)),
+        _ => Err(Refusal::bad("a line of the head has no end")),
+    }
 }
 
 struct RequestLine<'a> {
     method: Method,
     method_name: &'a [u8],
     target: &'a [u8],
+    /// Where in the target the first `?` or `#` stands.
+    mark: Option<usize>,
     http10: bool,
 }
 
@@ -158,7 +178,12 @@ fn parse_request_line(line: &[u8]) -> Result<RequestLine<'_>, Refusal> {
             "the request line does not begin with a method and a space"
         }));
     };
-    let Some(space) = memchr::memchr2(b' ', b'\t', rest) else {
+    let path_bytes = path_bytes(rest);
+    let (space, mark) = match rest.get(path_bytes) {
+        Some(b'?' | b'#') => (memchr::memchr2(b' ', b'\t', rest), Some(path_bytes)),
+        end => (end.map(|_| path_bytes), None),
+    };
+    let Some(space) = space else {
         return Err(Refusal::bad("the request line has no version"));
     };
     let (target, version) = rest.split_at(space);
@@ -166,7 +191,7 @@ fn parse_request_line(line: &[u8]) -> Result<RequestLine<'_>, Refusal> {
         return Err(Refusal::bad("the request line has an empty part"));
     }
     let http10 = parse_version(version)?;
-    Ok(RequestLine { method: parse_method(method_name), method_name, target, http10 })
+    Ok(RequestLine { method: parse_method(method_name), method_name, target, mark, http10 })
 }
 
 /// ` HTTP/1.x` with the space before it (RFC 9112, section 2.3). Whether it is 1.0; all later minor versions
@@ -231,7 +256,8 @@ fn name_bad_field(name: &[u8], rest: &[u8]) -> Refusal {
     })
 }
 
-fn empty_request<'a>(line: &RequestLine<'a>, head: &'a [u8]) -> Request<'a> {
+#[inline]
+fn empty_request<'a>(line: &RequestLine<'a>) -> Request<'a> {
     Request {
         method: line.method,
         path: b"",
@@ -239,22 +265,17 @@ fn empty_request<'a>(line: &RequestLine<'a>, head: &'a [u8]) -> Request<'a> {
         host: b"",
         http10: line.http10,
         content: Framing::None,
-        accept_encoding: None,
-        accept: None,
-        range: None,
-        if_range: None,
-        if_match: None,
-        if_none_match: None,
-        if_modified_since: None,
-        if_unmodified_since: None,
         repeated: 0,
-        head,
+        head: b"",
+        kept: Kept::default(),
     }
 }
 
 /// What the fields seen so far say.
 struct Fields<'a> {
     request: Request<'a>,
+    /// Where the head begins in memory: what is kept of it are distances.
+    head_address: usize,
     framing: FramingFields,
     host: Option<&'a [u8]>,
     says_close: bool,
@@ -264,9 +285,10 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     #[inline]
-    fn new(request: Request<'a>) -> Self {
+    fn new(request: Request<'a>, head_address: usize) -> Self {
         Self {
             request,
+            head_address,
             framing: FramingFields::default(),
             host: None,
             says_close: false,
@@ -299,22 +321,10 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn keep(&mut self, bit: u16, value: &'a [u8]) {
-        let request = &mut self.request;
-        let slot = match bit {
-            Request::ACCEPT_ENCODING => &mut request.accept_encoding,
-            Request::ACCEPT => &mut request.accept,
-            Request::RANGE => &mut request.range,
-            Request::IF_RANGE => &mut request.if_range,
-            Request::IF_MATCH => &mut request.if_match,
-            Request::IF_NONE_MATCH => &mut request.if_none_match,
-            Request::IF_MODIFIED_SINCE => &mut request.if_modified_since,
-            _ => &mut request.if_unmodified_since,
-        };
-        if slot.is_some() {
-            request.repeated |= bit;
-        } else {
-            *slot = Some(value);
+    fn keep(&mut self, name: u16, value: &'a [u8]) {
+        let start = value.as_ptr().addr() - self.head_address;
+        if !self.request.kept.keep(name, start, value.len()) {
+            self.request.repeated |= name;
         }
     }
 

@@ -40,17 +40,15 @@ pub(super) fn parse_authority(bytes: &[u8]) -> Option<Authority<'_>> {
 fn registered_name_end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b':' => return Some(at),
-            b'%' => {
-                let digits = bytes.get(at + 1..at + 3)?;
-                if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return None;
-                }
-                at += 3;
+        if NAME[usize::from(byte)] {
+            at += 1;
+        } else if byte == b':' {
+            break;
+        } else {
+            match bytes[at..] {
+                [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => at += 3,
+                _ => return None,
             }
-            _ if NAME[usize::from(byte)] => at += 1,
-            _ => return None,
         }
     }
     Some(at)
@@ -64,14 +62,22 @@ fn ip_literal_end(bytes: &[u8]) -> Option<usize> {
     Some(close + 1)
 }
 
+#[inline]
 fn parse_port(digits: &[u8]) -> Option<Option<u16>> {
     if digits.is_empty() {
         return Some(None);
     }
-    if digits.len() > 5 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.len() > 5 {
         return None;
     }
-    let number = digits.iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0'));
+    let mut number = 0;
+    for digit in digits {
+        let value = u32::from(digit.wrapping_sub(b'0'));
+        if value > 9 {
+            return None;
+        }
+        number = number * 10 + value;
+    }
     Some(Some(u16::try_from(number).ok()?))
 }
 

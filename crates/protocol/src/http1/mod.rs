@@ -12,6 +12,7 @@ mod field;
 mod framing;
 mod head;
 mod host;
+mod line;
 mod request;
 mod response;
 mod session;

@@ -4,6 +4,7 @@
 
 use super::field::trim;
 use super::framing::Framing;
+use crate::limits::HEAD_BYTES_MAX;
 
 /// Request method. Only those a file server answers have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,27 +36,41 @@ pub struct Request<'a> {
     pub http10: bool,
     /// Whether a body follows the head, and how it is delimited. The session throws the body away.
     pub content: Framing,
-    /// Accept-Encoding.
-    pub accept_encoding: Option<&'a [u8]>,
-    /// Accept.
-    pub accept: Option<&'a [u8]>,
-    /// Range.
-    pub range: Option<&'a [u8]>,
-    /// If-Range.
-    pub if_range: Option<&'a [u8]>,
-    /// If-Match.
-    pub if_match: Option<&'a [u8]>,
-    /// If-None-Match.
-    pub if_none_match: Option<&'a [u8]>,
-    /// If-Modified-Since.
-    pub if_modified_since: Option<&'a [u8]>,
-    /// If-Unmodified-Since.
-    pub if_unmodified_since: Option<&'a [u8]>,
-    /// Names (as the bits below) that came more than once: the field above is the first, all stand in
-    /// [`Request::values`].
+    /// Names (as the bits below) that came more than once: the method of the name gives the
+    /// first, [`Request::values`] all.
     pub repeated: u16,
     /// The whole head as received, from the request line to the blank line.
     pub head: &'a [u8],
+    pub(super) kept: Kept,
+}
+
+/// Where in the head the values stand that a handler may ask for: the first of each name. Places instead of
+/// slices, so that a request is no longer than what is moved without a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept {
+    /// Names (as the bits of [`Request`]) that came.
+    names: u16,
+    /// Start and end, by the bit's number.
+    places: [(u16, u16); NAMES],
+}
+
+/// How many names have a bit.
+const NAMES: usize = 8;
+
+const _: () = assert!(HEAD_BYTES_MAX <= u16::MAX as usize);
+const _: () = assert!(size_of::<Request<'_>>() <= 120);
+
+impl Kept {
+    /// Keeps the place of a value. Gives false if the name came before: then the first one stays.
+    #[inline]
+    pub(super) fn keep(&mut self, name: u16, start: usize, length: usize) -> bool {
+        let first = self.names & name == 0;
+        if first {
+            self.names |= name;
+            self.places[name.trailing_zeros() as usize % NAMES] = (start as u16, (start + length) as u16);
+        }
+        first
+    }
 }
 
 impl<'a> Request<'a> {
@@ -75,6 +90,69 @@ impl<'a> Request<'a> {
     pub const IF_MODIFIED_SINCE: u16 = 1 << 6;
     /// Bit of If-Unmodified-Since in [`Request::repeated`].
     pub const IF_UNMODIFIED_SINCE: u16 = 1 << 7;
+
+    /// Whether a field of any of these names (as the bits above) came.
+    #[inline]
+    pub fn has_any(&self, names: u16) -> bool {
+        self.kept.names & names != 0
+    }
+
+    /// Accept-Encoding.
+    #[inline]
+    pub fn accept_encoding(&self) -> Option<&'a [u8]> {
+        self.first(Self::ACCEPT_ENCODING)
+    }
+
+    /// Accept.
+    #[inline]
+    pub fn accept(&self) -> Option<&'a [u8]> {
+        self.first(Self::ACCEPT)
+    }
+
+    /// Range.
+    #[inline]
+    pub fn range(&self) -> Option<&'a [u8]> {
+        self.first(Self::RANGE)
+    }
+
+    /// If-Range.
+    #[inline]
+    pub fn if_range(&self) -> Option<&'a [u8]> {
+        self.first(Self::IF_RANGE)
+    }
+
+    /// If-Match.
+    #[inline]
+    pub fn if_match(&self) -> Option<&'a [u8]> {
+        self.first(Self::IF_MATCH)
+    }
+
+    /// If-None-Match.
+    #[inline]
+    pub fn if_none_match(&self) -> Option<&'a [u8]> {
+        self.first(Self::IF_NONE_MATCH)
+    }
+
+    /// If-Modified-Since.
+    #[inline]
+    pub fn if_modified_since(&self) -> Option<&'a [u8]> {
+        self.first(Self::IF_MODIFIED_SINCE)
+    }
+
+    /// If-Unmodified-Since.
+    #[inline]
+    pub fn if_unmodified_since(&self) -> Option<&'a [u8]> {
+        self.first(Self::IF_UNMODIFIED_SINCE)
+    }
+
+    #[inline]
+    fn first(&self, name: u16) -> Option<&'a [u8]> {
+        if !self.has_any(name) {
+            return None;
+        }
+        let (start, end) = self.kept.places[name.trailing_zeros() as usize % NAMES];
+        self.head.get(usize::from(start)..usize::from(end))
+    }
 
     /// Every field in the order received: name as sent, value without white space around it.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {

@@ -37,7 +37,7 @@
 use std::borrow::Cow;
 
 use super::body::{Discard, Progress};
-use super::head::{Head, HeadSearch, parse_head};
+use super::head::{Head, HeadSearch, parse_at_once, parse_head};
 use super::request::{Method, Request};
 use super::response::{self, Persistence, Refusal};
 use crate::status::Status;
@@ -45,10 +45,6 @@ use crate::timer::{Deadline, Timeouts};
 
 /// What a session has to say.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a request is handed over once; a box would cost an allocation each"
-)]
 pub enum Event<'i> {
     /// A request to answer.
     Request(Request<'i>),
@@ -327,11 +323,19 @@ impl Session {
         input: &mut &'i [u8],
         input_bytes: usize,
     ) -> Result<Option<Request<'i>>, Refusal> {
-        let Some(head_bytes) = self.search.find_end(input)? else { return Ok(None) };
-        let (head, rest) = input.split_at(head_bytes);
-        let head = parse_head(head)?;
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let at_once = if self.search.is_new() { parse_at_once(input) } else { None };
+        let head = match at_once {
+            Some(head) => head,
+            None => match self.search.find_end(input)? {
+                Some(head_bytes) => parse_head(&input[..head_bytes])?,
+                None => return Ok(None),
+            },
+        };
         self.before_head_bytes = (input_bytes - input.len()) as u32;
-        *input = rest;
+        *input = &input[head.request.head.len()..];
         self.begin_request(&head);
         Ok(Some(head.request))
     }

@@ -57,19 +57,28 @@ pub fn decode_path<'a>(raw: &'a [u8], scratch: &'a mut Vec<u8>) -> Result<&'a [u
     Ok(scratch)
 }
 
+/// What of a path may need a second look, as bits: alone, or right behind a slash.
+static SECOND_LOOK: [u8; 256] = {
+    let mut table = [0; 256];
+    table[b'%' as usize] = ALONE | BEHIND_SLASH;
+    table[0] = ALONE | BEHIND_SLASH;
+    table[b'/' as usize] = BEHIND_SLASH;
+    table[b'.' as usize] = BEHIND_SLASH;
+    table
+};
+const ALONE: u8 = 1;
+const BEHIND_SLASH: u8 = 2;
+
 /// Whether a path is its own decoded form for sure. (A hidden name, `/.a`, goes the long way.)
 #[inline]
 fn is_plain(raw: &[u8]) -> bool {
-    if raw.first() != Some(&b'/') {
-        return false;
-    }
-    let mut after_slash = false;
-    for byte in raw {
-        match byte {
-            b'%' | 0 => return false,
-            b'/' | b'.' if after_slash => return false,
-            _ => after_slash = *byte == b'/',
+    let Some((b'/', names)) = raw.split_first() else { return false };
+    let mut place = BEHIND_SLASH;
+    for byte in names {
+        if SECOND_LOOK[usize::from(*byte)] & place != 0 {
+            return false;
         }
+        place = if *byte == b'/' { BEHIND_SLASH } else { ALONE };
     }
     true
 }
@@ -123,19 +132,37 @@ fn hex_pair(high: u8, low: u8) -> Option<u8> {
     u8::try_from(high * 16 + low).ok()
 }
 
-/// Splits a target that holds no white space and no control character. Bytes that RFC 3986 does not allow
-/// (raw `"`, `<`, non-ASCII) are let through, as browsers of all ages send them; `#` never is.
+/// Bytes that end the path of a target, or the target itself.
+static ENDS_PATH: [bool; 256] = {
+    let mut table = [false; 256];
+    table[b' ' as usize] = true;
+    table[b'\t' as usize] = true;
+    table[b'?' as usize] = true;
+    table[b'#' as usize] = true;
+    table
+};
+
+/// How many bytes stand before the first space, tab, `?` or `#`.
+#[inline]
+pub(super) fn path_bytes(bytes: &[u8]) -> usize {
+    bytes.iter().position(|byte| ENDS_PATH[usize::from(*byte)]).unwrap_or(bytes.len())
+}
+
+/// Splits a target that holds no white space and no control character. `mark` is where the first `?` or `#`
+/// stands. Bytes that RFC 3986 does not allow (raw `"`, `<`, non-ASCII) are let through, as browsers of all
+/// ages send them; `#` never is.
 #[inline]
 pub(super) fn parse_target<'a>(
     method_name: &[u8],
     method: Method,
     target: &'a [u8],
+    mark: Option<usize>,
 ) -> Result<Target<'a>, Refusal> {
-    if memchr::memchr(b'#', target).is_some() {
+    if mark.is_some_and(|mark| memchr::memchr(b'#', &target[mark..]).is_some()) {
         return Err(Refusal::bad("a fragment in the target"));
     }
     if target.first() == Some(&b'/') && method_name != b"CONNECT" {
-        return Ok(split_query(target, None));
+        return Ok(split_query(target, mark, None));
     }
     parse_rare_target(method_name, method, target)
 }
@@ -171,7 +198,7 @@ fn parse_rare_target<'a>(
     if path_and_query.is_empty() && method == Method::Options {
         return Ok(Target { path: ASTERISK, query: None, authority: Some(authority) });
     }
-    Ok(split_query(path_and_query, Some(authority)))
+    Ok(split_query(path_and_query, memchr::memchr(b'?', path_and_query), Some(authority)))
 }
 
 /// The rest behind `http://` or `https://` in any case (RFC 9112, section 3.2.2).
@@ -184,8 +211,8 @@ fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
 
 /// Splits at the first `?`. An empty path of an absolute URI is `/` (RFC 9110, section 4.2.3).
 #[inline]
-fn split_query<'a>(target: &'a [u8], authority: Option<Authority<'a>>) -> Target<'a> {
-    let (path, query) = match memchr::memchr(b'?', target) {
+fn split_query<'a>(target: &'a [u8], mark: Option<usize>, authority: Option<Authority<'a>>) -> Target<'a> {
+    let (path, query) = match mark {
         Some(mark) => (&target[..mark], Some(&target[mark + 1..])),
         None => (target, None),
     };

@@ -23,7 +23,7 @@ impl Variant {
         let (order, descending) = parse_order(query);
         let asked =
             query.split(|&byte| byte == b'&').any(|word| word == b"json" || word.starts_with(b"json="));
-        let json = asked || (request.accept.is_some() && prefers_json(request.values(b"accept")));
+        let json = asked || (request.has_any(Request::ACCEPT) && prefers_json(request.values(b"accept")));
         Self { json, order, descending }
     }
 

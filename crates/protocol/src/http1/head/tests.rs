@@ -167,10 +167,13 @@ fn everything_a_handler_asks_for() {
         (Method::Head, &b"/a%20b"[..], Some(&b"c?d"[..]))
     );
     assert_eq!((request.host, request.http10, request.content), (&b"[::1]"[..], false, Framing::None));
-    assert_eq!((request.accept, request.accept_encoding), (Some(&b"x"[..]), Some(&b"br"[..])));
-    assert_eq!((request.range, request.if_range), (Some(&b"bytes=0-1"[..]), Some(&b"\"r\""[..])));
-    assert_eq!((request.if_match, request.if_none_match), (Some(&b"\"m\""[..]), Some(&b"\"n\""[..])));
-    assert_eq!((request.if_modified_since, request.if_unmodified_since), (Some(&b"s"[..]), Some(&b"u"[..])));
+    assert_eq!((request.accept(), request.accept_encoding()), (Some(&b"x"[..]), Some(&b"br"[..])));
+    assert_eq!((request.range(), request.if_range()), (Some(&b"bytes=0-1"[..]), Some(&b"\"r\""[..])));
+    assert_eq!((request.if_match(), request.if_none_match()), (Some(&b"\"m\""[..]), Some(&b"\"n\""[..])));
+    assert_eq!(
+        (request.if_modified_since(), request.if_unmodified_since()),
+        (Some(&b"s"[..]), Some(&b"u"[..]))
+    );
     assert_eq!(request.repeated, Request::ACCEPT_ENCODING | Request::IF_NONE_MATCH);
     assert_eq!(request.values(b"ACCEPT-ENCODING").collect::<Vec<_>>(), [&b"br"[..], b"gzip"]);
     assert_eq!(request.values(b"x").collect::<Vec<_>>(), [b"y"]);
@@ -235,6 +238,33 @@ fn limits() {
         |count: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "A: b\r\n".repeat(count - 1));
     assert_eq!(refusal(fields_of(FIELDS_MAX).as_bytes()).0, 200);
     assert_eq!(refusal(fields_of(FIELDS_MAX + 1).as_bytes()).0, 431);
+}
+
+#[test]
+fn one_pass_keeps_the_limits() {
+    let head = |path_bytes: usize, field_bytes: usize, fields: usize| {
+        let (path, value) = ("a".repeat(path_bytes), "b".repeat(field_bytes));
+        format!("GET /{path} HTTP/1.1\r\nHost: a\r\nA: {value}\r\n{}\r\n", "A: b\r\n".repeat(fields))
+    };
+    let line_rest = "GET / HTTP/1.1".len();
+    let head_rest = head(0, 0, 0).len();
+    for (text, good) in [
+        (head(REQUEST_LINE_BYTES_MAX - line_rest, 0, 0), true),
+        (head(REQUEST_LINE_BYTES_MAX - line_rest + 1, 0, 0), false),
+        (head(0, HEAD_BYTES_MAX - head_rest, 0), true),
+        (head(0, HEAD_BYTES_MAX - head_rest + 1, 0), false),
+        (head(0, 0, FIELDS_MAX - 2), true),
+        (head(0, 0, FIELDS_MAX - 1), false),
+    ] {
+        let length = text.len();
+        assert_eq!(parse_at_once(text.as_bytes()).is_some(), good, "{length} bytes");
+        assert_eq!(is_taken_slowly(text.as_bytes()), good, "{length} bytes");
+    }
+}
+
+/// Whether the slow way takes the head.
+fn is_taken_slowly(bytes: &[u8]) -> bool {
+    matches!(HeadSearch::default().find_end(bytes), Ok(Some(end)) if parse_head(&bytes[..end]).is_ok())
 }
 
 #[test]
@@ -330,6 +360,22 @@ proptest! {
                 their_verdict.is_err() || BEYOND_SYNTAX.contains(&refusal.reason),
                 "we refuse: {}", refusal.reason
             ),
+        }
+    }
+
+    #[test]
+    fn one_pass_and_two_agree(
+        bytes in heads(),
+        rest in "[ -~\r\n]{0,20}",
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let input = [&bytes[..], rest.as_bytes()].concat();
+        let slowly = HeadSearch::default().find_end(&input).ok().flatten().map(|end| &input[..end]);
+        let slowly = slowly.and_then(|head| parse_head(head).ok());
+        prop_assert_eq!(format!("{:?}", parse_at_once(&input)), format!("{slowly:?}"));
+        if let Some(head) = slowly {
+            let missing = cut.index(head.request.head.len());
+            prop_assert!(parse_at_once(&input[..missing]).is_none());
         }
     }
 }

@@ -89,7 +89,8 @@ fn statuses() {
 
 /// Path, query and host as text, or the reason of the refusal.
 fn split(method_name: &str, method: Method, target: &str) -> String {
-    match parse_target(method_name.as_bytes(), method, target.as_bytes()) {
+    let mark = target.find(['?', '#']);
+    match parse_target(method_name.as_bytes(), method, target.as_bytes(), mark) {
         Err(refusal) => format!("{} {}", refusal.status.code(), refusal.reason),
         Ok(target) => {
             let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
