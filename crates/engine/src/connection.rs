@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     pub(crate) generation: u32,
     pub(crate) phase: Phase,
     pub(crate) sending: bool,
+    /// The send under way began in this turn.
+    pub(crate) just_begun: bool,
     pub(crate) paused: bool,
     /// Enough answers stood to be sent: the session was not asked to its end.
     behind: bool,
@@ -75,6 +77,7 @@ impl Connection {
             generation: 0,
             phase: Phase::Free,
             sending: false,
+            just_begun: false,
             paused: false,
             behind: false,
             ended: false,

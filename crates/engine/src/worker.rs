@@ -34,6 +34,9 @@ pub struct Worker<I, H: Handler> {
     spare: Spare,
     rendered: Rendered,
     due: Vec<u32>,
+    /// Connections whose send began in this turn, and after the turn those where it is not over: their nodes
+    /// in the wheel do not know of it yet.
+    sends_begun: Vec<Slot>,
     index: u16,
 }
 
@@ -70,6 +73,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             spare: Spare::default(),
             rendered: Rendered::new(),
             due: Vec::new(),
+            sends_begun: Vec::new(),
             index,
         };
         for listener in 0..listeners {
@@ -96,6 +100,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.io.submit_and_wait(self.timeout())?;
         self.time.read(&self.io);
         self.stats.turns.add(1);
+        let begun_before = self.sends_begun.len();
         while let Some(completion) = self.io.next_completion() {
             match completion {
                 Completion::Received { slot, input } => self.received(slot, input),
@@ -112,6 +117,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
         }
         self.expire();
+        self.watch_sends(begun_before);
         Ok(())
     }
 
@@ -122,11 +128,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// How long the worker may sleep.
     fn timeout(&self) -> Option<Duration> {
-        let wheel = self.wheel.next_ms();
-        let next_ms = match self.listeners.next_ms() {
-            Some(listeners) => wheel.map_or(listeners, |wheel| wheel.min(listeners)),
-            None => wheel?,
-        };
+        let sending = !self.sends_begun.is_empty();
+        let send_ms = sending.then(|| self.time.now_ms + u64::from(self.timeouts.send_ms));
+        let next_ms =
+            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms].into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
 
@@ -216,10 +221,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 connection.phase = Phase::Closing;
             }
             connection.sending = true;
+            connection.just_begun = true;
             connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
             self.stats.sent_bytes.add(outgoing.length_bytes());
             self.io.send(slot, outgoing, last);
-        } else if let Phase::Ending { linger } = connection.phase
+            self.sends_begun.push(slot);
+            return self.regulate(slot);
+        }
+        if let Phase::Ending { linger } = connection.phase
             && !connection.sending
         {
             self.say_farewell(slot, linger);
@@ -271,6 +280,25 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn close(&mut self, slot: Slot) {
         self.connections[slot as usize].phase = Phase::Closing;
         self.io.close(slot);
+    }
+
+    /// Sets the deadline of each send that is not over a turn after it began. Most are, and cost the wheel
+    /// nothing then, however long an idle time is that their node stands for.
+    fn watch_sends(&mut self, begun_before: usize) {
+        for index in 0..begun_before {
+            let slot = self.sends_begun[index];
+            let connection = &self.connections[slot as usize];
+            if connection.sending && !connection.just_begun {
+                self.set_deadline(slot);
+            }
+        }
+        self.sends_begun.drain(..begun_before);
+        let connections = &mut self.connections;
+        self.sends_begun.retain(|slot| {
+            let connection = &mut connections[*slot as usize];
+            connection.just_begun = false;
+            connection.sending
+        });
     }
 
     /// Deals with every deadline that has passed. A deadline that was pushed back meanwhile is only set
