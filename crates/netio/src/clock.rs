@@ -2,7 +2,7 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
@@ -33,6 +33,11 @@ pub fn thread_busy_ns() -> u64 {
 /// Those of prctl(2), PR_SET_TIMERSLACK.
 pub fn fine_timers() -> io::Result<()> {
     Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
+}
+
+/// Lets the calling thread wait. Only for threads that serve nobody: a measurement, a look that is repeated.
+pub fn pause(length: Duration) {
+    std::thread::sleep(length);
 }
 
 /// The time of day, which may jump. For the Date field and for comparing with times of files.

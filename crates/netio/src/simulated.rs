@@ -132,6 +132,16 @@ impl Simulated {
             && self.peers.iter().all(Peer::is_done)
     }
 
+    /// How many slots are in use.
+    pub fn slots_used(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
+
+    /// How many inputs were reported and not released.
+    pub fn inputs_held(&self) -> usize {
+        self.buffers.iter().flatten().count()
+    }
+
     /// How many turns were waited for.
     pub fn turns(&self) -> u64 {
         self.turns
@@ -442,7 +452,10 @@ impl Io for Simulated {
         if !self.ready.is_empty() || self.is_restless() {
             return Ok(());
         }
-        let wanted_ms = timeout.map(|timeout| self.now_ms + timeout.as_millis() as u64);
+        // As a kernel does: never awake before the time is over.
+        let wanted_ms = timeout.map(|timeout| {
+            self.now_ms.saturating_add(timeout.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(u64::MAX))
+        });
         let next_ms = match (self.next_ms(), wanted_ms) {
             (Some(next_ms), Some(wanted_ms)) => next_ms.min(wanted_ms),
             (Some(ms), None) | (None, Some(ms)) => ms,

@@ -27,6 +27,9 @@ pub struct Target {
     /// A close sends RST and leaves nothing in TIME_WAIT (SO_LINGER of zero seconds). What was sent and not
     /// yet taken by the peer is lost by it.
     pub reset_on_close: bool,
+    /// Size of the kernel's receive buffer (SO_RCVBUF), which the kernel doubles; `None` leaves it to the
+    /// kernel. A small one lets the peer feel at once that nobody reads.
+    pub receive_buffer_bytes: Option<usize>,
 }
 
 /// The address of a peer.
@@ -41,7 +44,7 @@ pub enum Address {
 impl Target {
     /// A target at this address, from any source, closed in the ordinary way.
     pub fn new(address: Address) -> Self {
-        Self { address, source: None, reset_on_close: false }
+        Self { address, source: None, reset_on_close: false, receive_buffer_bytes: None }
     }
 
     /// A socket with everything set and bound, not yet connected. TCP_NODELAY is set.
@@ -58,6 +61,9 @@ impl Target {
         let socket = socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)?;
         if let Address::Internet(address) = &self.address {
             sockopt::set_tcp_nodelay(&socket, true)?;
+            if let Some(bytes) = self.receive_buffer_bytes {
+                sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+            }
             if self.reset_on_close {
                 sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
             }

@@ -11,11 +11,20 @@ use io_uring::squeue::Flags;
 use io_uring::types::CancelBuilder;
 
 use super::slots::{
-    CLOSING, LAST, NO_SEND, OPEN, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING, WANTED, WITH_KERNEL,
+    CLOSING, CONNECTING, LAST, NO_SEND, OPEN, READING, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
+    WANTED, WITH_KERNEL,
 };
 use super::state::Uring;
 use super::token::Operation;
 use crate::{Completion, Slot};
+
+/// What may wait for the peer, by flag. A send waits in one of two ways.
+const CANCELLABLE: [(u16, Operation); 4] = [
+    (RECEIVING, Operation::Receive),
+    (CONNECTING, Operation::Connect),
+    (SENDING, Operation::Send),
+    (SENDING, Operation::Writable),
+];
 
 impl Uring {
     /// See [`crate::Io::shutdown`].
@@ -67,7 +76,7 @@ impl Uring {
         }
         state.set(CLOSING);
         state.clear(WANTED);
-        if state.cancellable() > 0 {
+        if state.is_cancellable() {
             self.cancel_slot(slot);
         }
         self.go_on_closing(slot);
@@ -106,15 +115,13 @@ impl Uring {
         self.pending.push_back(Completion::Closed { slot });
     }
 
-    /// A cancel of everything on a slot is done. What it did not find was just being carried out, and may go
+    /// A cancel of something on a slot is done. What it did not find was just being carried out, and may go
     /// on: it is cancelled once more.
     pub(crate) fn cancelled(&mut self, slot: Slot, generation: u16, result: i32) -> Option<Completion> {
         let state = self.slots.get(slot);
-        if state.generation() == generation && state.has(CLOSING) {
-            let missed = i64::from(state.cancellable()) > i64::from(result.max(0));
-            if missed {
-                self.cancel_slot(slot);
-            }
+        let goes_on = state.generation() == generation && state.has(CLOSING) && state.is_cancellable();
+        if result < 0 && goes_on {
+            self.cancel_slot(slot);
         }
         None
     }
@@ -125,10 +132,18 @@ impl Uring {
         self.rings[ring].push(&opcode::Shutdown::new(descriptor, libc::SHUT_WR).build().user_data(token));
     }
 
+    /// Cancels by token, which the kernel finds in a table: by descriptor it would look through everything
+    /// that waits in the ring, for each connection that is closed.
     fn cancel_slot(&mut self, slot: Slot) {
-        let (ring, descriptor) = self.place_of(slot);
-        let token = self.token(Operation::Cancel, slot);
-        let cancel = opcode::AsyncCancel2::new(CancelBuilder::fd(descriptor).all()).build();
-        self.rings[ring].push(&cancel.user_data(token));
+        let (ring, _) = self.place_of(slot);
+        let state = *self.slots.get(slot);
+        for (flag, operation) in CANCELLABLE {
+            if state.has(flag) && !(flag == SENDING && state.has(READING)) {
+                let cancelled = CancelBuilder::user_data(self.token(operation, slot));
+                let cancel = opcode::AsyncCancel2::new(cancelled).build();
+                let token = self.token(Operation::Cancel, slot);
+                self.rings[ring].push(&cancel.user_data(token));
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Receiving: one operation a connection, armed again whenever the kernel has ended it and more is wanted.
 //!
 //! Rule 1: the first receive of a connection is single-shot, so that a connection that brings one request has
-//! nothing to be cancelled when it is closed; from the second on they are multishot. Rule 2: what is armed is
+//! nothing to be cancelled when it is closed; from the second on they are multishot. After a pause it begins
+//! anew: whoever pauses often wants one buffer at a time. Rule 2: what is armed is
 //! brought in line with what is wanted once a turn, just before the operations are handed over: a `pause`
 //! that is taken back in the same turn costs nothing. Rule 3: it is armed again because the kernel says that
 //! no more will come, never because of an error number; the error number only says what to report.
@@ -29,7 +30,7 @@ impl Uring {
     /// See [`crate::Io::pause`].
     pub(crate) fn stop_receiving(&mut self, slot: Slot) {
         let state = self.slots.get(slot);
-        state.clear(WANTED);
+        state.clear(WANTED | RECEIVED_ONCE);
         if state.has(RECEIVING) {
             self.list(slot);
         }
@@ -51,7 +52,9 @@ impl Uring {
     #[inline]
     pub(crate) fn received(&mut self, slot: Slot, result: i32, flags: u32) -> Option<Completion> {
         let state = self.slots.get(slot);
-        state.set(RECEIVED_ONCE);
+        if state.has(WANTED) {
+            state.set(RECEIVED_ONCE);
+        }
         let over = state.has(CLOSING | LAST);
         if !cqueue::more(flags) {
             state.clear(RECEIVING | PAUSING);

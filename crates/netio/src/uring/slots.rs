@@ -83,9 +83,9 @@ impl SlotState {
         self.generation
     }
 
-    /// How many operations are with the kernel that do not end by themselves.
-    pub(crate) fn cancellable(self) -> u32 {
-        (self.flags & (RECEIVING | SENDING | CONNECTING)).count_ones() - u32::from(self.has(READING))
+    /// Whether an operation is with the kernel that does not end by itself.
+    pub(crate) fn is_cancellable(self) -> bool {
+        self.has(RECEIVING | CONNECTING) || (self.has(SENDING) && !self.has(READING))
     }
 }
 
