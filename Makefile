@@ -31,6 +31,7 @@ bench: compiler ## Measure side by side with other servers; results go to bench/
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-tests --test simulation -- --nocapture
+	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 
 clean: ## Remove everything that was built
@@ -40,11 +41,11 @@ clean: ## Remove everything that was built
 # The pieces, each to be made alone as well.
 
 .PHONY: compiler install-test lint licences check instructions fuzz fuzz-short
-compiler: # Libraries in C are built by cargo, and cargo links by cc: it must be there before everything else.
-	@if command -v cc >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
-	echo "missing: a C compiler (packages gcc and libc6-dev)"; \
-	if [ "$$(id -u)" != 0 ]; then echo "run: sudo apt-get install gcc libc6-dev"; exit 1; fi; \
-	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends gcc libc6-dev
+compiler: # Libraries in C and BPF programs are built by cargo, which links by cc: both compilers must be there first.
+	@if command -v cc >/dev/null && command -v clang >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
+	echo "missing: a C compiler, or one for BPF (packages gcc, libc6-dev and clang)"; \
+	if [ "$$(id -u)" != 0 ]; then echo "run: sudo apt-get install gcc libc6-dev clang"; exit 1; fi; \
+	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends gcc libc6-dev clang
 
 install-test: compiler
 	cargo xtask install --for test

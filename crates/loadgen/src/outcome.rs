@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::flood::FloodOutcome;
 use crate::histogram::Histogram;
 use crate::probe::Sample;
 
@@ -27,6 +28,8 @@ pub struct Outcome {
     pub engine: String,
     /// Each lane of its own.
     pub lanes: Vec<LaneOutcome>,
+    /// What was flooded beside them.
+    pub floods: Vec<FloodOutcome>,
     /// The run in steps of [`MOMENT_MS`], all lanes together.
     pub moments: Vec<Moment>,
     /// What the reader has to know before believing a figure, the gravest first. Each is a sentence.
@@ -112,7 +115,7 @@ pub struct Latency {
 pub struct Counts {
     /// What the schedule asked for; in a closed loop, what was begun.
     pub offered: u64,
-    /// For these a connection was begun or a request was sent. The others are `unsent`.
+    /// For these a connection was begun or a request was sent.
     pub attempted: u64,
     /// Answered rightly within the client's patience: goodput.
     pub in_time: u64,
@@ -128,7 +131,8 @@ pub struct Counts {
     pub timed_out: u64,
     /// Failed otherwise: no route, unreachable, connection timed out in the kernel.
     pub failed: u64,
-    /// Not even begun because the generator had no descriptor, port or memory left: its own fault.
+    /// Not begun in time, or not at all, because the generator had no descriptor, port, memory or time left:
+    /// its own fault.
     pub unsent: u64,
     /// Under way when the run ended.
     pub unfinished: u64,

@@ -37,6 +37,17 @@ pub struct Plan {
     pub probe: Option<ProbePlan>,
 }
 
+impl Plan {
+    /// Whether the run may be over before its duration is: every lane has an end of its own.
+    pub fn ends_by_itself(&self) -> bool {
+        self.lanes.iter().all(|lane| match &lane.kind {
+            LaneKind::Closed { requests, .. } => requests.is_some(),
+            LaneKind::Open { arrivals, .. } => matches!(arrivals, Arrivals::Trace(_)),
+            _ => false,
+        })
+    }
+}
+
 /// Which way to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoChoice {
@@ -77,6 +88,8 @@ pub enum LaneKind {
         pipeline: u32,
         /// A connection is closed after so many; 1 is a connection per request.
         requests_per_connection: Option<u32>,
+        /// The lane ends after so many requests, all connections together.
+        requests: Option<u64>,
     },
     /// Requests start when the schedule says so, whatever the server does.
     Open {
@@ -134,4 +147,3 @@ pub enum SlotPlan {
         connections_max: u32,
     },
 }
-

@@ -171,12 +171,14 @@ pub fn resolve_all(url: &Url) -> Result<Vec<SocketAddr>, Fault> {
     }
 }
 
-/// The first address of the URL's host.
+/// The address of the URL's host to connect to: of IPv4 if it has one, because a name with both is most often
+/// `localhost`, where servers listen on IPv4.
 ///
 /// # Errors
 /// As [`resolve_all`].
 pub fn resolve(url: &Url) -> Result<SocketAddr, Fault> {
-    resolve_all(url).map(|addresses| addresses[0])
+    let addresses = resolve_all(url)?;
+    Ok(*addresses.iter().find(|address| address.is_ipv4()).unwrap_or(&addresses[0]))
 }
 
 #[cfg(test)]

@@ -34,14 +34,13 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
     for need in &missing {
         println!("missing: {:<18} {}", need.package, need.reason);
     }
-    let tools_missing = arguments.purpose >= Purpose::Test && !cargo_tools::are_installed(root);
+    cargo_tools::print_missing(root, arguments.purpose);
     if arguments.check {
-        let complete = missing.is_empty() && !tools_missing;
+        let complete = missing.is_empty() && cargo_tools::are_installed(root, arguments.purpose);
         return if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let packages = if missing.is_empty() { Ok(()) } else { install_packages(&missing) };
-    let tools = || if tools_missing { cargo_tools::install(root) } else { Ok(()) };
-    match packages.and_then(|()| tools()) {
+    match packages.and_then(|()| cargo_tools::install(root, arguments.purpose)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("install: {error}");

@@ -49,9 +49,10 @@ const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 const NEEDS: &[Need] = &[
     need(Purpose::Run, Probe::Program("cc"), "gcc", "compiles the C parts of libraries, links"),
     need(Purpose::Run, Probe::Path("/usr/include/stdio.h"), "libc6-dev", "C library headers and start files"),
+    need(Purpose::Run, Probe::Program("clang"), "clang", "compiles BPF programs"),
     need(Purpose::Test, Probe::Program("make"), "make", "the commands of the Makefile"),
     need(Purpose::Test, Probe::Program("c++"), "g++", "compiles libFuzzer"),
-    need(Purpose::Test, Probe::Program("chromium"), "chromium", "opens the demo site and listings"),
+    need(Purpose::Test, Probe::Program("chromium"), "chromium", "opens the pages we make"),
     need(Purpose::Test, Probe::Path(FONTS), "fonts-dejavu-core", "letters for its screenshots"),
     need(Purpose::Test, Probe::Program("node"), "nodejs", "HTTP client; drives the browser"),
     need(Purpose::Test, Probe::Program("python3"), "python3", "HTTP client"),
@@ -63,11 +64,16 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("siege"), "siege", "load"),
     need(Purpose::Test, Probe::Program("httperf"), "httperf", "load"),
     need(Purpose::Test, Probe::Program("slowhttptest"), "slowhttptest", "slow and hostile clients"),
+    need(Purpose::Test, Probe::Program("tmux"), "tmux", "a terminal for the live view of the load generator"),
     need(Purpose::Test, Probe::Program("valgrind"), "valgrind", "counts instructions for the gate"),
     need(Purpose::Test, Probe::Program("setpriv"), "util-linux", "takes privileges away; pins to processors"),
+    need(Purpose::Test, Probe::Program("ip"), "iproute2", "makes network namespaces"),
+    need(Purpose::Test, Probe::Program("ethtool"), "ethtool", "readies their cables for XDP"),
     need(Purpose::Bench, Probe::Program("nginx"), "nginx-light", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
+    need(Purpose::Bench, Probe::Program("ip"), "iproute2", "network namespaces for the flood"),
+    need(Purpose::Bench, Probe::Program("ethtool"), "ethtool", "makes an interface ready for the flood"),
 ];
 
 const fn need(purpose: Purpose, probe: Probe, package: &'static str, reason: &'static str) -> Need {

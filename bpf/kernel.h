@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a BPF program needs of the kernel's interface, and nothing else: types, the context of an XDP program,
+ * functions of the kernel, and the marks a loader looks for. All of it is fixed by the kernel for ever
+ * (include/uapi/linux/bpf.h), so no header of the system is needed to build.
+ *
+ * It must never hold anything of one program alone.
+ */
+#ifndef STAUNCH_BPF_KERNEL_H
+#define STAUNCH_BPF_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+
+/* Where a loader finds things. */
+#define SEC(name) __attribute__((section(name), used))
+#define __always_inline inline __attribute__((always_inline))
+
+/* The members of a map's definition, read by the loader from the type information. */
+#define __uint(name, value) int (*name)[value]
+#define __type(name, value) value *name
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_ARRAY = 2,
+};
+
+enum xdp_action {
+	XDP_ABORTED = 0,
+	XDP_DROP = 1,
+	XDP_PASS = 2,
+	XDP_TX = 3,
+	XDP_REDIRECT = 4,
+};
+
+/* The frame; `data` and `data_end` are pointers, whatever the type says. */
+struct xdp_md {
+	__u32 data;
+	__u32 data_end;
+	__u32 data_meta;
+	__u32 ingress_ifindex;
+	__u32 rx_queue_index;
+	__u32 egress_ifindex;
+};
+
+/* Functions of the kernel, called by number. */
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;
+
+#endif

@@ -1,0 +1,163 @@
+//! A lane of one thread: what the network reports goes to the lane whose connection it is.
+//!
+//! It must never know what a lane does with it: one arm a lane and an event, nothing else.
+
+pub(crate) mod closed;
+pub(crate) mod hold;
+pub(crate) mod open;
+pub(crate) mod slow;
+
+use staunch_netio::{Completion, Io, Slot};
+
+use crate::client::Client;
+use crate::desk::Desk;
+use crate::dialer::Dialer;
+use closed::Closed;
+use hold::Hold;
+use open::Open;
+use slow::Slow;
+
+/// One lane.
+pub(crate) enum Lane {
+    Closed(Closed),
+    Open(Open),
+    Slow(Slow),
+    Hold(Hold),
+}
+
+impl Lane {
+    /// Begins what is due. Returns when something is due again.
+    #[inline]
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+        match self {
+            Self::Closed(lane) => lane.due(desk),
+            Self::Open(lane) => lane.due(desk),
+            Self::Slow(lane) => lane.due(desk),
+            Self::Hold(lane) => lane.due(desk),
+        }
+    }
+
+    /// Does what can be done before the run begins.
+    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut Desk<I>) {
+        if let Self::Open(lane) = self {
+            lane.prepare(desk);
+        }
+    }
+
+    /// Deals with what has happened to one of its connections.
+    #[inline]
+    pub(crate) fn handle<I: Io>(&mut self, desk: &mut Desk<I>, completion: Completion) {
+        match completion {
+            Completion::Received { slot, input } => {
+                let answers = self.client().received(desk, slot, input);
+                self.received(desk, slot, answers);
+            }
+            Completion::Sent { slot, outgoing, errno } => self.client().sent(desk, slot, outgoing, errno),
+            Completion::Connected { slot, errno } => self.connected(desk, slot, errno),
+            Completion::Ended { slot, errno } => self.client().ended(desk, slot, errno),
+            Completion::Inspected { slot, retransmitted } => {
+                self.client().inspected(desk, slot, retransmitted);
+            }
+            Completion::Closed { slot } => {
+                desk.closed(slot);
+                self.gone(desk, slot);
+            }
+            Completion::Progress { .. }
+            | Completion::Woken
+            | Completion::Accepted { .. }
+            | Completion::AcceptStopped { .. } => {}
+        }
+    }
+
+    /// Begins nothing that was meant to start after this moment.
+    pub(crate) fn stop(&mut self, now_ns: u64) {
+        match self {
+            Self::Closed(lane) => lane.stop(),
+            Self::Open(lane) => lane.stop(now_ns),
+            Self::Slow(lane) => lane.stop(),
+            Self::Hold(lane) => lane.dialer.stop(),
+        }
+    }
+
+    /// The run is over: what is under way stays unfinished.
+    pub(crate) fn finish(&mut self) {
+        if let Self::Open(lane) = self {
+            lane.leave_rest_unsent();
+        }
+        self.client().finish();
+    }
+
+    /// Whether nothing is left to be done, when the run was `stopped` or without that. Only an open loop
+    /// waits for its answers after the end: they were promised to the schedule.
+    pub(crate) fn is_over(&self, stopped: bool) -> bool {
+        match self {
+            Self::Open(lane) => lane.is_stopped() && lane.client.is_at_rest(),
+            Self::Closed(lane) => stopped || lane.is_over(),
+            Self::Slow(_) | Self::Hold(_) => stopped,
+        }
+    }
+
+    /// From now on an open loop's rate is so many times what its plan says.
+    pub(crate) fn set_factor(&mut self, now_ns: u64, factor: f64) {
+        if let Self::Open(lane) = self {
+            lane.set_factor(now_ns, factor);
+        }
+    }
+
+    fn connected<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, errno: i32) {
+        let made = self.client().connected(desk, slot, errno);
+        let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
+        if was_dialing && let Some(dialer) = self.dialer() {
+            dialer.connected(desk.now_ns, made);
+        }
+        match self {
+            Self::Slow(lane) if made => lane.opened(desk, slot),
+            Self::Open(lane) if made => lane.opened(desk, slot),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn received<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, answers: u32) {
+        match self {
+            Self::Slow(lane) => lane.received(desk, slot, answers),
+            _ if answers == 0 => {}
+            Self::Closed(lane) => lane.answered(desk, slot, answers),
+            Self::Open(lane) => lane.answered(desk, slot),
+            Self::Hold(_) => {}
+        }
+    }
+
+    fn gone<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+        let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
+        match self {
+            Self::Open(lane) => return lane.gone(desk),
+            Self::Slow(lane) => lane.gone(desk),
+            Self::Closed(_) | Self::Hold(_) => {}
+        }
+        if let Some(dialer) = self.dialer() {
+            dialer.gone(desk.now_ns, was_dialing);
+        }
+    }
+
+    /// What keeps up the number of connections; an open loop has none.
+    pub(crate) fn dialer(&mut self) -> Option<&mut Dialer> {
+        match self {
+            Self::Closed(lane) => Some(&mut lane.dialer),
+            Self::Slow(lane) => Some(&mut lane.dialer),
+            Self::Hold(lane) => Some(&mut lane.dialer),
+            Self::Open(_) => None,
+        }
+    }
+
+    /// The lane's client, for its counts.
+    #[inline]
+    pub(crate) fn client(&mut self) -> &mut Client {
+        match self {
+            Self::Closed(lane) => &mut lane.client,
+            Self::Open(lane) => &mut lane.client,
+            Self::Slow(lane) => &mut lane.client,
+            Self::Hold(lane) => &mut lane.client,
+        }
+    }
+}

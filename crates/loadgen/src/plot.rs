@@ -1,0 +1,79 @@
+//! Plots as SVG, for pages that work without a script: lines, stacked areas, medians with their ranges.
+//!
+//! It owns geometry and markup. Colours are classes of the page that holds it, so that one plot serves light
+//! and dark. It must never compute a result. All words are escaped here.
+
+mod alone;
+mod axis;
+mod draw;
+mod markup;
+
+pub(crate) use alone::alone;
+pub(crate) use axis::Axis;
+pub(crate) use draw::figure;
+pub(crate) use markup::escape;
+
+/// A plot: series over one axis of places.
+#[derive(Debug, Clone)]
+pub(crate) struct Plot {
+    /// Stands above it.
+    pub(crate) title: String,
+    /// What a reader has to know to read it; may be empty.
+    pub(crate) note: String,
+    /// From left to right.
+    pub(crate) x: Axis,
+    /// From bottom to top.
+    pub(crate) y: Axis,
+    /// The place of each value, growing.
+    pub(crate) places: Vec<f64>,
+    /// What is drawn, the later above the earlier.
+    pub(crate) series: Vec<Series>,
+}
+
+/// One series of a plot.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    /// The class of the page's style that gives the colour.
+    pub(crate) class: &'static str,
+    /// Its name in the legend.
+    pub(crate) label: String,
+    /// One value a place; `None` where there is none.
+    pub(crate) values: Vec<Option<f64>>,
+    /// How it is drawn.
+    pub(crate) shape: Shape,
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// A line, broken where there is no value.
+    Line,
+    /// A dashed line, for what is wanted or allowed, or what often lies on another line.
+    Dashed,
+    /// An area on top of the areas before it.
+    Area,
+    /// Points with a line, and at each a stroke from the smallest to the largest.
+    Range(Vec<Option<(f64, f64)>>),
+}
+
+impl Series {
+    /// A line.
+    pub(crate) fn line(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+        Self { class, label: label.to_owned(), values, shape: Shape::Line }
+    }
+
+    /// An area on top of those before it.
+    pub(crate) fn area(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+        Self { shape: Shape::Area, ..Self::line(class, label, values) }
+    }
+
+    /// A dashed line.
+    pub(crate) fn dashed(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+        Self { shape: Shape::Dashed, ..Self::line(class, label, values) }
+    }
+
+    /// Whether it has a value other than 0.
+    pub(crate) fn is_there(&self) -> bool {
+        self.values.iter().flatten().any(|value| *value > 0.0)
+    }
+}

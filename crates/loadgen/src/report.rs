@@ -1,0 +1,44 @@
+//! What a run says: files for programs, a page and a summary for people.
+//!
+//! It owns the form of every file. It must never round a count, hide a warning, or ask the time: all it says
+//! stands in the outcome, but for the machine's name. Each kind of file has its own room here.
+
+mod blob;
+pub mod document;
+mod fields;
+mod folded;
+pub(crate) mod layout;
+mod log;
+mod machine;
+#[cfg(test)]
+pub(crate) mod made_up;
+mod moments;
+mod page;
+mod series;
+mod server_side;
+pub(crate) mod style;
+mod summary;
+mod sweep;
+mod sweep_page;
+pub(crate) mod table;
+pub(crate) mod words;
+
+pub use document::Document;
+pub use log::{hdr_log, hgrm};
+pub use machine::Machine;
+pub use moments::{LatencyColumns, Moments};
+pub use page::{html, page, svg};
+pub use series::{csv, ndjson_line};
+pub use summary::summary;
+pub use sweep::{SweepDocument, sweep_csv, sweep_json, sweep_text};
+pub use sweep_page::sweep_html;
+
+pub(crate) use fields::{CountField, ENDS, find as find_count, is_error};
+pub(crate) use server_side::PROCESS_CPU;
+
+use crate::outcome::Outcome;
+
+/// The run as JSON: see [`Document`].
+pub fn json(outcome: &Outcome) -> String {
+    Document::new(outcome).write()
+}

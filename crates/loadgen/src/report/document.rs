@@ -1,0 +1,368 @@
+//! A run as a document: what `--json` writes and what comparing reads.
+//!
+//! It owns the names and units of the file. It must never lose a count: totals, lanes and moments can be
+//! checked against each other. Times are milliseconds, `null` where nothing was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+use crate::flood::FloodOutcome;
+use crate::histogram::Histogram;
+use crate::outcome::{Counts, LaneOutcome, Outcome, Times};
+use crate::report::machine::Machine;
+use crate::report::moments::Moments;
+use crate::report::{blob, layout};
+
+/// The version of the file's form. It grows when a name changes its meaning.
+pub const FORMAT: u32 = 1;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// The command line, as it can be typed again.
+    pub command: String,
+    /// When offering began, RFC 3339 in UTC.
+    pub began: String,
+    /// How long requests were offered.
+    pub seconds: f64,
+    /// The target as it was given.
+    pub target: String,
+    /// What carried the load: backend, threads, processors.
+    pub engine: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What has to be known before believing a figure, the gravest first.
+    pub warnings: Vec<String>,
+    /// What was flooded beside the lanes; not there when nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floods: Vec<FloodOutcome>,
+    /// All lanes together; its names stand at the top of the file.
+    #[serde(flatten)]
+    pub all: Figures,
+    /// Each lane of its own.
+    pub lanes: Vec<LaneDocument>,
+    /// The run in steps.
+    pub moments: Moments,
+}
+
+/// One lane.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaneDocument {
+    /// Its name, unique in a run.
+    pub name: String,
+    /// What it did.
+    pub description: String,
+    /// What it measured.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What was measured: counts of requests, then times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// What the schedule asked for; in a closed loop, what was begun.
+    pub offered: u64,
+    /// For these a connection was begun or a request was sent.
+    pub attempted: u64,
+    /// Answered rightly within the client's patience.
+    pub in_time: u64,
+    /// Answered rightly, but late.
+    pub late: u64,
+    /// The connection was refused.
+    pub refused: u64,
+    /// The connection was reset or ended before the answer was complete.
+    pub reset: u64,
+    /// Another answer came than the expected one.
+    pub wrong_answer: u64,
+    /// Given up when the client's patience was over.
+    pub timed_out: u64,
+    /// Failed otherwise.
+    pub failed: u64,
+    /// Not begun because the generator had nothing left to begin it with.
+    pub unsent: u64,
+    /// Under way when the run ended.
+    pub unfinished: u64,
+    /// Right answers in time, a second.
+    pub rate_per_s: f64,
+    /// Answers by status.
+    pub statuses: BTreeMap<String, u64>,
+    /// Connections begun.
+    pub connections_begun: u64,
+    /// Connections made.
+    pub connections_made: u64,
+    /// Idle connections that the server closed.
+    pub connections_ended: u64,
+    /// SYN segments sent, the repeated ones included.
+    pub syn_sent: u64,
+    /// SYN segments sent again.
+    pub syn_retransmitted: u64,
+    /// Bytes both ways.
+    pub bytes: Bytes,
+    /// From the intended start to the last byte of right answers.
+    pub latency_ms: Percentiles,
+    /// From the begin of connecting until connected.
+    pub connect_ms: Percentiles,
+    /// From the intended start to the first byte of the answer.
+    pub first_byte_ms: Percentiles,
+    /// How far the generator was behind its own schedule.
+    pub drift_ms: Percentiles,
+    /// The histograms these come from.
+    pub histograms: Blobs,
+}
+
+/// Bytes both ways.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Received, heads included.
+    pub received: u64,
+    /// Handed to the kernel to be sent.
+    pub sent: u64,
+}
+
+/// Percentiles in milliseconds; `None` when nothing was measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Half were at most so long.
+    pub p50: Option<f64>,
+    /// Nine of ten.
+    pub p90: Option<f64>,
+    /// All but one of a hundred.
+    pub p99: Option<f64>,
+    /// All but one of a thousand.
+    pub p999: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+}
+
+/// Histograms of nanoseconds as text: HdrHistogram V2, deflated, base64; empty when nothing was measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blobs {
+    /// Of `latency_ms`.
+    pub complete: String,
+    /// Of `connect_ms`.
+    pub connect: String,
+    /// Of `first_byte_ms`.
+    pub first_byte: String,
+    /// Of `drift_ms`.
+    pub drift: String,
+}
+
+impl Percentiles {
+    /// Of a histogram of nanoseconds.
+    pub fn of(histogram: &Histogram) -> Self {
+        let is_measured = histogram.count() > 0;
+        let ms = |ns: u64| is_measured.then_some(ns as f64 / 1e6);
+        Self {
+            p50: ms(histogram.percentile(50.0)),
+            p90: ms(histogram.percentile(90.0)),
+            p99: ms(histogram.percentile(99.0)),
+            p999: ms(histogram.percentile(99.9)),
+            max: ms(histogram.max()),
+            mean: is_measured.then(|| histogram.mean() / 1e6),
+        }
+    }
+}
+
+impl Figures {
+    /// From counts, times and statuses of requests that were offered for so many seconds.
+    pub fn new(counts: &Counts, times: &Times, statuses: &BTreeMap<u16, u64>, seconds: f64) -> Self {
+        Self {
+            offered: counts.offered,
+            attempted: counts.attempted,
+            in_time: counts.in_time,
+            late: counts.late,
+            refused: counts.refused,
+            reset: counts.reset,
+            wrong_answer: counts.wrong_answer,
+            timed_out: counts.timed_out,
+            failed: counts.failed,
+            unsent: counts.unsent,
+            unfinished: counts.unfinished,
+            rate_per_s: if seconds > 0.0 { counts.in_time as f64 / seconds } else { 0.0 },
+            statuses: statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+            connections_begun: counts.connections_begun,
+            connections_made: counts.connections_made,
+            connections_ended: counts.connections_ended,
+            syn_sent: counts.connections_begun + counts.syn_retransmitted,
+            syn_retransmitted: counts.syn_retransmitted,
+            bytes: Bytes { received: counts.received_bytes, sent: counts.sent_bytes },
+            latency_ms: Percentiles::of(&times.complete),
+            connect_ms: Percentiles::of(&times.connect),
+            first_byte_ms: Percentiles::of(&times.first_byte),
+            drift_ms: Percentiles::of(&times.drift),
+            histograms: Blobs {
+                complete: blob::encode(&times.complete),
+                connect: blob::encode(&times.connect),
+                first_byte: blob::encode(&times.first_byte),
+                drift: blob::encode(&times.drift),
+            },
+        }
+    }
+
+    /// All lanes of a run together.
+    pub fn of(outcome: &Outcome) -> Self {
+        let mut statuses = BTreeMap::new();
+        for (status, count) in outcome.lanes.iter().flat_map(|lane| &lane.statuses) {
+            *statuses.entry(*status).or_insert(0) += count;
+        }
+        Self::new(&outcome.counts(), &outcome.times(), &statuses, outcome.offered_for.as_secs_f64())
+    }
+
+    /// The counts as the run had them.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            offered: self.offered,
+            attempted: self.attempted,
+            in_time: self.in_time,
+            late: self.late,
+            refused: self.refused,
+            reset: self.reset,
+            wrong_answer: self.wrong_answer,
+            timed_out: self.timed_out,
+            failed: self.failed,
+            unsent: self.unsent,
+            unfinished: self.unfinished,
+            connections_begun: self.connections_begun,
+            connections_made: self.connections_made,
+            connections_ended: self.connections_ended,
+            syn_retransmitted: self.syn_retransmitted,
+            received_bytes: self.bytes.received,
+            sent_bytes: self.bytes.sent,
+        }
+    }
+}
+
+impl LaneDocument {
+    fn new(lane: &LaneOutcome, seconds: f64) -> Self {
+        Self {
+            name: lane.name.clone(),
+            description: lane.description.clone(),
+            figures: Figures::new(&lane.counts, &lane.times, &lane.statuses, seconds),
+        }
+    }
+}
+
+impl Document {
+    /// Of a run on this machine.
+    pub fn new(outcome: &Outcome) -> Self {
+        let seconds = outcome.offered_for.as_secs_f64();
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: outcome.command.clone(),
+            began: humantime::format_rfc3339_millis(outcome.began).to_string(),
+            seconds,
+            target: outcome.target.clone(),
+            engine: outcome.engine.clone(),
+            machine: Machine::here(),
+            warnings: outcome.warnings.clone(),
+            floods: outcome.floods.clone(),
+            all: Figures::of(outcome),
+            lanes: outcome.lanes.iter().map(|lane| LaneDocument::new(lane, seconds)).collect(),
+            moments: Moments::new(&outcome.moments),
+        }
+    }
+
+    /// Reads a file written by [`Document::write`]. `name` is the file's, for the errors.
+    ///
+    /// # Errors
+    /// It is no JSON, not of this form, of another version of it, or its columns differ in length.
+    pub fn read(name: &str, text: &str) -> Result<Self, Fault> {
+        let fault = |words: String| Fault::new(format!("{name}: {words}"));
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| fault(format!("is not JSON: {error}")))?;
+        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        if format != Some(u64::from(FORMAT)) {
+            let found = format.map_or("no `format`".to_owned(), |format| format!("`format` {format}"));
+            return Err(fault(format!(
+                "has {found}, not {FORMAT}: it was not written by `staunch load --json` of this version"
+            )));
+        }
+        let document: Self =
+            serde_json::from_str(text).map_err(|error| fault(format!("is not a run: {error}")))?;
+        document.moments.check().map_err(|words| fault(words.to_string()))?;
+        Ok(document)
+    }
+
+    /// As JSON, with a line break at its end.
+    pub fn write(&self) -> String {
+        layout::write(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{fields, made_up};
+
+    #[test]
+    fn a_document_is_read_as_it_was_written() {
+        let outcome = made_up::overload();
+        let document = Document::new(&outcome);
+        assert_eq!(Document::read("a.json", &document.write()).unwrap(), document);
+        assert_eq!(document.all.counts(), outcome.counts());
+        assert_eq!(document.began, "2025-11-21T08:00:00.123Z");
+        let empty = Outcome { lanes: Vec::new(), moments: Vec::new(), ..outcome };
+        let empty = Document::new(&empty);
+        assert_eq!(Document::read("a.json", &empty.write()).unwrap(), empty);
+        assert_eq!(empty.all.latency_ms.p50, None);
+    }
+
+    #[test]
+    fn the_promised_names_stand_at_the_top() {
+        let outcome = made_up::overload();
+        let value: serde_json::Value = serde_json::from_str(&Document::new(&outcome).write()).unwrap();
+        let counts = outcome.counts();
+        assert_eq!(value["offered"], counts.offered);
+        assert_eq!(value["attempted"], counts.attempted);
+        for field in &fields::ENDS {
+            assert_eq!(value[field.name], field.get(&counts), "{}", field.name);
+            let column = value["moments"]["counts"][field.name].as_array().unwrap();
+            let sum: u64 = column.iter().map(|count| count.as_u64().unwrap()).sum();
+            assert_eq!(sum, field.get(&counts), "{}", field.name);
+        }
+        assert_eq!(value["rate_per_s"], outcome.rate_per_s());
+        for name in ["p50", "p90", "p99", "p999", "max"] {
+            for kind in ["latency_ms", "connect_ms", "first_byte_ms", "drift_ms"] {
+                assert!(
+                    value[kind][name].is_f64() && value["lanes"][0][kind][name].is_f64(),
+                    "{kind} {name}"
+                );
+            }
+        }
+        assert_eq!(value["latency_ms"]["p99"], outcome.times().complete.percentile(99.0) as f64 / 1e6);
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused_with_its_place() {
+        let good = Document::new(&made_up::overload()).write();
+        let words = |text: &str| Document::read("a.json", text).unwrap_err().to_string();
+        let replaced = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            words(&good.replacen(from, to, 1))
+        };
+        let cases = [
+            (words("{"), "a.json: is not JSON: EOF while parsing an object at line 1 column 1"),
+            (words("[]"), "a.json: has no `format`, not 1"),
+            (replaced("\"format\": 1", "\"format\": 2"), "a.json: has `format` 2, not 1"),
+            (replaced("\"offered\": ", "\"offred\": "), "a.json: is not a run: missing field `offered`"),
+            (
+                replaced("\"in_flight\": [", "\"in_flight\": [1,"),
+                "a.json: column `in_flight` of `moments` has 101",
+            ),
+            (replaced("\"unsent\": [", "\"unsnt\": ["), "a.json: `moments.counts` has no column `unsent`"),
+            (replaced("[100,200,", "[100,100,"), "a.json: `moments.at_ms` does not grow at value 2"),
+        ];
+        for (found, expected) in cases {
+            assert!(found.starts_with(expected), "{found}\n{expected}");
+        }
+    }
+}

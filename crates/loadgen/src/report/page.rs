@@ -1,0 +1,161 @@
+//! A run as one HTML page that needs nothing else: headline, warnings, tables that add up, plots, and the
+//! command.
+//!
+//! It owns the order of the page. It works without a script, in light and dark, and on a phone. All words
+//! from outside are escaped.
+
+pub(super) mod bins;
+mod plots;
+mod server_plots;
+mod tables;
+
+use std::fmt::Write;
+
+use crate::outcome::Outcome;
+use crate::plot::{Plot, alone, escape, figure};
+use crate::report::document::Document;
+use crate::report::machine::Machine;
+use crate::report::words;
+
+/// Of the page with its plots.
+const STYLE: &str = concat!(include_str!("plot.css"), include_str!("page.css"));
+/// Of a plot that stands alone.
+const PLOT_STYLE: &str = include_str!("plot.css");
+
+/// The whole page of a run.
+pub fn html(outcome: &Outcome) -> String {
+    page(&Document::new(outcome))
+}
+
+/// The same from a document, for instance one that was read from a file.
+pub fn page(document: &Document) -> String {
+    let mut body = String::new();
+    heading(&mut body, document);
+    warnings(&mut body, &document.warnings);
+    body.push_str("<h2>What became of the requests</h2>");
+    tables::lanes(&mut body, document);
+    for flood in &document.floods {
+        let _ = write!(body, "<p>Flood: {}</p>", escape(&flood.to_string()));
+    }
+    body.push_str(&plots::ends(document));
+    body.push_str(&plots::errors(document));
+    tables::statuses(&mut body, document);
+    body.push_str("<h2>How long they took</h2>");
+    tables::times(&mut body, document);
+    body.push_str(&plots::latency(document));
+    if let Some(plot) = plots::percentiles(document) {
+        body.push_str(&figure("percentiles", &plot));
+    }
+    body.push_str("<h2>Whether the generator kept up</h2>");
+    body.push_str(&plots::drift(document));
+    body.push_str(&plots::connections(document));
+    tables::network(&mut body, document);
+    server_plots::section(&mut body, document);
+    colophon(&mut body, &document.command, &document.engine, &document.machine, &document.version);
+    whole(&format!("{} - staunch load", document.target), &body)
+}
+
+/// Times by percentile as a picture that needs nothing else, for a document.
+pub fn svg(outcome: &Outcome) -> String {
+    let document = Document::new(outcome);
+    let plot = plots::percentiles(&document).map(|plot| Plot { title: lanes(&document), ..plot });
+    alone(plot.as_ref(), PLOT_STYLE)
+}
+
+/// A page of a title and a body.
+pub(super) fn whole(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{}</title><style>{STYLE}</style></head><body>{body}</body></html>\n",
+        escape(title)
+    )
+}
+
+fn heading(body: &mut String, document: &Document) {
+    let _ = write!(
+        body,
+        "<h1>{}</h1><p class=\"quiet\">{}, {}, {}</p><p class=\"headline\">{}</p>",
+        target(&document.target),
+        escape(&document.began),
+        words::seconds(document.seconds),
+        escape(&lanes(document)),
+        headline(document)
+    );
+}
+
+/// What was done, lane by lane.
+fn lanes(document: &Document) -> String {
+    document.lanes.iter().map(|lane| lane.description.as_str()).collect::<Vec<&str>>().join("; ")
+}
+
+/// A target that may be broken behind a slash.
+pub(super) fn target(target: &str) -> String {
+    escape(target).replace('/', "/<wbr>")
+}
+
+/// What was offered, what came of it, and how long it took, in one sentence. Its figures are our own words.
+fn headline(document: &Document) -> String {
+    let all = &document.all;
+    let rate = |count: u64| {
+        let seconds = document.seconds;
+        if seconds > 0.0 {
+            format!(" ({})", words::unbroken(&words::per_s(count as f64 / seconds)))
+        } else {
+            String::new()
+        }
+    };
+    let answered = match words::share(all.in_time, all.offered) {
+        share if share.is_empty() => "nothing was offered".to_owned(),
+        share => {
+            format!("<strong>{} were answered in time</strong>{}", words::unbroken(&share), rate(all.in_time))
+        }
+    };
+    let latency = match (all.latency_ms.p50, all.latency_ms.p99) {
+        (Some(p50), Some(p99)) => format!(
+            "; half of the right answers took at most {}, <strong>99 of 100 at most {}</strong>",
+            words::unbroken(&words::time_ms(p50)),
+            words::unbroken(&words::time_ms(p99))
+        ),
+        _ => "; there was no right answer".to_owned(),
+    };
+    let (count, offered) = (words::unbroken(&words::count(all.offered)), rate(all.offered));
+    format!("Of {count} requests offered{offered}, {answered}{latency}.")
+}
+
+/// Warnings, before anything that they may make worthless.
+pub(super) fn warnings(body: &mut String, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
+    body.push_str("<ul class=\"warnings\" role=\"alert\">");
+    for warning in warnings {
+        let _ = write!(body, "<li><strong>Warning:</strong> {}</li>", escape(warning));
+    }
+    body.push_str("</ul>");
+}
+
+/// The command that made it, and where.
+pub(super) fn colophon(body: &mut String, command: &str, engine: &str, machine: &Machine, version: &str) {
+    // A word of the command is broken only when it is longer than a line: not at the hyphens of a flag.
+    let words_of_command = command.split(' ').map(|word| format!("<span>{}</span>", escape(word)));
+    let command = words_of_command.collect::<Vec<String>>().join(" ");
+    let memory = match machine.memory_bytes {
+        0 => "unknown".to_owned(),
+        bytes => words::bytes(bytes as f64),
+    };
+    let _ = write!(
+        body,
+        "<h2>How it was measured</h2><pre><code>{command}</code></pre><dl>\
+         <dt>Generator<dd>{}<dt>Processor<dd>{}, {} used<dt>Memory<dd>{memory}<dt>Kernel<dd>{}\
+         <dt>Version<dd>staunch {}</dl>",
+        escape(engine),
+        escape(&machine.processor),
+        machine.processors,
+        escape(&machine.kernel),
+        escape(version)
+    );
+}
+
+#[cfg(test)]
+mod tests;

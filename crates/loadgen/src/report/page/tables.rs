@@ -1,0 +1,146 @@
+//! The tables of a run's page. Each adds up where a reader can see it.
+//!
+//! It must never leave out a row that is not 0.
+
+use std::fmt::Write;
+
+use crate::outcome::Counts;
+use crate::plot::escape;
+use crate::report::document::{Document, Percentiles};
+use crate::report::fields::{ENDS, is_error};
+use crate::report::words;
+
+/// What was offered, and every end, by lane; the last row says whether it adds up.
+pub(super) fn lanes(body: &mut String, document: &Document) {
+    let mut columns: Vec<(String, Counts)> =
+        document.lanes.iter().map(|lane| (escape(&lane.name), lane.figures.counts())).collect();
+    if columns.len() != 1 {
+        columns.push(("all".to_owned(), document.all.counts()));
+    }
+    body.push_str("<div class=\"wide\"><table><thead><tr><th scope=\"col\">Requests");
+    for (name, _) in &columns {
+        let _ = write!(body, "<th scope=\"col\" colspan=\"2\" class=\"number\">{name}");
+    }
+    body.push_str("</tr></thead><tbody>");
+    row(body, "offered", "total", &columns, |counts| counts.offered);
+    for end in ENDS.iter().filter(|end| columns.iter().any(|(_, counts)| end.get(counts) > 0)) {
+        let class = if is_error(end) { "error" } else { "" };
+        let key = format!("<i class=\"block {}\"></i>{}", end.name, end.words);
+        row(body, &key, class, &columns, |counts| end.get(counts));
+    }
+    sum_row(body, &columns);
+    body.push_str("</tbody></table></div>");
+}
+
+fn row(
+    body: &mut String,
+    name: &str,
+    class: &str,
+    columns: &[(String, Counts)],
+    of: impl Fn(&Counts) -> u64,
+) {
+    let _ = write!(body, "<tr class=\"{class}\"><th scope=\"row\">{name}");
+    for (_, counts) in columns {
+        let count = of(counts);
+        let share = if class == "total" { String::new() } else { words::share(count, counts.offered) };
+        let count = words::count(count);
+        let _ = write!(body, "<td class=\"number\">{count}<td class=\"number quiet\">{share}");
+    }
+    body.push_str("</tr>");
+}
+
+fn sum_row(body: &mut String, columns: &[(String, Counts)]) {
+    body.push_str("<tr class=\"total\"><th scope=\"row\">sum of these");
+    for (_, counts) in columns {
+        let settled = counts.settled();
+        let verdict = if settled == counts.offered {
+            "<span class=\"pass\">as offered</span>".to_owned()
+        } else {
+            let difference = words::count(settled.abs_diff(counts.offered));
+            format!("<span class=\"missed\">{difference} differ: a fault of the generator</span>")
+        };
+        let settled = words::count(settled);
+        let _ = write!(body, "<td class=\"number\">{settled}<td>{verdict}");
+    }
+    body.push_str("</tr>");
+}
+
+/// Percentiles of each kind of time, all lanes together, and the latency of each lane.
+pub(super) fn times(body: &mut String, document: &Document) {
+    let all = &document.all;
+    let mut rows: Vec<(String, Percentiles)> = Vec::new();
+    if document.lanes.len() > 1 {
+        let lanes = document.lanes.iter();
+        rows.extend(lanes.map(|lane| (format!("latency, {}", escape(&lane.name)), lane.figures.latency_ms)));
+    }
+    let kinds = [
+        ("latency, all", all.latency_ms),
+        ("first byte", all.first_byte_ms),
+        ("connect", all.connect_ms),
+        ("drift", all.drift_ms),
+    ];
+    rows.extend(kinds.map(|(name, percentiles)| (name.to_owned(), percentiles)));
+    body.push_str("<div class=\"wide\"><table><thead><tr><th scope=\"col\">Times");
+    for name in ["p50", "p90", "p99", "p99.9", "longest", "mean"] {
+        let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}");
+    }
+    body.push_str("</tr></thead><tbody>");
+    for (name, Percentiles { p50, p90, p99, p999, max, mean }) in rows {
+        let _ = write!(body, "<tr><th scope=\"row\">{name}");
+        for time in [p50, p90, p99, p999, max, mean] {
+            let _ = write!(body, "<td class=\"number\">{}", words::time_ms_or_dash(time));
+        }
+        body.push_str("</tr>");
+    }
+    body.push_str("</tbody></table></div>");
+}
+
+/// Answers by status, with bars of their shares. Nothing when there was no answer.
+pub(super) fn statuses(body: &mut String, document: &Document) {
+    let statuses = &document.all.statuses;
+    let total: u64 = statuses.values().sum();
+    if total == 0 {
+        return;
+    }
+    body.push_str("<div class=\"wide\"><table class=\"shares\"><thead><tr><th scope=\"col\">Status");
+    body.push_str("<th scope=\"col\" class=\"number\" colspan=\"2\">Answers<th></tr></thead><tbody>");
+    for (status, count) in statuses {
+        let class = match status.as_bytes().first() {
+            Some(b'2' | b'3') => "in_time",
+            Some(b'5') => "timed_out",
+            _ => "late",
+        };
+        let width = *count as f64 * 100.0 / total as f64;
+        let (count, share) = (words::count(*count), words::share(*count, total));
+        let _ = write!(
+            body,
+            "<tr><th scope=\"row\">{}<td class=\"number\">{count}<td class=\"number quiet\">{share}\
+             <td class=\"bar\"><i class=\"{class}\" style=\"width:{width:.2}%\"></i></tr>",
+            escape(status)
+        );
+    }
+    body.push_str("</tbody></table></div>");
+}
+
+/// Connections, SYN segments and bytes.
+pub(super) fn network(body: &mut String, document: &Document) {
+    let all = &document.all;
+    let per_s = |bytes: u64| words::bytes(bytes as f64 / document.seconds.max(f64::MIN_POSITIVE));
+    let rows = [
+        ("connections begun", words::count(all.connections_begun)),
+        ("connections made", words::count(all.connections_made)),
+        ("idle connections ended by the server", words::count(all.connections_ended)),
+        ("SYN segments sent", words::count(all.syn_sent)),
+        ("of them sent again", words::count(all.syn_retransmitted)),
+        (
+            "received",
+            format!("{} ({}/s)", words::bytes(all.bytes.received as f64), per_s(all.bytes.received)),
+        ),
+        ("sent", format!("{} ({}/s)", words::bytes(all.bytes.sent as f64), per_s(all.bytes.sent))),
+    ];
+    body.push_str("<div class=\"wide\"><table><tbody>");
+    for (name, value) in rows {
+        let _ = write!(body, "<tr><th scope=\"row\">{name}<td class=\"number\">{value}</tr>");
+    }
+    body.push_str("</tbody></table></div>");
+}

@@ -1,0 +1,254 @@
+//! A sweep as a document, a table and CSV: what came of each offered load, median with smallest and largest
+//! round.
+//!
+//! It must never hide a round: files hold each one.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::document::{FORMAT, Figures};
+use crate::report::folded::folded;
+use crate::report::machine::Machine;
+use crate::report::style::{LOUD, paint};
+use crate::report::table::{Align, lines};
+use crate::report::{layout, words};
+use crate::sweep_outcome::{SweepOutcome, SweepPoint};
+
+/// A sweep as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepDocument {
+    /// The form's version, as in [`crate::report::Document`].
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// The command line of the first round.
+    pub command: String,
+    /// When the first round began, RFC 3339 in UTC.
+    pub began: String,
+    /// The target as it was given.
+    pub target: String,
+    /// What carried the load.
+    pub engine: String,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// Warnings of all rounds; those that differ in their figures alone are one.
+    pub warnings: Vec<String>,
+    /// What the server was found to answer at most, right answers a second.
+    pub capacity_per_s: f64,
+    /// What was offered, growing.
+    pub points: Vec<PointDocument>,
+}
+
+/// One offered load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointDocument {
+    /// Offered load as a factor of the capacity.
+    pub factor: f64,
+    /// Offered load that was asked for, requests a second.
+    pub offered_per_s: f64,
+    /// How long each round was.
+    pub seconds: Vec<f64>,
+    /// What each round measured.
+    pub rounds: Vec<Figures>,
+}
+
+/// Median, smallest and largest of the rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Spread {
+    /// Of the rounds in which the figure was measured.
+    pub(super) fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.flatten().collect();
+        sorted.sort_by(f64::total_cmp);
+        let (first, last) = (*sorted.first()?, *sorted.last()?);
+        let middle = sorted.len() / 2;
+        let median =
+            if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
+        Some(Self { median, min: first, max: last })
+    }
+}
+
+impl PointDocument {
+    fn new(point: &SweepPoint) -> Self {
+        Self {
+            factor: point.factor,
+            offered_per_s: point.offered_per_s,
+            seconds: point.rounds.iter().map(|round| round.offered_for.as_secs_f64()).collect(),
+            rounds: point.rounds.iter().map(Figures::of).collect(),
+        }
+    }
+
+    /// A figure over the rounds.
+    pub(super) fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.rounds.iter().map(of))
+    }
+
+    /// A count a second over the rounds.
+    pub(super) fn rate(&self, of: impl Fn(&Figures) -> u64) -> Option<Spread> {
+        let rounds = self.rounds.iter().zip(&self.seconds);
+        Spread::of(rounds.map(|(round, seconds)| (*seconds > 0.0).then(|| of(round) as f64 / seconds)))
+    }
+}
+
+impl SweepDocument {
+    /// Of a sweep on this machine.
+    pub fn new(sweep: &SweepOutcome) -> Self {
+        let rounds = || sweep.points.iter().flat_map(|point| &point.rounds);
+        let first = rounds().next();
+        let words = |of: fn(&crate::outcome::Outcome) -> &String| first.map(of).cloned().unwrap_or_default();
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: words(|round| &round.command),
+            began: first
+                .map(|round| humantime::format_rfc3339_millis(round.began).to_string())
+                .unwrap_or_default(),
+            target: words(|round| &round.target),
+            engine: words(|round| &round.engine),
+            machine: Machine::here(),
+            warnings: folded(rounds().flat_map(|round| &round.warnings)),
+            capacity_per_s: sweep.capacity_per_s,
+            points: sweep.points.iter().map(PointDocument::new).collect(),
+        }
+    }
+}
+
+/// A sweep as JSON: see [`SweepDocument`].
+pub fn sweep_json(sweep: &SweepOutcome) -> String {
+    layout::write(&SweepDocument::new(sweep))
+}
+
+/// A row a round, below a header that names each column with its unit.
+pub fn sweep_csv(sweep: &SweepOutcome) -> String {
+    let mut text = String::from(
+        "factor,asked_per_s,round,offered_per_s,in_time_per_s,late_per_s,refused_per_s,reset_per_s,\
+         wrong_answer_per_s,timed_out_per_s,failed_per_s,unsent_per_s,unfinished_per_s,\
+         latency_p50_ms,latency_p90_ms,latency_p99_ms,latency_p999_ms,latency_max_ms,drift_p999_ms\n",
+    );
+    for point in &SweepDocument::new(sweep).points {
+        for (index, (round, seconds)) in point.rounds.iter().zip(&point.seconds).enumerate() {
+            let _ = write!(text, "{},{},{}", point.factor, point.offered_per_s, index + 1);
+            let counts = [
+                round.offered,
+                round.in_time,
+                round.late,
+                round.refused,
+                round.reset,
+                round.wrong_answer,
+                round.timed_out,
+                round.failed,
+                round.unsent,
+                round.unfinished,
+            ];
+            for count in counts {
+                let rate = if *seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+                let _ = write!(text, ",{rate}");
+            }
+            let latency = &round.latency_ms;
+            let times =
+                [latency.p50, latency.p90, latency.p99, latency.p999, latency.max, round.drift_ms.p999];
+            for time in times {
+                let _ = write!(text, ",{}", time.map_or_else(String::new, |ms| ms.to_string()));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// A sweep as a table: a row an offered load.
+pub fn sweep_text(sweep: &SweepOutcome, colour: bool) -> String {
+    let document = SweepDocument::new(sweep);
+    let mut text = format!(
+        "{}\n\n",
+        paint(
+            &format!(
+                "{}: capacity {}",
+                words::harmless(&document.target),
+                words::per_s(document.capacity_per_s)
+            ),
+            LOUD,
+            colour
+        )
+    );
+    for warning in &document.warnings {
+        let warning = format!("WARNING: {}", words::harmless(warning));
+        let _ = writeln!(text, "{}\n", paint(&warning, crate::report::style::BAD, colour));
+    }
+    let header = ["load", "offered/s", "in time/s", "late/s", "failed/s", "p50", "p99"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    rows.extend(document.points.iter().map(table_row));
+    for line in lines(&rows, &[Align::Right; 7]) {
+        let _ = writeln!(text, "{line}");
+    }
+    text.push_str("\nMedians of the rounds, with smallest and largest in parentheses.\n");
+    text
+}
+
+fn table_row(point: &PointDocument) -> Vec<String> {
+    let spread = |spread: Option<Spread>, words: fn(f64) -> String| match spread {
+        None => "-".to_owned(),
+        Some(Spread { median, min, max }) if min == max => words(median),
+        Some(Spread { median, min, max }) => format!("{} ({} to {})", words(median), words(min), words(max)),
+    };
+    let whole = |value: f64| words::count(value.round() as u64);
+    vec![
+        format!("x{}", words::short(point.factor)),
+        spread(point.rate(|round| round.offered), whole),
+        spread(point.rate(|round| round.in_time), whole),
+        spread(point.rate(|round| round.late), whole),
+        spread(point.rate(|round| round.counts().errors()), whole),
+        spread(point.spread(|round| round.latency_ms.p50), words::time_ms),
+        spread(point.spread(|round| round.latency_ms.p99), words::time_ms),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::made_up;
+
+    #[test]
+    fn spreads_leave_out_what_was_not_measured() {
+        let of = |values: &[Option<f64>]| Spread::of(values.iter().copied());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[None, None]), None);
+        assert_eq!(of(&[Some(3.0), None, Some(1.0)]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
+        let three = of(&[Some(3.0), Some(9.0), Some(1.0)]);
+        assert_eq!(three, Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
+    }
+
+    #[test]
+    fn files_hold_every_round() {
+        let sweep = made_up::sweep();
+        let rounds: usize = sweep.points.iter().map(|point| point.rounds.len()).sum();
+        let csv = sweep_csv(&sweep);
+        let columns = csv.lines().next().unwrap().split(',').count();
+        assert!(csv.lines().all(|line| line.split(',').count() == columns));
+        assert_eq!(csv.lines().count(), rounds + 1);
+        let document: SweepDocument = serde_json::from_str(&sweep_json(&sweep)).unwrap();
+        assert_eq!(document, SweepDocument::new(&sweep));
+        assert_eq!(document.points.iter().map(|point| point.rounds.len()).sum::<usize>(), rounds);
+        assert_eq!(document.warnings.len(), 1);
+    }
+
+    #[test]
+    fn the_table_has_a_row_an_offered_load() {
+        let sweep = made_up::sweep();
+        let text = sweep_text(&sweep, false);
+        for point in &sweep.points {
+            let load = format!("x{} ", words::short(point.factor));
+            assert_eq!(text.lines().filter(|line| line.trim_start().starts_with(&load)).count(), 1, "{text}");
+        }
+        assert!(text.contains(" to ") && !text.contains('\u{1b}'));
+        let nothing = SweepOutcome { capacity_per_s: 0.0, points: Vec::new() };
+        assert!(sweep_text(&nothing, false).contains("capacity 0/s"));
+        assert_eq!(sweep_csv(&nothing).lines().count(), 1);
+    }
+}

@@ -1,0 +1,26 @@
+//! Which part of a schedule a thread has.
+//!
+//! It must never know what is divided.
+
+use crate::Fault;
+
+/// One of several equal parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Which one, from 0.
+    pub part: u32,
+    /// Of how many.
+    pub parts: u32,
+}
+
+impl Share {
+    /// All of it.
+    pub const WHOLE: Self = Self { part: 0, parts: 1 };
+
+    pub(super) fn check(self) -> Result<(), Fault> {
+        if self.part < self.parts {
+            return Ok(());
+        }
+        Err(Fault::new(format!("there is no part {} of {}: parts are counted from 0", self.part, self.parts)))
+    }
+}

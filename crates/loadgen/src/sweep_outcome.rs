@@ -1,0 +1,25 @@
+//! What a sweep measured: the same load at several factors of the server's capacity, several rounds each.
+//!
+//! It must never average: rounds stay apart, so that their spread can be seen.
+
+use crate::outcome::Outcome;
+
+/// A whole sweep.
+#[derive(Debug, Clone)]
+pub struct SweepOutcome {
+    /// What the server was found to answer at most, right answers a second.
+    pub capacity_per_s: f64,
+    /// What was offered, growing.
+    pub points: Vec<SweepPoint>,
+}
+
+/// One offered load.
+#[derive(Debug, Clone)]
+pub struct SweepPoint {
+    /// Offered load as a factor of the capacity.
+    pub factor: f64,
+    /// Offered load, requests a second.
+    pub offered_per_s: f64,
+    /// Each round of its own.
+    pub rounds: Vec<Outcome>,
+}

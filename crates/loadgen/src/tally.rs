@@ -1,0 +1,51 @@
+//! What one thread has counted for one lane since it was last asked.
+//!
+//! It must never be shared: a thread hands it over and begins a new one.
+
+use crate::outcome::{Counts, Times};
+
+/// Counts and times.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
+    pub(crate) times: Times,
+    /// Answers by status; a handful at most.
+    pub(crate) statuses: Vec<(u16, u64)>,
+    /// How far behind the schedule a request was begun at most.
+    pub(crate) drift_max_ns: u64,
+}
+
+impl Tally {
+    /// An answer of this status came whole.
+    #[inline]
+    pub(crate) fn count_status(&mut self, status: u16) {
+        match self.statuses.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, count)) => *count += 1,
+            None => self.statuses.push((status, 1)),
+        }
+    }
+
+    /// A request was begun this long after it was meant to.
+    #[inline]
+    pub(crate) fn record_drift(&mut self, drift_ns: u64) {
+        self.times.drift.record(drift_ns);
+        self.drift_max_ns = self.drift_max_ns.max(drift_ns);
+    }
+}
+
+/// What one thread reports for one step of the run.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Which thread.
+    pub(crate) thread: usize,
+    /// One a lane.
+    pub(crate) tallies: Vec<Tally>,
+    /// Connections open.
+    pub(crate) connections: u64,
+    /// Requests under way.
+    pub(crate) in_flight: u64,
+    /// Processor time of the thread so far, in nanoseconds.
+    pub(crate) busy_ns: u64,
+    /// The thread has nothing left to do.
+    pub(crate) over: bool,
+}
