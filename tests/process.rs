@@ -78,6 +78,21 @@ pub fn finish(command: &mut Command) -> Finished {
     Finished { status, stdout, stderr }
 }
 
+/// Whether a program is installed. If not, the test that needs it says so and is over, or fails in CI.
+///
+/// # Panics
+/// When it is missing and `CI` is true: where everything is meant to be tested, no test may say nothing.
+pub fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !found {
+        let continuous = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!continuous, "{program} is not installed");
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
 fn await_end(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     while start.elapsed() < patience {

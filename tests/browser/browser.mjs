@@ -94,15 +94,16 @@ export class Browser {
 
 class Page {
   constructor(browser, sessionId, targetId) {
-    Object.assign(this, { browser, sessionId, targetId, complaints: [], loaded: () => {} });
+    Object.assign(this, { browser, sessionId, targetId, complaints: [], requests: [], loaded: () => {} });
   }
 
   send(method, params) {
     return this.browser.send(method, params, this.sessionId);
   }
 
-  /** Whatever a person would see in red in the console is kept as a complaint. */
+  /** Whatever a person would see in red in the console is kept as a complaint, and what was asked for. */
   event(method, params) {
+    if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
     if (method === "Page.loadEventFired") this.loaded();
     if (method === "Runtime.exceptionThrown") {
       const details = params.exceptionDetails;

@@ -27,6 +27,26 @@ const FLAGS: [&str; 16] = [
     "--dotfiles",
 ];
 
+/// A flag of each group, each value of a flag that has a few, and what leads further.
+const LOAD_FLAGS: [&str; 16] = [
+    "Usage: staunch load",
+    "--connections",
+    "--rate",
+    "--slow <headers|body|reader>",
+    "--with",
+    "--header",
+    "--expect-body",
+    "--patience",
+    "--close <auto|fin|rst>",
+    "--io <auto|uring|epoll>",
+    "--probe",
+    "--json",
+    "--html",
+    "--fail-if",
+    "[default: 10s]",
+    "Examples:",
+];
+
 fn run(arguments: &[&str]) -> Finished {
     finish(Command::new(binary()).args(arguments))
 }
@@ -43,16 +63,35 @@ fn assert_refusal(finished: &Finished, code: i32, word: &str) {
     }
 }
 
+/// The help of a subcommand: whole, not too long to be read, and the same for both flags that ask for it.
+fn assert_help(command: &[&str], flags: &[&str], lines_max: usize) {
+    let finished = run(&[command, &["--help"]].concat());
+    assert_eq!(finished.status.code(), Some(0), "{command:?}: {}", finished.stderr);
+    let help = &finished.stdout;
+    for flag in flags {
+        assert!(help.contains(flag), "{flag} is not in the help of {command:?}:\n{help}");
+    }
+    let lines = help.lines().count();
+    assert!(lines <= lines_max, "{command:?}: {lines} lines are more than can be read at once:\n{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 110), "{command:?}:\n{help}");
+    // What a flag takes stands on its line: never as a list with a line a value.
+    assert!(!help.contains("Possible values:"), "{command:?}:\n{help}");
+    assert_eq!(run(&[command, &["-h"]].concat()).stdout, *help);
+}
+
 #[test]
 fn help_is_whole_and_short() {
-    let finished = run(&["serve", "--help"]);
-    assert_eq!(finished.status.code(), Some(0));
-    for flag in FLAGS {
-        assert!(finished.stdout.contains(flag), "{flag} is not in the help");
-    }
-    let lines = finished.stdout.lines().count();
-    assert!(lines <= 100, "{lines} lines are more than a minute");
-    assert!(finished.stdout.lines().all(|line| line.chars().count() <= 110), "{}", finished.stdout);
+    assert_help(&["serve"], &FLAGS, 60);
+}
+
+#[test]
+fn help_of_the_load_generator_is_whole_and_short() {
+    assert_help(&["load"], &LOAD_FLAGS, 110);
+    assert_help(&["load", "sweep"], &["--factors", "--rounds", "--capacity", "--html", "--patience"], 80);
+    assert_help(&["load", "hold"], &["--connections", "--for", "--request-first", "--source"], 80);
+    assert_help(&["load", "compare"], &["--tolerance", "--json"], 40);
+    assert_help(&["load", "flood"], &["--interface", "--to", "--by <auto|frames|socket>"], 40);
+    assert_help(&["load", "webstone-files"], &["<FOLDER>"], 40);
 }
 
 #[test]
@@ -227,4 +266,18 @@ fn several_addresses_and_workers() {
     });
     let response = crate::outside::get(second.expect("an address"), "/a.txt").expect("an answer");
     assert_eq!(response.body, b"hello, world\n");
+}
+
+#[test]
+fn a_flood_that_would_leave_is_refused_in_a_sentence() {
+    for (interface, to, said) in [
+        ("lo", "192.0.2.1:80", "loopback addresses only"),
+        ("nosuchlink", "192.0.2.1:80", "nosuchlink"),
+        ("lo", "127.0.0.1:0", "port 0"),
+    ] {
+        let finished = run(&["load", "flood", "--interface", interface, "--to", to]);
+        assert_refusal(&finished, 1, said);
+    }
+    let public = ["load", "flood", "--interface", "lo", "--to", "127.0.0.1:80", "--from", "8.8.8.0/24"];
+    assert_refusal(&run(&public), 2, "must be private addresses");
 }

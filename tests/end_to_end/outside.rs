@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use staunch_tests::body::SocketLink;
 use staunch_tests::conversation::{Change, Content, escape};
 use staunch_tests::process::Server;
+pub(crate) use staunch_tests::process::is_installed;
 use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
 
@@ -76,18 +77,6 @@ pub(crate) fn until_all_left(server: &Server, what: &str) {
         assert!(start.elapsed() < PATIENCE, "{what}: still held after {PATIENCE:?}:\n{}", held.join("\n"));
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// Whether a program is installed. If not, the test that needs it says so and is over, or fails in CI.
-pub(crate) fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    if !found {
-        let continuous = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!continuous, "{program} is not installed");
-        println!("skipped: {program} is not installed");
-    }
-    found
 }
 
 /// Runs a program to its end and gives what it wrote to both outputs.

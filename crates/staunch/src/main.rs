@@ -2,17 +2,24 @@
 #![forbid(unsafe_code)]
 
 mod banner;
+mod load;
 mod serve;
 mod units;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 /// A web server for crowds: files served from prepared content, at full rate.
 #[derive(Parser)]
 #[command(name = "staunch", version, max_term_width = 100)]
+#[command(disable_help_flag = true, disable_help_subcommand = true)]
 struct Command {
+    // Always the short form: values and defaults stand on the line of their flag, not on lines of their own.
+    /// Print help
+    #[arg(long, short, global = true, display_order = 1000, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+
     #[command(subcommand)]
     command: Subcommands,
 }
@@ -20,16 +27,19 @@ struct Command {
 #[derive(Subcommand)]
 enum Subcommands {
     /// Serve a directory over HTTP/1.1
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
+    /// Offer load to a server, and say what came of it
+    Load(Box<load::Arguments>),
 }
 
-/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly.
+/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed.
 fn main() -> ExitCode {
     let result = match Command::parse().command {
-        Subcommands::Serve(arguments) => serve::run(arguments),
+        Subcommands::Serve(arguments) => serve::run(*arguments).map(|()| ExitCode::SUCCESS),
+        Subcommands::Load(arguments) => load::run_command(*arguments),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("staunch: {error}");
             ExitCode::FAILURE

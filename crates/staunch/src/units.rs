@@ -3,6 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
+use staunch_loadgen::schedule::{self, Arrivals, Profile};
+
 /// A size such as `256MiB`, `64k` or `0`, in bytes. `k`, `m`, `g`, `t` alone are binary, as with nginx.
 ///
 /// # Errors
@@ -62,6 +64,44 @@ pub(crate) fn count_or_auto(text: &str) -> Result<Option<u64>, String> {
         Some(count) if count > 0 => Ok(Some(count)),
         _ => Err("write auto, or a number such as 2, 20000 or 100k".into()),
     }
+}
+
+/// A number with `k` or `m` (thousands, millions).
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    match count_or_auto(text) {
+        Ok(Some(count)) => Ok(count),
+        _ => Err("write a number such as 64, 10k or 1m".into()),
+    }
+}
+
+/// A rate such as `1000/s`, `10k/s` or `600/m`, as so many a second.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    match profile(text) {
+        Ok(Profile::Steady { rate_per_s }) => Ok(rate_per_s),
+        _ => Err("write a rate such as 1000/s, 10k/s or 600/m".into()),
+    }
+}
+
+/// A rate, a ramp or steps, see [`schedule::parse_profile`].
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub(crate) fn profile(text: &str) -> Result<Profile, String> {
+    schedule::parse_profile(text).map_err(|fault| fault.to_string())
+}
+
+/// How starts are spread, see [`schedule::parse_arrivals`].
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub(crate) fn arrivals(text: &str) -> Result<Arrivals, String> {
+    schedule::parse_arrivals(text).map_err(|fault| fault.to_string())
 }
 
 /// An address such as `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, or a port alone (`8080`, `:8080`),

@@ -1,18 +1,17 @@
-//! The demo site and the listings in a real browser.
+//! The demo site and the listings.
 //!
-//! It owns the tree that is served and the start of `browser/check.mjs`, which opens the pages and judges
-//! them. It must never reach a host but this one, nor leave a browser behind.
-//!
-//! Pictures of every page stand in `target/browser` afterwards, to be looked at.
+//! It owns the tree that is served and the start of `check.mjs`, which opens the pages and judges them.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use staunch_tests::process::Server;
+
+use crate::chromium::{self, Browser, browser, repository};
 
 /// Names that a listing could get wrong. Each is also the content of its file.
 const NAMES: [&[u8]; 19] = [
@@ -44,7 +43,7 @@ fn pages_in_a_browser() {
     tree.add_names().expect("files of odd names");
     let count = NAMES.len().to_string();
     let what = ["--status", "--listing", "/files/", "--listing", "/names/", "--names", "/names/", &count];
-    let verdict = browser.check(&tree, "browser", &what);
+    let verdict = check(&browser, &tree, "browser", &what);
     assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stderr));
 }
 
@@ -52,7 +51,7 @@ fn pages_in_a_browser() {
 fn the_check_finds_the_mistakes_of_a_canary() {
     let Some(browser) = browser() else { return };
     let tree = Tree::new("tests/browser/canary").expect("a copy of the canary");
-    let verdict = browser.check(&tree, "browser-canary", &[]);
+    let verdict = check(&browser, &tree, "browser-canary", &[]);
     assert_eq!(verdict.status.code(), Some(1));
     let mistakes = String::from_utf8_lossy(&verdict.stderr);
     for wanted in [
@@ -69,58 +68,16 @@ fn the_check_finds_the_mistakes_of_a_canary() {
     }
 }
 
-/// The program that shows the pages.
-struct Browser {
-    program: String,
-}
-
-/// The browser, if all that is needed is installed. Where everything is meant to be tested (`CI=true`), a
-/// test that says nothing must not pass.
-fn browser() -> Option<Browser> {
-    let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
-    let Some(missing) = [program.as_str(), "node"].into_iter().find(|program| !is_installed(program)) else {
-        return Some(Browser { program });
-    };
-    let strict = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!strict, "{missing} is missing");
-    println!("skipped: {missing} is missing");
-    None
-}
-
-impl Browser {
-    /// Serves the tree and lets the script look at it; its pictures are put into `pictures`.
-    fn check(&self, tree: &Tree, pictures: &str, what: &[&str]) -> Output {
-        let mut arguments = vec!["--listing", "on"];
-        if what.contains(&"--status") {
-            arguments.extend(["--status", "/status.json"]);
-        }
-        let server = Server::start(&tree.root, &arguments).unwrap_or_else(|error| panic!("{error}"));
-        Command::new("node")
-            .arg(repository().join("tests/browser/check.mjs"))
-            .arg(server.url())
-            .arg(build_folder().join(pictures))
-            .args(what)
-            .env("CHROMIUM", &self.program)
-            .stdin(Stdio::null())
-            .output()
-            .expect("node starts")
+/// Serves the tree and lets the script look at it; its pictures are put into `pictures`.
+fn check(browser: &Browser, tree: &Tree, pictures: &str, what: &[&str]) -> Output {
+    let mut arguments = vec!["--listing", "on"];
+    if what.contains(&"--status") {
+        arguments.extend(["--status", "/status.json"]);
     }
-}
-
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a member of the workspace")
-}
-
-fn is_installed(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-/// Two above the executable of this test and its `deps`.
-fn build_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this test");
-    test.ancestors().nth(3).expect("a folder of the build").to_owned()
+    let server = Server::start(&tree.root, &arguments).unwrap_or_else(|error| panic!("{error}"));
+    let mut words = vec![server.url().into(), chromium::pictures(pictures).into_os_string()];
+    words.extend(what.iter().map(OsString::from));
+    browser.run("check.mjs", &words)
 }
 
 /// A copy of a folder of the repository, to be served; gone at the end.

@@ -1,0 +1,114 @@
+//! A run with all that is around it: signals, keys, the live view, files, the summary, thresholds.
+//!
+//! It must never show anything on standard output but a result.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use console::Term;
+use staunch_loadgen::threshold::Threshold;
+use staunch_loadgen::view::{Facts, View};
+use staunch_loadgen::{Control, Moment, Outcome, Plan, describe, report, run};
+
+use super::arguments::Results;
+use super::files::Files;
+use super::keys;
+
+/// Exit code when a threshold was crossed or a comparison found worse.
+pub(crate) const CROSSED: u8 = 3;
+
+/// What the keys do, for the view's last line.
+const KEYS: &str = "up/down: rate, 0: as planned, q: end";
+
+/// Carries a plan out and says what came of it.
+///
+/// # Errors
+/// What keeps it from being carried out, a file that cannot be written, and a server that is not there at
+/// all.
+pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> {
+    let thresholds = thresholds(results)?;
+    let mut files = Files::open(results)?;
+    let control = Arc::new(Control::default());
+    keys::end_on_signal(&control)?;
+    let mut lost = None;
+    let mut view = (!results.quiet).then(|| View::new(facts(plan)));
+    if view.is_some() {
+        keys::follow(&control);
+    }
+    let outcome = run(plan, &control, &mut |moment| {
+        show(&mut view, &control, moment);
+        if let Err(error) = files.step(moment) {
+            lost.get_or_insert(error);
+            control.stop();
+        }
+    });
+    if let Some(view) = &mut view {
+        view.finish();
+    }
+    let outcome = outcome.map_err(|fault| fault.to_string())?;
+    let to_stdout = files.to_stdout;
+    files.finish(&outcome)?;
+    summarise(&outcome, results, to_stdout);
+    match lost {
+        Some(error) => Err(error),
+        None if nobody_is_there(&outcome) => Err(format!("no connection to {} could be made", plan.target)),
+        None => Ok(judge(&thresholds, &outcome)),
+    }
+}
+
+/// Shows a step, and the rate's factor that keys have set.
+pub(crate) fn show(view: &mut Option<View>, control: &Control, moment: &Moment) {
+    if let Some(view) = view {
+        view.set_factor(control.factor());
+        view.observe(moment);
+    }
+}
+
+/// What the view shows of a plan.
+pub(crate) fn facts(plan: &Plan) -> Facts {
+    Facts {
+        title: plan.lanes.iter().map(describe::lane).collect::<Vec<_>>().join("; "),
+        target: plan.target.clone(),
+        duration: plan.duration,
+        keys: KEYS.into(),
+    }
+}
+
+/// The thresholds of a command line.
+///
+/// # Errors
+/// Names the place that is wrong.
+fn thresholds(results: &Results) -> Result<Vec<Threshold>, String> {
+    let parse =
+        |text: &String| Threshold::parse(text).map_err(|fault| format!("--fail-if '{text}': {fault}"));
+    results.fail_if.iter().map(parse).collect()
+}
+
+fn summarise(outcome: &Outcome, results: &Results, to_stdout: bool) {
+    if results.quiet && to_stdout {
+        return;
+    }
+    let terminal = if to_stdout { Term::stderr() } else { Term::stdout() };
+    let colour = terminal.features().colors_supported();
+    let width = usize::from(terminal.size().1);
+    let text = report::summary(outcome, colour, width);
+    if to_stdout {
+        eprint!("{text}");
+    } else {
+        print!("{text}");
+    }
+}
+
+fn judge(thresholds: &[Threshold], outcome: &Outcome) -> ExitCode {
+    let failed = thresholds.iter().map(|threshold| threshold.judge(outcome)).filter(|judged| judged.failed);
+    let count = failed.inspect(|judged| {
+        eprintln!("staunch: failed: {} (measured {})", judged.expression, judged.measured);
+    });
+    if count.count() > 0 { ExitCode::from(CROSSED) } else { ExitCode::SUCCESS }
+}
+
+/// Connections were begun and not one was made.
+fn nobody_is_there(outcome: &Outcome) -> bool {
+    let counts = outcome.counts();
+    counts.connections_begun > 0 && counts.connections_made == 0 && counts.refused + counts.failed > 0
+}

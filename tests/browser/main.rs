@@ -1,0 +1,9 @@
+//! Pages in a real browser: the demo site, listings, and what `staunch load` writes.
+//!
+//! It must never reach a host but this one, nor leave a browser behind. Pictures of every page stand in
+//! `browser` and `browser-load` of the build's folder afterwards, to be looked at.
+#![forbid(unsafe_code)]
+
+mod chromium;
+mod reports;
+mod site;

@@ -1,0 +1,119 @@
+//! Slow lanes, idle ones, and several at the same time.
+
+use serde_json::Value;
+use staunch_tests::process::Server;
+use staunch_tests::tree::Tree;
+
+use crate::generator::{WAYS, answers, count, load, measure, truth};
+
+fn server(arguments: &[&str]) -> (Tree, Server) {
+    let tree = Tree::with(&[]).expect("a tree");
+    let server = Server::start(tree.root(), arguments).expect("a server");
+    (tree, server)
+}
+
+/// A server with deadlines answers 408 to a head that never ends.
+#[test]
+fn slow_heads_are_ended_by_the_server() {
+    for io in WAYS {
+        let (_tree, server) = server(&["--header-timeout", "1s"]);
+        let url = server.url();
+        let document =
+            measure(&[&url, "--slow", "headers", "-c", "6", "-d", "3s", "--interval", "50ms", "--io", io]);
+        assert!(answers(&document, "408") >= 6, "{io}: {document:#}");
+        assert!(count(&document, "connections_made") > 6, "{io}: they are replaced: {document:#}");
+    }
+}
+
+#[test]
+fn slow_bodies_are_sent_whole() {
+    let truth = truth();
+    for io in WAYS {
+        let url = truth.url("/echo");
+        let document =
+            measure(&[&url, "--slow", "body", "-c", "3", "-d", "1s", "--interval", "10ms", "--io", io]);
+        assert_eq!(count(&document, "unfinished"), 3, "{io}: {document:#}");
+        assert!(document["bytes"]["sent"].as_u64() > Some(100), "{io}: {document:#}");
+    }
+}
+
+#[test]
+fn slow_readers_take_their_time() {
+    let truth = truth();
+    for io in WAYS {
+        let url = truth.url("/ok?bytes=20000000");
+        let document =
+            measure(&[&url, "--slow", "reader", "-c", "3", "-d", "1s", "--interval", "100ms", "--io", io]);
+        let received = document["bytes"]["received"].as_u64().unwrap_or(0);
+        // Three readers, at most some ten reads of one buffer each.
+        assert!(received > 0 && received < 3 * 20 * 65536, "{io}: {document:#}");
+        assert_eq!(count(&document, "unfinished"), 3, "{io}: {document:#}");
+    }
+}
+
+#[test]
+fn lanes_beside_each_other_have_accounts_of_their_own() {
+    let truth = truth();
+    let document = measure(&[
+        &truth.url("/ok"),
+        "--rate",
+        "200/s",
+        "-d",
+        "1s",
+        "--with",
+        "closed:2",
+        "--with",
+        "slow-headers:3",
+        "--with",
+        "hold:4",
+    ]);
+    let lanes: Vec<&str> = document["lanes"].as_array().expect("lanes").iter().map(name).collect();
+    assert_eq!(lanes, ["main", "closed:2", "slow-headers:3", "hold:4"]);
+    assert_eq!(count(&document["lanes"][0], "in_time"), 200);
+    assert!(count(&document["lanes"][1], "in_time") > 0);
+    assert_eq!(count(&document["lanes"][2], "unfinished"), 3);
+    assert_eq!(count(&document["lanes"][3], "connections_made"), 4);
+}
+
+fn name(lane: &Value) -> &str {
+    lane["name"].as_str().expect("a name")
+}
+
+#[test]
+fn connections_are_held() {
+    for io in WAYS {
+        let (_tree, server) = server(&["--keep-alive", "1h", "--header-timeout", "1h"]);
+        let url = server.url();
+        for first in [&[][..], &["--request-first"]] {
+            let finished = load(
+                &[
+                    &["hold", &url, "-c", "700", "--for", "300ms", "--io", io, "--json", "-", "--quiet"],
+                    first,
+                ]
+                .concat(),
+            );
+            assert_eq!(finished.status.code(), Some(0), "{io}: {}", finished.stderr);
+            let held: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+            assert_eq!((count(&held, "held"), count(&held, "ended")), (700, 0), "{io}: {held:#}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_keeps_fewer_is_found_out() {
+    let (_tree, server) =
+        server(&["--keep-alive", "1h", "--header-timeout", "1h", "--max-connections", "50"]);
+    let finished = load(&["hold", &server.url(), "-c", "200", "-d", "2s", "--request-first", "--quiet"]);
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("of 200 connections"), "{}", finished.stderr);
+}
+
+#[test]
+fn classes_are_asked_for_by_weight() {
+    let tree = Tree::new().expect("a folder");
+    let folder = tree.root().to_str().expect("a path").to_owned();
+    assert!(load(&["webstone-files", &folder]).status.success());
+    let server = Server::start(tree.root(), &[]).expect("a server");
+    let document = measure(&[&server.url(), "--webstone", "-n", "2000", "-c", "8"]);
+    assert_eq!(count(&document, "in_time"), 2000);
+}
