@@ -5,12 +5,14 @@
 //! answers, measures, judges its bars; at last the report is printed and stored under `bench/results/`.
 
 mod bigfile;
+mod building;
 mod change;
 mod client;
 mod configuration;
 mod content;
 mod crowd;
 mod figures;
+mod generator;
 mod idle;
 mod instructions;
 mod load;
@@ -18,6 +20,7 @@ mod machine;
 mod page;
 mod plot;
 mod process;
+mod scenario;
 mod servers;
 mod setting;
 mod setup;
@@ -28,16 +31,18 @@ mod throughput;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
+use building::Wanted;
 use figures::{Outcome, Report};
+use scenario::Scenario;
 use setting::Setting;
-use setup::{Kind, Programs};
+use setup::Kind;
 
 /// What is measured, how often, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Scenarios to run; all when none is named
+    /// Scenarios to run, 'load' for all of the load generator; all but the longest when none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// How often each server is measured in each scenario
@@ -69,28 +74,13 @@ pub(crate) struct Arguments {
     hold: Option<String>,
 }
 
-type Scenario = (&'static str, fn(&Setting) -> Outcome);
-
-/// All scenarios, in the order in which they run.
-const SCENARIOS: &[Scenario] = &[
-    ("keepalive", |setting| throughput::run(&throughput::KEEPALIVE, setting)),
-    ("browser", |setting| throughput::run(&throughput::BROWSER, setting)),
-    ("pipelined", |setting| throughput::run(&throughput::PIPELINED, setting)),
-    ("connect", |setting| throughput::run(&throughput::CONNECT, setting)),
-    ("bigfile", bigfile::run),
-    ("idle", idle::run),
-    ("change", change::run),
-    ("start", start::run),
-    ("instructions", instructions::run),
-];
-
 /// Runs the benchmark: 0 when every bar passed, 1 when one was missed or something failed, 2 for a wrong
 /// command.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if let Some(words) = &arguments.hold {
         return crowd::hold(words).map_or_else(fail, |()| ExitCode::SUCCESS);
     }
-    let (scenarios, kinds) = match (choose_scenarios(&arguments.names), choose_servers(&arguments.servers)) {
+    let (scenarios, kinds) = match (scenario::choose(&arguments.names), choose_servers(&arguments.servers)) {
         (Ok(scenarios), Ok(kinds)) => (scenarios, kinds),
         (Err(error), _) | (_, Err(error)) => {
             eprintln!("error: {error}");
@@ -109,18 +99,6 @@ fn fail(error: String) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn choose_scenarios(names: &[String]) -> Result<Vec<Scenario>, String> {
-    let known = || SCENARIOS.iter().map(|scenario| scenario.0).collect::<Vec<_>>().join(", ");
-    if names.is_empty() {
-        return Ok(SCENARIOS.to_vec());
-    }
-    let found = names.iter().map(|name| {
-        let scenario = SCENARIOS.iter().find(|scenario| scenario.0 == name);
-        scenario.copied().ok_or_else(|| format!("there is no scenario '{name}'; there are {}", known()))
-    });
-    found.collect()
-}
-
 fn choose_servers(words: &[String]) -> Result<Vec<Kind>, String> {
     if words.is_empty() {
         return Ok(Kind::ALL.to_vec());
@@ -133,17 +111,16 @@ fn choose_servers(words: &[String]) -> Result<Vec<Kind>, String> {
 }
 
 /// Whether every bar passed.
-fn measure(arguments: &Arguments, scenarios: &[Scenario], kinds: &[Kind]) -> Result<bool, String> {
+fn measure(arguments: &Arguments, scenarios: &[&'static Scenario], kinds: &[Kind]) -> Result<bool, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).ok_or("no repository")?.to_path_buf();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let scratch = target.join("bench");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let mut report = begin_report(arguments, &root);
-    let counting_only = scenarios.iter().all(|scenario| scenario.0 == "instructions");
-    let kinds = if counting_only { &[] } else { kinds };
-    let programs = build(arguments, kinds, &root, &target)?;
-    report.versions.extend(kinds.iter().map(|kind| (kind.name().to_owned(), kind.version(&programs))));
-    for (name, run) in scenarios {
+    let wanted = Wanted::new(scenarios, kinds, arguments.staunch.as_deref());
+    let programs = wanted.build(&root, &target)?;
+    report.versions.extend(wanted.versions(&programs));
+    for scenario in scenarios {
         let setting = Setting {
             root: root.clone(),
             scratch: scratch.clone(),
@@ -152,9 +129,9 @@ fn measure(arguments: &Arguments, scenarios: &[Scenario], kinds: &[Kind]) -> Res
             rounds: arguments.rounds.max(1),
             seconds: arguments.seconds.max(1),
             record: arguments.record,
-            progress: Setting::new_bar(name),
+            progress: Setting::new_bar(scenario.name),
         };
-        report.outcomes.push(run(&setting));
+        report.outcomes.push((scenario.run)(&setting));
         setting.progress.finish_and_clear();
     }
     shorten_paths(&mut report, &root, &target);
@@ -180,31 +157,6 @@ fn begin_report(arguments: &Arguments, root: &Path) -> Report {
         seconds: arguments.seconds.max(1),
         outcomes: Vec::new(),
     }
-}
-
-/// Builds the floor and, unless one was given, staunch.
-fn build(arguments: &Arguments, kinds: &[Kind], root: &Path, target: &Path) -> Result<Programs, String> {
-    let floor = target.join("bench/floor");
-    if kinds.contains(&Kind::Floor) {
-        let source = root.join("bench/floor.c");
-        execute(Command::new("cc").args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&floor).arg(source))?;
-    }
-    let staunch = match &arguments.staunch {
-        Some(given) => fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?,
-        None if kinds.iter().any(|kind| kind.is_ours()) => {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            execute(Command::new(cargo).args(["build", "--release", "-p", "staunch"]).current_dir(root))?;
-            target.join("release/staunch")
-        }
-        None => target.join("release/staunch"),
-    };
-    Ok(Programs { staunch, floor })
-}
-
-fn execute(command: &mut Command) -> Result<(), String> {
-    let words = format!("{command:?}");
-    let status = command.status().map_err(|error| format!("{words}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{words} failed: {status}")) }
 }
 
 /// A stored report must read the same wherever the repository stands.
@@ -242,11 +194,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scenarios_and_servers_are_chosen_by_name() {
+    fn servers_are_chosen_by_name() {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert_eq!(choose_scenarios(&[]).map(|all| all.len()), Ok(SCENARIOS.len()));
-        assert_eq!(choose_scenarios(&words(&["connect"])).map(|all| all[0].0), Ok("connect"));
-        assert!(choose_scenarios(&words(&["conect"])).is_err());
         assert_eq!(choose_servers(&words(&["uring", "nginx"])), Ok(vec![Kind::Nginx, Kind::Uring]));
         assert!(choose_servers(&words(&["apache"])).is_err());
     }

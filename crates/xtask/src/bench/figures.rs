@@ -121,6 +121,9 @@ pub(super) struct Outcome {
     pub(super) notes: Vec<String>,
     /// What went wrong. A scenario with errors has failed whatever its bars say.
     pub(super) errors: Vec<String>,
+    /// Why it was left out, when this machine has not what it needs. That is no failure.
+    #[serde(default)]
+    pub(super) skipped: Option<String>,
 }
 
 impl Outcome {
@@ -175,6 +178,12 @@ impl Outcome {
             }
         }
         measures
+    }
+
+    /// Leaves the scenario out.
+    pub(super) fn skip(mut self, reason: impl Into<String>) -> Self {
+        self.skipped = Some(reason.into());
+        self
     }
 
     /// Notes something once.
@@ -255,5 +264,12 @@ mod tests {
         outcome.bars.clear();
         outcome.errors.push("connection refused".to_owned());
         assert!(!outcome.passed());
+    }
+
+    #[test]
+    fn what_was_left_out_has_not_failed() {
+        let outcome = Outcome::new("name", "title").skip("no such program");
+        assert!(outcome.passed());
+        assert_eq!(outcome.skipped.as_deref(), Some("no such program"));
     }
 }

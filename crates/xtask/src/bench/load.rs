@@ -91,7 +91,11 @@ fn run(words: &[String]) -> Result<Output, String> {
     Err(format!("{} ({}): {}", words.get(3).map_or("", String::as_str), output.status, said.trim()))
 }
 
-fn parse_wrk(text: &str) -> Result<Answered, String> {
+/// Reads what wrk prints.
+///
+/// # Errors
+/// A request that failed, or output that is not wrk's.
+pub(super) fn parse_wrk(text: &str) -> Result<Answered, String> {
     let faults = text
         .lines()
         .map(str::trim)

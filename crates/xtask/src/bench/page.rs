@@ -72,6 +72,9 @@ fn scenario(page: &mut String, outcome: &Outcome) {
     for error in &outcome.errors {
         let _ = write!(page, "<p class=\"error\">Error: {}</p>", escape(error));
     }
+    if let Some(reason) = &outcome.skipped {
+        let _ = write!(page, "<p class=\"absent\">Skipped: {}</p>", escape(reason));
+    }
     for (measure, unit) in outcome.measures() {
         let words = escape(&measure_heading(measure, unit));
         let _ = write!(page, "<h3>{words}</h3>{}", plot::bars(outcome, measure, unit));
@@ -106,6 +109,7 @@ mod tests {
     fn words_from_outside_cannot_become_markup() {
         let mut outcome = Outcome::new("name", "<b>title</b>");
         outcome.errors.push("<script>\"".to_owned());
+        let outcome = outcome.skip("<i>no reason</i>");
         let report = Report {
             began: "2026-11-20 10:00".to_owned(),
             commit: "0123456789".to_owned(),
@@ -117,7 +121,7 @@ mod tests {
             outcomes: vec![outcome],
         };
         let page = html(&report);
-        assert!(!page.contains("<script") && !page.contains("<b>"));
+        assert!(!page.contains("<script") && !page.contains("<b>") && !page.contains("<i>"));
         assert!(page.contains("a &amp; b") && page.contains("&lt;script&gt;&quot;"));
     }
 }

@@ -9,7 +9,7 @@ use super::setup::Kind;
 use super::terminal::number_words;
 
 const WIDTH: f64 = 720.0;
-const NAME_WIDTH: f64 = 130.0;
+const NAME_WIDTH: f64 = 160.0;
 const VALUE_WIDTH: f64 = 120.0;
 const ROW_HEIGHT: f64 = 30.0;
 const BAR_HEIGHT: f64 = 18.0;
@@ -63,7 +63,7 @@ fn row(svg: &mut String, index: usize, server: &str, summary: &Summary, scale: f
 
 /// How a server's bar is coloured: ours, the floor, or a peer.
 fn class(server: &str) -> &'static str {
-    if Kind::OURS.iter().any(|kind| kind.name() == server) {
+    if server.starts_with("staunch") {
         "ours"
     } else if server == Kind::Floor.name() {
         "floor"

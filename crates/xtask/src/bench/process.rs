@@ -138,6 +138,12 @@ fn threads(process: u32) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// Processor time of one process in ns, threads that have ended included; to the tick. Still there when the
+/// process has ended and was not collected.
+pub(super) fn spent_ns(process: u32) -> Option<u64> {
+    process_ticks(process).map(|ticks| ticks * TICK_NS)
+}
+
 fn process_ticks(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let mut fields = after_name(&stat).skip(11);

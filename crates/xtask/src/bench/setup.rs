@@ -71,13 +71,17 @@ impl Kind {
     }
 }
 
-/// Programs that the benchmark builds itself.
+/// Programs that the benchmark or `cargo xtask install` builds.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
     /// `staunch`.
     pub(super) staunch: PathBuf,
     /// `floor`.
     pub(super) floor: PathBuf,
+    /// `truth-server`, whose service time is known.
+    pub(super) truth: PathBuf,
+    /// `oha`, a load generator to compare with; may not be there.
+    pub(super) oha: PathBuf,
 }
 
 /// What a server is to do.

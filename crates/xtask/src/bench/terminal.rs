@@ -22,6 +22,9 @@ pub(super) fn text(report: &Report, colour: bool) -> String {
     for outcome in &report.outcomes {
         let _ = writeln!(text, "\n{}  {}", paint(&outcome.name, BOLD), outcome.title);
         text.push_str(&figures(outcome, colour));
+        if let Some(reason) = &outcome.skipped {
+            let _ = writeln!(text, "  {} {reason}", paint("skipped:", GREY));
+        }
         for error in &outcome.errors {
             let _ = writeln!(text, "  {} {error}", paint("ERROR", RED));
         }
@@ -50,11 +53,13 @@ fn bars(report: &Report, colour: bool) -> String {
     let passed = codes.iter().filter(|code| **code == GREEN).count();
     let failed = report.outcomes.iter().filter(|outcome| !outcome.errors.is_empty()).count();
     let _ = write!(text, "  {passed} of {} bars passed", rows.len());
-    let _ = writeln!(
-        text,
-        "{}",
-        if failed > 0 { format!(", {failed} scenarios with errors") } else { String::new() }
-    );
+    let skipped = report.outcomes.iter().filter(|outcome| outcome.skipped.is_some()).count();
+    for (count, words) in [(failed, "with errors"), (skipped, "skipped")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} scenarios {words}");
+        }
+    }
+    text.push('\n');
     text
 }
 

@@ -1,0 +1,81 @@
+//! The programs a run needs, built before anything is measured, and what each says about its version.
+//!
+//! It must never measure, and never install anything.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::machine;
+use super::scenario::{Needs, Scenario};
+use super::setup::{Kind, Programs};
+
+/// What a run needs.
+pub(super) struct Wanted<'a> {
+    /// The servers that are compared.
+    kinds: &'a [Kind],
+    /// Whether the load generator is measured.
+    generator: bool,
+    /// A staunch that is already built.
+    given: Option<&'a Path>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What these scenarios need of these servers.
+    pub(super) fn new(scenarios: &[&Scenario], kinds: &'a [Kind], given: Option<&'a Path>) -> Self {
+        let any = |needs| scenarios.iter().any(|scenario| scenario.needs == needs);
+        let kinds = if any(Needs::Servers) { kinds } else { &[] };
+        Self { kinds, generator: any(Needs::Generator), given }
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    /// A compiler that fails, a given program that is not there.
+    pub(super) fn build(&self, root: &Path, target: &Path) -> Result<Programs, String> {
+        let floor = target.join("bench/floor");
+        if self.generator || self.kinds.contains(&Kind::Floor) {
+            let source = root.join("bench/floor.c");
+            execute(Command::new("cc").args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&floor).arg(source))?;
+        }
+        let built = target.join("release/staunch");
+        let staunch = match self.given {
+            Some(given) => {
+                fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?
+            }
+            None if self.generator || self.kinds.iter().any(|kind| kind.is_ours()) => {
+                cargo_build(root, &["-p", "staunch"])?;
+                built
+            }
+            None => built,
+        };
+        if self.generator {
+            cargo_build(root, &["-p", "staunch-tests", "--bin", "truth-server"])?;
+        }
+        let truth = target.join("release/truth-server");
+        Ok(Programs { staunch, floor, truth, oha: target.join("tools/bin/oha") })
+    }
+
+    /// Names and versions of what is compared.
+    pub(super) fn versions(&self, programs: &Programs) -> Vec<(String, String)> {
+        let mut versions: Vec<(String, String)> =
+            self.kinds.iter().map(|kind| (kind.name().to_owned(), kind.version(programs))).collect();
+        if self.generator {
+            let said = |program: &PathBuf| machine::version(&program.to_string_lossy(), "--version");
+            versions.push(("staunch load".to_owned(), said(&programs.staunch)));
+            versions.push(("oha".to_owned(), said(&programs.oha)));
+        }
+        versions
+    }
+}
+
+fn cargo_build(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    execute(Command::new(cargo).args(["build", "--release"]).args(arguments).current_dir(root))
+}
+
+fn execute(command: &mut Command) -> Result<(), String> {
+    let words = format!("{command:?}");
+    let status = command.status().map_err(|error| format!("{words}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{words} failed: {status}")) }
+}

@@ -1,0 +1,24 @@
+//! The load generator's own bars: `staunch load` beside wrk and oha, and against the truth.
+//!
+//! It owns one scenario a file. It must never take the generator's word for a figure that can be read
+//! elsewhere: processor time and memory come from /proc, floods are counted by the interface they arrive at,
+//! answers by the server that gave them. Generators run on CPU 1, servers on CPU 0.
+
+mod closed;
+mod flood;
+mod hold;
+mod hurst;
+mod namespaces;
+mod open;
+mod overload;
+mod reading;
+mod running;
+mod tool;
+mod truth;
+
+pub(super) use closed::run as closed;
+pub(super) use flood::run as flood;
+pub(super) use hold::{run as hold, run_million as hold_million};
+pub(super) use hurst::run as hurst;
+pub(super) use open::run as open;
+pub(super) use overload::run as overload;

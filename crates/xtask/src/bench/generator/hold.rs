@@ -1,0 +1,121 @@
+//! The scenarios `load-hold` and `load-hold-million`: idle connections held by one process against ours.
+//!
+//! It owns the bars on reaching the number. How much a connection costs is shown, and not judged: the
+//! kernel's part of it is the largest.
+
+use std::fs;
+use std::time::Duration;
+
+use super::reading::Held;
+use super::running;
+use crate::bench::content;
+use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::process::Memory;
+use crate::bench::setting::Setting;
+use crate::bench::setup::{Kind, Setup};
+
+/// Connections of the short scenario.
+const FEW: u64 = 100_000;
+/// Connections of the long one.
+const MILLION: u64 = 1_000_000;
+/// How long gathering may take.
+const TIME_MAX: Duration = Duration::from_secs(300);
+/// What two ends of an idle connection cost the kernel and both programs at most: below that much free
+/// memory nothing is begun. Measured on Linux 6.18: some 6 KiB.
+const MACHINE_BYTES_EACH: u64 = 10 * 1024;
+const FILE: &str = "100.txt";
+const FILE_BYTES: usize = 100;
+const NAME: &str = "staunch uring";
+const HELD: &str = "connections held";
+
+/// Holds 100 000.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    hold("load-hold", "100 000 connections held by one thread against staunch serve", FEW, setting)
+}
+
+/// Holds a million.
+pub(in crate::bench) fn run_million(setting: &Setting) -> Outcome {
+    let title = "1 000 000 connections held by one thread against staunch serve";
+    hold("load-hold-million", title, MILLION, setting)
+}
+
+fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> Outcome {
+    let mut outcome = Outcome::new(name, title);
+    if let Some(reason) = too_small(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), count) {
+        return outcome.skip(reason);
+    }
+    if let Err(error) = measure(count, setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    let samples = outcome.samples(NAME, HELD).to_vec();
+    outcome.bars.push(Bar::judge(NAME, HELD, Direction::AtLeast, count as f64, "", samples));
+    outcome
+}
+
+fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let folder = setting.scratch.join("idle");
+    let body = content::small_file(&folder, FILE, FILE_BYTES)?;
+    let path = format!("/{FILE}");
+    let limit = (count + count / 10).to_string();
+    let setup = Setup { arguments: &["--max-connections", &limit], ..Setup::new(Kind::Uring, &folder, FILE) };
+    let server = setting.start(&setup, &path, &body)?;
+    setting.step("holding");
+    let program = setting.programs.staunch.to_string_lossy();
+    let url = server.url(&path);
+    let words = words(&program, &url, &count.to_string());
+    let before = Memory::of(server.id());
+    let watched = running::run(&words, TIME_MAX, &setting.scratch)
+        .map_err(|error| format!("{error}; the server: {}", server.last_words()))?;
+    let after = Memory::of(server.id());
+    let held = Held::read(&watched.output)?;
+    let server_bytes = after.peak_bytes.saturating_sub(before.resident_bytes);
+    outcome.add(NAME, HELD, "", held.held as f64);
+    outcome.add(NAME, "seconds", "s", held.seconds);
+    outcome.add(NAME, "ended by the server", "", held.ended as f64);
+    outcome.add(NAME, "client's memory each", "B", held.client_bytes_each);
+    outcome.add(NAME, "server's memory each", "B", server_bytes as f64 / held.held.max(1) as f64);
+    outcome.add(NAME, "machine's memory each", "B", held.machine_bytes_each);
+    outcome.add(NAME, "generator's CPU each", "us", watched.cost_us(held.held));
+    outcome.note(format!("generator: {}", words.join(" ")));
+    outcome.note(format!("server: {}", server.command));
+    outcome.note(format!(
+        "machine's memory is of both ends, kernel and programs; {} of {} were held",
+        held.held, held.wanted
+    ));
+    Ok(())
+}
+
+/// Each connection makes one request first: the server's deadline for heads closes one that never asks.
+fn words(program: &str, url: &str, count: &str) -> Vec<String> {
+    let work = ["load", "hold", url, "--connections", count, "--request-first", "--for", "5s", "-d", "5m"];
+    let engine = ["-t", "1", "--cpus", "1", "--io", "uring", "--quiet", "--json", "-"];
+    [&[program], &work[..], &engine[..]].concat().into_iter().map(str::to_owned).collect()
+}
+
+/// Why this machine cannot hold so many, if it cannot.
+fn too_small(meminfo: &str, count: u64) -> Option<String> {
+    let line = meminfo.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let free_kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let needed_kib = count * MACHINE_BYTES_EACH / 1024;
+    (free_kib < needed_kib).then(|| {
+        format!(
+            "{count} connections may need {} MiB of memory, {} are free",
+            needed_kib / 1024,
+            free_kib / 1024
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_machine_is_spared() {
+        let meminfo = "MemTotal:  9000000 kB\nMemAvailable:  2000000 kB\n";
+        assert_eq!(too_small(meminfo, FEW), None);
+        let reason = too_small(meminfo, MILLION).expect("ten GB are not there");
+        assert_eq!(reason, "1000000 connections may need 9765 MiB of memory, 1953 are free");
+        assert_eq!(too_small("", MILLION), None);
+    }
+}

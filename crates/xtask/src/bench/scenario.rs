@@ -1,0 +1,110 @@
+//! The scenarios by name: what each needs built, and which are run when none is named.
+//!
+//! It owns the names. It must never measure.
+
+use super::figures::Outcome;
+use super::setting::Setting;
+use super::{bigfile, change, generator, idle, instructions, start, throughput};
+
+/// One thing that is measured.
+pub(super) struct Scenario {
+    /// Name on the command line.
+    pub(super) name: &'static str,
+    /// What must be built before.
+    pub(super) needs: Needs,
+    /// Whether it takes so long, or so much memory, that it runs only when it is named.
+    pub(super) named_only: bool,
+    /// Measures.
+    pub(super) run: fn(&Setting) -> Outcome,
+}
+
+/// What must be built before a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// It builds by itself what it needs.
+    Nothing,
+    /// The chosen servers.
+    Servers,
+    /// The load generator and what it is measured against.
+    Generator,
+}
+
+/// The word for every scenario of the load generator that need not be named alone.
+const GROUP: &str = "load";
+
+/// All scenarios, in the order in which they run.
+const SCENARIOS: &[Scenario] = &[
+    server("keepalive", |setting| throughput::run(&throughput::KEEPALIVE, setting)),
+    server("browser", |setting| throughput::run(&throughput::BROWSER, setting)),
+    server("pipelined", |setting| throughput::run(&throughput::PIPELINED, setting)),
+    server("connect", |setting| throughput::run(&throughput::CONNECT, setting)),
+    server("bigfile", bigfile::run),
+    server("idle", idle::run),
+    server("change", change::run),
+    server("start", start::run),
+    Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
+    load("load-closed", generator::closed),
+    load("load-open", generator::open),
+    load("load-overload", generator::overload),
+    load("load-hold", generator::hold),
+    Scenario { named_only: true, ..load("load-hold-million", generator::hold_million) },
+    load("load-flood", generator::flood),
+    Scenario { needs: Needs::Nothing, ..load("load-hurst", generator::hurst) },
+];
+
+const fn server(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {
+    Scenario { name, needs: Needs::Servers, named_only: false, run }
+}
+
+const fn load(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {
+    Scenario { name, needs: Needs::Generator, named_only: false, run }
+}
+
+/// The scenarios of these names; of no name, all that need not be named.
+///
+/// # Errors
+/// A name that no scenario has; says which there are.
+pub(super) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, String> {
+    if names.is_empty() {
+        return Ok(SCENARIOS.iter().filter(|scenario| !scenario.named_only).collect());
+    }
+    if let Some(name) = names.iter().find(|name| !SCENARIOS.iter().any(|scenario| scenario.is_meant(name))) {
+        let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+        return Err(format!("there is no scenario '{name}'; there are {}, {GROUP}", known.join(", ")));
+    }
+    Ok(SCENARIOS.iter().filter(|scenario| names.iter().any(|name| scenario.is_meant(name))).collect())
+}
+
+impl Scenario {
+    fn is_meant(&self, name: &str) -> bool {
+        let in_group = self.name.starts_with(GROUP) && !self.named_only;
+        self.name == name || (name == GROUP && in_group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str]) -> Result<Vec<&'static str>, String> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        choose(&names).map(|scenarios| scenarios.iter().map(|scenario| scenario.name).collect())
+    }
+
+    #[test]
+    fn scenarios_are_chosen_by_name_and_run_in_their_order() {
+        assert_eq!(chosen(&["load-open", "connect"]), Ok(vec!["connect", "load-open"]));
+        assert_eq!(chosen(&["load-hold-million"]), Ok(vec!["load-hold-million"]));
+        let error = chosen(&["connect", "conect"]).expect_err("no such scenario");
+        assert!(error.contains("'conect'") && error.contains("load-flood"), "{error}");
+    }
+
+    #[test]
+    fn the_longest_runs_only_when_it_is_named() {
+        let all = chosen(&[]).expect("all");
+        assert_eq!(all.len() + 1, SCENARIOS.len());
+        let group = chosen(&["load"]).expect("the group");
+        assert_eq!(group.len(), 6);
+        assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));
+    }
+}
