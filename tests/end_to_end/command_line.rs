@@ -8,7 +8,13 @@ use staunch_tests::tree::Tree;
 
 use crate::outside::{is_installed, server_of};
 
-const FLAGS: [&str; 16] = [
+const FLAGS: [&str; 22] = [
+    "--config",
+    "--test-config",
+    "--patience",
+    "--client-rate",
+    "--access-log",
+    "--drain-timeout",
     "--listen",
     "--workers",
     "--cpus",
@@ -81,7 +87,7 @@ fn assert_help(command: &[&str], flags: &[&str], lines_max: usize) {
 
 #[test]
 fn help_is_whole_and_short() {
-    assert_help(&["serve"], &FLAGS, 60);
+    assert_help(&["serve"], &FLAGS, 120);
 }
 
 #[test]

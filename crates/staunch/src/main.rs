@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod banner;
+mod config;
 mod load;
 mod serve;
 mod units;
@@ -9,6 +10,8 @@ mod units;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Parser, Subcommand};
+
+use crate::config::Failure;
 
 /// A web server for crowds: files served from prepared content, at full rate.
 #[derive(Parser)]
@@ -27,22 +30,22 @@ struct Command {
 #[derive(Subcommand)]
 enum Subcommands {
     /// Serve a directory over HTTP/1.1
-    Serve(Box<serve::Arguments>),
+    Serve(Box<config::Arguments>),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
 }
 
-/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed.
+/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed, 78
+/// the configuration cannot be used.
 fn main() -> ExitCode {
     let result = match Command::parse().command {
-        Subcommands::Serve(arguments) => serve::run(*arguments).map(|()| ExitCode::SUCCESS),
-        Subcommands::Load(arguments) => load::run_command(*arguments),
+        Subcommands::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Subcommands::Load(arguments) => load::run_command(*arguments).map_err(Failure::from),
     };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("staunch: {error}");
-            ExitCode::FAILURE
+    result.unwrap_or_else(|failure| {
+        for line in failure.text.lines() {
+            eprintln!("staunch: {line}");
         }
-    }
+        ExitCode::from(failure.code)
+    })
 }

@@ -15,6 +15,7 @@ const ANY: &str = "*";
 const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-protocol", &[]),
     ("staunch-netio", &[]),
+    ("staunch-config", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-protocol"]),
     ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),

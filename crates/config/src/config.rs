@@ -1,0 +1,279 @@
+//! The settings as a whole, and how they are read.
+//!
+//! [`read`] is all there is to call; it may be called again with a file that changed.
+
+use crate::group::Group;
+use crate::groups::{Clients, Content, Deadlines, GLOBAL, Logs, Names, Network, PathRule, Pressure, Process};
+use crate::key::{Form, Key};
+use crate::node::{self, Kind, Misprint, Name, Node};
+use crate::reader::{Fault, Origin, Reader};
+use crate::report::{Faults, Section};
+use crate::sources::Sources;
+
+/// Every setting, with what holds where nothing is said.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Addresses, workers, processors.
+    pub network: Network,
+    /// How long things may take.
+    pub deadlines: Deadlines,
+    /// What gives way first.
+    pub pressure: Pressure,
+    /// What a single client may have.
+    pub clients: Clients,
+    /// What is written down.
+    pub logs: Logs,
+    /// How it ends, who it is, and what it tells.
+    pub process: Process,
+    /// What is served: at least one, and exactly one is the default.
+    pub sites: Vec<Site>,
+    /// Each value with its origin, in the order of a file.
+    pub sections: Vec<Section>,
+}
+
+/// One site.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Hosts it answers for, without port, in lower case; `*.` stands for every host below.
+    pub hosts: Vec<String>,
+    /// Whether it answers for all other hosts.
+    pub default: bool,
+    /// What is served, and how.
+    pub content: Content,
+    /// Rules for paths: all that match hold, the later over the earlier.
+    pub paths: Vec<PathRule>,
+}
+
+/// Reads the settings.
+///
+/// # Errors
+/// Everything that is wrong, with its places.
+pub fn read(sources: &Sources) -> Result<Config, Faults> {
+    let file = sources.file.as_ref();
+    let table = match file.map_or(Ok(Vec::new()), |file| node::parse(&file.text)) {
+        Ok(table) => table,
+        Err(faults) => {
+            let fault = |(place, text): Misprint| Fault {
+                key: String::new(),
+                origin: Origin::File(place.unwrap_or(0)),
+                place,
+                text,
+            };
+            return Err(Faults::new(faults.into_iter().map(fault).collect(), file));
+        }
+    };
+    let mut reader = Reader::new(&sources.flags, &sources.environment, &table);
+    let config = read_all(&mut reader, &table);
+    match config {
+        Some(config) if reader.faults.is_empty() => Ok(config),
+        _ => Err(Faults::new(reader.faults, file)),
+    }
+}
+
+fn read_all(reader: &mut Reader<'_>, table: &[(Name, Node)]) -> Option<Config> {
+    let global: Vec<&'static [Key]> = GLOBAL.iter().map(|(_, keys)| *keys).collect();
+    let elsewhere = [(Names::KEYS, "[[site]]"), (PathRule::KEYS, "[[path]]")];
+    reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
+    let network = Network::read(reader);
+    let deadlines = Deadlines::read(reader);
+    let pressure = Pressure::read(reader);
+    let clients = Clients::read(reader);
+    let logs = Logs::read(reader);
+    let process = Process::read(reader);
+    let mut within = Vec::new();
+    let sites = match tables(reader, table, "site") {
+        Some(tables) => several_sites(reader, table, &tables, &mut within),
+        None => only_site(reader, table, &mut within),
+    };
+    let mut sections = vec![Section { title: String::new(), entries: std::mem::take(&mut reader.entries) }];
+    sections.append(&mut within);
+    let (network, pressure) = (network?, pressure?);
+    possible(reader, &sections, &network, &pressure);
+    let sites = sites?;
+    Some(Config {
+        network,
+        deadlines: deadlines?,
+        pressure,
+        clients: clients?,
+        logs: logs?,
+        process: process?,
+        sites,
+        sections,
+    })
+}
+
+/// The site whose keys stand at the top.
+fn only_site(
+    reader: &mut Reader<'_>,
+    table: &[(Name, Node)],
+    sections: &mut Vec<Section>,
+) -> Option<Vec<Site>> {
+    let content = Content::read(reader);
+    let paths = path_rules(reader, table, "path", sections);
+    Some(vec![Site { hosts: Vec::new(), default: true, content: content?, paths: paths? }])
+}
+
+fn several_sites(
+    reader: &mut Reader<'_>,
+    table: &[(Name, Node)],
+    tables: &[&Node],
+    sections: &mut Vec<Section>,
+) -> Option<Vec<Site>> {
+    refuse_beside_sites(reader, table);
+    let sites: Vec<Option<Site>> =
+        tables.iter().map(|table| one_of_several(reader, table, sections)).collect();
+    let mut sites = sites.into_iter().collect::<Option<Vec<Site>>>()?;
+    let fault = whose_host(&sites);
+    if let Some((index, text)) = fault {
+        reader.faults.push(fault_at(tables[index].place, text));
+        return None;
+    }
+    if !sites.iter().any(|site| site.default) {
+        sites.first_mut()?.default = true;
+    }
+    Some(sites)
+}
+
+fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Section>) -> Option<Site> {
+    let entries = entries_of(reader, table)?;
+    let mut inner = Reader::of_table(entries, table.place);
+    let global: Vec<(&'static [Key], &str)> = GLOBAL
+        .iter()
+        .map(|(_, keys)| (*keys, "the top of the file: it holds for the whole server"))
+        .collect();
+    let elsewhere = [global, vec![(PathRule::KEYS, "[[site.path]]")]].concat();
+    inner.refuse_unknown(&[Names::KEYS, Content::KEYS], &elsewhere);
+    let names = Names::read(&mut inner);
+    let content = Content::read(&mut inner);
+    reader.faults.append(&mut inner.faults);
+    sections.push(Section { title: "site".into(), entries: inner.entries });
+    let paths = path_rules(reader, entries, "site.path", sections);
+    let names = names?;
+    Some(Site { hosts: names.hosts, default: names.default, content: content?, paths: paths? })
+}
+
+/// With several sites, nothing may be said that sounds as if it were for one of them.
+fn refuse_beside_sites(reader: &mut Reader<'_>, table: &[(Name, Node)]) {
+    if let Some((key, origin)) = reader.first_said(Content::KEYS) {
+        let text = match origin {
+            Origin::File(_) => {
+                format!("`{}` stands beside [[site]]: write it into each site it is meant for", key.name)
+            }
+            _ => "this is for a single site, but the file has [[site]] tables: say it there".into(),
+        };
+        let place = if let Origin::File(place) = origin { Some(place) } else { None };
+        let key = if place.is_some() { String::new() } else { key.name.into() };
+        reader.faults.push(Fault { key, origin, place, text });
+    }
+    if let Some((name, _)) = table.iter().find(|(name, _)| name.text == "path") {
+        let text =
+            "[[path]] stands beside [[site]]: write [[site.path]] below the site it is meant for".into();
+        reader.faults.push(fault_at(name.place, text));
+    }
+}
+
+fn path_rules(
+    reader: &mut Reader<'_>,
+    table: &[(Name, Node)],
+    title: &str,
+    sections: &mut Vec<Section>,
+) -> Option<Vec<PathRule>> {
+    let tables = tables(reader, table, "path").unwrap_or_default();
+    let mut rules = Vec::new();
+    for table in tables {
+        let mut inner = Reader::of_table(entries_of(reader, table)?, table.place);
+        inner.refuse_unknown(&[PathRule::KEYS], &[(Content::KEYS, "the site, not to a path")]);
+        rules.push(PathRule::read(&mut inner));
+        reader.faults.append(&mut inner.faults);
+        sections.push(Section { title: title.into(), entries: inner.entries });
+    }
+    rules.into_iter().collect()
+}
+
+/// The tables of a section, such as all `[[site]]`; `None` if there is none.
+fn tables<'a>(reader: &mut Reader<'_>, table: &'a [(Name, Node)], section: &str) -> Option<Vec<&'a Node>> {
+    let (name, node) = table.iter().find(|(name, _)| name.text == section)?;
+    match &node.kind {
+        Kind::List(items) => Some(items.iter().collect()),
+        Kind::Table(_) => {
+            let text = format!("[{section}] has single brackets: write [[{section}]], there may be several");
+            reader.faults.push(fault_at(name.place, text));
+            None
+        }
+        _ => {
+            reader.faults.push(fault_at(name.place, format!("`{section}` is a table: write [[{section}]]")));
+            None
+        }
+    }
+}
+
+fn entries_of<'a>(reader: &mut Reader<'_>, node: &'a Node) -> Option<&'a [(Name, Node)]> {
+    if let Kind::Table(entries) = &node.kind {
+        return Some(entries);
+    }
+    reader.faults.push(fault_at(node.place, format!("{} stands where a table should", node.describe())));
+    None
+}
+
+/// Two defaults, a host of two sites, a site of no host: the site to blame, and why.
+fn whose_host(sites: &[Site]) -> Option<(usize, String)> {
+    let mut default = None;
+    for (index, site) in sites.iter().enumerate() {
+        if site.default && default.replace(index).is_some() {
+            return Some((index, "a second site says `default = true`".into()));
+        }
+        let before = &sites[..index];
+        let taken = site.hosts.iter().find(|host| before.iter().any(|other| other.hosts.contains(host)));
+        if let Some(host) = taken {
+            return Some((index, format!("another site answers for {host} already")));
+        }
+    }
+    let has_default = default.is_some();
+    let is_lost = |(index, site): &(usize, &Site)| {
+        site.hosts.is_empty() && !site.default && (has_default || *index > 0)
+    };
+    let (index, _) = sites.iter().enumerate().find(is_lost)?;
+    Some((index, "nobody would ever see this site: write `hosts`, or `default = true`".into()))
+}
+
+/// Limits that cannot all hold.
+fn possible(reader: &mut Reader<'_>, sections: &[Section], network: &Network, pressure: &Pressure) {
+    let Some(most) = network.max_connections else { return };
+    let mut refuse = |key: &str, text: String| {
+        let origin = sections[0].entries.iter().find(|entry| entry.key.name == key);
+        let origin = origin.map_or(Origin::Default, |entry| entry.origin);
+        let place = if let Origin::File(place) = origin { Some(place) } else { None };
+        reader.faults.push(Fault { key: key.into(), origin, place, text });
+    };
+    if let Some(soft) = pressure.soft_connections.filter(|soft| *soft > most) {
+        refuse("soft_connections", format!("{soft} is more than max_connections ({most})"));
+    }
+    if let Some(reserved) = pressure.reserved_connections.filter(|reserved| *reserved >= most) {
+        refuse("reserved_connections", format!("{reserved} leaves nothing of max_connections ({most})"));
+    }
+}
+
+fn fault_at(place: Option<usize>, text: String) -> Fault {
+    Fault { key: String::new(), origin: Origin::File(place.unwrap_or(0)), place, text }
+}
+
+impl Config {
+    /// Keys whose values differ between two settings and that a running server cannot take on.
+    pub fn changed_needing_restart(&self, new: &Self) -> Vec<&'static str> {
+        let value = |config: &Self, key: &Key| {
+            let entries = &config.sections[0].entries;
+            entries.iter().find(|entry| entry.key.name == key.name).map(|entry| entry.value.clone())
+        };
+        let keys = GLOBAL.iter().flat_map(|(_, keys)| keys.iter());
+        keys.filter(|key| !key.reload && value(self, key) != value(new, key)).map(|key| key.name).collect()
+    }
+}
+
+/// Keys that have a flag, with the heading they stand under, in the order of the help.
+pub fn flags() -> impl Iterator<Item = (&'static str, &'static Key)> {
+    let content = [(Content::TITLE, Content::KEYS)];
+    let groups = GLOBAL.iter().copied().chain(content);
+    groups
+        .flat_map(|(title, keys)| keys.iter().map(move |key| (title, key)))
+        .filter(|(_, key)| key.form != Form::File)
+}

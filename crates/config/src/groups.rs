@@ -1,0 +1,22 @@
+//! The table of keys: every one of them, with its default, its syntax and what it means.
+
+mod process;
+mod serving;
+mod site;
+
+pub use process::{Logs, Process};
+pub use serving::{Clients, Deadlines, Network, Pressure};
+pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
+
+use crate::group::Group;
+use crate::key::Key;
+
+/// Groups of the whole server, with their headings, in the order of the help.
+pub const GLOBAL: &[(&str, &[Key])] = &[
+    (Network::TITLE, Network::KEYS),
+    (Deadlines::TITLE, Deadlines::KEYS),
+    (Pressure::TITLE, Pressure::KEYS),
+    (Clients::TITLE, Clients::KEYS),
+    (Logs::TITLE, Logs::KEYS),
+    (Process::TITLE, Process::KEYS),
+];

@@ -1,0 +1,61 @@
+//! Keys of the process: its logs, its end, its rights, its own pages.
+
+use crate::group::{Conflict, group};
+use crate::syntax::choice::{LogField, LogFormat, OnOff, Sandbox};
+use crate::syntax::text::{Count, FilePath, Lines, Size, Socket, Time, User};
+use crate::syntax::web::UrlPath;
+use crate::syntax::{Many, OrOff};
+
+group! {
+    /// What is written down.
+    Logs, "Logs", |_| None;
+
+    /// File with a line for each answer, `-` is standard output
+    /// Lines are written by a thread of their own. When the disk is slower than the requests, lines are
+    /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
+    access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
+    /// How the lines look
+    access_log_format: LogFormat = Some("combined"), Value, reload, "\"json\"";
+    /// Fields of a JSON line, in this order
+    access_log_fields: Many<LogField> =
+        Some("time,client,method,target,version,host,status,bytes,referer,user_agent"),
+        Value, reload, "[\"time\", \"client\", \"target\", \"status\"]";
+    /// Size from which on a new file is begun
+    /// The old one is kept as `access.log.1`, the one before as `access.log.2`, and so on.
+    access_log_size_max: OrOff<Size> = Some("off"), Value, reload, "\"100MiB\"";
+    /// How many old files are kept
+    access_log_keep: Count = Some("5"), Value, reload, "10";
+    /// File for what the server says about itself; off is standard error
+    error_log: OrOff<FilePath> = Some("off"), Value, reload, "\"/var/log/staunch/error.log\"";
+}
+
+group! {
+    /// How it ends, who it is, and what it tells.
+    Process, "Process", public_admin;
+
+    /// Most time for answers under way when the server ends
+    drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
+    /// File with the number of the process
+    pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
+    /// User to become once the addresses are taken, such as www-data
+    user: OrOff<User> = Some("off"), Value, restart, "\"www-data\"";
+    /// Confine the process to what it serves (Landlock, seccomp)
+    /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does
+    /// not start when something is missing.
+    sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
+    /// Address for /metrics, /healthz, /readyz and `staunch top`
+    /// Plain HTTP without password: an address that others can reach needs `admin_public` as well.
+    admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
+    /// Allow an admin address that is not a loopback one
+    admin_public: OnOff = Some("off"), Switch, restart, "true";
+    /// Serve what the server knows about itself, as JSON, at this path
+    status: OrOff<UrlPath> = Some("off"), Value, restart, "\"/status.json\"";
+}
+
+fn public_admin(process: &Process) -> Conflict {
+    let address = process.admin.filter(|address| !address.ip().is_loopback() && !process.admin_public)?;
+    let text = format!(
+        "others can reach {address}, and there is no password: say `admin_public` as well if they may"
+    );
+    Some(("admin", text))
+}

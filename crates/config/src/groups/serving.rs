@@ -1,0 +1,82 @@
+//! Keys of how the server meets the network: addresses, workers, deadlines, pressure, single clients.
+
+use crate::group::group;
+use crate::syntax::choice::{IoWay, OnOff};
+use crate::syntax::text::{Block, ByteRate, Count, CountOrNone, Cpus, Listen, PrefixIpv6, Rate, Time};
+use crate::syntax::{Many, OrAuto, OrOff};
+
+group! {
+    /// Addresses, workers, processors.
+    Network, "Network", |_| None;
+
+    /// Address and port, or a port alone; may be given several times
+    /// A port alone means every IPv4 address of this host. Port 0 takes a free one, which the start-up block
+    /// names. `fd:NAME` takes a socket that systemd hands over.
+    listen: Many<Listen> = Some("127.0.0.1:8080"), Values, reload, "[\"127.0.0.1:8080\", \"[::1]:8080\"]";
+    /// How many workers: auto is one a processor
+    workers: OrAuto<Count> = Some("auto"), Value, restart, "4";
+    /// Processors to run on, such as 0,2-5: auto is all that are allowed
+    cpus: OrAuto<Cpus> = Some("auto"), Value, restart, "\"0,2-5\"";
+    /// Leave processor 0 to the network card's interrupts
+    leave_cpu0: OnOff = Some("off"), Switch, restart, "true";
+    /// Way to the network: auto is the one the evidence speaks for
+    /// With `auto`, io_uring is taken where every operation it needs works, and else epoll.
+    io: IoWay = Some("auto"), Value, restart, "\"epoll\"";
+    /// Most connections at a time: auto is what descriptors or memory allow
+    max_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
+    /// Expect the PROXY protocol at the start of each connection
+    /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
+    proxy_protocol: OnOff = Some("off"), Value, reload, "true";
+    /// Proxies whose word about a client's address is believed
+    /// Their X-Forwarded-For is followed from the right to the first address that is none of these. With
+    /// `proxy_protocol` on, only they may use it; an empty list lets everybody.
+    trusted_proxies: Many<Block> = Some(""), Values, reload, "[\"10.0.0.0/8\", \"fd00::/8\"]";
+}
+
+group! {
+    /// How long things may take, and how fast they must go.
+    Deadlines, "Deadlines", |_| None;
+
+    /// Close a connection that has been idle between two requests for so long
+    keep_alive: Time = Some("15s"), Value, reload, "\"60s\"";
+    /// Close a connection whose request is not complete after so long
+    header_timeout: Time = Some("15s"), Value, reload, "\"10s\"";
+    /// Close a connection whose request body has made no progress for so long
+    body_timeout: Time = Some("15s"), Value, reload, "\"30s\"";
+    /// Close a connection that has taken nothing of its answer for so long
+    send_timeout: Time = Some("30s"), Value, reload, "\"60s\"";
+    /// Slowest mean rate of a request body after 10 s; 0 is any
+    /// A slow phone finishes, somebody who sends a byte now and then to hold a connection does not.
+    body_rate_min: ByteRate = Some("100"), Value, reload, "100";
+    /// Slowest mean rate at which an answer is taken after 10 s; 0 is any
+    send_rate_min: ByteRate = Some("100"), Value, reload, "100";
+}
+
+group! {
+    /// What gives way first when there is too much to do.
+    Pressure, "Pressure", |_| None;
+
+    /// Answer 503 to a request that has waited longer
+    /// Work for somebody who has gone is wasted: what waited longer than this is not worked on.
+    patience: OrOff<Time> = Some("1s"), Value, reload, "\"500ms\"";
+    /// Connections beyond which idle ones are closed: auto is 80 % of the most
+    soft_connections: OrAuto<Count> = Some("auto"), Value, reload, "80000";
+    /// Connections kept to say 503 to those beyond: auto is 1 %, 8 to 256
+    reserved_connections: OrAuto<CountOrNone> = Some("auto"), Value, restart, "64";
+}
+
+group! {
+    /// What a single client may have.
+    Clients, "Clients", |_| None;
+
+    /// Most connections of a client at a time
+    client_connections: OrOff<Count> = Some("off"), Value, reload, "100";
+    /// Most requests of a client in a time; beyond, 429
+    /// One second's worth may come at once.
+    client_rate: OrOff<Rate> = Some("off"), Value, reload, "\"100/s\"";
+    /// Leading bits of an IPv6 address that make a client
+    /// A household or a host is usually given 64 bits to choose from, so single addresses mean nothing.
+    client_prefix_ipv6: PrefixIpv6 = Some("64"), Value, reload, "56";
+    /// Count what the limits for clients would refuse, but serve it
+    dry_run: OnOff = Some("off"), Switch, reload, "true";
+}

@@ -1,0 +1,22 @@
+//! Settings of the server: every key, its layers, and where each value comes from.
+//!
+//! It owns the table of keys ([`groups`]), the way each value is written ([`syntax`]), the precedence (flag,
+//! environment, file, default) and what is wrong, with its place. It is text in, settings out: it must
+//! never open a file, look up a name or ask the system anything; who calls it does.
+#![forbid(unsafe_code)]
+
+mod config;
+pub mod group;
+pub mod groups;
+pub mod key;
+pub mod node;
+mod reader;
+mod report;
+mod sources;
+pub mod syntax;
+pub mod units;
+
+pub use config::{Config, Site, flags, read};
+pub use reader::{Entry, Origin};
+pub use report::{Faults, Section, each, show};
+pub use sources::{File, Sources};

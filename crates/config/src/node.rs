@@ -1,0 +1,202 @@
+//! Values as they were written: from a file, a flag or the environment, not yet understood.
+//!
+//! It owns the way from TOML to [`Node`] and back. It must never know a key.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error};
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// What stands there.
+    pub kind: Kind,
+    /// Where in the file it begins, in bytes; `None` for what came another way.
+    pub place: Option<usize>,
+}
+
+/// What a value can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A string, or any value of a flag or of the environment.
+    Text(String),
+    /// A string that must not be shown.
+    Secret(String),
+    /// A number, in decimal digits where it is a whole one.
+    Number(String),
+    /// `true` or `false`.
+    Switch(bool),
+    /// A date, a time.
+    Other,
+    /// A list.
+    List(Vec<Node>),
+    /// A table, in the order of the file.
+    Table(Vec<(Name, Node)>),
+}
+
+/// The name of a value in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// What it is called.
+    pub text: String,
+    /// Where in the file it begins, in bytes.
+    pub place: Option<usize>,
+}
+
+impl Node {
+    /// A value that stands in no file.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, place: None }
+    }
+
+    /// A text that stands in no file.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Kind::Text(text.into()))
+    }
+
+    /// A whole number that stands in no file.
+    pub fn number(number: impl ToString) -> Self {
+        Self::new(Kind::Number(number.to_string()))
+    }
+
+    /// What people call what stands there.
+    pub(crate) fn describe(&self) -> String {
+        match &self.kind {
+            Kind::Text(text) => format!("{text:?}"),
+            Kind::Secret(_) => "a secret".into(),
+            Kind::Number(number) => number.clone(),
+            Kind::Switch(switch) => switch.to_string(),
+            Kind::Other => "a date or time".into(),
+            Kind::List(_) => "a list".into(),
+            Kind::Table(_) => "a table".into(),
+        }
+    }
+
+    /// As TOML, on one line. Secrets are `"***"`.
+    pub fn to_toml(&self) -> String {
+        match &self.kind {
+            Kind::Text(text) => quote(text),
+            Kind::Secret(_) | Kind::Other => quote("***"),
+            Kind::Number(number) => number.clone(),
+            Kind::Switch(switch) => switch.to_string(),
+            Kind::List(items) => {
+                let items: Vec<String> = items.iter().map(Self::to_toml).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Kind::Table(entries) if entries.is_empty() => "{}".into(),
+            Kind::Table(entries) => {
+                let entry =
+                    |(name, value): &(Name, Self)| format!("{} = {}", bare(&name.text), value.to_toml());
+                let entries: Vec<String> = entries.iter().map(entry).collect();
+                format!("{{ {} }}", entries.join(", "))
+            }
+        }
+    }
+}
+
+/// Where a file is not TOML, in bytes, and why.
+pub(crate) type Misprint = (Option<usize>, String);
+
+/// A file, as the entries of its outermost table.
+///
+/// # Errors
+/// Each place at which it is not TOML, with what is wrong there.
+pub(crate) fn parse(text: &str) -> Result<Vec<(Name, Node)>, Vec<Misprint>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        let fault =
+            |error: &Error| (error.span().map(|span| span.start), error.message().replace('\n', ", "));
+        return Err(errors.iter().map(fault).collect());
+    }
+    Ok(entries(table.into_inner()))
+}
+
+fn entries(table: DeTable<'_>) -> Vec<(Name, Node)> {
+    let mut entries: Vec<(Name, Node)> = table
+        .into_iter()
+        .map(|(name, value)| {
+            let place = Some(name.span().start);
+            (Name { text: name.into_inner().into_owned(), place }, node(value))
+        })
+        .collect();
+    entries.sort_by_key(|(name, _)| name.place);
+    entries
+}
+
+fn node(value: Spanned<DeValue<'_>>) -> Node {
+    let place = Some(value.span().start);
+    let kind = match value.into_inner() {
+        DeValue::String(text) => Kind::Text(text.into_owned()),
+        DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) => Kind::Number(number.to_string()),
+            Err(_) => Kind::Number(integer.as_str().to_owned()),
+        },
+        DeValue::Float(float) => Kind::Number(float.as_str().to_owned()),
+        DeValue::Boolean(switch) => Kind::Switch(switch),
+        DeValue::Datetime(_) => Kind::Other,
+        DeValue::Array(items) => Kind::List(items.into_iter().map(node).collect()),
+        DeValue::Table(table) => Kind::Table(entries(table)),
+    };
+    Node { kind, place }
+}
+
+/// A basic string of TOML.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A name of TOML, quoted where it must be.
+fn bare(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if !name.is_empty() && name.bytes().all(is_bare) { name.to_owned() } else { quote(name) }
+}
+
+/// Line and column of a place, both from 1; the column counts characters.
+pub(crate) fn line_and_column(text: &str, place: usize) -> (usize, usize) {
+    let before = text.get(..place).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = "a = [1, true, \"x\\\"\\u0007\"]\n\"b c\" = { d = 0x10, \"é\" = \"\" }\n";
+        let entries = parse(text).expect("TOML");
+        let written: Vec<String> = entries
+            .iter()
+            .map(|(name, value)| format!("{} = {}", bare(&name.text), value.to_toml()))
+            .collect();
+        assert_eq!(written, ["a = [1, true, \"x\\\"\\u0007\"]", "\"b c\" = { d = 16, \"é\" = \"\" }"]);
+        assert_eq!(parse(&written.join("\n")).expect("TOML").len(), 2);
+    }
+
+    #[test]
+    fn places_count_characters() {
+        assert_eq!(line_and_column("", 0), (1, 1));
+        assert_eq!(line_and_column("é = 1\nab = 2", 8), (2, 2));
+        assert_eq!(line_and_column("a\n", 99), (2, 1));
+    }
+
+    #[test]
+    fn a_fault_of_toml_has_its_place() {
+        let faults = parse("a = 1\nb = = 2\n").expect_err("no TOML");
+        assert!(faults.iter().any(|(place, _)| *place == Some(10)), "{faults:?}");
+    }
+}

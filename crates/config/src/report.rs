@@ -1,0 +1,125 @@
+//! What was read, and what was wrong, for people.
+
+use std::fmt::{self, Write as _};
+
+use crate::key::Key;
+use crate::node::{Node, line_and_column};
+use crate::reader::{Entry, Fault, Origin};
+use crate::sources::File;
+
+/// More faults than this at once nobody reads.
+const FAULTS_SHOWN_MAX: usize = 20;
+
+/// Values that stand under one heading of a file.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Nothing for the top, else `site`, `path` or `site.path`.
+    pub title: String,
+    /// Each value, in the order of the keys.
+    pub entries: Vec<Entry>,
+}
+
+/// Everything that is wrong with the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faults {
+    lines: Vec<String>,
+    only_flags: bool,
+}
+
+impl Faults {
+    pub(crate) fn new(mut faults: Vec<Fault>, file: Option<&File>) -> Self {
+        faults.sort_by_key(|fault| fault.place);
+        let only_flags = faults.iter().all(|fault| fault.origin == Origin::Flag);
+        let mut lines: Vec<String> = faults.iter().map(|fault| sentence(fault, file)).collect();
+        lines.dedup();
+        let more = lines.len().saturating_sub(FAULTS_SHOWN_MAX);
+        lines.truncate(FAULTS_SHOWN_MAX);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        Self { lines, only_flags }
+    }
+
+    /// One sentence each, with its place in front.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// Whether the command line alone is to blame.
+    pub fn only_flags(&self) -> bool {
+        self.only_flags
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Faults {}
+
+fn sentence(fault: &Fault, file: Option<&File>) -> String {
+    let Fault { key, text, .. } = fault;
+    let dashed = key.replace('_', "-");
+    match (fault.origin, file) {
+        (Origin::Flag, _) => format!("--{dashed}: {text}"),
+        (Origin::Environment, _) => format!("STAUNCH_{}: {text}", key.to_uppercase()),
+        (Origin::File(start), Some(file)) => {
+            let (line, column) = line_and_column(&file.text, fault.place.unwrap_or(start));
+            let colon = if key.is_empty() { "" } else { ": " };
+            format!("{}:{line}:{column}: {key}{colon}{text}", file.name)
+        }
+        _ => format!("{key}: {text}"),
+    }
+}
+
+/// Where a value comes from, as a comment says it.
+fn describe(origin: Origin, key: &Key, file: Option<&File>) -> String {
+    match (origin, file) {
+        (Origin::Flag, _) => key.flag(),
+        (Origin::Environment, _) => key.variable(),
+        (Origin::File(place), Some(file)) => {
+            format!("file {}:{}", file.name, line_and_column(&file.text, place).0)
+        }
+        _ => "default".into(),
+    }
+}
+
+/// The settings as a file, each value with its origin beside it.
+pub fn show(sections: &[Section], file: Option<&File>) -> String {
+    let mut out = String::new();
+    for section in sections {
+        if !section.title.is_empty() {
+            let _ = writeln!(out, "\n[[{}]]", section.title);
+        }
+        let line = |entry: &Entry| {
+            let value = format!("{} = {}", entry.key.name, entry.value.to_toml());
+            (value, describe(entry.origin, entry.key, file))
+        };
+        let lines: Vec<(String, String)> = section.entries.iter().map(line).collect();
+        let width =
+            lines.iter().map(|(value, _)| value.chars().count()).filter(|&width| width <= WIDTH_MAX).max();
+        let width = width.unwrap_or(0);
+        for (value, origin) in lines {
+            let _ = writeln!(out, "{value:width$}  # {origin}");
+        }
+    }
+    out
+}
+
+/// Longer values push their comment to the right instead of everybody's.
+const WIDTH_MAX: usize = 48;
+
+/// Calls back with each value: title of its section, number of the section, key, value, origin.
+pub fn each<'a>(
+    sections: &'a [Section],
+    file: Option<&'a File>,
+) -> impl Iterator<Item = (usize, &'a str, &'static str, &'a Node, String)> {
+    sections.iter().enumerate().flat_map(move |(index, section)| {
+        section.entries.iter().map(move |entry| {
+            let origin = describe(entry.origin, entry.key, file);
+            (index, section.title.as_str(), entry.key.name, &entry.value, origin)
+        })
+    })
+}

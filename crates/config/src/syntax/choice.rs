@@ -1,0 +1,141 @@
+//! Values that are one of a few words.
+
+use crate::node::{Kind, Node};
+use crate::syntax::Scalar;
+
+/// `on` or `off`; in a file `true` or `false`.
+#[derive(Debug)]
+pub struct OnOff;
+
+impl Scalar for OnOff {
+    type Value = bool;
+    const WORD: &'static str = "on|off";
+
+    fn parse(text: &str) -> Result<bool, String> {
+        match text {
+            "on" | "true" => Ok(true),
+            "off" | "false" => Ok(false),
+            _ => Err("write on or off, in a file true or false".into()),
+        }
+    }
+
+    fn write(value: &bool) -> Node {
+        Node::new(Kind::Switch(*value))
+    }
+}
+
+macro_rules! choices {
+    ($($(#[doc = $about:literal])+ $name:ident $(as $called:literal)? {
+        $($(#[doc = $doc:literal])+ $choice:ident = $word:literal,)+
+    })+) => {$(
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $name { $($(#[doc = $doc])+ $choice,)+ }
+
+        impl $name {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$choice),+];
+
+            /// How it is written.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$choice => $word,)+ }
+            }
+        }
+
+        impl Scalar for $name {
+            type Value = Self;
+            const WORD: &'static str = called!($($called)? words!($($word),+));
+
+            fn parse(text: &str) -> Result<Self, String> {
+                let found = Self::ALL.iter().find(|choice| choice.name() == text);
+                found.copied().ok_or_else(|| concat!("write one of ", words!($($word),+)).into())
+            }
+
+            fn write(value: &Self) -> Node {
+                Node::text(value.name())
+            }
+        }
+    )+};
+}
+
+/// What a choice is called in the help: its words, where they are few.
+macro_rules! called {
+    ($called:literal $words:expr) => {
+        $called
+    };
+    ($words:expr) => {
+        $words
+    };
+}
+
+macro_rules! words {
+    ($first:literal $(, $word:literal)*) => { concat!($first $(, "|", $word)*) };
+}
+
+choices! {
+    /// Which way to the network.
+    IoWay {
+        /// The one the evidence speaks for.
+        Auto = "auto",
+        /// io_uring.
+        Uring = "uring",
+        /// epoll.
+        Epoll = "epoll",
+    }
+    /// An encoding to prepare content in.
+    Coding as "CODING" {
+        /// Brotli.
+        Br = "br",
+        /// Zstandard.
+        Zstd = "zstd",
+        /// gzip.
+        Gzip = "gzip",
+    }
+    /// Whether the process confines itself.
+    Sandbox {
+        /// By what the kernel has.
+        Auto = "auto",
+        /// In full, or not at all: then it does not start.
+        On = "on",
+        /// Not.
+        Off = "off",
+    }
+    /// How a line of the access log looks.
+    LogFormat {
+        /// As Apache and nginx write it.
+        Combined = "combined",
+        /// One JSON object a line.
+        Json = "json",
+    }
+    /// A field of a JSON line of the access log.
+    LogField as "FIELD" {
+        /// When it was answered, RFC 3339 with milliseconds.
+        Time = "time",
+        /// Address of the client.
+        Client = "client",
+        /// Method.
+        Method = "method",
+        /// Target, as it was asked for.
+        Target = "target",
+        /// Version of HTTP.
+        Version = "version",
+        /// The Host field.
+        Host = "host",
+        /// Status of the answer.
+        Status = "status",
+        /// Length of the answer's body.
+        Bytes = "bytes",
+        /// The Referer field.
+        Referer = "referer",
+        /// The User-Agent field.
+        UserAgent = "user_agent",
+        /// From the turn that saw the request to its answer, in microseconds.
+        DurationUs = "duration_us",
+        /// Number of the worker.
+        Worker = "worker",
+        /// The X-Forwarded-For field.
+        ForwardedFor = "forwarded_for",
+        /// Who gave a password.
+        User = "user",
+    }
+}

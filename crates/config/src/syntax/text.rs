@@ -1,0 +1,234 @@
+//! Values of one word: times, sizes, numbers, rates, addresses, names of files and people.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::node::Node;
+use crate::syntax::Scalar;
+use crate::units::{self, CpuList, ListenAddress};
+
+/// Work for one answer. A worker does nothing else meanwhile, so more is no rehearsal but a standstill.
+const WORK_MAX: Duration = Duration::from_secs(1);
+
+/// One syntax a line: name, value, word, how to read it, how to write it, and `text` if only a string is
+/// meant.
+macro_rules! scalars {
+    ($($(#[doc = $doc:literal])+ $name:ident: $value:ty, $word:literal,
+       $parse:expr, $write:expr $(, $text:ident)?;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl Scalar for $name {
+            type Value = $value;
+            const WORD: &'static str = $word;
+            $(const IS_TEXT: bool = $crate::syntax::text::is_text!($text);)?
+
+            fn parse(text: &str) -> Result<$value, String> {
+                let parse: fn(&str) -> Result<$value, String> = $parse;
+                parse(text)
+            }
+
+            fn write(value: &$value) -> Node {
+                let write: fn(&$value) -> Node = $write;
+                write(value)
+            }
+        }
+    )+};
+}
+macro_rules! is_text {
+    (text) => {
+        true
+    };
+}
+
+pub(super) use {is_text, scalars};
+
+scalars! {
+    /// A time, with its unit.
+    Time: Duration, "TIME", units::duration, |time| Node::text(units::write_duration(*time));
+    /// Time of a processor, with its unit.
+    Work: Duration, "TIME", work, |time| match time.subsec_micros() % 1000 {
+        0 => Node::text(units::write_duration(*time)),
+        _ => Node::text(format!("{}us", time.as_micros())),
+    };
+    /// A size, with its unit.
+    Size: u64, "SIZE", units::size_bytes, |bytes| Node::text(units::write_size(*bytes));
+    /// How many; at least one.
+    Count: u64, "N", units::count, |number| Node::number(number);
+    /// How many, maybe none.
+    CountOrNone: u64, "N", count_or_none, |number| Node::number(number);
+    /// Leading bits of an IPv6 address.
+    PrefixIpv6: u8, "BITS", prefix_ipv6, |number| Node::number(number);
+    /// Bytes a second; 0 asks for none.
+    ByteRate: u64, "SIZE/s", byte_rate, |number| Node::number(number);
+    /// So many in a time.
+    Rate: EventRate, "N/s", event_rate, |rate| Node::text(rate.to_string());
+    /// Where to listen.
+    Listen: ListenAddress, "ADDR", units::address, |address| Node::text(address.to_string());
+    /// Address and port, the address in digits.
+    Socket: SocketAddr, "ADDR", socket, |address| Node::text(address.to_string());
+    /// Processors by number.
+    Cpus: CpuList, "LIST", units::cpu_list, |list| Node::text(units::write_cpu_list(list));
+    /// A block of addresses.
+    Block: AddressBlock, "CIDR", address_block, |block| Node::text(block.to_string());
+    /// A user, maybe with a group.
+    User: UserName, "USER[:GROUP]", user, |user| Node::text(user.to_string());
+    /// A file.
+    FilePath: PathBuf, "PATH", path, |path| Node::text(path.to_string_lossy()), text;
+    /// A folder.
+    Folder: PathBuf, "DIR", path, |path| Node::text(path.to_string_lossy()), text;
+    /// Where lines go.
+    Lines: Output, "PATH|-", output, |output| match output {
+        Output::Standard => Node::text("-"),
+        Output::File(path) => Node::text(path.to_string_lossy()),
+    }, text;
+    /// Any words that are not empty.
+    Words: String, "TEXT", words, |text| Node::text(text.as_str()), text;
+}
+
+/// So many in a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventRate {
+    /// How many.
+    pub count: u64,
+    /// In how many seconds: 1, 60 or 3600.
+    pub seconds: u32,
+}
+
+impl EventRate {
+    /// As a number a second.
+    pub fn per_s(self) -> f64 {
+        self.count as f64 / f64::from(self.seconds)
+    }
+}
+
+impl std::fmt::Display for EventRate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let unit = match self.seconds {
+            1 => "s",
+            60 => "m",
+            _ => "h",
+        };
+        write!(formatter, "{}/{unit}", self.count)
+    }
+}
+
+/// A block of addresses, or one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressBlock {
+    /// Its first address.
+    pub address: IpAddr,
+    /// How many leading bits are the block's.
+    pub prefix: u8,
+}
+
+impl std::fmt::Display for AddressBlock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.prefix)
+    }
+}
+
+/// Who to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserName {
+    /// Name or number of the user.
+    pub user: String,
+    /// Name or number of the group; `None` for the user's own.
+    pub group: Option<String>,
+}
+
+impl std::fmt::Display for UserName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.user)?;
+        self.group.as_ref().map_or(Ok(()), |group| write!(formatter, ":{group}"))
+    }
+}
+
+/// Where lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output.
+    Standard,
+    /// A file, to whose end they are added.
+    File(PathBuf),
+}
+
+fn work(text: &str) -> Result<Duration, String> {
+    let time = match text.strip_suffix("us") {
+        Some(digits) => digits.parse().ok().filter(|&us| us > 0).map(Duration::from_micros),
+        None => units::duration(text).ok(),
+    };
+    let time = time.filter(|time| *time <= WORK_MAX);
+    time.ok_or_else(|| "write a time up to 1s, such as 300us or 2ms".into())
+}
+
+fn byte_rate(text: &str) -> Result<u64, String> {
+    units::size_bytes(text.strip_suffix("/s").unwrap_or(text))
+}
+
+fn count_or_none(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { units::count(text) }
+}
+
+fn prefix_ipv6(text: &str) -> Result<u8, String> {
+    let bits = text.parse().ok().filter(|bits| (1..=128).contains(bits));
+    bits.ok_or_else(|| "write a number from 1 to 128, such as 64".into())
+}
+
+fn event_rate(text: &str) -> Result<EventRate, String> {
+    let rate = text.split_once('/').and_then(|(count, unit)| {
+        let seconds = match unit {
+            "s" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            _ => return None,
+        };
+        Some(EventRate { count: units::count(count).ok()?, seconds })
+    });
+    rate.ok_or_else(|| "write a rate such as 100/s or 600/m".into())
+}
+
+fn socket(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an address such as 127.0.0.1:9090".into())
+}
+
+fn address_block(text: &str) -> Result<AddressBlock, String> {
+    let (address, prefix) =
+        text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let block = address.parse::<IpAddr>().ok().and_then(|address| {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Some(bits), |text| text.parse().ok().filter(|&prefix| prefix <= bits))?;
+        Some(AddressBlock { address, prefix })
+    });
+    block.ok_or_else(|| "write a block such as 10.0.0.0/8, fd00::/8, or one address".into())
+}
+
+fn user(text: &str) -> Result<UserName, String> {
+    let is_name = |name: &str| {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        !name.is_empty() && !name.starts_with('-') && name.bytes().all(inside)
+    };
+    let (user, group) = text.split_once(':').map_or((text, None), |(user, group)| (user, Some(group)));
+    if is_name(user) && group.is_none_or(is_name) {
+        return Ok(UserName { user: user.into(), group: group.map(str::to_owned) });
+    }
+    Err("write a user such as www-data, or user and group such as www-data:adm".into())
+}
+
+fn path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() || text.contains('\0') {
+        return Err("write the name of a file or folder".into());
+    }
+    Ok(PathBuf::from(text))
+}
+
+fn output(text: &str) -> Result<Output, String> {
+    if text == "-" { Ok(Output::Standard) } else { path(text).map(Output::File) }
+}
+
+fn words(text: &str) -> Result<String, String> {
+    let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+    is_plain.then(|| text.to_owned()).ok_or_else(|| "write one line of text".into())
+}

@@ -1,0 +1,163 @@
+//! Values that end in answers: paths of URLs, fields, statuses, hosts, origins, hashes of passwords.
+//!
+//! What passes here can be put into an answer: no control character, no field that the server sets itself.
+
+use crate::node::{Kind, Node};
+use crate::syntax::Scalar;
+use crate::syntax::text::scalars;
+
+/// Fields that the server sets or that belong to the connection (RFC 9110, sections 6.6 and 7.6.1).
+const OWN_FIELDS: [&str; 12] = [
+    "server",
+    "date",
+    "content-length",
+    "content-encoding",
+    "content-range",
+    "connection",
+    "keep-alive",
+    "transfer-encoding",
+    "trailer",
+    "upgrade",
+    "etag",
+    "last-modified",
+];
+
+/// The marks that `config show` puts in the place of a hash.
+pub(crate) const HIDDEN: &str = "***";
+
+scalars! {
+    /// A path of a URL, without marks that would have to be encoded.
+    UrlPath: String, "PATH", url_path, |path| Node::text(path.as_str()), text;
+    /// A pattern of paths: `*` stands for any characters, `/` among them.
+    Pattern: String, "PATTERN", pattern, |pattern| Node::text(pattern.as_str()), text;
+    /// Where a redirect leads: a path or a URL, with $1 to $9 for what the stars stood for.
+    Target: String, "TARGET", target, |target| Node::text(target.as_str()), text;
+    /// Status of a redirect.
+    RedirectStatus: u16, "STATUS", redirect_status, |number| Node::number(number);
+    /// Status of an error.
+    ErrorStatus: u16, "STATUS", error_status, |status| Node::text(status.to_string());
+    /// Name of a field.
+    FieldName: String, "FIELD", field_name, |name| Node::text(name.as_str()), text;
+    /// Value of a field.
+    FieldValue: String, "TEXT", field_value, |value| Node::text(value.as_str()), text;
+    /// A token, such as a method or the name of a field.
+    Token: String, "TOKEN", token, |token| Node::text(token.as_str()), text;
+    /// A host, without port; `*.example.org` stands for all below it.
+    Host: String, "HOST", host, |host| Node::text(host.as_str()), text;
+    /// Who may ask from a browser, or `*` for everybody.
+    Origin: String, "ORIGIN|*", origin, |origin| Node::text(origin.as_str()), text;
+    /// Name of somebody with a password.
+    Login: String, "NAME", login, |name| Node::text(name.as_str()), text;
+}
+
+/// Hash of a password: argon2id or bcrypt.
+#[derive(Debug)]
+pub struct PasswordHash;
+
+impl Scalar for PasswordHash {
+    type Value = String;
+    const WORD: &'static str = "HASH";
+    const IS_SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<String, String> {
+        password_hash(text)
+    }
+
+    fn write(hash: &String) -> Node {
+        Node::new(Kind::Secret(hash.clone()))
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+fn keep_if(right: bool, text: &str, form: &str) -> Result<String, String> {
+    if right { Ok(text.into()) } else { Err(format!("write {form}")) }
+}
+
+fn url_path(text: &str) -> Result<String, String> {
+    let right =
+        text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"%?#".contains(&byte));
+    keep_if(right, text, "a path such as /status.json")
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    let right = text.starts_with(['/', '*']) && !text.chars().any(char::is_control);
+    if text.matches('*').count() > 9 {
+        return Err("at most nine stars: they are called $1 to $9".into());
+    }
+    keep_if(right, text, "a pattern such as /assets/* or *.html")
+}
+
+fn target(text: &str) -> Result<String, String> {
+    let is_path = text.starts_with('/') && !text.starts_with("//");
+    let is_url = text.strip_prefix("https://").or(text.strip_prefix("http://"));
+    let is_url = is_url
+        .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '['));
+    let right = (is_path || is_url) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    keep_if(right, text, "a path such as /new/$1, or a URL such as https://example.org/$1")
+}
+
+fn redirect_status(text: &str) -> Result<u16, String> {
+    let status = text.parse().ok().filter(|status| [301, 302, 303, 307, 308].contains(status));
+    status.ok_or_else(|| "write 301, 302, 303, 307 or 308".into())
+}
+
+fn error_status(text: &str) -> Result<u16, String> {
+    let status = text.parse().ok().filter(|status| (400..=599).contains(status));
+    status.ok_or_else(|| "write a status of an error such as 404 or 503".into())
+}
+
+fn field_name(text: &str) -> Result<String, String> {
+    if OWN_FIELDS.iter().any(|own| own.eq_ignore_ascii_case(text)) {
+        return Err("the server sets this field itself".into());
+    }
+    keep_if(is_token(text), text, "the name of a field such as X-Frame-Options")
+}
+
+fn field_value(text: &str) -> Result<String, String> {
+    let right = text.chars().all(|character| character == '\t' || !character.is_control())
+        && text.trim_matches([' ', '\t']) == text;
+    keep_if(right, text, "a value on one line, without space at its ends")
+}
+
+fn token(text: &str) -> Result<String, String> {
+    keep_if(is_token(text), text, "a word such as GET or Content-Type")
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let label = |label: &str| {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(inside)
+    };
+    let is_address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_address = is_address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok());
+    let right = is_address || name.split('.').all(label);
+    keep_if(right, text, "a host such as www.example.org or *.example.org, without port")
+        .map(|host| host.to_ascii_lowercase())
+}
+
+fn origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or(text.strip_prefix("http://"));
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte);
+    let right = text == "*" || host.is_some_and(|host| !host.is_empty() && host.bytes().all(inside));
+    keep_if(right, text, "an origin such as https://app.example.org (lower case, no path), or *")
+}
+
+fn login(text: &str) -> Result<String, String> {
+    let right = !text.is_empty() && !text.contains(':') && !text.chars().any(char::is_control);
+    keep_if(right, text, "a name without colon")
+}
+
+/// Checks the form of a hash only.
+fn password_hash(text: &str) -> Result<String, String> {
+    if text == HIDDEN {
+        return Err("this stands for a hash that was hidden: write the hash".into());
+    }
+    let known = ["$argon2id$", "$2a$", "$2b$", "$2y$"].iter().any(|start| text.starts_with(start));
+    let right = known && text.len() >= 59 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    keep_if(right, text, "a hash that begins with $argon2id$ or $2b$ (bcrypt)")
+}

@@ -1,0 +1,270 @@
+//! Sizes, durations, counts and addresses as people write them. It must never look up a
+//! name.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A size such as `256MiB`, `64k` or `0`, in bytes. `k`, `m`, `g`, `t` alone are binary, as with nginx.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn size_bytes(text: &str) -> Result<u64, String> {
+    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "k" | "kib" => Some(1 << 10),
+        "m" | "mib" => Some(1 << 20),
+        "g" | "gib" => Some(1 << 30),
+        "t" | "tib" => Some(1u64 << 40),
+        "kb" => Some(1_000),
+        "mb" => Some(1_000_000),
+        "gb" => Some(1_000_000_000),
+        "tb" => Some(1_000_000_000_000),
+        _ => None,
+    };
+    quantity(text, factor).ok_or_else(|| "write a size such as 256MiB, 64KiB or 0".into())
+}
+
+/// A duration such as `15s`, `500ms`, `2m` or `1h`; a bare number is seconds.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "ms" => Some(1),
+        "" | "s" => Some(1_000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    match quantity(text, factor) {
+        Some(0) => Err("a deadline of zero would close every connection at once".into()),
+        Some(milliseconds) if milliseconds <= u64::from(u32::MAX) => Ok(Duration::from_millis(milliseconds)),
+        Some(_) => Err("at most 49 days".into()),
+        None => Err("write a duration such as 15s, 500ms, 2m or 1h".into()),
+    }
+}
+
+/// A number with `k` or `m` (thousands, millions), or `auto`.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn count_or_auto(text: &str) -> Result<Option<u64>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+        "" => Some(1),
+        "k" => Some(1_000),
+        "m" => Some(1_000_000),
+        _ => None,
+    };
+    match quantity(text, factor) {
+        Some(count) if count > 0 => Ok(Some(count)),
+        _ => Err("write auto, or a number such as 2, 20000 or 100k".into()),
+    }
+}
+
+/// A number with `k` or `m` (thousands, millions).
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn count(text: &str) -> Result<u64, String> {
+    match count_or_auto(text) {
+        Ok(Some(count)) => Ok(count),
+        _ => Err("write a number such as 64, 10k or 1m".into()),
+    }
+}
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ListenAddress {
+    /// An address of this host and a port; port 0 takes a free one.
+    Socket(SocketAddr),
+    /// A name and a port, to be looked up at start: `localhost:8080`.
+    Name(String),
+    /// A socket that was handed over by the one who started the server, by name or number: `fd:http`, `fd:3`.
+    Handed(String),
+}
+
+impl std::fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Socket(address) => address.fmt(formatter),
+            Self::Name(name) => formatter.write_str(name),
+            Self::Handed(name) => write!(formatter, "fd:{name}"),
+        }
+    }
+}
+
+/// An address such as `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, a port alone (`8080`, `:8080`), which
+/// means every IPv4 address of this host, or a socket handed over (`fd:http`).
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn address(text: &str) -> Result<ListenAddress, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(ListenAddress::Socket(SocketAddr::from(([0, 0, 0, 0], port))));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(ListenAddress::Socket(address));
+    }
+    let is_name = |name: &str| {
+        let inside = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        !name.is_empty() && name.bytes().all(inside)
+    };
+    match text.rsplit_once(':') {
+        Some(("fd", name)) if is_name(name) => Ok(ListenAddress::Handed(name.into())),
+        Some((name, port))
+            if is_name(name) && name.parse::<u64>().is_err() && port.parse::<u16>().is_ok() =>
+        {
+            Ok(ListenAddress::Name(text.into()))
+        }
+        _ => Err("write an address such as 127.0.0.1:8080, [::1]:8080 or a port such as 8080".into()),
+    }
+}
+
+/// A list of processors such as `0,2-5`.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let mut cpus = Vec::new();
+    for piece in text.split(',') {
+        let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+        match (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+            (Ok(first), Ok(last)) if first <= last && last < 4096 => cpus.extend(first..=last),
+            _ => return Err("write processors such as 0,2 or 0-3".into()),
+        }
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(CpuList(cpus))
+}
+
+/// Processors by number, in order. A type of its own so that the flag is one value, not a list of values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuList(
+    /// The numbers.
+    pub Vec<usize>,
+);
+
+fn quantity(text: &str, factor: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    number.parse::<u64>().ok()?.checked_mul(factor(unit.trim())?)
+}
+
+/// A size for people: 1536 is "1.5 KiB".
+pub fn show_size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value.fract() >= 0.05);
+    format!("{value:.digits$} {}", units[unit])
+}
+
+/// A duration as [`duration`] reads it, in the largest unit that is exact.
+pub fn write_duration(duration: Duration) -> String {
+    let milliseconds = duration.as_millis();
+    let exact = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    match exact.iter().find(|(length, _)| milliseconds >= *length && milliseconds.is_multiple_of(*length)) {
+        Some((length, unit)) => format!("{}{unit}", milliseconds / length),
+        None => format!("{milliseconds}ms"),
+    }
+}
+
+/// A size as [`size_bytes`] reads it, in the largest unit that is exact.
+pub fn write_size(bytes: u64) -> String {
+    let exact = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match exact.iter().find(|(length, _)| bytes >= *length && bytes.is_multiple_of(*length)) {
+        Some((length, unit)) => format!("{}{unit}", bytes / length),
+        None => bytes.to_string(),
+    }
+}
+
+/// A list of processors as [`cpu_list`] reads it.
+pub fn write_cpu_list(list: &CpuList) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &cpu in &list.0 {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let run = |&(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    runs.iter().map(run).collect::<Vec<String>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in
+            [("0", 0), ("1", 1), ("64k", 65_536), ("256MiB", 256 << 20), ("2 GB", 2_000_000_000)]
+        {
+            assert_eq!(size_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "MiB", "-1", "1.5MiB", "12 parsecs", "99999999999999999999"] {
+            assert!(size_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (text, ms) in [("15s", 15_000), ("500ms", 500), ("2m", 120_000), ("7", 7_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "0s", "1y", "100d", "-3s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_lists() {
+        let socket = |text: &str| Ok(ListenAddress::Socket(text.parse().expect("an address")));
+        assert_eq!(address("8080"), socket("0.0.0.0:8080"));
+        assert_eq!(address(":8080"), socket("0.0.0.0:8080"));
+        assert_eq!(address("[::1]:80"), socket("[::1]:80"));
+        assert_eq!(address("localhost:80"), Ok(ListenAddress::Name("localhost:80".into())));
+        assert_eq!(address("fd:http"), Ok(ListenAddress::Handed("http".into())));
+        for text in ["", "127.0.0.1", "127.0.0.1:99999", "nowhere", "a b:80", "fd:", "::1:80x", "1:2"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+        assert_eq!(cpu_list("0,2-4"), Ok(CpuList(vec![0, 2, 3, 4])));
+        assert!(cpu_list("4-2").is_err() && cpu_list("a").is_err() && cpu_list("").is_err());
+        assert_eq!(count_or_auto("auto"), Ok(None));
+        assert_eq!(count_or_auto("100k"), Ok(Some(100_000)));
+        assert!(count_or_auto("0").is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in ["1500ms", "15s", "2m", "36h", "7d"] {
+            assert_eq!(write_duration(duration(text).unwrap()), text);
+        }
+        for text in ["0", "100", "1000001", "64KiB", "256MiB", "3TiB"] {
+            assert_eq!(write_size(size_bytes(text).unwrap()), text);
+        }
+        for text in ["0", "0,2-5", "1,3,5-6"] {
+            assert_eq!(write_cpu_list(&cpu_list(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn shown_sizes() {
+        for (bytes, text) in [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (256 << 20, "256 MiB")] {
+            assert_eq!(show_size(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Brings the sources together: the saved flags, the environment, the file as it is now.
+//!
+//! A loader is kept for as long as the server lives, and asked again when the file has changed.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use staunch_config::{Config, Faults, File, Sources};
+
+/// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
+const CODE_CONFIGURATION: u8 = 78;
+/// Exit code for a command that was called wrongly.
+const CODE_USAGE: u8 = 2;
+/// Exit code for what went wrong on the way.
+const CODE_FAILURE: u8 = 1;
+
+/// Why a command ends, and with which code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the process ends with.
+    pub(crate) code: u8,
+    /// Sentences for the one who called it, one a line.
+    pub(crate) text: String,
+}
+
+impl Failure {
+    /// The configuration is to blame.
+    pub(crate) fn configuration(text: impl Into<String>) -> Self {
+        Self { code: CODE_CONFIGURATION, text: text.into() }
+    }
+}
+
+/// What went wrong on the way.
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { code: CODE_FAILURE, text }
+    }
+}
+
+impl From<Faults> for Failure {
+    fn from(faults: Faults) -> Self {
+        let code = if faults.only_flags() { CODE_USAGE } else { CODE_CONFIGURATION };
+        Self { code, text: faults.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// Flags and the name of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Loader {
+    flags: Vec<(String, String)>,
+    file: Option<PathBuf>,
+}
+
+impl Loader {
+    /// What the command line said. Without a file there, `STAUNCH_CONFIG` may name one.
+    pub(crate) fn new(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+        let named = || std::env::var_os("STAUNCH_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
+        Self { flags, file: file.or_else(named) }
+    }
+
+    /// What the settings are called in messages.
+    pub(crate) fn name(&self) -> String {
+        self.file.as_ref().map_or("of the command line".into(), |file| file.display().to_string())
+    }
+
+    /// All that is said at this moment.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn sources(&self) -> Result<Sources, Failure> {
+        let text = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path);
+            let text =
+                text.map_err(|error| Failure::configuration(format!("{}: {error}", path.display())))?;
+            Ok::<File, Failure>(File { name: path.display().to_string(), text })
+        };
+        Ok(Sources {
+            flags: self.flags.clone(),
+            environment: environment(),
+            file: self.file.as_ref().map(text).transpose()?,
+        })
+    }
+
+    /// The settings as they are at this moment. To be called again when the file has changed.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub(crate) fn load(&self) -> Result<Config, Failure> {
+        Ok(staunch_config::read(&self.sources()?)?)
+    }
+}
+
+fn environment() -> Vec<(String, String)> {
+    let ours = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with("STAUNCH_"))?;
+        Some((name, value.to_string_lossy().into_owned()))
+    };
+    std::env::vars_os().filter_map(ours).collect()
+}
