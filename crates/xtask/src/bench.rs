@@ -11,6 +11,7 @@ mod client;
 mod configuration;
 mod content;
 mod crowd;
+mod curve;
 mod figures;
 mod generator;
 mod idle;
@@ -19,6 +20,7 @@ mod load;
 mod machine;
 mod page;
 mod plot;
+mod pressure;
 mod process;
 mod scenario;
 mod servers;
@@ -51,7 +53,7 @@ pub(crate) struct Arguments {
     /// Length of one measurement under load, in seconds
     #[arg(long, default_value_t = 4)]
     seconds: u32,
-    /// Servers to measure: nginx, lighttpd, h2o, floor, uring, epoll
+    /// Servers to measure: nginx, lighttpd, h2o, caddy, floor, uring, epoll
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     servers: Vec<String>,
     /// A staunch that is already built; without it one is built with --release

@@ -33,7 +33,8 @@ pub(super) fn run(setting: &Setting) -> Outcome {
 
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
-    let kinds: Vec<Kind> = setting.kinds.iter().copied().filter(|kind| *kind != Kind::Floor).collect();
+    let mut kinds = setting.for_files();
+    kinds.retain(|kind| *kind != Kind::Floor);
     setting.expect_steps(1 + kinds.len() * (1 + setting.rounds as usize));
     setting.step("making the file");
     content::big_file(&folder, FILE)?;

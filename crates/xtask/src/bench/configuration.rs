@@ -19,8 +19,9 @@ const BACKLOG: u32 = 4096;
 pub(super) fn nginx(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let (address, connections, directory) = (setup.address, setup.connections_max, setup.directory.display());
     let folder = folder.display();
+    let (modules, work) = nginx_work(setup.work_us);
     format!(
-        r#"daemon off;
+        r#"{modules}daemon off;
 user root;
 pid "{folder}/nginx.pid";
 error_log "{folder}/error.log" warn;
@@ -49,6 +50,7 @@ http {{
     server {{
         listen {address}:{port} backlog={BACKLOG};
         root "{directory}";
+        {work}
     }}
 }}
 "#,
@@ -57,13 +59,39 @@ http {{
     )
 }
 
+/// The work of each answer in Lua, before the file is looked for.
+fn nginx_work(work_us: u32) -> (&'static str, String) {
+    if work_us == 0 {
+        return ("", String::new());
+    }
+    let modules = "load_module modules/ndk_http_module.so;\nload_module modules/ngx_http_lua_module.so;\n";
+    (modules, format!("rewrite_by_lua_block {{ {} }}", lua_work(work_us)))
+}
+
+/// Lua that takes so much processor time.
+fn lua_work(work_us: u32) -> String {
+    format!("local stop = os.clock() + {work_us} / 1000000; while os.clock() < stop do end")
+}
+
+/// The script that lighttpd runs for each answer.
+pub(super) fn lighttpd_work(work_us: u32) -> String {
+    format!("{}\nreturn 0\n", lua_work(work_us))
+}
+
 /// lighttpd: epoll, its stat cache and sendfile, all its own defaults. Its writev backend costs the same for
 /// a small file, which it reads into memory either way.
 pub(super) fn lighttpd(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let (address, connections, directory) = (setup.address, setup.connections_max, setup.directory.display());
     let folder = folder.display();
+    let work = match setup.work_us {
+        0 => String::new(),
+        _ => format!(
+            "server.modules = ( \"mod_magnet\" )\n\
+             magnet.attract-physical-path-to = ( \"{folder}/work.lua\" )\n"
+        ),
+    };
     format!(
-        r#"server.document-root = "{directory}"
+        r#"{work}server.document-root = "{directory}"
 server.bind = "{address}"
 server.port = {port}
 server.event-handler = "linux-sysepoll"
@@ -85,6 +113,7 @@ mimetype.assign = ( ".txt" => "text/plain", ".html" => "text/html", "" => "appli
 pub(super) fn h2o(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let (address, connections, directory) = (setup.address, setup.connections_max, setup.directory.display());
     let folder = folder.display();
+    let work = h2o_work(setup.work_us);
     format!(
         r#"listen:
   host: "{address}"
@@ -100,9 +129,62 @@ hosts:
   default:
     paths:
       /:
-        file.dir: "{directory}"
+{work}        file.dir: "{directory}"
 "#
     )
+}
+
+/// The work of each answer in Ruby, before the file is looked for.
+fn h2o_work(work_us: u32) -> String {
+    if work_us == 0 {
+        return String::new();
+    }
+    let seconds = f64::from(work_us) / 1e6;
+    format!(
+        r#"        mruby.handler: |
+          Proc.new do |env|
+            stop = Time.now.to_f + {seconds}
+            while Time.now.to_f < stop
+            end
+            [399, {{}}, []]
+          end
+"#
+    )
+}
+
+/// Caddy, whose templates do the work: `content` says what such a file holds.
+pub(super) fn caddy(setup: &Setup<'_>, port: u16) -> String {
+    let (address, directory) = (setup.address, setup.directory.display());
+    let work = if setup.work_us == 0 { "" } else { "templates {\n        mime text/plain\n    }" };
+    format!(
+        r#"{{
+    admin off
+    auto_https off
+    log default {{
+        level ERROR
+    }}
+}}
+http://:{port} {{
+    bind {address}
+    root * "{directory}"
+    {work}
+    file_server
+}}
+"#
+    )
+}
+
+/// What a template of Caddy begins with to take so much time.
+pub(super) fn caddy_work(work_us: u32) -> String {
+    format!(
+        "{{{{ $t := now }}}}{{{{ range until 1000 }}}}{{{{ if gt (now.Sub $t).Microseconds {work_us} }}}}\
+         {{{{ break }}}}{{{{ end }}}}{{{{ end }}}}"
+    )
+}
+
+/// Ours: the work of each answer, in a configuration file.
+pub(super) fn staunch_work(work_us: u32) -> String {
+    format!("[[path]]\nmatch = \"/*\"\nresponse_work = \"{work_us}us\"\n")
 }
 
 /// The command that starts ours, word by word.

@@ -30,8 +30,9 @@ const PATH: &str = "/100.txt";
 pub(super) fn run(setting: &Setting) -> Outcome {
     let mut outcome =
         Outcome::new("idle", "100 000 kept connections that have made one request each and then sleep");
-    setting.expect_steps(setting.kinds.len());
-    for kind in &setting.kinds {
+    let kinds = setting.for_files();
+    setting.expect_steps(kinds.len());
+    for kind in &kinds {
         setting.step(kind.name());
         if let Err(error) = measure(*kind, setting, &mut outcome) {
             outcome.errors.push(format!("{}: {error}", kind.name()));

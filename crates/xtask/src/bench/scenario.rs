@@ -4,7 +4,7 @@
 
 use super::figures::Outcome;
 use super::setting::Setting;
-use super::{bigfile, change, generator, idle, instructions, start, throughput};
+use super::{bigfile, change, generator, idle, instructions, pressure, start, throughput};
 
 /// One thing that is measured.
 pub(super) struct Scenario {
@@ -42,6 +42,7 @@ const SCENARIOS: &[Scenario] = &[
     server("idle", idle::run),
     server("change", change::run),
     server("start", start::run),
+    server("pressure", pressure::run),
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),

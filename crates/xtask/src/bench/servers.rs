@@ -161,6 +161,7 @@ fn command_words(
             vec!["nginx".to_owned(), "-c".to_owned(), path, "-e".to_owned(), text(&folder.join("error.log"))]
         }
         Kind::Lighttpd => {
+            configured("work.lua", configuration::lighttpd_work(setup.work_us))?;
             let path = configured("lighttpd.conf", configuration::lighttpd(setup, folder, port))?;
             vec!["lighttpd".to_owned(), "-D".to_owned(), "-f".to_owned(), path]
         }
@@ -168,13 +169,26 @@ fn command_words(
             let path = configured("h2o.conf", configuration::h2o(setup, folder, port))?;
             vec!["h2o".to_owned(), "-c".to_owned(), path]
         }
+        Kind::Caddy => {
+            let path = configured("Caddyfile", configuration::caddy(setup, port))?;
+            ["env", "GOMAXPROCS=1", "caddy", "run", "--adapter", "caddyfile", "--config", &path]
+                .map(str::to_owned)
+                .to_vec()
+        }
         Kind::Floor => {
             let file = text(&setup.directory.join(setup.file));
             let close = u32::from(setup.close).to_string();
             let (address, responses) = (setup.address.to_string(), setup.pipelined.to_string());
             vec![text(&programs.floor), address, port.to_string(), file, responses, close]
         }
-        Kind::Uring | Kind::Epoll => configuration::staunch(setup, &text(&programs.staunch), port),
+        Kind::Uring | Kind::Epoll => {
+            let mut words = configuration::staunch(setup, &text(&programs.staunch), port);
+            if setup.work_us > 0 {
+                let path = configured("staunch.toml", configuration::staunch_work(setup.work_us))?;
+                words.extend(["--config".to_owned(), path]);
+            }
+            words
+        }
     };
     Ok(words)
 }

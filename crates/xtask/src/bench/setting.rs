@@ -44,6 +44,11 @@ impl Setting {
         bar
     }
 
+    /// The chosen servers whose configuration is made for files alone.
+    pub(super) fn for_files(&self) -> Vec<Kind> {
+        self.kinds.iter().copied().filter(|kind| *kind != Kind::Caddy).collect()
+    }
+
     /// Those of the chosen servers that are among `kinds`, in the chosen order.
     pub(super) fn chosen(&self, kinds: &[Kind]) -> Vec<Kind> {
         self.kinds.iter().copied().filter(|kind| kinds.contains(kind)).collect()

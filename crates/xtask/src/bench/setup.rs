@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Lighttpd,
     /// h2o with one thread.
     H2o,
+    /// Caddy on one processor; measured under pressure only.
+    Caddy,
     /// `bench/floor.c`.
     Floor,
     /// Ours on io_uring.
@@ -26,8 +28,8 @@ pub(super) enum Kind {
 
 impl Kind {
     /// All, in the order in which they are measured and shown.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Nginx, Self::Lighttpd, Self::H2o, Self::Floor, Self::Uring, Self::Epoll];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Nginx, Self::Lighttpd, Self::H2o, Self::Caddy, Self::Floor, Self::Uring, Self::Epoll];
     /// The servers people use today.
     pub(super) const PEERS: [Self; 3] = [Self::Nginx, Self::Lighttpd, Self::H2o];
     /// Our own.
@@ -39,6 +41,7 @@ impl Kind {
             Self::Nginx => "nginx",
             Self::Lighttpd => "lighttpd",
             Self::H2o => "h2o",
+            Self::Caddy => "caddy",
             Self::Floor => "floor",
             Self::Uring => "staunch uring",
             Self::Epoll => "staunch epoll",
@@ -65,6 +68,7 @@ impl Kind {
             Self::Nginx => machine::version("nginx", "-v"),
             Self::Lighttpd => machine::version("lighttpd", "-v"),
             Self::H2o => machine::version("h2o", "-v"),
+            Self::Caddy => machine::version("caddy", "version"),
             Self::Floor => "bench/floor.c, level triggered, one recv and one send a request".to_owned(),
             Self::Uring | Self::Epoll => machine::version(&programs.staunch.to_string_lossy(), "--version"),
         }
@@ -101,6 +105,9 @@ pub(super) struct Setup<'a> {
     pub(super) pipelined: u32,
     /// Whether each connection ends after its first answer.
     pub(super) close: bool,
+    /// Processor time that each answer is made to cost, in us: what an application behind the server would
+    /// take. 0 for none. Not for the floor.
+    pub(super) work_us: u32,
     /// Ours only: further arguments.
     pub(super) arguments: &'a [&'a str],
 }
@@ -116,6 +123,7 @@ impl<'a> Setup<'a> {
             file,
             pipelined: 1,
             close: false,
+            work_us: 0,
             arguments: &[],
         }
     }

@@ -29,7 +29,8 @@ const STATUS_PATH: &str = "/status.json";
 pub(super) fn run(setting: &Setting) -> Outcome {
     let mut outcome =
         Outcome::new("start", "a fresh process with 100 000 files (about 400 MB, in the page cache)");
-    let kinds: Vec<Kind> = setting.kinds.iter().copied().filter(|kind| *kind != Kind::Floor).collect();
+    let mut kinds = setting.for_files();
+    kinds.retain(|kind| *kind != Kind::Floor);
     setting.expect_steps(1 + kinds.len() * setting.rounds as usize);
     setting.step("making 100 000 files");
     if let Err(error) = content::tree(&setting.scratch.join("tree")) {

@@ -135,9 +135,10 @@ fn measure(work: &Work, setting: &Setting, outcome: &mut Outcome) -> Result<(), 
         headers: work.headers,
         script: script.as_deref(),
     };
-    setting.expect_steps(setting.kinds.len() * (setting.rounds as usize + 1));
+    let kinds = setting.for_files();
+    setting.expect_steps(kinds.len() * (setting.rounds as usize + 1));
     let mut servers = Vec::new();
-    for kind in &setting.kinds {
+    for kind in &kinds {
         setting.step(&format!("starting {}", kind.name()));
         let mut setup = Setup::new(*kind, &folder, &file);
         (setup.pipelined, setup.close) = (work.pipelined, work.close);

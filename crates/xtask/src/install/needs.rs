@@ -42,6 +42,8 @@ pub(crate) enum Probe {
     Python(&'static str),
 }
 
+const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
+const LIGHTTPD_LUA: &str = "/usr/lib/lighttpd/mod_magnet.so";
 const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 
 /// Everything any task needs.
@@ -70,6 +72,9 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("ip"), "iproute2", "makes network namespaces"),
     need(Purpose::Test, Probe::Program("ethtool"), "ethtool", "readies their cables for XDP"),
     need(Purpose::Bench, Probe::Program("nginx"), "nginx-light", "server to compare with"),
+    need(Purpose::Bench, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
+    need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
+    need(Purpose::Bench, Probe::Program("caddy"), "caddy", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),
     need(Purpose::Bench, Probe::Program("ip"), "iproute2", "network namespaces for the flood"),
