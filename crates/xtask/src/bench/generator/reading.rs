@@ -40,6 +40,31 @@ pub(super) struct Report {
     pub(super) latency_ms: Percentiles,
     pub(super) drift_ms: Percentiles,
     pub(super) warnings: Vec<String>,
+    #[serde(default)]
+    pub(super) moments: Moments,
+}
+
+/// The run in steps.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Moments {
+    /// The end of each step, in ms since the beginning.
+    at_ms: Vec<u64>,
+    counts: MomentCounts,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct MomentCounts {
+    in_time: Vec<u64>,
+}
+
+impl Moments {
+    /// Right answers in time, a second, of the steps between two times in ms.
+    pub(super) fn in_time_per_s(&self, from_ms: u64, to_ms: u64) -> f64 {
+        let steps = self.at_ms.iter().zip(&self.counts.in_time);
+        let answered: u64 =
+            steps.filter(|(at, _)| (from_ms + 1..=to_ms).contains(at)).map(|step| step.1).sum();
+        answered as f64 * 1000.0 / (to_ms - from_ms) as f64
+    }
 }
 
 /// Percentiles in ms; none when nothing was measured.
@@ -197,6 +222,15 @@ pub(super) fn oha(text: &str) -> Result<Said, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_steps_between_the_two_times_count() {
+        let moments = Moments {
+            at_ms: vec![500, 1000, 1500, 2000, 2500],
+            counts: MomentCounts { in_time: vec![1000, 1, 2, 3, 1000] },
+        };
+        assert!((moments.in_time_per_s(500, 2000) - 4.0).abs() < 1e-9);
+    }
 
     const WRK: &str = "Running 2s test @ http://127.0.0.1:1/\n  1 threads and 64 connections\n\
         \x20 Thread Stats   Avg      Stdev     Max   +/- Stdev\n\

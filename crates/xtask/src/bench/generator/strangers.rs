@@ -12,6 +12,9 @@ use crate::bench::setting::Setting;
 /// Clients that come again and again without a pause: enough that a server of one processor never waits.
 const PATIENT_CLIENTS: u32 = 8;
 
+/// Until then queues fill.
+const FILLING_MS: u64 = 1000;
+
 /// What came of an offered load.
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -34,13 +37,15 @@ pub(crate) fn strangers_peak(setting: &Setting, url: &str) -> Result<f64, String
     Ok(Report::read(&watched.output)?.said()?.per_second)
 }
 
-/// Offers so many requests a second, whose clients wait one second.
+/// Offers so many requests a second, whose clients wait one second. Answers are counted from the second
+/// second on and until nothing more is offered: before, queues fill; after, they empty.
 ///
 /// # Errors
 /// A generator that fails.
 pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offered, String> {
-    let words = Tool::Epoll.strangers(&setting.programs, rate, setting.seconds, url);
-    let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
+    let seconds = setting.seconds.max(2);
+    let words = Tool::Epoll.strangers(&setting.programs, rate, seconds, url);
+    let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = Report::read(&watched.output)?;
     let ends = format!(
         "offered {} at {rate}/s, in time {}, refused {}, reset {}, wrong answer {}, timed out {}, \
@@ -54,8 +59,9 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
         report.failed,
         report.unsent
     );
+    let end_ms = u64::from(seconds) * 1000;
     Ok(Offered {
-        in_time_per_s: report.in_time as f64 / f64::from(setting.seconds),
+        in_time_per_s: report.moments.in_time_per_s(FILLING_MS, end_ms),
         p99_ms: report.latency_ms.p99,
         words: ends,
     })
