@@ -4,6 +4,7 @@
 //! what it measures. Order: [`run`] builds the programs, then each scenario starts its servers, checks their
 //! answers, measures, judges its bars; at last the report is printed and stored under `bench/results/`.
 
+mod attack;
 mod bigfile;
 mod building;
 mod change;

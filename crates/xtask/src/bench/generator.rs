@@ -23,4 +23,4 @@ pub(super) use hold::{run as hold, run_million as hold_million};
 pub(super) use hurst::run as hurst;
 pub(super) use open::run as open;
 pub(super) use overload::run as overload;
-pub(super) use strangers::{Offered, strangers, strangers_peak};
+pub(super) use strangers::{Honest, Offered, honest, strangers, strangers_peak};

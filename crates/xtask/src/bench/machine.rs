@@ -27,6 +27,11 @@ pub(super) fn describe() -> Vec<(String, String)> {
     ]
 }
 
+/// How many processors there are.
+pub(super) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// The load average of the last minute, as text.
 pub(super) fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();

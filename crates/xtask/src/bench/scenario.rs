@@ -4,7 +4,7 @@
 
 use super::figures::Outcome;
 use super::setting::Setting;
-use super::{bigfile, change, generator, idle, instructions, pressure, start, throughput};
+use super::{attack, bigfile, change, generator, idle, instructions, pressure, start, throughput};
 
 /// One thing that is measured.
 pub(super) struct Scenario {
@@ -43,6 +43,7 @@ const SCENARIOS: &[Scenario] = &[
     server("change", change::run),
     server("start", start::run),
     server("pressure", pressure::run),
+    server("slow", attack::run),
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),

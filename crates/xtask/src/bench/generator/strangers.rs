@@ -66,3 +66,24 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
         words: ends,
     })
 }
+
+/// What honest clients saw.
+#[derive(Debug)]
+pub(crate) struct Honest {
+    /// Latency at the 99th percentile, in ms.
+    pub(crate) p99_ms: f64,
+    /// Requests not answered rightly.
+    pub(crate) lost: u64,
+}
+
+/// Offers so many requests a second over kept connections, and waits for every answer.
+///
+/// # Errors
+/// A generator that fails, or no answer at all.
+pub(crate) fn honest(setting: &Setting, url: &str, rate: u32) -> Result<Honest, String> {
+    let words = Tool::Epoll.open(&setting.programs, rate, setting.seconds, url);
+    let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
+    let report = Report::read(&watched.output)?;
+    let lost = report.lost() + report.unsent;
+    Ok(Honest { p99_ms: report.answers()?.p99_ms, lost })
+}

@@ -1,0 +1,158 @@
+//! The scenario `slow`: slowhttptest in its four modes with 10 000 connections, beside honest clients.
+//!
+//! It owns the bar on how long the honest wait. They are an open loop of few requests, so that what they see
+//! is the server's doing and not their own. Before each attack they are measured alone.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::figures::{Bar, Direction, Outcome};
+use super::generator::{self, Honest};
+use super::process;
+use super::servers::{Server, pinned};
+use super::setting::Setting;
+use super::setup::{Kind, Setup};
+use super::{content, machine};
+
+/// One way to be slow.
+struct Mode {
+    name: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const MODES: [Mode; 4] = [
+    Mode { name: "slow heads", arguments: &["-H"] },
+    Mode { name: "slow bodies", arguments: &["-B", "-s", "8192", "-t", "POST"] },
+    Mode { name: "many ranges", arguments: &["-R", "-a", "0", "-b", "3000"] },
+    Mode {
+        name: "slow readers",
+        arguments: &["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3"],
+    },
+];
+const CONNECTIONS: &str = "10000";
+/// So many of them are begun each second: all stand before the honest are measured.
+const CONNECTIONS_PER_S: &str = "4000";
+const BUILD_UP: Duration = Duration::from_secs(4);
+/// The honest: a tenth of what the server can do.
+const HONEST_PER_S: u32 = 5000;
+const RATIO_MAX: f64 = 1.5;
+const FILE: &str = "5000.txt";
+const FILE_BYTES: usize = 5000;
+
+/// Runs the scenario.
+pub(super) fn run(setting: &Setting) -> Outcome {
+    let mut outcome = Outcome::new(
+        "slow",
+        "5 000 honest requests a second beside slowhttptest with 10 000 connections, in four modes",
+    );
+    let kinds = setting.chosen(&Kind::OURS);
+    if let Err(error) = measure(&kinds, setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    for kind in kinds {
+        for mode in &MODES {
+            let ratios = outcome.samples(kind.name(), &ratio_words(mode)).to_vec();
+            let (words, direction) = (ratio_words(mode), Direction::AtMost);
+            outcome.bars.push(Bar::judge(kind.name(), &words, direction, RATIO_MAX, "", ratios));
+            let lost = outcome.samples(kind.name(), &lost_words(mode)).to_vec();
+            outcome.bars.push(Bar::judge(kind.name(), &lost_words(mode), direction, 0.0, "", lost));
+        }
+    }
+    outcome
+}
+
+fn measure(kinds: &[Kind], setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let folder = setting.scratch.join("files");
+    let body = content::small_file(&folder, FILE, FILE_BYTES)?;
+    setting.expect_steps(setting.rounds as usize * kinds.len() * MODES.len());
+    for round in 1..=setting.rounds {
+        for kind in kinds {
+            for mode in &MODES {
+                setting.step(&format!("round {round}, {}, {}", kind.name(), mode.name));
+                let setup = Setup { connections_max: 16_000, ..Setup::new(*kind, &folder, FILE) };
+                let server = setting.start(&setup, &format!("/{FILE}"), &body)?;
+                if let Err(error) = measure_once(&server, mode, setting, outcome) {
+                    outcome.errors.push(format!("{}, {}: {error}", kind.name(), mode.name));
+                }
+                server.check(&format!("/{FILE}"), &body)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure_once(
+    server: &Server,
+    mode: &Mode,
+    setting: &Setting,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let (name, url) = (server.kind.name(), server.url(&format!("/{FILE}")));
+    let alone = generator::honest(setting, &url, HONEST_PER_S)?;
+    let mut attacker = attack(mode, &url, setting)?;
+    sleep(BUILD_UP);
+    let standing = established(server.address.port());
+    let beside = generator::honest(setting, &url, HONEST_PER_S);
+    process::end(&process::descendants(attacker.id()));
+    // Collects the ended child; there is nothing to do about a failure.
+    let _ = attacker.wait();
+    let beside: Honest = beside?;
+    outcome.add(name, &format!("{}: connections", mode.name), "", standing as f64);
+    outcome.add(name, &format!("{}: honest p99", mode.name), "ms", beside.p99_ms);
+    outcome.add(name, &ratio_words(mode), "", beside.p99_ms / alone.p99_ms.max(f64::MIN_POSITIVE));
+    outcome.add(name, &lost_words(mode), "", beside.lost as f64);
+    Ok(())
+}
+
+fn attack(mode: &Mode, url: &str, setting: &Setting) -> Result<Child, String> {
+    let seconds = (setting.seconds + 30).to_string();
+    // Neither the server's processor nor that of the honest, where there are so many.
+    pinned(if machine::processors() > 2 { 2 } else { 1 })
+        .args(["slowhttptest", "-c", CONNECTIONS, "-r", CONNECTIONS_PER_S, "-i", "2", "-p", "3"])
+        .args(["-l", &seconds, "-u", url])
+        .args(mode.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("slowhttptest: {error}"))
+}
+
+/// Connections of a local port, from the server's side.
+fn established(port: u16) -> usize {
+    const ESTABLISHED: &str = "01";
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let local = format!(":{port:04X}");
+    let is_ours = |line: &&str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        words.next().is_some_and(|address| address.ends_with(&local)) && words.nth(1) == Some(ESTABLISHED)
+    };
+    table.lines().filter(is_ours).count()
+}
+
+fn ratio_words(mode: &Mode) -> String {
+    format!("{}: honest p99, of undisturbed", mode.name)
+}
+
+fn lost_words(mode: &Mode) -> String {
+    format!("{}: honest not answered", mode.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn connections_are_counted_on_the_servers_side() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let streams: Vec<TcpStream> =
+            (0..3).map(|_| TcpStream::connect(address).expect("the queue has room")).collect();
+        assert_eq!(established(address.port()), 3);
+        drop(streams);
+    }
+}
