@@ -85,10 +85,11 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// A backend for these listeners (non-blocking) that holds at most `capacity` connections.
+    /// A backend for these listeners that holds at most `capacity` connections.
     ///
     /// # Errors
-    /// Those of epoll_create1(2) and epoll_ctl(2): EMFILE, ENFILE, ENOMEM, ENOSPC.
+    /// Those of epoll_create1(2) and epoll_ctl(2): EMFILE, ENFILE, ENOMEM, ENOSPC. Something that is no
+    /// socket.
     ///
     /// # Panics
     /// If there are more than 65 000 listeners.
@@ -101,7 +102,7 @@ impl Epoll {
             epoll,
             warmed: Warmed::new(waker.clone()),
             waker,
-            listeners: listeners.into_iter().map(Listener::new).collect(),
+            listeners: listeners.into_iter().map(Listener::new).collect::<io::Result<_>>()?,
             turn: 0,
             accept_due: false,
             table: Table::new(capacity.min(SLOT_LISTENER_FIRST)),
@@ -132,6 +133,21 @@ impl Io for Epoll {
 
     fn refuse(&mut self, listener: u16) {
         self.listeners[usize::from(listener)].unwatch(&self.epoll);
+    }
+
+    fn add_listener(&mut self, socket: OwnedFd) -> io::Result<u16> {
+        let listener = Listener::new(socket)?;
+        let free = self.listeners.iter().position(Listener::is_gone).unwrap_or(self.listeners.len());
+        self.listeners.splice(free..self.listeners.len().min(free + 1), [listener]);
+        Ok(free as u16)
+    }
+
+    fn drop_listener(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].give_up(&self.epoll);
+    }
+
+    fn queued(&self, listener: u16) -> u32 {
+        self.listeners[usize::from(listener)].queued()
     }
 
     fn connect(&mut self, target: &Target) -> io::Result<Slot> {

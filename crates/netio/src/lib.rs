@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod descriptors;
 mod epoll;
 mod file_send;
+pub mod handover;
 pub mod interrupt;
 pub mod memory;
 mod operation;

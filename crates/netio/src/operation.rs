@@ -11,7 +11,10 @@
 //! case, before `Closed`.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, SystemTime};
+
+use rustix::io::Errno;
 
 use crate::{Outgoing, Target, clock};
 
@@ -128,6 +131,23 @@ pub trait Io {
     /// Stops accepting on a listener until `accept`. Connections wait in the kernel's queue. No
     /// `AcceptStopped` is reported; an `Accepted` already under way still is.
     fn refuse(&mut self, listener: u16);
+
+    /// Takes one more listening socket and gives its number; it does not accept yet. Numbers of listeners
+    /// that are gone are used again. Only on a backend that was made with listeners.
+    ///
+    /// # Errors
+    /// What the kernel says of what is no listening socket. EOPNOTSUPP: this backend has no real sockets.
+    fn add_listener(&mut self, socket: OwnedFd) -> io::Result<u16> {
+        drop(socket);
+        Err(Errno::OPNOTSUPP.into())
+    }
+
+    /// As `refuse`, and gives the socket up for good. Connections in its queue are lost, unless somebody else
+    /// holds the socket too.
+    fn drop_listener(&mut self, listener: u16);
+
+    /// How many connections wait in a listener's queue; 0 once it was dropped.
+    fn queued(&self, listener: u16) -> u32;
 
     /// Begins to connect, and reports one `Connected`. Only on a backend without listeners.
     ///

@@ -22,18 +22,12 @@ pub use self::random::Random;
 
 use self::connecting::Attempt;
 use self::connection::{Connection, Flight};
+use self::faults::{ACCEPT_ERRNOS, ECANCELED, ECONNRESET, ENFILE, JUMP_MS_MAX};
 use self::peer::Peer;
 use crate::{Completion, Input, Io, Outgoing, Slot, Target};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
 const BUFFERS: usize = 4;
-/// The farthest a time jump goes.
-const JUMP_MS_MAX: usize = 3_600_000;
-/// Errors for which accepting stops: EMFILE, ENFILE, ENOBUFS, ENOMEM.
-const ACCEPT_ERRNOS: [i32; 4] = [24, 23, 105, 12];
-const ENFILE: i32 = 23;
-const ECONNRESET: i32 = 104;
-const ECANCELED: i32 = 125;
 
 /// The simulated backend.
 pub struct Simulated {
@@ -370,6 +364,17 @@ impl Io for Simulated {
     fn refuse(&mut self, listener: u16) {
         self.demand(listener == 0, "no such listener");
         self.accepting = false;
+    }
+
+    fn drop_listener(&mut self, listener: u16) {
+        self.refuse(listener);
+        for peer in self.backlog.drain(..) {
+            self.peers[peer].end(End::Reset, self.now_ms);
+        }
+    }
+
+    fn queued(&self, _listener: u16) -> u32 {
+        self.backlog.len() as u32
     }
 
     fn connect(&mut self, _target: &Target) -> io::Result<Slot> {

@@ -103,6 +103,11 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
 }
 
+/// How many connections wait to be accepted: Linux reports the fill of a listener's queue as `tcpi_unacked`.
+pub(crate) fn queued(listener: BorrowedFd<'_>) -> u32 {
+    tcp_info(listener).map_or(0, |info| info.tcpi_unacked)
+}
+
 /// How often segments of a connection were sent again; 0 for what is not TCP.
 pub(crate) fn retransmitted(socket: BorrowedFd<'_>) -> u32 {
     tcp_info(socket).map_or(0, |info| info.tcpi_total_retrans)
@@ -148,6 +153,15 @@ mod tests {
             drop((first, second));
             check_port_free(address)
         });
+    }
+
+    #[test]
+    fn the_fill_of_the_queue_is_told() {
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), BACKLOG).unwrap();
+        assert_eq!(queued(listener.as_fd()), 0);
+        let address = local_address(&listener).unwrap();
+        let _clients = [(); 3].map(|()| std::net::TcpStream::connect(address).unwrap());
+        assert_eq!(queued(listener.as_fd()), 3);
     }
 
     #[test]

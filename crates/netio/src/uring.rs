@@ -31,6 +31,7 @@ pub use probe::{Refusal, probe};
 pub use state::{Limits, Uring};
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::{Completion, Input, Io, Outgoing, Slot, Target};
@@ -46,6 +47,18 @@ impl Io for Uring {
 
     fn refuse(&mut self, listener: u16) {
         self.stop_accepting(listener);
+    }
+
+    fn add_listener(&mut self, socket: OwnedFd) -> io::Result<u16> {
+        self.take_listener(socket)
+    }
+
+    fn drop_listener(&mut self, listener: u16) {
+        self.give_up_listener(listener);
+    }
+
+    fn queued(&self, listener: u16) -> u32 {
+        self.listeners[usize::from(listener)].queued()
     }
 
     fn connect(&mut self, target: &Target) -> io::Result<Slot> {

@@ -7,13 +7,17 @@
 //! the batch begins with one connection and doubles from turn to turn while there are more. Exclusive, so
 //! that of several workers on one listener one is woken.
 //!
-//! Order of calls: `watch`; at each event `begin_turn`, then `accept` until there is nothing; `unwatch`.
+//! Order of calls: `watch`; at each event `begin_turn`, then `accept` until there is nothing; `unwatch`; at
+//! last `give_up`.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
+
+use crate::socket;
 
 /// Connections accepted from one listener in one turn: enough for a burst, too few to keep the others waiting
 /// long.
@@ -33,7 +37,8 @@ pub(super) enum Accept {
 /// One listener.
 #[derive(Debug)]
 pub(super) struct Listener {
-    socket: OwnedFd,
+    /// None once it was given up.
+    socket: Option<OwnedFd>,
     watched: bool,
     /// The last turn with connections, how many were to be accepted in it, and how many of them are left.
     turn: u64,
@@ -44,13 +49,30 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(socket: OwnedFd) -> Self {
-        Self { socket, watched: false, turn: 0, batch: 1, left: 0, used_up: false }
+    /// Takes a listening socket. It becomes a non-blocking one, whoever has used it before.
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self { socket: Some(socket), watched: false, turn: 0, batch: 1, left: 0, used_up: false })
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.socket.is_none()
+    }
+
+    /// How many connections wait.
+    pub(super) fn queued(&self) -> u32 {
+        self.socket.as_ref().map_or(0, |socket| socket::queued(socket.as_fd()))
+    }
+
+    /// No longer watched, which closing alone would not do while another process holds the socket too.
+    pub(super) fn give_up(&mut self, epoll: &OwnedFd) {
+        self.unwatch(epoll);
+        self.socket = None;
     }
 
     pub(super) fn watch(&mut self, epoll: &OwnedFd, data: EventData) -> Result<(), Errno> {
-        if !self.watched {
-            epoll::add(epoll, &self.socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+        if let (Some(socket), false) = (&self.socket, self.watched) {
+            epoll::add(epoll, socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
             self.watched = true;
         }
         Ok(())
@@ -58,9 +80,9 @@ impl Listener {
 
     pub(super) fn unwatch(&mut self, epoll: &OwnedFd) {
         self.left = 0;
-        if self.watched {
+        if let (Some(socket), true) = (&self.socket, self.watched) {
             self.watched = false;
-            epoll::delete(epoll, &self.socket).expect("a watched listener is known to epoll");
+            epoll::delete(epoll, socket).expect("a watched listener is known to epoll");
         }
     }
 
@@ -75,12 +97,12 @@ impl Listener {
     }
 
     pub(super) fn accept(&mut self, epoll: &OwnedFd, table_full: bool) -> Accept {
-        while self.left > 0 {
+        while let (Some(socket), true) = (&self.socket, self.left > 0) {
             if table_full {
                 return self.stop(epoll, Errno::NFILE);
             }
             self.left -= 1;
-            match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            match accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok(socket) => {
                     self.used_up = self.left == 0;
                     return Accept::New(socket);

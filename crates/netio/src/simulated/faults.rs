@@ -1,5 +1,13 @@
 //! What goes wrong, and how often.
 
+/// The farthest a time jump goes.
+pub(super) const JUMP_MS_MAX: usize = 3_600_000;
+/// Errors for which accepting stops: EMFILE, ENFILE, ENOBUFS, ENOMEM.
+pub(super) const ACCEPT_ERRNOS: [i32; 4] = [24, 23, 105, 12];
+pub(super) const ENFILE: i32 = 23;
+pub(super) const ECONNRESET: i32 = 104;
+pub(super) const ECANCELED: i32 = 125;
+
 /// Chances in a thousand, each tried at every opportunity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {

@@ -7,12 +7,13 @@
 //! Rule 4: what ended without our doing is armed again, unless the system is short of something: then the
 //! engine decides when.
 
-use std::os::fd::AsRawFd;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types::{CancelBuilder, DestinationSlot, Fd};
 use io_uring::{cqueue, opcode};
 
-use super::listeners::Place;
+use super::listeners::{Listener, Place};
 use super::state::Uring;
 use super::token::{Operation, pack};
 use crate::Completion;
@@ -32,6 +33,25 @@ impl Uring {
     pub(crate) fn stop_accepting(&mut self, listener: u16) {
         self.listeners[usize::from(listener)].wanted = false;
         self.cancel_accepts(usize::from(listener));
+    }
+
+    /// See [`crate::Io::add_listener`].
+    pub(crate) fn take_listener(&mut self, socket: OwnedFd) -> io::Result<u16> {
+        let listener = Listener::new(socket)?;
+        let free = self.listeners.iter().position(Listener::is_gone).unwrap_or(self.listeners.len());
+        self.listeners.splice(free..self.listeners.len().min(free + 1), [listener]);
+        self.multishot_reserve = multishot_reserve(&self.listeners);
+        Ok(free as u16)
+    }
+
+    /// See [`crate::Io::drop_listener`]. What is with the kernel has a hold of the socket of its own, and is
+    /// cancelled.
+    pub(crate) fn give_up_listener(&mut self, listener: u16) {
+        self.stop_accepting(listener);
+        let listener = &mut self.listeners[usize::from(listener)];
+        listener.socket = None;
+        listener.backlog = 0;
+        self.multishot_reserve = multishot_reserve(&self.listeners);
     }
 
     /// A completion of an accept.
@@ -98,7 +118,8 @@ impl Uring {
         let ring = &mut self.rings[place.ring];
         listener.place = place;
         let token = pack(Operation::Accept, 0, index as u32);
-        let descriptor = Fd(listener.socket.as_raw_fd());
+        let Some(socket) = &listener.socket else { return };
+        let descriptor = Fd(socket.as_raw_fd());
         if place.multishot {
             if listener.outstanding == 0 {
                 listener.outstanding = 1;
@@ -162,6 +183,13 @@ impl Uring {
         let was_wanted = std::mem::replace(&mut listener.wanted, false);
         was_wanted.then_some(Completion::AcceptStopped { listener: index as u16, errno })
     }
+}
+
+/// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn, which
+/// empties at most the queues and what joins them meanwhile.
+pub(crate) fn multishot_reserve(listeners: &[Listener]) -> u32 {
+    let backlogs: u32 = listeners.iter().map(|listener| listener.backlog).sum();
+    backlogs.saturating_mul(2).saturating_add(1)
 }
 
 /// Whether an error of accept(2) says something of one connection only, or nothing at all.

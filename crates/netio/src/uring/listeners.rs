@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use crate::socket::tcp_info;
+use crate::socket::{self, tcp_info};
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub(crate) struct Place {
 
 /// One listener.
 pub(crate) struct Listener {
-    /// The listening socket.
-    pub(crate) socket: OwnedFd,
+    /// The listening socket; `None` once it was given up.
+    pub(crate) socket: Option<OwnedFd>,
     /// How many connections may wait in its queue.
     pub(crate) backlog: u32,
     /// The engine wants connections.
@@ -43,7 +43,18 @@ impl Listener {
         // Linux reports the length of a listener's queue as `tcpi_sacked`.
         let backlog = tcp_info(socket.as_fd())?.tcpi_sacked;
         let place = Place { ring: 0, multishot: false };
+        let socket = Some(socket);
         Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
+    }
+
+    /// How many connections wait.
+    pub(crate) fn queued(&self) -> u32 {
+        self.socket.as_ref().map_or(0, |socket| socket::queued(socket.as_fd()))
+    }
+
+    /// Whether its number may be used again: nothing of it is with the kernel.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.socket.is_none() && self.outstanding == 0 && !self.cancelling
     }
 }
 
@@ -54,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_length_of_the_queue_is_read_back() {
-        let socket = crate::socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 37).unwrap();
+        let socket = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 37).unwrap();
         assert_eq!(Listener::new(socket).unwrap().backlog, 37);
     }
 }

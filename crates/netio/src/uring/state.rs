@@ -15,6 +15,7 @@ use io_uring::{cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 
+use super::accepting::multishot_reserve;
 use super::features::Features;
 use super::in_flight::InFlightPool;
 use super::listeners::Listener;
@@ -113,7 +114,6 @@ impl Uring {
     ) -> io::Result<Self> {
         assert!(capacity > 0 && limits.ring_capacity > 0);
         let listeners: Vec<Listener> = listeners.into_iter().map(Listener::new).collect::<io::Result<_>>()?;
-        let backlogs: u32 = listeners.iter().map(|listener| listener.backlog).sum();
         let mut uring = Self {
             rings: Vec::new(),
             batch: Vec::with_capacity(BATCH_MAX),
@@ -128,6 +128,7 @@ impl Uring {
             passages: Passages::default(),
             in_flight: InFlightPool::default(),
             listed: Vec::new(),
+            multishot_reserve: multishot_reserve(&listeners),
             listeners,
             files: VecDeque::new(),
             file_steps_left: 0,
@@ -139,8 +140,6 @@ impl Uring {
             features: *features,
             capacity,
             limits,
-            // One turn empties at most the queue and what joins it meanwhile.
-            multishot_reserve: backlogs.saturating_mul(2).saturating_add(1),
         };
         uring.add_ring()?;
         uring.watch_waker();

@@ -143,6 +143,41 @@ pub(crate) fn two_listeners<I: Io>(make: Make<I>) {
     drop(early);
 }
 
+pub(crate) fn listeners_come_and_go<I: Io>(make: Make<I>) {
+    let mut harness = Harness::new(make, 16);
+    let (_kept, kept) = harness.connect();
+    for round in 0..20_u8 {
+        let socket = listener();
+        let address = socket::local_address(&socket).unwrap();
+        // As another process would hold it.
+        let other = socket.try_clone().unwrap();
+        let number = harness.io.add_listener(socket).unwrap();
+        assert!((1..=2).contains(&number), "numbers are used again: {number}");
+        let _waiting = TcpStream::connect(address).unwrap();
+        harness.expect_quiet();
+        assert_eq!(harness.io.queued(number), 1);
+        harness.io.accept(number);
+        let Event::Accepted(slot) = harness.next() else { panic!("not accepted") };
+        assert_eq!(harness.listener, number);
+        assert_eq!(harness.io.queued(number), 0);
+        harness.io.drop_listener(number);
+        harness.settle();
+        assert_eq!(harness.io.queued(number), 0);
+        // What comes now is for those who still hold the socket.
+        let _late = TcpStream::connect(address).unwrap();
+        harness.expect_quiet();
+        drop(other);
+        assert!(TcpStream::connect(address).is_err());
+        // Connections outlive their listener, and other listeners go on.
+        harness.send_bytes(slot, &[round], true);
+        harness.until(|event| *event == Event::Closed(slot));
+        let (_another, another) = harness.connect();
+        harness.close_and_wait(another);
+    }
+    harness.send_bytes(kept, b"still here", true);
+    harness.until(|event| *event == Event::Closed(kept));
+}
+
 pub(crate) fn waking_from_a_thread<I: Io>(make: Make<I>) {
     let mut harness = Harness::new(make, 8);
     for _ in 0..50 {

@@ -26,8 +26,8 @@ macro_rules! conformance_tests {
     ($make:expr, $available:expr) => {
         $crate::conformance_tests! { $make, $available;
             accepting:
-                full_table_loses_no_connection, refuse_and_accept, two_listeners, waking_from_a_thread,
-                timeouts_end, descriptors_run_out;
+                full_table_loses_no_connection, refuse_and_accept, two_listeners, listeners_come_and_go,
+                waking_from_a_thread, timeouts_end, descriptors_run_out;
             chaos:
                 random_peers_and_random_operations;
             closing:
