@@ -1,6 +1,6 @@
 //! The application under simulation: answers whose every byte can be foretold from the request's path.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub(crate) type Waiting = Rc<RefCell<Vec<Address>>>;
 /// Answers `/KIND/SIZE` with SIZE foretellable bytes. KIND is how: `own`, `shared`, `block` or `later`.
 pub(crate) struct Fixture {
     pub(crate) waiting: Waiting,
+    /// How many requests it was given.
+    pub(crate) asked: Rc<Cell<u64>>,
     /// A canary: one byte of every answer longer than this is wrong.
     pub(crate) spoil_above: usize,
     /// Prepared blocks by path, with the length of their fields.
@@ -36,6 +38,7 @@ impl Handler for Fixture {
     type Mail = ();
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.asked.set(self.asked.get() + 1);
         match parse(request.path) {
             Some(("later", _)) if matches!(request.method, Method::Get | Method::Head) => {
                 self.waiting.borrow_mut().push(answer.address());
@@ -51,6 +54,10 @@ impl Handler for Fixture {
 }
 
 impl Fixture {
+    pub(crate) fn new(waiting: &Waiting, spoil_above: usize) -> Self {
+        Self { waiting: waiting.clone(), asked: Rc::default(), spoil_above, blocks: HashMap::new() }
+    }
+
     fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if !matches!(request.method, Method::Get | Method::Head) {
             return answer.bytes(Status::METHOD_NOT_ALLOWED, b"Content-Length: 3\r\n\r\n", b"no\n");

@@ -3,10 +3,10 @@
 //! `STAUNCH_SEEDS=100000` runs more, `STAUNCH_SEED=17` one. A failing seed is printed with how to run it
 //! again.
 
+mod drain;
 mod fixture;
 mod script;
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let waiting = Waiting::default();
     let stats = Arc::new(Stats::default());
-    let handler = Fixture { waiting: waiting.clone(), spoil_above, blocks: HashMap::new() };
+    let handler = Fixture::new(&waiting, spoil_above);
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
@@ -112,13 +112,18 @@ fn split_head(bytes: &[u8]) -> Option<(u16, usize, &[u8])> {
     Some((status.expect("a status line"), length.expect("a length").expect("a number"), &bytes[end..]))
 }
 
+/// The seeds to run: those that were asked for, or so many.
+fn seeds(count: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("STAUNCH_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("STAUNCH_SEEDS").unwrap_or(count),
+    }
+}
+
 #[test]
 fn every_seed_gives_every_byte_in_order() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("STAUNCH_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("STAUNCH_SEEDS").unwrap_or(10_000),
-    };
+    let seeds = seeds(10_000);
     let count = seeds.end - seeds.start;
     let mut timeouts = [0; DEADLINES.len()];
     let (mut requests, mut stops) = (0, 0);

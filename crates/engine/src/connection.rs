@@ -65,6 +65,8 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) second: u64,
     pub(crate) rendered: &'a mut Rendered,
     pub(crate) address: Address,
+    /// The worker is coming to its end: answers are the last of their connections.
+    pub(crate) draining: bool,
 }
 
 impl Connection {
@@ -156,6 +158,10 @@ impl Connection {
             let written_bytes = outgoing.length_bytes();
             match self.session.poll_event(&mut input, desk.now_ms, desk.date, outgoing.bytes()) {
                 Event::Request(request) => {
+                    // The last of those that came together says so.
+                    if desk.draining && input.is_empty() {
+                        self.session.close_after_response();
+                    }
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
@@ -179,7 +185,8 @@ impl Connection {
                 Event::Close { linger } => {
                     // Only a refusal is written by the session itself.
                     desk.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
-                    self.phase = Phase::Ending { linger: linger && !self.ended };
+                    // What crosses with the announced end must not destroy the answer that announces it.
+                    self.phase = Phase::Ending { linger: (linger || desk.draining) && !self.ended };
                     break;
                 }
             }
@@ -198,6 +205,12 @@ impl Connection {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.session.kept_bytes() > SPILL_BYTES_MAX
+    }
+
+    /// Since when nothing is under way on it, if nothing is.
+    pub(crate) fn idle_since_ms(&self) -> Option<u64> {
+        let quiet = self.phase == Phase::Open && !self.sending && self.outgoing.is_none();
+        if quiet { self.session.idle_since_ms() } else { None }
     }
 
     pub(crate) fn has_ended(&self) -> bool {

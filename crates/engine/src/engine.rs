@@ -1,9 +1,8 @@
 //! From settings to running workers: sockets, backend, threads.
 //!
 //! It owns the listening sockets until the workers take them. It must never look at what is served. Order of
-//! calls: `Engine::bind`, then whatever needs `post` or `stats`, then `run`, which returns only on failure.
+//! calls: `Engine::bind`, then whatever needs `post`, `control` or `stats`, then `run`.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -11,14 +10,16 @@ use std::sync::{Arc, mpsc};
 
 use staunch_netio::Epoll;
 use staunch_netio::uring::{self, Uring};
-use staunch_netio::{Io, Waker, cpu, descriptors, memory, socket};
+use staunch_netio::{Io, Waker, cpu, descriptors, memory};
 use staunch_protocol::Timeouts;
 
+use crate::control::Control;
 use crate::handler::Handler;
-use crate::limits::{
-    BACKLOG_CONNECTIONS_MAX, CONNECTIONS_MAX, DESCRIPTORS_RESERVED, SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE,
-};
+use crate::limits::{CONNECTIONS_MAX, DESCRIPTORS_RESERVED, SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE};
 use crate::mailbox::{Mailbox, Post};
+use crate::order::Name;
+use crate::sockets::{self, Inherited};
+use crate::start_error::StartError;
 use crate::stats::Stats;
 use crate::worker::Worker;
 
@@ -48,18 +49,6 @@ pub struct Settings {
     pub timeouts: Timeouts,
 }
 
-/// Why an engine cannot start, in a sentence for the one who started it.
-#[derive(Debug)]
-pub struct StartError(String);
-
-impl fmt::Display for StartError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for StartError {}
-
 /// The backend chosen, and why.
 enum Backend {
     Uring(uring::Features),
@@ -70,8 +59,9 @@ enum Backend {
 pub struct Engine<M> {
     settings: Settings,
     addresses: Vec<SocketAddr>,
-    /// A list of listeners a worker, in the order of the addresses.
-    listeners: Vec<Vec<OwnedFd>>,
+    /// A list of listeners a worker, each with its address's name.
+    listeners: Vec<Vec<(Name, OwnedFd)>>,
+    control: Control,
     backend: Backend,
     reason: String,
     connections_max: u64,
@@ -88,24 +78,35 @@ impl<M: Send + 'static> Engine<M> {
     /// An address that is taken, not ours, or needs a privilege; io_uring asked for where it is not to be
     /// had.
     pub fn bind(settings: Settings) -> Result<Self, StartError> {
+        Self::bind_or_take_over(settings, Vec::new())
+    }
+
+    /// The same, but addresses at which something inherited listens are not bound anew. What was inherited
+    /// for another address is closed.
+    ///
+    /// # Errors
+    /// Those of [`Engine::bind`].
+    pub fn bind_or_take_over(settings: Settings, inherited: Vec<Inherited>) -> Result<Self, StartError> {
         assert!(!settings.workers.is_empty() && !settings.listen.is_empty());
         let descriptors = descriptors::raise_descriptor_limit()
             .map_err(|error| StartError(format!("cannot raise the descriptor limit: {error}")))?;
         let (backend, reason) = choose(settings.io)?;
         let (connections_max, connections_reason) = connection_limit(&settings, &backend, descriptors)?;
-        let (addresses, listeners) = listen(&settings)?;
         let wakers = settings
             .workers
             .iter()
             .map(|_| Waker::new())
             .collect::<io::Result<Vec<_>>>()
             .map_err(|error| StartError(format!("cannot make an eventfd: {error}")))?;
-        let mailboxes = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
+        let mailboxes: Vec<_> = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
+        let control = Control::new(&mailboxes);
+        let (addresses, listeners) = listen(&settings, inherited, &control)?;
         let stats = wakers.iter().map(|_| Arc::new(Stats::default())).collect();
         Ok(Self {
             settings,
             addresses,
             listeners,
+            control,
             backend,
             reason,
             connections_max,
@@ -151,12 +152,17 @@ impl<M: Send + 'static> Engine<M> {
         Post::new(self.mailboxes.clone())
     }
 
+    /// Orders to the workers.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
     /// The workers' counters.
     pub fn stats(&self) -> Vec<Arc<Stats>> {
         self.stats.clone()
     }
 
-    /// Runs the workers, each with its own handler, until one fails.
+    /// Runs the workers, each with its own handler, until all have drained or one fails.
     ///
     /// # Errors
     /// What a worker could not go on after. The others still run: the caller ends the process.
@@ -164,7 +170,7 @@ impl<M: Send + 'static> Engine<M> {
     where
         H: Handler<Mail = M> + Send + 'static,
     {
-        let (failed, failures) = mpsc::channel();
+        let (ended, ends) = mpsc::channel();
         let capacity =
             u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
         let backend = Arc::new(self.backend);
@@ -181,14 +187,18 @@ impl<M: Send + 'static> Engine<M> {
             };
             let handler = make_handler(index as u16);
             let backend = Arc::clone(&backend);
-            let failed = failed.clone();
+            let ended = ended.clone();
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || failed.send(place.work(&backend, handler)))
+                .spawn(move || ended.send(place.work(&backend, handler)))
                 .map_err(|error| StartError(format!("cannot start a thread: {error}")))?;
         }
-        let error = failures.recv().map_or_else(|_| "every worker is gone".into(), |error| error.to_string());
-        Err(StartError(format!("a worker failed: {error}")))
+        drop(ended);
+        for _ in &self.wakers {
+            let end = ends.recv().map_err(|_| StartError("a worker is gone".into()))?;
+            end.map_err(|error| StartError(format!("a worker failed: {error}")))?;
+        }
+        Ok(())
     }
 }
 
@@ -196,7 +206,7 @@ impl<M: Send + 'static> Engine<M> {
 struct Place<M> {
     index: u16,
     cpu: Option<usize>,
-    listeners: Vec<OwnedFd>,
+    listeners: Vec<(Name, OwnedFd)>,
     waker: Waker,
     capacity: u32,
     mailbox: Arc<Mailbox<M>>,
@@ -205,33 +215,30 @@ struct Place<M> {
 }
 
 impl<M: Send + 'static> Place<M> {
-    /// Works until the backend fails, and says why it did.
-    fn work<H: Handler<Mail = M>>(mut self, backend: &Backend, handler: H) -> io::Error {
-        if let Some(cpu) = self.cpu
-            && let Err(error) = cpu::pin_current_thread(cpu)
-        {
-            return error;
+    /// Works until it has drained or the backend fails.
+    fn work<H: Handler<Mail = M>>(mut self, backend: &Backend, handler: H) -> io::Result<()> {
+        if let Some(cpu) = self.cpu {
+            cpu::pin_current_thread(cpu)?;
         }
-        let listeners = std::mem::take(&mut self.listeners);
-        let count = listeners.len() as u16;
+        let (names, listeners): (Vec<Name>, _) = std::mem::take(&mut self.listeners).into_iter().unzip();
         let waker = self.waker.clone();
         match backend {
-            Backend::Uring(features) => match Uring::new(listeners, waker, self.capacity, features) {
-                Ok(io) => self.run(io, handler, count),
-                Err(error) => error,
-            },
-            Backend::Epoll => match Epoll::new(listeners, waker, self.capacity) {
-                Ok(io) => self.run(io, handler, count),
-                Err(error) => error,
-            },
+            Backend::Uring(features) => {
+                let io = Uring::new(listeners, waker, self.capacity, features)?;
+                self.run(io, handler, &names)
+            }
+            Backend::Epoll => {
+                let io = Epoll::new(listeners, waker, self.capacity)?;
+                self.run(io, handler, &names)
+            }
         }
     }
 
-    fn run<I: Io, H: Handler<Mail = M>>(self, io: I, handler: H, count: u16) -> io::Error {
-        match Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index).run() {
-            Ok(()) => unreachable!("a worker runs until it fails"),
-            Err(error) => error,
-        }
+    fn run<I: Io, H: Handler<Mail = M>>(self, io: I, handler: H, names: &[Name]) -> io::Result<()> {
+        let count = names.len() as u16;
+        let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index);
+        worker.name_listeners(names);
+        worker.run()
     }
 }
 
@@ -282,36 +289,26 @@ fn connection_limit(
     }
 }
 
-/// Binds every address once for every worker.
-fn listen(settings: &Settings) -> Result<(Vec<SocketAddr>, Vec<Vec<OwnedFd>>), StartError> {
+/// Where is listened at, and each worker's sockets with their names.
+type Listening = (Vec<SocketAddr>, Vec<Vec<(Name, OwnedFd)>>);
+
+/// Listens at every address with every worker.
+fn listen(
+    settings: &Settings,
+    mut inherited: Vec<Inherited>,
+    control: &Control,
+) -> Result<Listening, StartError> {
     let mut addresses = Vec::new();
-    let mut listeners: Vec<Vec<OwnedFd>> = settings.workers.iter().map(|_| Vec::new()).collect();
+    let mut listeners: Vec<Vec<_>> = settings.workers.iter().map(|_| Vec::new()).collect();
     for &wanted in &settings.listen {
-        let refused = |error: io::Error| StartError(explain(wanted, &error));
-        socket::check_port_free(wanted).map_err(refused)?;
-        let mut address = wanted;
-        for listeners in &mut listeners {
-            let listener = socket::listen(address, BACKLOG_CONNECTIONS_MAX).map_err(refused)?;
-            socket::defer_accept(&listener).map_err(refused)?;
-            address = socket::local_address(&listener).map_err(refused)?;
-            listeners.push(listener);
+        let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
+        let sockets = position.map(|position| inherited.swap_remove(position).sockets);
+        let bound = sockets::bind(wanted, sockets.unwrap_or_default(), settings.workers.len())?;
+        let name = control.note(&bound).map_err(|error| StartError(error.to_string()))?;
+        addresses.push(bound.address);
+        for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
+            listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
         }
-        addresses.push(address);
     }
     Ok((addresses, listeners))
-}
-
-/// Why an address cannot be listened at, and what to do.
-fn explain(address: SocketAddr, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => format!("cannot listen on {address}: another program already does"),
-        io::ErrorKind::PermissionDenied => format!(
-            "cannot listen on {address}: ports below 1024 need root or CAP_NET_BIND_SERVICE; \
-             try a port such as 8080"
-        ),
-        io::ErrorKind::AddrNotAvailable => {
-            format!("cannot listen on {address}: this host has no such address")
-        }
-        _ => format!("cannot listen on {address}: {error}"),
-    }
 }

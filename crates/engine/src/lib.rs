@@ -5,20 +5,30 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod control;
+mod doors;
+mod draining;
 mod engine;
 mod handler;
 mod limits;
 mod listener;
 mod mailbox;
+mod order;
 mod rendered;
+mod sockets;
 mod spare;
+mod start_error;
 mod stats;
 mod timer_wheel;
 mod worker;
 
-pub use engine::{Engine, IoChoice, Settings, StartError};
+pub use control::{Change, Control};
+pub use engine::{Engine, IoChoice, Settings};
 pub use handler::{Address, Answer, Answered, Handler, Piece};
 pub use mailbox::{Mailbox, Post};
+pub use order::Drain;
+pub use sockets::Inherited;
+pub use start_error::StartError;
 pub use stats::{Counter, Stats};
 pub use staunch_netio::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use worker::Worker;

@@ -24,6 +24,15 @@ pub(crate) const KEEP_ALIVE_EARLY_PART: u32 = 4;
 /// How long accepting rests after the kernel had no descriptor or memory for a connection: long enough not to
 /// spin, short enough not to be noticed once there is room.
 pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
+/// How long a listener that is given up goes on accepting at most: what was in its queue before is long taken
+/// then, and those who come all the time do not keep it for ever.
+pub(crate) const LEAVE_MS_MAX: u64 = 1_000;
+/// How soon its queue is looked at again: new connections end the wait by themselves, so this is only for the
+/// last look.
+pub(crate) const LEAVE_LOOK_MS: u64 = 10;
+/// How long a port may still be held by a server that was just killed: the kernel takes the rings of io_uring
+/// apart behind its back, in some ten milliseconds, and their listening sockets with them.
+pub(crate) const PORT_PATIENCE_MS: u64 = 500;
 /// User memory of one idle connection: the wheel's node, the backend's state and the connection itself.
 pub(crate) const CONNECTION_BYTES_MAX: usize = 128;
 /// Connections the kernel holds for us before we accept them; it lowers this to `net.core.somaxconn`.

@@ -24,10 +24,22 @@ impl Listeners {
         Self { resting: vec![None; usize::from(count)] }
     }
 
+    /// A listener of this number came, perhaps in the place of one that is gone.
+    pub(crate) fn add(&mut self, listener: u16) {
+        let index = usize::from(listener);
+        self.resting.resize(self.resting.len().max(index + 1), None);
+        self.resting[index] = None;
+    }
+
     /// A listener stopped.
     pub(crate) fn stop(&mut self, listener: u16, errno: i32, now_ms: u64) {
         let rest = Rest { until_ms: now_ms + ACCEPT_PAUSE_MS, for_room: errno == ENFILE };
         self.resting[usize::from(listener)] = Some(rest);
+    }
+
+    /// Whether it rests.
+    pub(crate) fn rests(&self, listener: u16) -> bool {
+        self.resting[usize::from(listener)].is_some()
     }
 
     /// When the first of them tries again.

@@ -1,37 +1,65 @@
-//! Mail from other threads to the connections of a worker.
+//! Mail from other threads to the connections of a worker, and orders to the worker itself.
 //!
 //! The only thing workers share that changes. It is locked by a sender for the length of a push and by the
 //! worker once a wake-up, never on the path of a request that is answered at once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::Address;
+use crate::order::Order;
 
 /// One worker's mailbox.
 pub struct Mailbox<M> {
-    letters: Mutex<Vec<(Address, M)>>,
+    bag: Mutex<Bag<M>>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
+struct Bag<M> {
+    letters: Vec<(Address, M)>,
+    orders: Vec<Order>,
+}
+
 impl<M> Mailbox<M> {
-    /// An empty mailbox that calls `wake` when its first letter comes.
+    /// An empty mailbox that calls `wake` when its first letter or order comes.
     pub fn new(wake: Box<dyn Fn() + Send + Sync>) -> Self {
-        Self { letters: Mutex::new(Vec::new()), wake }
+        Self { bag: Mutex::new(Bag { letters: Vec::new(), orders: Vec::new() }), wake }
     }
 
     /// Takes all letters.
     pub fn take(&self) -> Vec<(Address, M)> {
-        std::mem::take(&mut *self.letters.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        std::mem::take(&mut self.open().letters)
+    }
+
+    /// Takes all orders, the oldest first.
+    pub(crate) fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut self.open().orders)
     }
 
     fn put(&self, address: Address, letter: M) {
-        let mut letters = self.letters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        letters.push((address, letter));
-        let first = letters.len() == 1;
-        drop(letters);
+        let mut bag = self.open();
+        bag.letters.push((address, letter));
+        let first = bag.letters.len() == 1;
+        drop(bag);
         if first {
             (self.wake)();
         }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Bag<M>> {
+        self.bag.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Where orders to a worker are put, whatever its mail is.
+pub(crate) trait Inbox: Send + Sync {
+    /// Sends an order.
+    fn order(&self, order: Order);
+}
+
+impl<M: Send> Inbox for Mailbox<M> {
+    fn order(&self, order: Order) {
+        self.open().orders.push(order);
+        (self.wake)();
     }
 }
 

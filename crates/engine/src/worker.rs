@@ -4,6 +4,7 @@
 //! `submit_and_wait`, take a lock outside `deliver`, or read the clock more than once a turn.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,10 +12,13 @@ use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::{Deadline, Timeouts};
 
 use crate::connection::{Connection, Desk, Phase};
+use crate::doors::Doors;
+use crate::draining::Draining;
 use crate::handler::{Address, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
+use crate::order::{Drain, Name, Order};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
 use crate::stats::Stats;
@@ -27,6 +31,8 @@ pub struct Worker<I, H: Handler> {
     connections: Vec<Connection>,
     wheel: TimerWheel,
     listeners: Listeners,
+    doors: Doors,
+    draining: Option<Draining>,
     mailbox: Arc<Mailbox<H::Mail>>,
     stats: Arc<Stats>,
     timeouts: Timeouts,
@@ -48,7 +54,8 @@ struct Time {
 }
 
 impl<I: Io, H: Handler> Worker<I, H> {
-    /// A worker that accepts on `listeners` listeners of its backend. `index` is its place among the workers.
+    /// A worker that accepts on `listeners` listeners of its backend, all known by the name 0. `index` is its
+    /// place among the workers.
     pub fn new(
         io: I,
         handler: H,
@@ -66,6 +73,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
             connections: Vec::with_capacity(capacity),
             wheel: TimerWheel::new(now_ms, capacity),
             listeners: Listeners::new(listeners),
+            doors: Doors::default(),
+            draining: None,
             mailbox,
             stats,
             timeouts,
@@ -77,19 +86,37 @@ impl<I: Io, H: Handler> Worker<I, H> {
             index,
         };
         for listener in 0..listeners {
+            worker.doors.add(0, listener);
             worker.io.accept(listener);
         }
         worker
     }
 
-    /// Turns until the backend fails.
+    /// Gives its listeners names, in their order, in place of the common one.
+    pub(crate) fn name_listeners(&mut self, names: &[Name]) {
+        self.doors = Doors::default();
+        for (listener, name) in names.iter().enumerate() {
+            self.doors.add(*name, listener as u16);
+        }
+    }
+
+    /// Turns until it has drained.
     ///
     /// # Errors
     /// What the backend cannot go on after.
     pub fn run(&mut self) -> io::Result<()> {
-        loop {
+        while !self.is_over() {
             self.turn()?;
         }
+        Ok(())
+    }
+
+    /// Whether it was told to drain and has nothing left.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.draining.is_some()
+            && self.doors.are_gone()
+            && self.stats.accepted.get() == self.stats.closed.get()
     }
 
     /// One turn.
@@ -118,6 +145,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.expire();
         self.watch_sends(begun_before);
+        self.doors.look(&mut self.io, |listener| self.listeners.rests(listener), self.time.now_ms);
+        if self.draining.is_some() {
+            self.go_on_draining();
+        }
         Ok(())
     }
 
@@ -130,8 +161,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn timeout(&self) -> Option<Duration> {
         let sending = !self.sends_begun.is_empty();
         let send_ms = sending.then(|| self.time.now_ms + u64::from(self.timeouts.send_ms));
-        let next_ms =
-            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms].into_iter().flatten().min()?;
+        let draining_ms = self.draining.map(|draining| draining.next_ms());
+        let doors_ms = self.doors.next_ms(self.time.now_ms);
+        let times_ms = [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms];
+        let next_ms = times_ms.into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
 
@@ -205,6 +238,61 @@ impl<I: Io, H: Handler> Worker<I, H> {
             let (connection, mut desk, _) = self.desk(slot);
             connection.resume(letter, &mut desk);
             self.flush(slot);
+        }
+        for order in self.mailbox.take_orders() {
+            self.obey(order);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        let now_ms = self.time.now_ms;
+        match order {
+            Order::Drain(drain) => self.begin_draining(drain),
+            Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
+            // The other workers still listen there.
+            Order::Listen(name, socket) => _ = self.listen(name, socket),
+            Order::Leave(name) => self.doors.leave(|other| other == name, false, now_ms),
+            // Whoever asked may have gone.
+            Order::Answer(sender) => _ = sender.send(self.index),
+        }
+    }
+
+    fn listen(&mut self, name: Name, socket: OwnedFd) -> io::Result<()> {
+        let listener = self.io.add_listener(socket)?;
+        self.listeners.add(listener);
+        self.doors.add(name, listener);
+        self.io.accept(listener);
+        Ok(())
+    }
+
+    fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.timeouts = timeouts;
+        for slot in 0..self.connections.len() {
+            self.set_deadline(slot as Slot);
+        }
+    }
+
+    fn begin_draining(&mut self, drain: Drain) {
+        let now_ms = self.time.now_ms;
+        self.doors.leave(|_| true, drain.leave_queues, now_ms);
+        self.draining = Some(Draining::new(drain, now_ms));
+    }
+
+    fn go_on_draining(&mut self) {
+        let now_ms = self.time.now_ms;
+        let Some(draining) = &mut self.draining else { return };
+        if !draining.is_due(now_ms) {
+            return;
+        }
+        let draining = *draining;
+        if draining.is_over(now_ms) {
+            self.doors.hurry();
+        }
+        for slot in 0..self.connections.len() {
+            let connection = &self.connections[slot];
+            if connection.phase != Phase::Free && draining.ends(connection, now_ms) {
+                self.close(slot as Slot);
+            }
         }
     }
 
@@ -345,6 +433,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             second: self.time.date_until_ms,
             rendered: &mut self.rendered,
             address,
+            draining: self.draining.is_some(),
         };
         (connection, desk, &self.io)
     }

@@ -146,7 +146,7 @@ impl Io for Epoll {
         self.listeners[usize::from(listener)].give_up(&self.epoll);
     }
 
-    fn queued(&self, listener: u16) -> u32 {
+    fn queued(&self, listener: u16) -> Option<u32> {
         self.listeners[usize::from(listener)].queued()
     }
 

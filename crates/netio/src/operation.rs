@@ -146,8 +146,9 @@ pub trait Io {
     /// holds the socket too.
     fn drop_listener(&mut self, listener: u16);
 
-    /// How many connections wait in a listener's queue; 0 once it was dropped.
-    fn queued(&self, listener: u16) -> u32;
+    /// How many connections wait in a listener's queue; `None` once it was dropped and no `Accepted` of it
+    /// can be under way any more.
+    fn queued(&self, listener: u16) -> Option<u32>;
 
     /// Begins to connect, and reports one `Connected`. Only on a backend without listeners.
     ///

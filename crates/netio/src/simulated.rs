@@ -43,6 +43,7 @@ pub struct Simulated {
     listening: VecDeque<PeerId>,
     slots: Vec<Option<Connection>>,
     accepting: bool,
+    dropped: bool,
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
@@ -64,6 +65,7 @@ impl Simulated {
             listening: VecDeque::new(),
             slots: Vec::new(),
             accepting: false,
+            dropped: false,
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
@@ -99,18 +101,9 @@ impl Simulated {
 
     /// Whether something can happen without time passing.
     pub fn is_restless(&self) -> bool {
-        let able = |connection: &Connection| {
-            let Some(peer) = connection.peer_connected() else {
-                return connection.closing || connection.over_ms().is_some_and(|ms| ms <= self.now_ms);
-            };
-            let peer = &self.peers[peer];
-            let receivable = !peer.unread.is_empty() || peer.half_closed || peer.reset;
-            let sendable = connection.flight.is_some() && (!peer.stalled || peer.transcript.ended.is_some());
-            connection.closing || sendable || connection.receiving && receivable
-        };
         self.woken.load(Ordering::SeqCst)
             || self.accepting && !self.backlog.is_empty()
-            || self.slots.iter().flatten().any(able)
+            || self.slots.iter().flatten().any(|connection| connection.can_act(&self.peers, self.now_ms))
             || self.peers.iter().any(|peer| peer.can_act(self.now_ms))
     }
 
@@ -368,13 +361,14 @@ impl Io for Simulated {
 
     fn drop_listener(&mut self, listener: u16) {
         self.refuse(listener);
+        self.dropped = true;
         for peer in self.backlog.drain(..) {
             self.peers[peer].end(End::Reset, self.now_ms);
         }
     }
 
-    fn queued(&self, _listener: u16) -> u32 {
-        self.backlog.len() as u32
+    fn queued(&self, _listener: u16) -> Option<u32> {
+        (!self.dropped).then_some(self.backlog.len() as u32)
     }
 
     fn connect(&mut self, _target: &Target) -> io::Result<Slot> {

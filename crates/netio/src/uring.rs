@@ -57,7 +57,7 @@ impl Io for Uring {
         self.give_up_listener(listener);
     }
 
-    fn queued(&self, listener: u16) -> u32 {
+    fn queued(&self, listener: u16) -> Option<u32> {
         self.listeners[usize::from(listener)].queued()
     }
 

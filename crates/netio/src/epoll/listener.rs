@@ -59,9 +59,9 @@ impl Listener {
         self.socket.is_none()
     }
 
-    /// How many connections wait.
-    pub(super) fn queued(&self) -> u32 {
-        self.socket.as_ref().map_or(0, |socket| socket::queued(socket.as_fd()))
+    /// How many connections wait; `None` once it was given up.
+    pub(super) fn queued(&self) -> Option<u32> {
+        self.socket.as_ref().map(|socket| socket::queued(socket.as_fd()))
     }
 
     /// No longer watched, which closing alone would not do while another process holds the socket too.

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use super::connecting::Attempt;
-use super::peer::PeerId;
+use super::peer::{Peer, PeerId};
 use crate::{FilePart, Outgoing, Part};
 
 /// A slot in use.
@@ -46,6 +46,17 @@ impl Connection {
     pub(super) fn peer_connected(&self) -> Option<PeerId> {
         let failed = self.attempt.is_some_and(|attempt| attempt.errno != 0);
         self.peer.filter(|_| self.settled && !failed)
+    }
+
+    /// Whether something can happen to it without time passing.
+    pub(super) fn can_act(&self, peers: &[Peer], now_ms: u64) -> bool {
+        let Some(peer) = self.peer_connected() else {
+            return self.closing || self.over_ms().is_some_and(|ms| ms <= now_ms);
+        };
+        let peer = &peers[peer];
+        let receivable = !peer.unread.is_empty() || peer.half_closed || peer.reset;
+        let sendable = self.flight.is_some() && (!peer.stalled || peer.transcript.ended.is_some());
+        self.closing || sendable || self.receiving && receivable
     }
 
     /// When the attempt to connect is over, if its outcome was not reported yet and still matters.

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use io_uring::types::{CancelBuilder, DestinationSlot, Fd};
 use io_uring::{cqueue, opcode};
 
-use super::listeners::{Listener, Place};
+use super::listeners::{Listener, Place, multishot_reserve};
 use super::state::Uring;
 use super::token::{Operation, pack};
 use crate::Completion;
@@ -183,13 +183,6 @@ impl Uring {
         let was_wanted = std::mem::replace(&mut listener.wanted, false);
         was_wanted.then_some(Completion::AcceptStopped { listener: index as u16, errno })
     }
-}
-
-/// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn, which
-/// empties at most the queues and what joins them meanwhile.
-pub(crate) fn multishot_reserve(listeners: &[Listener]) -> u32 {
-    let backlogs: u32 = listeners.iter().map(|listener| listener.backlog).sum();
-    backlogs.saturating_mul(2).saturating_add(1)
 }
 
 /// Whether an error of accept(2) says something of one connection only, or nothing at all.

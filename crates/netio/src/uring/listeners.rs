@@ -47,15 +47,25 @@ impl Listener {
         Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
     }
 
-    /// How many connections wait.
-    pub(crate) fn queued(&self) -> u32 {
-        self.socket.as_ref().map_or(0, |socket| socket::queued(socket.as_fd()))
+    /// How many connections wait; `None` once it is gone.
+    pub(crate) fn queued(&self) -> Option<u32> {
+        match &self.socket {
+            Some(socket) => Some(socket::queued(socket.as_fd())),
+            None => (!self.is_gone()).then_some(0),
+        }
     }
 
     /// Whether its number may be used again: nothing of it is with the kernel.
     pub(crate) fn is_gone(&self) -> bool {
         self.socket.is_none() && self.outstanding == 0 && !self.cancelling
     }
+}
+
+/// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn,
+/// which empties at most the queues and what joins them meanwhile.
+pub(crate) fn multishot_reserve(listeners: &[Listener]) -> u32 {
+    let backlogs: u32 = listeners.iter().map(|listener| listener.backlog).sum();
+    backlogs.saturating_mul(2).saturating_add(1)
 }
 
 #[cfg(test)]

@@ -15,10 +15,9 @@ use io_uring::{cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, getrlimit};
 
-use super::accepting::multishot_reserve;
 use super::features::Features;
 use super::in_flight::InFlightPool;
-use super::listeners::Listener;
+use super::listeners::{Listener, multishot_reserve};
 use super::passages::Passages;
 use super::ring::{Ring, RingLimits};
 use super::slots::{FreeSlots, Slots};

@@ -266,6 +266,13 @@ impl Session {
         Some((self.since_ms + u64::from(timeouts.length_ms(deadline)), deadline))
     }
 
+    /// Since when nothing of a request has come and nothing is owed to the peer: between two requests, or
+    /// before the first byte.
+    pub fn idle_since_ms(&self) -> Option<u64> {
+        let silent = self.phase == Phase::Head && self.search.is_new() && self.kept.is_none();
+        (silent || self.phase == Phase::Idle).then_some(self.since_ms)
+    }
+
     /// The deadline has passed. A partial head gets 408; a silent or idle connection nothing; a partial body
     /// nothing more than the response it already has. Then `Close`.
     pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) {

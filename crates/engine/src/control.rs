@@ -1,0 +1,146 @@
+//! Orders to running workers, from any thread: other deadlines, other addresses, the end.
+//!
+//! It owns a copy of every listening socket, so that they can be handed to another process. It must never
+//! wait for a worker.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use staunch_netio::handover;
+use staunch_protocol::Timeouts;
+
+use crate::mailbox::{Inbox, Mailbox};
+use crate::order::{Drain, Name, Order};
+use crate::sockets::{self, Bound, Inherited};
+use crate::start_error::StartError;
+
+/// Tells all workers of an engine what to do. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    inboxes: Arc<[Arc<dyn Inbox>]>,
+    open: Arc<Mutex<Open>>,
+}
+
+/// Where is listened at.
+#[derive(Default)]
+struct Open {
+    doors: Vec<Door>,
+    next_name: Name,
+}
+
+struct Door {
+    name: Name,
+    wanted: SocketAddr,
+    address: SocketAddr,
+    copies: Vec<OwnedFd>,
+}
+
+/// Addresses that are bound and not yet listened at, and others that are to be given up.
+#[derive(Debug)]
+pub struct Change {
+    added: Vec<Bound>,
+    removed: Vec<Name>,
+}
+
+impl Control {
+    /// Orders to the owners of these mailboxes, in the workers' order.
+    pub fn new<M: Send + 'static>(mailboxes: &[Arc<Mailbox<M>>]) -> Self {
+        let inboxes = mailboxes.iter().map(|mailbox| Arc::clone(mailbox) as Arc<dyn Inbox>).collect();
+        Self { inboxes, open: Arc::default() }
+    }
+
+    /// Remembers an address, and gives it a name.
+    pub(crate) fn note(&self, bound: &Bound) -> io::Result<Name> {
+        let copies = bound.sockets.iter().flatten().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+        let mut open = self.open();
+        let name = open.next_name;
+        open.next_name += 1;
+        open.doors.push(Door { name, wanted: bound.wanted, address: bound.address, copies });
+        Ok(name)
+    }
+
+    /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then.
+    pub fn drain(&self, drain: Drain) {
+        // Copies must not keep sockets open that nobody accepts at.
+        self.open().doors.clear();
+        self.tell_all(|| Order::Drain(drain));
+    }
+
+    /// Other deadlines, also for the connections there are.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.tell_all(|| Order::Timeouts(timeouts));
+    }
+
+    /// Asks every worker for a sign of life, which it sends between two turns.
+    pub fn ping(&self, answers: &Sender<u16>) {
+        self.tell_all(|| Order::Answer(answers.clone()));
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// Where is listened at, with the ports taken.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.open().doors.iter().map(|door| door.address).collect()
+    }
+
+    /// Binds what is to be listened at and is not yet. Nothing changes before [`Control::apply`].
+    ///
+    /// # Errors
+    /// An address that is taken, not ours, or needs a privilege.
+    pub fn prepare(&self, wanted: &[SocketAddr]) -> Result<Change, StartError> {
+        let mut removed: Vec<(Name, SocketAddr)> =
+            self.open().doors.iter().map(|door| (door.name, door.wanted)).collect();
+        let mut added = Vec::new();
+        for &wanted in wanted {
+            match removed.iter().position(|(_, present)| *present == wanted) {
+                Some(present) => _ = removed.swap_remove(present),
+                None => added.push(sockets::bind(wanted, Vec::new(), self.workers())?),
+            }
+        }
+        Ok(Change { added, removed: removed.into_iter().map(|(name, _)| name).collect() })
+    }
+
+    /// Listens where `prepare` has bound, and no longer where nobody wants it. Connections live on.
+    ///
+    /// # Errors
+    /// EMFILE. What was done until then stays.
+    pub fn apply(&self, change: Change) -> io::Result<()> {
+        for bound in change.added {
+            let name = self.note(&bound)?;
+            for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
+                sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
+            }
+        }
+        self.open().doors.retain(|door| !change.removed.contains(&door.name));
+        for name in change.removed {
+            self.tell_all(|| Order::Leave(name));
+        }
+        Ok(())
+    }
+
+    /// A copy of every listening socket, to be inherited by the next program that is started.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn inheritable(&self) -> io::Result<Vec<Inherited>> {
+        let copy = |door: &Door| {
+            let sockets = door.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
+            Ok(Inherited { wanted: door.wanted, sockets })
+        };
+        self.open().doors.iter().map(copy).collect()
+    }
+
+    fn tell_all(&self, order: impl Fn() -> Order) {
+        self.inboxes.iter().for_each(|inbox| inbox.order(order()));
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,84 @@
+//! Where a worker listens, by name, and which listeners it is about to give up.
+//!
+//! It must never give up a listener while connections that came before wait in its queue, unless the time for
+//! it is over.
+
+use staunch_netio::Io;
+
+use crate::limits::{LEAVE_LOOK_MS, LEAVE_MS_MAX};
+use crate::order::Name;
+
+/// The listeners of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Doors {
+    open: Vec<(Name, u16)>,
+    leaving: Vec<Leaving>,
+}
+
+#[derive(Debug)]
+struct Leaving {
+    listener: u16,
+    until_ms: u64,
+    at_once: bool,
+    dropped: bool,
+}
+
+impl Doors {
+    /// A listener of the backend stands for this name. Several may stand for one.
+    pub(crate) fn add(&mut self, name: Name, listener: u16) {
+        self.open.push((name, listener));
+    }
+
+    /// The listeners for which `is_meant` says yes are to be given up, once their queues are empty or at
+    /// once.
+    pub(crate) fn leave(&mut self, is_meant: impl Fn(Name) -> bool, at_once: bool, now_ms: u64) {
+        let until_ms = now_ms + LEAVE_MS_MAX;
+        let left = self.open.extract_if(.., |(name, _)| is_meant(*name));
+        self.leaving.extend(left.map(|(_, listener)| Leaving {
+            listener,
+            until_ms,
+            at_once,
+            dropped: false,
+        }));
+    }
+
+    /// Whether nothing is listened at any more, and nothing can come from what was.
+    pub(crate) fn are_gone(&self) -> bool {
+        self.open.is_empty() && self.leaving.is_empty()
+    }
+
+    /// When to look again, if a listener is being given up.
+    #[inline]
+    pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
+        (!self.leaving.is_empty()).then_some(now_ms + LEAVE_LOOK_MS)
+    }
+
+    /// Those being given up do not wait for their queues any more.
+    pub(crate) fn hurry(&mut self) {
+        self.leaving.iter_mut().for_each(|leaving| leaving.at_once = true);
+    }
+
+    /// Gives up what can be. The time of a listener that rests for want of room begins afterwards.
+    #[inline]
+    pub(crate) fn look(&mut self, io: &mut impl Io, rests: impl Fn(u16) -> bool, now_ms: u64) {
+        if !self.leaving.is_empty() {
+            self.leaving.retain_mut(|leaving| {
+                if rests(leaving.listener) {
+                    leaving.until_ms = now_ms + LEAVE_MS_MAX;
+                }
+                !leaving.is_gone(io, now_ms)
+            });
+        }
+    }
+}
+
+impl Leaving {
+    fn is_gone(&mut self, io: &mut impl Io, now_ms: u64) -> bool {
+        let Some(queued) = io.queued(self.listener) else { return true };
+        if !self.dropped && (queued == 0 || self.at_once || now_ms >= self.until_ms) {
+            self.dropped = true;
+            io.drop_listener(self.listener);
+        }
+        io.queued(self.listener).is_none()
+    }
+}

@@ -1,0 +1,39 @@
+//! What a running worker can be told.
+//!
+//! It must never be needed for a request: orders are rare, and are obeyed between two completions.
+
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender;
+
+use staunch_protocol::Timeouts;
+
+/// How the connections of a worker come to their end.
+#[derive(Debug, Clone, Copy)]
+pub struct Drain {
+    /// After so long what is left is closed, whatever it is.
+    pub cap_ms: u32,
+    /// Connections without a request under way are closed when they have been idle for so long since the
+    /// order. `None`: their keep-alive time goes on as before.
+    pub idle_ms: Option<u32>,
+    /// Another process accepts at the same sockets: the connections in their queues are left to it. Else
+    /// they are served first.
+    pub leave_queues: bool,
+}
+
+/// Name of an address that is listened at, the same for all workers.
+pub(crate) type Name = u32;
+
+/// One order to one worker.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Accept no more, bring to its end what is under way, and stop.
+    Drain(Drain),
+    /// Other deadlines from now on, also of the connections there are.
+    Timeouts(Timeouts),
+    /// Listen here too.
+    Listen(Name, OwnedFd),
+    /// Serve what is in the queues of these listeners, then give them up.
+    Leave(Name),
+    /// Say that the worker is alive, by its index.
+    Answer(Sender<u16>),
+}

@@ -1,0 +1,117 @@
+//! A worker that is told to drain at any moment: whatever it was asked before is answered, whole, and then it
+//! is over.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use staunch_engine::{Control, Drain, Mailbox, Post, Stats, Worker};
+use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Transcript};
+
+use crate::fixture::{Fixture, Waiting};
+use crate::script::{self, Plan};
+use crate::{TIMEOUTS, TURNS_MAX, seeds, split_head};
+
+/// Longer than any conversation.
+const CAP_MS: u32 = 600_000;
+
+/// What a drain does in one seed.
+struct Case {
+    drain: Drain,
+    turn: u64,
+    faults: Faults,
+}
+
+fn case(seed: u64, random: &mut Random) -> Case {
+    let faults = [Faults::NONE, Faults::GENTLE][seed as usize % 2];
+    let cap_ms = if random.chance(100) { random.below(1_000) as u32 } else { CAP_MS };
+    let idle_ms = random.chance(700).then(|| random.below(500) as u32);
+    let drain = Drain { cap_ms, idle_ms, leave_queues: false };
+    Case { drain, turn: random.below(60) as u64, faults }
+}
+
+fn run(seed: u64) -> (u64, bool) {
+    let mut random = Random::new(seed ^ 0xd1a1);
+    let case = case(seed, &mut random);
+    let mut world = Simulated::new(seed, case.faults, 1 + random.below(4) as u32);
+    let plans: Vec<(PeerId, Plan)> = (0..1 + random.below(6))
+        .map(|_| {
+            let mut plan = script::draw(&mut random);
+            (world.peer(std::mem::take(&mut plan.steps)), plan)
+        })
+        .collect();
+    let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
+    let post = Post::new(vec![Arc::clone(&mailbox)]);
+    let control = Control::new(&[Arc::clone(&mailbox)]);
+    let (waiting, stats) = (Waiting::default(), Arc::new(Stats::default()));
+    let handler = Fixture::new(&waiting, usize::MAX);
+    let asked = Rc::clone(&handler.asked);
+    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    for turn in 0.. {
+        assert!(turn < TURNS_MAX, "the worker spins");
+        if turn == case.turn {
+            control.drain(case.drain);
+        }
+        if worker.is_over() {
+            break;
+        }
+        let mut waiting = waiting.borrow_mut();
+        for _ in 0..random.below(waiting.len() + 1).max(waiting.len().min(1)) {
+            let place = random.below(waiting.len());
+            post.send(waiting.swap_remove(place), ());
+        }
+        drop(waiting);
+        worker.turn().expect("the simulator does not fail");
+    }
+    let world = worker.io();
+    world.check_empty();
+    let cut = case.drain.cap_ms < CAP_MS;
+    if !cut {
+        assert_eq!(asked.get(), stats.requests.get(), "a request that was received was not answered");
+        let in_time = case.faults == Faults::NONE;
+        plans.iter().for_each(|(peer, plan)| judge(world.transcript(*peer), plan, in_time));
+    }
+    (stats.requests.get(), cut)
+}
+
+/// Everybody was let in, and nobody's answer was cut or destroyed.
+fn judge(transcript: &Transcript, plan: &Plan, in_time: bool) {
+    assert!(transcript.accepted, "a connection in the queue was lost");
+    if plan.gives_up {
+        return;
+    }
+    assert!(!in_time || transcript.ended != Some(End::Reset), "bytes of the peer were left unread");
+    let mut rest = &transcript.received[..];
+    for (place, expected) in plan.expected.iter().enumerate() {
+        let Some((status, length, body)) = split_head(rest) else { break };
+        if status == 408 && plan.may_time_out {
+            return;
+        }
+        assert_eq!(status, expected.status, "answer {place}");
+        let carried = if expected.is_head { 0 } else { length };
+        assert!(body.len() >= carried, "answer {place} is cut");
+        assert!(status == 400 || expected.is_head || body[..carried] == expected.body, "answer {place}");
+        rest = &body[carried..];
+    }
+    assert!(rest.is_empty() || plan.may_time_out, "{:?}", rest.escape_ascii().to_string());
+}
+
+#[test]
+fn every_request_received_before_is_answered() {
+    let seeds = seeds(10_000);
+    let count = seeds.end - seeds.start;
+    let (mut requests, mut cuts) = (0, 0);
+    for seed in seeds {
+        match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            Ok((answered, cut)) => {
+                requests += answered;
+                cuts += u64::from(cut);
+            }
+            Err(_) => panic!(
+                "seed {seed} fails; again with: STAUNCH_SEED={seed} cargo test --test simulation every_request"
+            ),
+        }
+    }
+    println!("{count} seeds, {requests} requests, {cuts} cut short");
+    assert!(requests > 0 && (count < 1_000 || cuts > 0));
+}
