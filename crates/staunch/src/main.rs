@@ -3,6 +3,7 @@
 
 mod banner;
 mod config;
+mod doctor;
 mod load;
 mod serve;
 mod units;
@@ -33,14 +34,17 @@ enum Subcommands {
     Serve(Box<config::Arguments>),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
+    /// Say what of this host is set well for a server, and what is not
+    Doctor(doctor::Arguments),
 }
 
-/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed, 78
-/// the configuration cannot be used.
+/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed or a
+/// setting of the host matters, 78 the configuration cannot be used.
 fn main() -> ExitCode {
     let result = match Command::parse().command {
         Subcommands::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
         Subcommands::Load(arguments) => load::run_command(*arguments).map_err(Failure::from),
+        Subcommands::Doctor(arguments) => doctor::run(&arguments).map_err(Failure::from),
     };
     result.unwrap_or_else(|failure| {
         for line in failure.text.lines() {

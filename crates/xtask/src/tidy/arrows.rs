@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),
+    ("staunch-doctor", &[]),
     ("xtask", &[]),
 ];
 

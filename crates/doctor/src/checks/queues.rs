@@ -1,0 +1,125 @@
+//! Queues between the wire and accept: what a burst of new connections meets.
+//!
+//! It must never advise to switch SYN cookies off: they keep the door open in a flood.
+
+use super::sources::{IP_SYSCTL, NET_SYSCTL};
+use crate::check::{Check, Judge, Verdict, Wanted};
+use crate::finding::State;
+use crate::host::Host;
+use crate::limits::{BACKLOG_COUNT, BACKLOG_COUNT_MIN};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "net.core.somaxconn",
+        rule: "at least 4096; below 512 matters",
+        reason: "Cuts down the backlog that a server asks listen(2) for; the server asks for 4096 a \
+                 worker. When the queue is full the last segment of the handshake is dropped and the \
+                 client waits a second or more.",
+        source: "listen(2); Documentation/admin-guide/sysctl/net.rst; Yang 2008 sets 32768",
+        judge: Judge::Number(|host| {
+            let wanted = Wanted::at_least(BACKLOG_COUNT);
+            match host.sysctl_number("net.core.somaxconn") {
+                Some(value) if value < BACKLOG_COUNT_MIN => wanted.or_it_matters(),
+                _ => wanted,
+            }
+        }),
+    },
+    Check {
+        name: "net.ipv4.tcp_max_syn_backlog",
+        rule: "at least 4096",
+        reason: "Handshakes half done that are remembered for one listener. Since Linux 4.4 the backlog of \
+                 listen(2) limits them as well, and this one counts only where SYN cookies are off: it is \
+                 not the setting that `must be changed` any more.",
+        source: "Documentation/networking/ip-sysctl.rst; Yang 2008 sets 65536",
+        judge: Judge::Number(|_| Wanted::at_least(BACKLOG_COUNT)),
+    },
+    Check {
+        name: "net.ipv4.tcp_syncookies",
+        rule: "1",
+        reason: "Answers handshakes from a full queue without remembering them, so a SYN flood locks \
+                 nobody out. Yang avoided it because it lost TCP's options; since Linux 2.6.26 they travel \
+                 in the timestamps. 2 sends cookies always and is meant for tests.",
+        source: IP_SYSCTL,
+        judge: Judge::Number(|_| Wanted::within(1, 1).or_it_matters()),
+    },
+    Check {
+        name: "net.ipv4.tcp_synack_retries",
+        rule: "2 to 6",
+        reason: "How often the answer to a SYN is repeated. Fewer free the queue sooner in a flood, but \
+                 lose clients on bad lines; with SYN cookies the default of 5 is right. Yang took 2.",
+        source: "Documentation/networking/ip-sysctl.rst; Yang 2008",
+        judge: Judge::Number(|_| Wanted::within(2, 6)),
+    },
+    Check {
+        name: "net.ipv4.tcp_syn_retries",
+        rule: "2 to 6",
+        reason: "How often our own SYN is repeated when this host connects. It does nothing for a server, \
+                 nor against floods, as Yang says himself.",
+        source: "Documentation/networking/ip-sysctl.rst; Yang 2008",
+        judge: Judge::Number(|_| Wanted::within(2, 6)),
+    },
+    Check {
+        name: "net.ipv4.tcp_abort_on_overflow",
+        rule: "0",
+        reason: "With 1 a full queue answers by a reset, so a burst that would have passed becomes errors.",
+        source: IP_SYSCTL,
+        judge: Judge::Number(|_| Wanted::within(0, 0)),
+    },
+    Check {
+        name: "net.ipv4.tcp_migrate_req",
+        rule: "1",
+        reason: "When a listening socket is closed, connections that wait in its queue go to another \
+                 listener of the same address instead of being reset (SO_REUSEPORT, since Linux 5.14).",
+        source: IP_SYSCTL,
+        judge: Judge::Number(|_| Wanted::within(1, 1)),
+    },
+    Check {
+        name: "net.ipv4.tcp_fastopen",
+        rule: "any value",
+        reason: "Data in the SYN for clients that came before. The server does not ask for it, so it \
+                 changes nothing here.",
+        source: IP_SYSCTL,
+        judge: Judge::Number(|_| Wanted::at_least(0)),
+    },
+    Check {
+        name: "net.ipv4.ip_local_port_range",
+        rule: "at least 20000 ports",
+        reason: "Ports for connections that this host opens. A server that only accepts needs none; a load \
+                 generator or a proxy has at most so many to one address.",
+        source: IP_SYSCTL,
+        judge: Judge::Sysctl(port_range),
+    },
+    Check {
+        name: "net.core.netdev_max_backlog",
+        rule: "at least 1000; 16384 where packets were dropped",
+        reason: "Packets a processor has been handed (by RPS or a driver without NAPI) and not looked at \
+                 yet. What does not fit is dropped.",
+        source: "Documentation/admin-guide/sysctl/net.rst; Yang 2008 sets 32768",
+        judge: Judge::Number(packet_backlog),
+    },
+    Check {
+        name: "net.core.netdev_budget",
+        rule: "at least 300",
+        reason: "Packets taken in one turn of the receiving soft interrupt, of all cards together.",
+        source: NET_SYSCTL,
+        judge: Judge::Number(|_| Wanted::at_least(300)),
+    },
+];
+
+fn port_range(host: &Host) -> Verdict {
+    let Some(range) = host.sysctl_numbers("net.ipv4.ip_local_port_range") else { return Verdict::not_here() };
+    let [first, last] = range[..] else { return Verdict::unknown("not two numbers") };
+    let value = format!("{first} {last}");
+    // The kernel's own default has 28232.
+    if last.saturating_sub(first) >= 20_000 {
+        Verdict::ok(value)
+    } else {
+        Verdict::advise(value, "32768 60999").settable()
+    }
+}
+
+fn packet_backlog(host: &Host) -> Wanted {
+    let dropped = super::events::packets_dropped(host).unwrap_or(0) > 0;
+    // The kernel's default, and what one burst of 10 Gbit/s fills in ten milliseconds.
+    Wanted { least: if dropped { 16_384 } else { 1000 }, most: u64::MAX, otherwise: State::Advice }
+}
