@@ -16,7 +16,7 @@ use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::Request;
-use staunch_server::{Encoding, Site, SiteConfig, SiteShared};
+use staunch_server::{Encoding, SiteConfig, SitesHandler, SitesShared};
 
 use super::End;
 use super::session::timeouts;
@@ -45,20 +45,20 @@ struct World {
 
 /// The site, counting what it is asked.
 struct Counting {
-    site: Site,
+    sites: SitesHandler,
     asked: Rc<Cell<u64>>,
 }
 
 impl Handler for Counting {
-    type Mail = <Site as Handler>::Mail;
+    type Mail = <SitesHandler as Handler>::Mail;
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.asked.set(self.asked.get() + 1);
-        self.site.handle(request, answer)
+        self.sites.handle(request, answer)
     }
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        self.site.resume(mail, request, answer)
+        self.sites.resume(mail, request, answer)
     }
 }
 
@@ -70,10 +70,11 @@ impl SimulatorBody {
     pub fn new(root: &Path, options: &[String], seed: u64) -> Result<Self, String> {
         let network = Simulated::new(seed, Faults::GENTLE, CONNECTIONS_MAX);
         let mailbox = Arc::new(Mailbox::new(Box::new(network.waker())));
-        let site = SiteShared::open(site_config(root, options)?).map_err(|error| error.to_string())?;
-        site.start(&Post::new(vec![Arc::clone(&mailbox)])).map_err(|error| error.to_string())?;
+        let sites =
+            SitesShared::open(vec![site_config(root, options)?]).map_err(|error| error.to_string())?;
+        sites.start(&Post::new(vec![Arc::clone(&mailbox)])).map_err(|error| error.to_string())?;
         let asked = Rc::new(Cell::new(0));
-        let handler = Counting { site: site.handler(), asked: Rc::clone(&asked) };
+        let handler = Counting { sites: sites.handler(), asked: Rc::clone(&asked) };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
         let worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);

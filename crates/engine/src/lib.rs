@@ -30,5 +30,6 @@ pub use order::Drain;
 pub use sockets::Inherited;
 pub use start_error::StartError;
 pub use stats::{Counter, Stats};
+pub use staunch_netio::clock::thread_busy_ns;
 pub use staunch_netio::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use worker::Worker;

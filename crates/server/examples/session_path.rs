@@ -15,7 +15,7 @@ use std::time::Duration;
 use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Post, Stats};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, Session};
-use staunch_server::{Site, SiteConfig, SiteShared};
+use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
 /// Any moment will do: no deadline passes.
@@ -63,13 +63,13 @@ fn fail(error: &str) -> ExitCode {
 }
 
 /// A site of two files, ready.
-fn prepare(folder: &Path) -> Result<Arc<SiteShared>, Box<dyn std::error::Error>> {
+fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>> {
     fs::create_dir_all(folder)?;
     for size_bytes in [100, 5000] {
         fs::write(folder.join(format!("{size_bytes}.txt")), vec![b'x'; size_bytes])?;
     }
     let config = SiteConfig { root: folder.to_path_buf(), encodings: Vec::new(), ..SiteConfig::default() };
-    let shared = SiteShared::open(config)?;
+    let shared = SitesShared::open(vec![config])?;
     shared.start(&Post::new(vec![Arc::new(Mailbox::new(Box::new(|| {})))]))?;
     while !shared.progress().done {
         sleep(Duration::from_millis(10));
@@ -78,7 +78,7 @@ fn prepare(folder: &Path) -> Result<Arc<SiteShared>, Box<dyn std::error::Error>>
 }
 
 /// Gives one delivery after another to a session. Gives how many requests were answered in full.
-fn answer_all(shared: &Arc<SiteShared>, input: &[u8], requests: usize) -> usize {
+fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize) -> usize {
     let mut site = shared.handler();
     let mut session = Session::new(NOW_MS);
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
@@ -99,7 +99,7 @@ fn answer_all(shared: &Arc<SiteShared>, input: &[u8], requests: usize) -> usize 
 /// One delivery of bytes, as the engine handles it.
 fn deliver(
     session: &mut Session,
-    site: &mut Site,
+    site: &mut SitesHandler,
     bytes: &[u8],
     outgoing: &mut Outgoing,
     stats: &Stats,

@@ -1,5 +1,9 @@
 //! What a site is told at start, and why it may not start.
+//!
+//! It owns the vocabulary and its defaults. It must never read a file: what the texts mean is found out when
+//! the site is opened.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -8,7 +12,7 @@ use rustix::io::Errno;
 use crate::content::negotiate::Encoding;
 
 /// Everything a site needs to know.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteConfig {
     /// The served folder. Nothing outside of it is ever opened, symbolic links included.
     pub root: PathBuf,
@@ -25,6 +29,85 @@ pub struct SiteConfig {
     pub index: Vec<String>,
     /// Whether names with a leading dot are served (`/.well-known/` always is).
     pub dotfiles: bool,
+    /// Host names it answers to, without port: `a.example`, or `*.a.example` for every name below.
+    pub hosts: Vec<String>,
+    /// Whether it answers to all other names. Without one the first site does.
+    pub default: bool,
+    /// What rules there are.
+    pub rules: SiteRules,
+}
+
+/// What a site does besides serving files. Nothing of it costs a request anything that it does not concern.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SiteRules {
+    /// Fields of every response. An empty value takes away what an earlier rule has set.
+    pub headers: Vec<(String, String)>,
+    /// Files of the site that are the bodies of responses with these statuses, 400 to 599.
+    pub error_pages: BTreeMap<u16, String>,
+    /// File of the site that answers, with 200, for what is not there and looks like no file.
+    pub fallback: Option<String>,
+    /// Redirects; the first that matches is taken.
+    pub redirects: Vec<RedirectRule>,
+    /// Rules for paths; all that match apply, later ones override earlier ones.
+    pub paths: Vec<PathRule>,
+}
+
+/// One redirect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedirectRule {
+    /// Pattern of decoded paths: `*` is any run of characters, slashes included.
+    pub from: String,
+    /// A path, or an address with `http://` or `https://`; `$1` to `$9` are what the stars matched.
+    pub to: String,
+    /// 301, 302, 303, 307 or 308.
+    pub status: u16,
+}
+
+/// What applies to the paths of a pattern. `None`: whatever earlier rules say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathRule {
+    /// Pattern of decoded paths: `*` is any run of characters, slashes included.
+    pub pattern: String,
+    /// Fields of every response. An empty value takes away what an earlier rule has set.
+    pub headers: Vec<(String, String)>,
+    /// Value of Cache-Control for files, not for errors.
+    pub cache_control: Option<String>,
+    /// Whether folders without index file are listed.
+    pub listing: Option<bool>,
+    /// Whether everything is answered with 403.
+    pub deny: Option<bool>,
+    /// Who may see it.
+    pub basic_auth: Option<BasicAuth>,
+    /// Which other origins' scripts may read it.
+    pub cors: Option<Cors>,
+    /// Processor time in microseconds that is burnt for each file answered: a rehearsal of slow applications.
+    pub response_work_us: Option<u32>,
+}
+
+/// Basic authentication (RFC 7617).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BasicAuth {
+    /// What the peer's user is shown.
+    pub realm: String,
+    /// Names and hashes, in the form of argon2id (`$argon2id$...`) or bcrypt (`$2b$...`).
+    pub users: BTreeMap<String, String>,
+    /// A file of further ones, a line each: `NAME:HASH`.
+    pub users_file: Option<PathBuf>,
+}
+
+/// Cross-origin resource sharing (the Fetch standard, section 3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cors {
+    /// Origins such as `https://a.example`, or `*` alone for all.
+    pub origins: Vec<String>,
+    /// Methods a preflight is granted. Empty: GET and HEAD, which need none.
+    pub methods: Vec<String>,
+    /// Request fields a preflight is granted, or `*` alone.
+    pub headers: Vec<String>,
+    /// How long a browser may remember a preflight, in seconds.
+    pub max_age_s: Option<u32>,
+    /// Whether cookies and passwords may be sent along; not with the origin `*`.
+    pub credentials: bool,
 }
 
 impl Default for SiteConfig {
@@ -37,11 +120,21 @@ impl Default for SiteConfig {
             listing: true,
             index: vec!["index.html".to_owned()],
             dotfiles: false,
+            hosts: Vec::new(),
+            default: false,
+            rules: SiteRules::default(),
         }
     }
 }
 
-/// Why a site cannot be opened.
+impl SiteConfig {
+    /// How the site is called in messages: by its first host, else by its folder.
+    pub fn title(&self) -> String {
+        self.hosts.first().cloned().unwrap_or_else(|| self.root.display().to_string())
+    }
+}
+
+/// Why sites cannot be opened.
 #[derive(Debug)]
 pub enum SiteError {
     /// The folder does not exist, is none, or may not be read.
@@ -55,6 +148,15 @@ pub enum SiteError {
     Confinement,
     /// A thread could not be started.
     Thread(std::io::Error),
+    /// What the site was told has no meaning.
+    Rule {
+        /// The site's title.
+        site: String,
+        /// Key and fault.
+        fault: String,
+    },
+    /// The sites do not fit together.
+    Hosts(String),
 }
 
 impl fmt::Display for SiteError {
@@ -73,6 +175,8 @@ impl fmt::Display for SiteError {
                 )
             }
             Self::Thread(error) => write!(formatter, "a thread could not be started: {error}"),
+            Self::Rule { site, fault } => write!(formatter, "site {site}: {fault}"),
+            Self::Hosts(fault) => formatter.write_str(fault),
         }
     }
 }

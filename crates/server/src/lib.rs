@@ -1,26 +1,31 @@
-//! What is served: a site of prepared content.
+//! What is served: sites of prepared content.
 //!
 //! It owns the meaning of a path, the prepared responses and the threads that prepare them. It must never
 //! open a socket, touch a disk on a worker's thread (the documented mode without a store aside), or format,
-//! compress, lock or allocate for a request whose answer is held.
+//! compress, lock or allocate for a request whose answer is held and needs no decision.
 //!
-//! Order of calls: [`SiteShared::open`] once, [`SiteShared::start`] once the workers' mailboxes exist,
-//! [`SiteShared::handler`] once a worker.
+//! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
+//! [`SitesShared::handler`] once a worker, [`SitesShared::replace`] whenever what is served is to change.
 #![forbid(unsafe_code)]
 
 mod config;
 mod content;
+mod crew;
+mod gate;
 pub mod limits;
 mod problem;
+mod queue;
 mod redirect;
 mod respond;
+mod rules;
 mod shared;
 mod site;
+mod sites;
 mod status;
 
-pub use config::{SiteConfig, SiteError};
+pub use config::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules};
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
-pub use shared::{Mail, Progress, SiteShared};
-pub use site::Site;
+pub use shared::{Mail, Progress};
+pub use sites::{Replaced, SitesHandler, SitesShared};
 pub use status::{About, Reporting, StatusPage};

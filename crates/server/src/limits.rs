@@ -22,8 +22,10 @@ pub const WALK_DEPTH_MAX: usize = 64;
 pub const LOADS_QUEUED_MAX: usize = 4096;
 /// Most requests waiting for one or another load. Each is a few words.
 pub const LOADS_WAITING_MAX: usize = 65_536;
-/// Threads that load. Two, so that one slow disk read does not hold up everything.
-pub const LOADER_THREADS: usize = 2;
+/// Threads that load, for all sites together: enough that two sites whose disks hang leave a third alone.
+pub const LOADER_THREADS: usize = 4;
+/// Threads that load for one site at most. Two, so that one slow disk read does not hold up everything.
+pub const LOADS_AT_ONCE_PER_SITE_MAX: usize = 2;
 /// A file that changes while it is read is read again so often before it is sent unheld instead.
 pub const READ_TRIES_MAX: usize = 4;
 /// Coarsest step of a file system's time stamps, in milliseconds (100 ticks a second): within it two changes
@@ -55,6 +57,36 @@ pub const WATCHES_MAX: usize = 524_288;
 /// After changes the watcher rests this long, in milliseconds, so that a burst costs few wake-ups.
 pub const WATCH_REST_MS: u64 = 10;
 
+/// Most path rules and redirects of a site: each is compared with every path that is not held.
+pub const RULES_MAX: usize = 1024;
+/// Longest fields a site's rules may add to a response, in bytes: with the server's own they must fit into the
+/// buffer most clients have for a head (8 KiB).
+pub const RULE_FIELDS_BYTES_MAX: usize = 6 * 1024;
+/// Different combinations of rules that are kept. There are few; only a hostile choice of paths makes many.
+pub const RULINGS_KEPT_MAX: usize = 1024;
+
+/// Most credentials waiting to be checked. At 50 ms each the last waits three seconds, which is what a person
+/// waits for a password.
+pub const CHECKS_QUEUED_MAX: usize = 64;
+/// Most requests waiting for one or another check: pages load with some dozens of requests each.
+pub const CHECKS_WAITING_MAX: usize = 4096;
+/// Threads that check credentials. One: a check is made to be expensive, and guessing must not cost the
+/// server more than one processor and the memory of one check.
+pub const CHECKER_THREADS: usize = 1;
+/// Good credentials remembered, for each worker and for each rule. 1024 are 32 KiB.
+pub const CREDENTIALS_KEPT_MAX: usize = 1024;
+/// For how long good credentials are remembered, in seconds.
+pub const CREDENTIALS_KEPT_S: u32 = 600;
+/// Memory a check by argon2id may take, in KiB: ten times what is recommended (RFC 9106, section 4).
+pub const ARGON2_MEMORY_KIB_MAX: u32 = 640 * 1024;
+/// Passes a check by argon2id may take: above, it lasts for seconds.
+pub const ARGON2_PASSES_MAX: u32 = 32;
+/// Highest cost of bcrypt: 15 takes about two seconds, each one more twice as long.
+pub const BCRYPT_COST_MAX: u32 = 15;
+/// Longest file of users in bytes: some ten thousand names.
+pub const USERS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+const _: () = assert!(LOADS_AT_ONCE_PER_SITE_MAX <= LOADER_THREADS);
 const _: () = assert!(STORE_SHARDS.is_power_of_two());
 const _: () = assert!(ENCODING_GAIN_BYTES_MIN < ENCODED_BYTES_MIN);
 const _: () = assert!(UNHELD_READ_BYTES_MAX <= HELD_FILE_BYTES_MAX);

@@ -14,6 +14,8 @@ use crate::content::fields;
 pub(crate) enum Problem {
     /// 400: the path is none.
     BadPath,
+    /// 401: credentials are asked for.
+    Unauthorized,
     /// 403: it may not be read, or a folder may not be listed.
     Forbidden,
     /// 404
@@ -38,7 +40,7 @@ const RETRY_AFTER_S: &str = "1";
 /// All pages, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Problems {
-    pages: [Page; 8],
+    pages: [Page; 9],
 }
 
 #[derive(Debug)]
@@ -51,8 +53,9 @@ struct Page {
 impl Problems {
     /// Makes the pages.
     pub(crate) fn new() -> Self {
-        const ALL: [Problem; 8] = [
+        const ALL: [Problem; 9] = [
             Problem::BadPath,
+            Problem::Unauthorized,
             Problem::Forbidden,
             Problem::NotFound,
             Problem::Method,
@@ -64,30 +67,46 @@ impl Problems {
         Self { pages: ALL.map(page) }
     }
 
-    /// Answers with a page.
-    pub(crate) fn answer(&self, problem: Problem, answer: Answer<'_>) -> Answered {
+    /// Answers with a page, and with further field lines.
+    pub(crate) fn answer(&self, problem: Problem, further: &[u8], answer: Answer<'_>) -> Answered {
         let page = &self.pages[problem as usize];
-        answer.block(page.status, &page.block, page.fields_bytes)
+        if further.is_empty() {
+            return answer.block(page.status, &page.block, page.fields_bytes);
+        }
+        let (fields, body) = page.block.split_at(page.fields_bytes);
+        answer.bytes(page.status, &[further, fields].concat(), body)
+    }
+}
+
+impl Problem {
+    /// The status it is answered with.
+    pub(crate) fn status(self) -> Status {
+        words(self).0
+    }
+
+    /// Field lines that belong to it whatever its page is.
+    pub(crate) fn lines(self) -> String {
+        match self {
+            Self::Method | Self::UnknownMethod => format!("Allow: {ALLOW}\r\n"),
+            Self::Overloaded => format!("Retry-After: {RETRY_AFTER_S}\r\n"),
+            _ => String::new(),
+        }
     }
 }
 
 /// 416 with the length that would have been satisfiable (RFC 9110, section 15.5.17).
-pub(crate) fn answer_unsatisfiable(length_bytes: u64, answer: Answer<'_>) -> Answered {
+pub(crate) fn answer_unsatisfiable(length_bytes: u64, further: &[u8], answer: Answer<'_>) -> Answered {
     let status = Status::RANGE_NOT_SATISFIABLE;
     let body = html(status, "The part of the content that was asked for does not exist.");
     let length = itoa::Buffer::new().format(length_bytes).to_owned();
-    let fields = fields_of(&body, &[("Content-Range", &format!("bytes */{length}"))]);
-    answer.bytes(status, &fields, body.as_bytes())
+    let fields = fields_of(&body, &format!("Content-Range: bytes */{length}\r\n"));
+    answer.bytes(status, &[further, &fields].concat(), body.as_bytes())
 }
 
 fn page(problem: Problem) -> Page {
     let (status, text) = words(problem);
     let body = html(status, text);
-    let mut block = match problem {
-        Problem::Method | Problem::UnknownMethod => fields_of(&body, &[("Allow", ALLOW)]),
-        Problem::Overloaded => fields_of(&body, &[("Retry-After", RETRY_AFTER_S)]),
-        _ => fields_of(&body, &[]),
-    };
+    let mut block = fields_of(&body, &problem.lines());
     let fields_bytes = block.len();
     block.extend_from_slice(body.as_bytes());
     Page { status, block: block.into(), fields_bytes }
@@ -96,6 +115,7 @@ fn page(problem: Problem) -> Page {
 fn words(problem: Problem) -> (Status, &'static str) {
     match problem {
         Problem::BadPath => (Status::BAD_REQUEST, "The address is not one that can be understood."),
+        Problem::Unauthorized => (Status::UNAUTHORIZED, "This is shown to those only who say who they are."),
         Problem::Forbidden => (Status::FORBIDDEN, "What stands at this address may not be shown."),
         Problem::NotFound => (Status::NOT_FOUND, "There is nothing at this address."),
         Problem::Method => (Status::METHOD_NOT_ALLOWED, "Here things can be read, not changed."),
@@ -110,15 +130,13 @@ fn words(problem: Problem) -> (Status, &'static str) {
     }
 }
 
-fn fields_of(body: &str, further: &[(&str, &str)]) -> Vec<u8> {
+fn fields_of(body: &str, further: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
     fields::field(&mut out, "Content-Type", b"text/html; charset=utf-8");
     fields::field(&mut out, "X-Content-Type-Options", b"nosniff");
     fields::field(&mut out, "Cache-Control", b"no-cache");
-    for (name, value) in further {
-        fields::field(&mut out, name, value.as_bytes());
-    }
+    out.extend_from_slice(further.as_bytes());
     out.extend_from_slice(b"\r\n");
     out
 }
@@ -142,6 +160,7 @@ mod tests {
         let problems = Problems::new();
         let code = |problem: Problem| problems.pages[problem as usize].status.code();
         assert_eq!(code(Problem::BadPath), 400);
+        assert_eq!(code(Problem::Unauthorized), 401);
         assert_eq!(code(Problem::NotFound), 404);
         assert_eq!(code(Problem::UnknownMethod), 501);
         assert_eq!(code(Problem::Overloaded), 503);

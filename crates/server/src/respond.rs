@@ -7,11 +7,32 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::{Method, Request};
 
 use crate::content::entry::{Content, Representation};
+use crate::content::fields;
 use crate::content::multipart;
-use crate::content::negotiate::IDENTITY;
+use crate::content::negotiate::{Encoding, IDENTITY};
 use crate::content::range::{self, ByteRange, RangeAnswer};
 use crate::content::validate::{self, Conditions, Verdict};
 use crate::problem::{self, Problem, Problems};
+use crate::rules::Ruling;
+
+/// What rules add to an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Further<'a> {
+    /// What applies to the path. Content has the lines of it prepared.
+    pub(crate) ruling: Option<&'a Ruling>,
+    /// Lines for this request alone.
+    pub(crate) granted: &'a [u8],
+}
+
+impl Further<'_> {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self { ruling: None, granted: &[] };
+
+    /// All lines, for what is not prepared.
+    pub(crate) fn lines(&self) -> Vec<u8> {
+        [self.ruling.map_or("", |ruling| &ruling.lines).as_bytes(), self.granted].concat()
+    }
+}
 
 /// Answers GET and HEAD with the representation at `place`, or the identity if that is not there.
 #[inline]
@@ -19,42 +40,83 @@ pub(crate) fn answer_content(
     content: &Content,
     place: usize,
     problems: &Problems,
+    further: Further<'_>,
     request: &Request<'_>,
     answer: Answer<'_>,
 ) -> Answered {
-    let chosen = content.representations.get(place).and_then(Option::as_ref).map(|one| (one, place));
-    let Some((representation, place)) = chosen.or_else(|| content.identity().map(|one| (one, IDENTITY)))
-    else {
-        return problems.answer(Problem::Failed, answer);
+    let Some((representation, place)) = chosen(content, place) else {
+        return problems.answer(Problem::Failed, &further.lines(), answer);
     };
     if is_plain(request) {
-        return answer_whole(representation, answer);
+        return answer_whole(representation, further.granted, answer);
     }
-    answer_conditionally(content, representation, place, problems, request, answer)
+    answer_conditionally(content, (representation, place), problems, further, request, answer)
+}
+
+#[inline]
+fn chosen(content: &Content, place: usize) -> Option<(&Representation, usize)> {
+    let chosen = content.representations.get(place).and_then(Option::as_ref).map(|one| (one, place));
+    chosen.or_else(|| content.identity().map(|one| (one, IDENTITY)))
+}
+
+/// Answers with the representation at `place` as the page of a status. It has no validator and no parts, and
+/// is not kept by caches: it stands for something else.
+pub(crate) fn answer_page(
+    content: &Content,
+    place: usize,
+    status: Status,
+    lines: &[u8],
+    answer: Answer<'_>,
+) -> Answered {
+    let Some((representation, place)) = chosen(content, place) else {
+        return answer.bytes(status, b"Content-Length: 0\r\n\r\n", &[]);
+    };
+    let end = representation.length_bytes();
+    let mut out = lines.to_vec();
+    fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(end).as_bytes());
+    fields::field(&mut out, "Content-Type", content.media.value.as_bytes());
+    if let Some(encoding) = Encoding::ALL.into_iter().find(|encoding| encoding.place() == place) {
+        fields::field(&mut out, "Content-Encoding", encoding.name().as_bytes());
+    }
+    if let Some(vary) = content.vary {
+        fields::field(&mut out, "Vary", vary.as_bytes());
+    }
+    out.extend_from_slice(b"X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n\r\n");
+    let piece = (end > 0).then(|| representation.piece(ByteRange { start: 0, end }));
+    answer.pieces(status, &out, piece)
 }
 
 /// Conditions first, then ranges. Kept apart from the path of those that ask for the whole.
 #[inline(never)]
 fn answer_conditionally(
     content: &Content,
-    representation: &Representation,
-    place: usize,
+    (representation, place): (&Representation, usize),
     problems: &Problems,
+    further: Further<'_>,
     request: &Request<'_>,
     answer: Answer<'_>,
 ) -> Answered {
     match validate::evaluate(&conditions(request), representation.etag(), content.modified_unix_s) {
-        Verdict::NotModified => answer.bytes(Status::NOT_MODIFIED, representation.fields_not_modified(), &[]),
-        Verdict::Failed => problems.answer(Problem::Precondition, answer),
+        Verdict::NotModified => {
+            let fields = [further.granted, representation.fields_not_modified()].concat();
+            answer.bytes(Status::NOT_MODIFIED, &fields, &[])
+        }
+        Verdict::Failed => problems.answer(Problem::Precondition, &further.lines(), answer),
         Verdict::Proceed => match ranges(representation, request, answer.date()) {
-            RangeAnswer::Ignore => answer_whole(representation, answer),
+            RangeAnswer::Ignore => answer_whole(representation, further.granted, answer),
             RangeAnswer::Unsatisfiable => {
-                problem::answer_unsatisfiable(representation.length_bytes(), answer)
+                problem::answer_unsatisfiable(representation.length_bytes(), &further.lines(), answer)
             }
-            RangeAnswer::One(range) => answer_part(representation, range, answer),
+            RangeAnswer::One(range) => answer_part(representation, range, further.granted, answer),
             // Of several parts it could not be said that each of them is encoded, only that their frame is.
-            RangeAnswer::Many(_) if place != IDENTITY => answer_whole(representation, answer),
-            RangeAnswer::Many(ranges) => answer_parts(representation, content.media.value, &ranges, answer),
+            RangeAnswer::Many(_) if place != IDENTITY => {
+                answer_whole(representation, further.granted, answer)
+            }
+            RangeAnswer::Many(ranges) => {
+                let mut parts = multipart::cut(representation, content.media.value, &ranges);
+                parts.fields.splice(..0, further.granted.iter().copied());
+                answer.pieces(Status::PARTIAL_CONTENT, &parts.fields, parts.pieces)
+            }
         },
     }
 }
@@ -71,32 +133,35 @@ fn is_plain(request: &Request<'_>) -> bool {
 }
 
 #[inline]
-fn answer_whole(representation: &Representation, answer: Answer<'_>) -> Answered {
-    if representation.file.is_none() {
+fn answer_whole(representation: &Representation, granted: &[u8], answer: Answer<'_>) -> Answered {
+    if representation.file.is_none() && granted.is_empty() {
         return answer.block(Status::OK, &representation.block, representation.fields_bytes());
     }
-    let end = representation.length_bytes();
-    let piece = (end > 0).then(|| representation.piece(ByteRange { start: 0, end }));
-    answer.pieces(Status::OK, representation.fields(), piece)
+    answer_in_pieces(representation, granted, answer)
 }
 
-fn answer_part(representation: &Representation, range: ByteRange, answer: Answer<'_>) -> Answered {
-    let mut fields = multipart::content_range(range, representation.length_bytes()).into_bytes();
+fn answer_in_pieces(representation: &Representation, granted: &[u8], answer: Answer<'_>) -> Answered {
+    let end = representation.length_bytes();
+    let piece = (end > 0).then(|| representation.piece(ByteRange { start: 0, end }));
+    if granted.is_empty() {
+        return answer.pieces(Status::OK, representation.fields(), piece);
+    }
+    answer.pieces(Status::OK, &[granted, representation.fields()].concat(), piece)
+}
+
+fn answer_part(
+    representation: &Representation,
+    range: ByteRange,
+    granted: &[u8],
+    answer: Answer<'_>,
+) -> Answered {
+    let mut fields = granted.to_vec();
+    fields.extend_from_slice(multipart::content_range(range, representation.length_bytes()).as_bytes());
     fields.extend_from_slice(b"Content-Length: ");
     fields.extend_from_slice(itoa::Buffer::new().format(range.length_bytes()).as_bytes());
     fields.extend_from_slice(b"\r\n");
     fields.extend_from_slice(representation.fields_of_part());
     answer.pieces(Status::PARTIAL_CONTENT, &fields, [representation.piece(range)])
-}
-
-fn answer_parts(
-    representation: &Representation,
-    media: &str,
-    ranges: &[ByteRange],
-    answer: Answer<'_>,
-) -> Answered {
-    let parts = multipart::cut(representation, media, ranges);
-    answer.pieces(Status::PARTIAL_CONTENT, &parts.fields, parts.pieces)
 }
 
 fn conditions<'a>(request: &Request<'a>) -> Conditions<'a> {

@@ -1,28 +1,78 @@
-//! What all workers of a site share, and the threads behind them.
+//! What all workers of one site share, and what they hand to the threads behind all sites.
 //!
-//! Order of calls: `open`, then `start` once the workers' mailboxes exist, and `handler` once a worker.
-//! Without `start` nothing is loaded and requests for what is not held wait.
+//! It must never start a thread: those are the crew's. Without a crew nothing is loaded, and requests for what
+//! is not held wait.
 
 use std::sync::Arc;
-use std::thread;
 
 use rustix::io::Errno;
-use staunch_engine::Post;
+use staunch_engine::Address;
 
 use crate::config::{SiteConfig, SiteError};
+use crate::content::bell::Bell;
 use crate::content::encoder::Encoder;
 use crate::content::load::{Load, Outcome};
-use crate::content::loader::Loader;
 use crate::content::path::Root;
-use crate::content::store::{Room, Store};
+use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
-use crate::limits::LOADER_THREADS;
-use crate::problem::Problems;
+use crate::limits::{
+    CHECKER_THREADS, CHECKS_QUEUED_MAX, CHECKS_WAITING_MAX, LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX,
+    LOADS_WAITING_MAX,
+};
+use crate::problem::{Problem, Problems};
+use crate::queue::{Bounds, Full, Queue};
+use crate::rules::auth::{Auth, Tag};
+use crate::rules::{self, Rules, Ruling};
 
-/// The outcome of a load, on its way to the worker whose connection waits for it.
-#[derive(Debug)]
-pub struct Mail(pub(crate) Outcome);
+/// What another thread found out, on its way to the worker whose connection waits for it.
+pub struct Mail {
+    pub(crate) site: Arc<SiteShared>,
+    pub(crate) letter: Letter,
+}
+
+/// What a mail says.
+pub(crate) enum Letter {
+    /// The outcome of a load, and what it was asked for.
+    Loaded(Outcome, Purpose),
+    /// Since when credentials are known to be good, if they are.
+    Checked { tag: Tag, since_s: Option<u32> },
+}
+
+/// What a load is asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Purpose {
+    /// It is the answer, or what the answer's folder is answered by.
+    Content,
+    /// It answers for what is not there.
+    Fallback,
+    /// It is the page of a problem.
+    Page { problem: Problem, ruling: Option<Arc<Ruling>> },
+}
+
+/// Where the workers of all sites hand in work for other threads.
+pub(crate) struct Desks {
+    /// A key to load, by site.
+    pub(crate) loads: Queue<LoadJob, (Address, Purpose)>,
+    /// Credentials to check, by rule.
+    pub(crate) checks: Queue<CheckJob, Address>,
+    /// Rung when there is something to encode.
+    pub(crate) encode_bell: Arc<Bell>,
+}
+
+/// A load: for which site, and the moment of the first wish.
+pub(crate) struct LoadJob {
+    pub(crate) site: Arc<SiteShared>,
+    pub(crate) moment: u64,
+}
+
+/// Credentials, as they stand in the field, and the second of the first wish.
+pub(crate) struct CheckJob {
+    pub(crate) site: Arc<SiteShared>,
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) field: Box<[u8]>,
+    pub(crate) now_s: u32,
+}
 
 /// How far preparation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,61 +90,70 @@ pub struct Progress {
 }
 
 /// See the module's text.
-pub struct SiteShared {
+pub(crate) struct SiteShared {
+    /// As it was told, but for what only concerns which hosts it answers to, and with files of users read.
+    told: SiteConfig,
     pub(crate) load: Load,
-    pub(crate) loader: Loader,
-    walk: Walk,
+    pub(crate) walk: Walk,
     pub(crate) problems: Problems,
+    desks: Arc<Desks>,
+}
+
+impl Desks {
+    /// Empty ones.
+    pub(crate) fn new() -> Self {
+        let loads = Bounds {
+            jobs_max: LOADS_QUEUED_MAX,
+            waiting_max: LOADS_WAITING_MAX,
+            at_once_max: LOADS_AT_ONCE_PER_SITE_MAX,
+        };
+        let checks = Bounds {
+            jobs_max: CHECKS_QUEUED_MAX,
+            waiting_max: CHECKS_WAITING_MAX,
+            at_once_max: CHECKER_THREADS,
+        };
+        Self { loads: Queue::new(loads), checks: Queue::new(checks), encode_bell: Arc::default() }
+    }
 }
 
 impl SiteShared {
-    /// Opens a site. Quick: nothing is read yet.
+    /// Opens a site. Quick: nothing is read yet but files of users. If one of `current` was told the same and
+    /// its folder is still the one of that name, it is that one.
     ///
     /// # Errors
-    /// If the folder cannot be opened, or not safely.
-    pub fn open(config: SiteConfig) -> Result<Arc<Self>, SiteError> {
+    /// If the folder cannot be opened, or not safely, or a rule has no meaning.
+    pub(crate) fn open(
+        config: &SiteConfig,
+        desks: &Arc<Desks>,
+        current: &[Arc<Self>],
+    ) -> Result<Arc<Self>, SiteError> {
         let root = Root::open(&config.root).map_err(|errno| match errno {
             Errno::NOSYS | Errno::PERM => SiteError::Confinement,
             errno => SiteError::Root { root: config.root.clone(), errno },
         })?;
+        let fault = |fault| SiteError::Rule { site: config.title(), fault };
+        let rules = rules::with_users_files(&config.rules).map_err(fault)?;
+        let told = SiteConfig { rules, hosts: Vec::new(), default: false, ..config.clone() };
+        let same = |one: &&Arc<Self>| one.told == told && one.load.root.is_same_folder(&root);
+        if let Some(same) = current.iter().find(same) {
+            return Ok(Arc::clone(same));
+        }
+        let rules = Rules::new(&told.rules).map_err(fault)?;
         let no_cache = config.no_cache || config.cache_bytes_max == 0;
-        let config = SiteConfig { no_cache, ..config };
-        let store = Store::new(if no_cache { 0 } else { config.cache_bytes_max });
-        let watch = Watch::new(root.name());
-        let load = Load { config, root, store, watch, encoder: Encoder::default() };
-        let (loader, walk) = (Loader::default(), Walk::default());
-        Ok(Arc::new(Self { load, loader, walk, problems: Problems::new() }))
-    }
-
-    /// Starts the threads that load, prepare, encode and watch. They run until the process ends.
-    ///
-    /// # Errors
-    /// If a thread cannot be started.
-    pub fn start(self: &Arc<Self>, post: &Post<Mail>) -> Result<(), SiteError> {
-        for number in 0..LOADER_THREADS {
-            let (shared, post) = (Arc::clone(self), post.clone());
-            self.spawn(&format!("load {number}"), move || {
-                let load = |key: &[u8], moment| shared.load.load(key, moment, Room::Made);
-                shared.loader.run(load, |address, outcome| post.send(address, Mail(outcome)));
-            })?;
-        }
-        if self.load.config.no_cache {
-            self.walk.skip();
-            return Ok(());
-        }
-        self.spawn_shared("watch", |shared| shared.load.watch.run(|changes| shared.load.forget(changes)))?;
-        self.spawn_shared("walk", |shared| shared.walk.run(&shared.load))?;
-        for number in 0..encoder_threads() {
-            self.spawn_shared(&format!("encode {number}"), |shared| {
-                let load = &shared.load;
-                load.encoder.run(&load.store, &load.config.encodings);
-            })?;
-        }
-        Ok(())
+        let load = Load {
+            store: Store::new(if no_cache { 0 } else { config.cache_bytes_max }),
+            watch: Watch::new(root.name()),
+            config: SiteConfig { no_cache, ..told.clone() },
+            root,
+            encoder: Encoder::new(Arc::clone(&desks.encode_bell)),
+            rules,
+        };
+        let (walk, desks) = (Walk::default(), Arc::clone(desks));
+        Ok(Arc::new(Self { told, load, walk, problems: Problems::new(), desks }))
     }
 
     /// How far preparation is. Takes a lock: for reports, not for requests.
-    pub fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let store = &self.load.store;
         Progress {
             files: self.walk.files() as usize,
@@ -105,22 +164,35 @@ impl SiteShared {
         }
     }
 
-    fn spawn_shared(self: &Arc<Self>, name: &str, run: fn(&Self)) -> Result<(), SiteError> {
-        let shared = Arc::clone(self);
-        self.spawn(name, move || run(&shared))
+    /// Asks for a load; its outcome will be mailed to the address.
+    pub(crate) fn ask_for(
+        self: &Arc<Self>,
+        key: &[u8],
+        moment: u64,
+        purpose: Purpose,
+        address: Address,
+    ) -> Result<(), Full> {
+        let job = || LoadJob { site: Arc::clone(self), moment };
+        self.desks.loads.ask((Arc::as_ptr(self) as usize, key.into()), job, (address, purpose))
     }
 
-    /// Budget of prepared content in bytes.
-    pub fn budget_bytes(&self) -> u64 {
-        self.load.config.cache_bytes_max
+    /// Asks whether credentials are good; it will be mailed to the address.
+    pub(crate) fn ask_whether(
+        self: &Arc<Self>,
+        auth: &Arc<Auth>,
+        field: &[u8],
+        now_s: u32,
+        address: Address,
+    ) -> Result<(), Full> {
+        let key = (Arc::as_ptr(auth) as usize, auth.tag(field).to_le_bytes()[..].into());
+        let job = || CheckJob { site: Arc::clone(self), auth: Arc::clone(auth), field: field.into(), now_s };
+        self.desks.checks.ask(key, job, address)
     }
 
-    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), SiteError> {
-        thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(SiteError::Thread)
+    /// Nobody will ask for it any more: what it holds is let go, even if a worker that has nothing to do
+    /// keeps it for a while.
+    pub(crate) fn give_up(&self) {
+        self.walk.give_up();
+        self.load.store.close();
     }
-}
-
-/// Half of the processors, since encoding is the only work that never ends soon.
-fn encoder_threads() -> usize {
-    thread::available_parallelism().map_or(1, |count| (count.get() / 2).max(1))
 }

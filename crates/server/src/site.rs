@@ -1,13 +1,14 @@
 //! One worker's part of a site: a request's way from its path to its answer.
 //!
 //! A request for what is held takes the first step only: decode, find, choose, answer. What is not held is
-//! asked of the loader and answered when its mail comes. It must never wait, and never read the disk unless
-//! the site was told to hold nothing.
+//! asked of the loader and answered when its mail comes; what rules apply to takes the longer way of
+//! `site/ruled.rs`. It must never wait, and never read the disk unless the site was told to hold nothing.
+
+mod ruled;
 
 use std::sync::Arc;
 
-use staunch_engine::{Answer, Answered, Handler};
-use staunch_protocol::Status;
+use staunch_engine::{Answer, Answered};
 use staunch_protocol::http1::{Method, Request, TargetError, decode_path};
 
 use crate::content::entry::{Content, Entry, Kind, moment};
@@ -15,60 +16,61 @@ use crate::content::folder::Variant;
 use crate::content::load::Outcome;
 use crate::content::negotiate::{IDENTITY, Preference};
 use crate::content::path::is_servable;
-use crate::problem::{ALLOW, Problem};
+use crate::gate::{Asked, Gate, Passage};
+use crate::problem::Problem;
 use crate::redirect;
-use crate::respond::answer_content;
-use crate::shared::{Mail, SiteShared};
+use crate::respond::{Further, answer_content};
+use crate::shared::{Letter, Purpose, SiteShared};
 
-/// The handler of one worker.
-pub struct Site {
-    shared: Arc<SiteShared>,
+/// One worker's part of a site.
+pub(crate) struct Site {
+    pub(crate) shared: Arc<SiteShared>,
     /// Memory for decoded paths, used again and again.
     scratch: Vec<u8>,
     /// The last Accept-Encoding and what it means: nearly all peers send one of very few.
     accepted: (Vec<u8>, Preference),
-}
-
-impl Handler for Site {
-    type Mail = Mail;
-
-    #[inline]
-    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match request.method {
-            Method::Get | Method::Head => self.read(request, answer),
-            Method::Options => answer_options(answer),
-            Method::Known => self.shared.problems.answer(Problem::Method, answer),
-            Method::Unknown => self.shared.problems.answer(Problem::UnknownMethod, answer),
-        }
-    }
-
-    fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match mail.0 {
-            Outcome::Entry(entry) => self.with_path(request, answer, |site, path, answer| {
-                site.answer_entry(&entry, path, request, answer)
-            }),
-            Outcome::Problem(problem) => self.shared.problems.answer(problem, answer),
-        }
-    }
-}
-
-impl SiteShared {
-    /// The handler of one worker.
-    pub fn handler(self: &Arc<Self>) -> Site {
-        Site::new(Arc::clone(self))
-    }
+    gate: Gate,
 }
 
 impl Site {
-    fn new(shared: Arc<SiteShared>) -> Self {
-        Self { shared, scratch: Vec::new(), accepted: (Vec::new(), Preference::IDENTITY_ONLY) }
+    /// A worker's part of this site.
+    pub(crate) fn new(shared: Arc<SiteShared>) -> Self {
+        let accepted = (Vec::new(), Preference::IDENTITY_ONLY);
+        Self { shared, scratch: Vec::new(), accepted, gate: Gate::default() }
+    }
+
+    /// See [`staunch_engine::Handler::handle`].
+    #[inline]
+    pub(crate) fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match request.method {
+            Method::Get | Method::Head => self.read(request, answer),
+            _ => self.answer_other_method(request, answer),
+        }
+    }
+
+    /// See [`staunch_engine::Handler::resume`].
+    pub(crate) fn resume(&mut self, letter: Letter, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match letter {
+            Letter::Loaded(outcome, Purpose::Page { problem, ruling }) => {
+                self.answer_with_page(&outcome, problem, ruling.as_deref(), request, answer)
+            }
+            Letter::Loaded(outcome, purpose) => self.with_path(request, answer, |site, path, answer| {
+                site.answer_loaded(outcome, &purpose, path, request, answer)
+            }),
+            Letter::Checked { tag, since_s } => {
+                self.gate.learn(tag, since_s);
+                let answered = self.handle(request, answer);
+                self.gate.forget_verdict();
+                answered
+            }
+        }
     }
 
     #[inline]
     fn read(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.with_path(request, answer, |site, path, answer| match site.shared.load.store.find(path) {
             Some(entry) if entry.is_true_at(answer.date()) => {
-                site.answer_entry(&entry, path, request, answer)
+                site.answer_entry(&entry, Asked { path, by_peer: true }, request, answer)
             }
             _ => site.answer_unheld(path, request, answer),
         })
@@ -85,33 +87,67 @@ impl Site {
         let mut scratch = std::mem::take(&mut self.scratch);
         let answered = match decode_path(request.path, &mut scratch) {
             Ok(path) => then(self, path, answer),
-            Err(TargetError::Malformed) => self.shared.problems.answer(Problem::BadPath, answer),
-            Err(TargetError::Nowhere) => self.shared.problems.answer(Problem::NotFound, answer),
+            Err(error) => self.answer_bad_path(error, request, answer),
         };
         self.scratch = scratch;
         answered
     }
 
-    /// What is not held: read at once if the site holds nothing, else asked of the loader.
-    #[inline(never)]
-    fn answer_unheld(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let config = &self.shared.load.config;
-        if !is_servable(path, config.dotfiles) {
-            return self.shared.problems.answer(Problem::NotFound, answer);
-        }
-        if !config.no_cache {
-            return self.ask(path, answer);
-        }
-        match self.shared.load.unheld(path) {
-            Outcome::Entry(entry) => self.answer_entry(&entry, path, request, answer),
-            Outcome::Problem(problem) => self.shared.problems.answer(problem, answer),
+    #[cold]
+    fn answer_bad_path(&mut self, error: TargetError, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match error {
+            TargetError::Malformed => self.answer_problem(Problem::BadPath, None, request, answer),
+            TargetError::Nowhere => self.answer_problem(Problem::NotFound, None, request, answer),
         }
     }
 
-    fn ask(&self, key: &[u8], answer: Answer<'_>) -> Answered {
-        match self.shared.loader.ask(key, answer.address(), moment(answer.date())) {
+    /// What is not held: read at once if the site holds nothing, else asked of the loader.
+    #[inline(never)]
+    fn answer_unheld(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let asked = Asked { path, by_peer: true };
+        let answer = match self.pass_by_path(asked, request, answer) {
+            Passage::Open(answer) => answer,
+            Passage::Answered(answered) => return answered,
+            Passage::Refused(problem, answer) => return self.answer_refused(problem, path, request, answer),
+        };
+        let config = &self.shared.load.config;
+        if !is_servable(path, config.dotfiles) {
+            return self.answer_missing(Problem::NotFound, path, request, answer);
+        }
+        if !config.no_cache {
+            return self.ask(path, Purpose::Content, request, answer);
+        }
+        let outcome = self.shared.load.unheld(path);
+        self.answer_loaded(outcome, &Purpose::Content, path, request, answer)
+    }
+
+    /// What another thread, or this one, has just read.
+    fn answer_loaded(
+        &mut self,
+        outcome: Outcome,
+        purpose: &Purpose,
+        path: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        match outcome {
+            // It has passed before it was asked for.
+            Outcome::Entry(entry) if is_of(&entry, path) => self.answer_passed(&entry, path, request, answer),
+            Outcome::Entry(entry) => {
+                let asked = Asked { path: &entry.key, by_peer: false };
+                self.answer_entry(&entry, asked, request, answer)
+            }
+            Outcome::Problem(problem) if matches!(purpose, Purpose::Content) => {
+                self.answer_missing(problem, path, request, answer)
+            }
+            Outcome::Problem(problem) => self.answer_refused(problem, path, request, answer),
+        }
+    }
+
+    fn ask(&mut self, key: &[u8], purpose: Purpose, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        match self.shared.ask_for(key, moment(answer.date()), purpose, answer.address()) {
             Ok(()) => answer.later(),
-            Err(_) => self.shared.problems.answer(Problem::Overloaded, answer),
+            Err(_) => self.answer_problem(Problem::Overloaded, None, request, answer),
         }
     }
 
@@ -119,7 +155,22 @@ impl Site {
     fn answer_entry(
         &mut self,
         entry: &Entry,
+        asked: Asked<'_>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        if entry.ruling.is_some() {
+            return self.answer_ruled(entry, asked, request, answer);
+        }
+        self.answer_kind(entry, asked.path, Further::NONE, request, answer)
+    }
+
+    #[inline]
+    fn answer_kind(
+        &mut self,
+        entry: &Entry,
         path: &[u8],
+        further: Further<'_>,
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
@@ -130,21 +181,28 @@ impl Site {
                     self.shared.load.encoder.hint(&entry.key);
                 }
                 let place = self.place(content, request);
-                answer_content(content, place, &self.shared.problems, request, answer)
+                answer_content(content, place, &self.shared.problems, further, request, answer)
             }
             Kind::Alias(target) => self.answer_alias(target, request, answer),
-            Kind::Slashless => redirect::to_folder(path, request.query, answer),
-            Kind::Folder => self.answer_folder(path, request, answer),
+            Kind::Slashless => redirect::to_folder(path, request.query, &further.lines(), answer),
+            Kind::Folder => self.answer_folder(path, further, request, answer),
         }
     }
 
     /// A folder without index file.
     #[inline(never)]
-    fn answer_folder(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        if self.shared.load.config.listing {
+    fn answer_folder(
+        &mut self,
+        path: &[u8],
+        further: Further<'_>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let listing = further.ruling.and_then(|ruling| ruling.listing);
+        if listing.unwrap_or(self.shared.load.config.listing) {
             self.answer_alias(&Variant::of_request(request).key(path), request, answer)
         } else {
-            self.shared.problems.answer(Problem::Forbidden, answer)
+            self.answer_refused(Problem::Forbidden, path, request, answer)
         }
     }
 
@@ -153,9 +211,9 @@ impl Site {
     fn answer_alias(&mut self, target: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match self.shared.load.store.find(target) {
             Some(entry) if entry.is_true_at(answer.date()) => {
-                self.answer_entry(&entry, target, request, answer)
+                self.answer_entry(&entry, Asked { path: target, by_peer: false }, request, answer)
             }
-            _ => self.ask(target, answer),
+            _ => self.ask(target, Purpose::Content, request, answer),
         }
     }
 
@@ -189,9 +247,9 @@ impl Site {
     }
 }
 
-#[cold]
-fn answer_options(answer: Answer<'_>) -> Answered {
-    answer.bytes(Status::NO_CONTENT, format!("Allow: {ALLOW}\r\n\r\n").as_bytes(), &[])
+/// Whether an entry is that of a path itself or of its listing.
+fn is_of(entry: &Entry, path: &[u8]) -> bool {
+    *entry.key == *path || Variant::of_key(&entry.key).is_some_and(|(folder, _)| folder == path)
 }
 
 #[cfg(test)]

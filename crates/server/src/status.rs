@@ -10,10 +10,9 @@ use staunch_engine::{Answer, Answered, Handler, Stats};
 use staunch_protocol::http1::{Method, Request};
 use staunch_protocol::{Deadline, Status};
 
-use crate::shared::SiteShared;
-use crate::site::Site;
+use crate::sites::{SitesHandler, SitesShared};
 
-/// What only the program around the site knows.
+/// What only the program around the sites knows.
 #[derive(Debug)]
 pub struct About {
     /// Version of the server.
@@ -28,14 +27,14 @@ pub struct About {
 pub struct StatusPage {
     path: String,
     about: About,
-    site: Arc<SiteShared>,
+    sites: Arc<SitesShared>,
     started: Instant,
 }
 
 impl StatusPage {
     /// A page at `path` (as sent by peers, not decoded). `started` is when the server began.
-    pub fn new(path: String, about: About, site: Arc<SiteShared>, started: Instant) -> Self {
-        Self { path, about, site, started }
+    pub fn new(path: String, about: About, sites: Arc<SitesShared>, started: Instant) -> Self {
+        Self { path, about, sites, started }
     }
 
     /// Kept apart from the path of all other requests, which else carries its code and its stack frame.
@@ -65,7 +64,7 @@ impl StatusPage {
             "send": sum(&|stats| stats.timeouts(Deadline::Send)),
             "linger": sum(&|stats| stats.timeouts(Deadline::Linger)),
         });
-        let content = self.site.progress();
+        let content = self.sites.progress();
         let status = json!({
             "server": "staunch",
             "version": self.about.version,
@@ -88,7 +87,7 @@ impl StatusPage {
                 "prepared": content.prepared,
                 "encodings": content.encodings_done,
                 "held_bytes": content.bytes_held,
-                "budget_bytes": self.site.budget_bytes(),
+                "budget_bytes": self.sites.budget_bytes(),
                 "done": content.done,
             },
         });
@@ -98,21 +97,21 @@ impl StatusPage {
     }
 }
 
-/// A site with a page about itself, if one is asked for.
+/// Sites with a page about the server, if one is asked for.
 pub struct Reporting {
-    site: Site,
+    sites: SitesHandler,
     page: Option<Arc<StatusPage>>,
 }
 
 impl Reporting {
     /// The handler of one worker.
-    pub fn new(site: Site, page: Option<Arc<StatusPage>>) -> Self {
-        Self { site, page }
+    pub fn new(sites: SitesHandler, page: Option<Arc<StatusPage>>) -> Self {
+        Self { sites, page }
     }
 }
 
 impl Handler for Reporting {
-    type Mail = <Site as Handler>::Mail;
+    type Mail = <SitesHandler as Handler>::Mail;
 
     #[inline]
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -123,11 +122,11 @@ impl Handler for Reporting {
             {
                 page.answer(answer)
             }
-            _ => self.site.handle(request, answer),
+            _ => self.sites.handle(request, answer),
         }
     }
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        self.site.resume(mail, request, answer)
+        self.sites.resume(mail, request, answer)
     }
 }

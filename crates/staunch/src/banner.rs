@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use staunch_engine::Engine;
-use staunch_server::{Progress, SiteShared};
+use staunch_server::{Progress, SitesShared};
 
 use crate::units::show_size;
 
@@ -36,17 +36,17 @@ pub(crate) fn print<M: Send + 'static>(root: &Path, engine: &Engine<M>, content:
 }
 
 /// Reports on a thread of its own what was prepared, with a bar if it takes long and somebody watches.
-pub(crate) fn watch_preparation(site: &Arc<SiteShared>) {
-    let site = Arc::clone(site);
+pub(crate) fn watch_preparation(sites: &Arc<SitesShared>) {
+    let sites = Arc::clone(sites);
     // tidy: allow(clock): a progress bar is about real time.
     let started = Instant::now();
     let watch = move || {
         let mut bar = None;
-        let mut progress = site.progress();
+        let mut progress = sites.progress();
         while !progress.done {
             // tidy: allow(clock): looking again is all this thread does.
             thread::sleep(Duration::from_millis(if started.elapsed() < PATIENCE { 20 } else { 200 }));
-            progress = site.progress();
+            progress = sites.progress();
             if started.elapsed() > PATIENCE && std::io::stderr().is_terminal() {
                 show(bar.get_or_insert_with(new_bar), &progress);
             }

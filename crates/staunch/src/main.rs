@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod load;
 mod serve;
+mod sites;
 mod units;
 
 use std::process::ExitCode;

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use staunch_config::Config;
 use staunch_config::groups::{Content, Deadlines, Network};
-use staunch_config::syntax::choice::{Coding, IoWay};
+use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
 use staunch_engine::{Engine, IoChoice, Settings};
 use staunch_netio::cpu;
 use staunch_protocol::Timeouts;
-use staunch_server::{About, Encoding, Reporting, SiteConfig, SiteShared, StatusPage};
+use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
 use crate::banner;
 use crate::config::{self, Arguments, Failure};
+use crate::sites;
 use crate::units;
 
 /// Serves until it is ended.
@@ -30,15 +31,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = arguments.loader.load()?;
     let settings = settings(&config)?;
     let content = default_content(&config);
-    let site = SiteShared::open(site_config(content)).map_err(|error| error.to_string())?;
+    let sites = SitesShared::open(sites::of(&config))?;
     let engine = Engine::bind(settings).map_err(|error| error.to_string())?;
-    site.start(&engine.post()).map_err(|error| error.to_string())?;
+    sites.start(&engine.post())?;
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
-    let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&site), started)));
+    let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
     banner::print(&content.root, &engine, &describe(content));
-    banner::watch_preparation(&site);
-    engine.run(|_| Reporting::new(site.handler(), page.clone())).map_err(|error| error.to_string())?;
+    banner::watch_preparation(&sites);
+    engine.run(|_| Reporting::new(sites.handler(), page.clone())).map_err(|error| error.to_string())?;
     Ok(())
 }
 
@@ -66,18 +67,6 @@ fn default_content(config: &Config) -> &Content {
     &site.unwrap_or(&config.sites[0]).content
 }
 
-fn site_config(content: &Content) -> SiteConfig {
-    SiteConfig {
-        root: content.root.clone(),
-        encodings: content.encodings.iter().flatten().map(encoding).collect(),
-        cache_bytes_max: content.cache_size,
-        no_cache: content.no_cache,
-        listing: content.listing,
-        index: content.index.clone(),
-        dotfiles: content.dotfiles,
-    }
-}
-
 fn describe(content: &Content) -> String {
     if content.no_cache {
         return "read from disk for every request (--no-cache)".into();
@@ -88,14 +77,6 @@ fn describe(content: &Content) -> String {
         format!("held in memory up to {size}, not encoded")
     } else {
         format!("held in memory up to {size}; {} prepared in the background", codings.join(", "))
-    }
-}
-
-fn encoding(coding: &Coding) -> Encoding {
-    match coding {
-        Coding::Br => Encoding::Brotli,
-        Coding::Zstd => Encoding::Zstd,
-        Coding::Gzip => Encoding::Gzip,
     }
 }
 

@@ -1,13 +1,15 @@
-//! The encoder: threads that encode held content, that first which was asked for, then the smallest.
+//! The encoder: what of a site is to be encoded, that first which was asked for, then the smallest.
 //!
-//! It owns the order of work. It must never hold up a worker, nor a thread that answers: its threads step
-//! back behind all others, and hints that come at a bad moment are dropped.
+//! It owns the order of work; the threads are those of all sites. It must never hold up a worker, nor a
+//! thread that answers: hints that come at a bad moment are dropped. Order of calls for a thread: `take`, then
+//! `encode` what was taken.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::bell::Bell;
 use super::encode;
 use super::entry::{Content, Entry};
 use super::negotiate::Encoding;
@@ -16,11 +18,19 @@ use super::store::{Room, Store};
 use crate::limits::ENCODER_HINTS_MAX;
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Encoder {
     state: Mutex<State>,
-    wished: Condvar,
+    /// Wakes a thread.
+    bell: Arc<Bell>,
     encodings: AtomicU64,
+}
+
+/// Something to encode.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    key: Arc<[u8]>,
+    room: Room,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +45,11 @@ struct State {
 }
 
 impl Encoder {
+    /// Nothing to do yet; `bell` is rung when there is.
+    pub(crate) fn new(bell: Arc<Bell>) -> Self {
+        Self { state: Mutex::default(), bell, encodings: AtomicU64::new(0) }
+    }
+
     /// Adds an entry that was just loaded, if it is worth encoding.
     pub(crate) fn add(&self, entry: &Entry, order: &[Encoding], room: Room) {
         let Some(content) = entry.content().filter(|content| is_waiting(content, order)) else { return };
@@ -44,7 +59,7 @@ impl Encoder {
             Room::Found => state.others.push(Reverse((content.length_bytes(), Arc::clone(&entry.key)))),
         }
         drop(state);
-        self.wished.notify_one();
+        self.bell.ring();
     }
 
     /// A worker says that an entry is used. Never waits.
@@ -57,17 +72,20 @@ impl Encoder {
         }
     }
 
-    /// What an encoder thread does, for ever.
-    pub(crate) fn run(&self, store: &Store, order: &[Encoding]) -> ! {
-        // Behind everyone else; where that is not allowed it works all the same.
-        let _ = rustix::process::setpriority_process(None, 19);
-        loop {
-            let (key, room) = self.next();
-            if let Some(entry) = store.get(&key).filter(|entry| !entry.is_settled()) {
-                self.encode_entry(store, entry, order, room);
-            }
-            self.lock().busy -= 1;
+    /// What is to be done next, if anything.
+    pub(crate) fn take(&self) -> Option<Wish> {
+        let mut state = self.lock();
+        let (key, room) = state.take()?;
+        state.busy += 1;
+        Some(Wish { key, room })
+    }
+
+    /// Does what was taken.
+    pub(crate) fn encode(&self, wish: &Wish, store: &Store, order: &[Encoding]) {
+        if let Some(entry) = store.get(&wish.key).filter(|entry| !entry.is_settled()) {
+            self.encode_entry(store, entry, order, wish.room);
         }
+        self.lock().busy -= 1;
     }
 
     /// Encodings made since the start.
@@ -79,17 +97,6 @@ impl Encoder {
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
         state.wanted.is_empty() && state.others.is_empty() && state.busy == 0
-    }
-
-    fn next(&self) -> (Arc<[u8]>, Room) {
-        let mut state = self.lock();
-        loop {
-            if let Some(next) = state.take() {
-                state.busy += 1;
-                return next;
-            }
-            state = self.wished.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
     }
 
     /// Makes what is missing, one encoding after the other, the quickest first; each is used as soon as it is
@@ -104,7 +111,7 @@ impl Encoder {
             if room == Room::Found && !store.has_room(content.length_bytes() as u64 / 3, 16) {
                 return;
             }
-            let Some(next) = with_encoding(content, encoding) else { continue };
+            let Some(next) = with_encoding(&entry, content, encoding) else { continue };
             let next = Arc::new(entry.successor(next));
             if !store.replace(&entry, &next, room) {
                 return;
@@ -144,9 +151,10 @@ fn is_waiting(content: &Content, order: &[Encoding]) -> bool {
     held && order.iter().any(|encoding| content.representations[encoding.place()].is_none())
 }
 
-fn with_encoding(content: &Content, encoding: Encoding) -> Option<Content> {
+fn with_encoding(entry: &Entry, content: &Content, encoding: Encoding) -> Option<Content> {
     let encoded = encode::encode(encoding, content.identity()?.body())?;
     let mut next = content.clone();
-    next.representations[encoding.place()] = Some(prepare::held(&content.common(), Some(encoding), &encoded));
+    let common = content.common(entry.ruling.as_deref());
+    next.representations[encoding.place()] = Some(prepare::held(&common, Some(encoding), &encoded));
     Some(next)
 }

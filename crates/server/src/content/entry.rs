@@ -10,6 +10,7 @@ use super::fields::Layout;
 use super::mime::MediaType;
 use super::negotiate::PLACES;
 use super::range::ByteRange;
+use crate::rules::Ruling;
 
 /// One path's answer.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     /// What the file or folder was when it was read.
     pub(crate) stamp: FileStamp,
+    /// What rules say of its path, if any apply.
+    pub(crate) ruling: Option<Arc<Ruling>>,
     /// Whether the watcher sees its changes. If not, it is checked when used in a new second.
     pub(crate) watched: bool,
     /// The moment (see [`moment`]) it was last found true; only of meaning if not watched.
@@ -63,13 +66,15 @@ pub(crate) struct Content {
 
 /// What all representations of one content have in common.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Common {
+pub(crate) struct Common<'a> {
     /// The media type.
     pub(crate) media: &'static MediaType,
     /// Last-Modified in seconds since 1970, if one is told.
     pub(crate) modified_unix_s: Option<i64>,
     /// Value of Vary, if any.
     pub(crate) vary: Option<&'static str>,
+    /// What rules add.
+    pub(crate) ruling: Option<&'a Ruling>,
 }
 
 /// One representation: its fields, and its body behind them or in an open file.
@@ -97,14 +102,20 @@ impl Entry {
     pub(crate) fn new(key: Arc<[u8]>, kind: Kind, stamp: FileStamp, watched: bool, moment: u64) -> Self {
         let (checked, slot) = (AtomicU64::new(moment), AtomicU32::new(0));
         let (used, settled) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { key, kind, stamp, watched, checked, used, settled, slot }
+        Self { key, kind, stamp, ruling: None, watched, checked, used, settled, slot }
+    }
+
+    /// The same entry with what rules say of its path.
+    pub(crate) fn under(self, ruling: Option<Arc<Ruling>>) -> Self {
+        Self { ruling, ..self }
     }
 
     /// The same entry with more representations.
     pub(crate) fn successor(&self, content: Content) -> Self {
         let checked = self.checked.load(Ordering::Relaxed);
         let next =
-            Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, self.watched, checked);
+            Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, self.watched, checked)
+                .under(self.ruling.clone());
         next.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
         next
     }
@@ -163,8 +174,8 @@ impl Entry {
 
 impl Content {
     /// Content of which only the identity is there.
-    pub(crate) fn of_identity(common: &Common, identity: Representation) -> Self {
-        let Common { media, modified_unix_s, vary } = *common;
+    pub(crate) fn of_identity(common: &Common<'_>, identity: Representation) -> Self {
+        let Common { media, modified_unix_s, vary, .. } = *common;
         Self {
             representations: [Some(identity), None, None, None],
             media,
@@ -180,8 +191,8 @@ impl Content {
     }
 
     /// What all representations have in common.
-    pub(crate) fn common(&self) -> Common {
-        Common { media: self.media, modified_unix_s: self.modified_unix_s, vary: self.vary }
+    pub(crate) fn common<'a>(&self, ruling: Option<&'a Ruling>) -> Common<'a> {
+        Common { media: self.media, modified_unix_s: self.modified_unix_s, vary: self.vary, ruling }
     }
 
     /// The identity.

@@ -6,10 +6,11 @@
 //! Content-Length: 5000                          replaced by a part's own
 //! Content-Type: text/html; charset=utf-8        replaced when several parts are sent
 //! Content-Encoding, Last-Modified, Accept-Ranges, X-Content-Type-Options     rest: what a 206 keeps
-//! Vary, Cache-Control, ETag, blank line                                      tail: what a 304 keeps
+//! Vary, Cache-Control, those of rules, ETag, blank line                                      tail: what a 304 keeps
 //! ```
 
 use super::negotiate::Encoding;
+use crate::rules::Ruling;
 
 /// Offsets into the fields, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +45,13 @@ pub(crate) struct Description<'a> {
     /// Value of Vary, if the answer depends on fields of the request. It stands in every representation, also
     /// where only the identity exists so far (RFC 9110, section 12.5.5).
     pub(crate) vary: Option<&'a str>,
+    /// What rules add.
+    pub(crate) ruling: Option<&'a Ruling>,
 }
 
 /// Caches may keep a response but must ask before each use. Nothing here knows when content will change, and
 /// with a strong ETag the question costs one small 304; a guess at a lifetime would show old pages.
-const CACHE_CONTROL: &str = "Cache-Control: no-cache\r\n";
+const CACHE_CONTROL: &str = "no-cache";
 
 /// Appends the fields and the blank line.
 pub(crate) fn write(out: &mut Vec<u8>, description: &Description<'_>) -> Layout {
@@ -71,7 +74,11 @@ pub(crate) fn write(out: &mut Vec<u8>, description: &Description<'_>) -> Layout 
     if let Some(vary) = description.vary {
         field(out, "Vary", vary.as_bytes());
     }
-    out.extend_from_slice(CACHE_CONTROL.as_bytes());
+    let ruled = description.ruling.and_then(|ruling| ruling.cache_control.as_deref());
+    field(out, "Cache-Control", ruled.unwrap_or(CACHE_CONTROL).as_bytes());
+    if let Some(ruling) = description.ruling {
+        out.extend_from_slice(ruling.lines.as_bytes());
+    }
     let etag = here(out) + "ETag: ".len() as u16;
     field(out, "ETag", description.etag);
     out.extend_from_slice(b"\r\n");
@@ -121,6 +128,7 @@ mod tests {
             modified_unix_s: Some(784_111_777),
             etag: &etag,
             vary: Some("Accept-Encoding"),
+            ruling: None,
         };
         let layout = write(&mut out, &description);
         let fields = &out[6..];

@@ -30,6 +30,7 @@ use crate::limits::{
     UNHELD_READ_BYTES_MAX,
 };
 use crate::problem::Problem;
+use crate::rules::{Rules, Ruling};
 
 /// What a load has come to.
 #[derive(Debug, Clone)]
@@ -50,6 +51,7 @@ pub(crate) struct Load {
     pub(crate) store: Store,
     pub(crate) watch: Watch,
     pub(crate) encoder: Encoder,
+    pub(crate) rules: Option<Rules>,
 }
 
 impl Load {
@@ -57,7 +59,8 @@ impl Load {
     pub(crate) fn load(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
         let ticket = self.store.ticket(key);
         if let Some((folder, variant)) = Variant::of_key(key) {
-            let job = Job { key, ticket, watched: self.watch.cover(folder), moment, room };
+            let ruling = self.ruling(folder);
+            let job = Job { key, ticket, watched: self.watch.cover(folder), moment, room, ruling };
             return self.load_listing(&job, folder, variant);
         }
         let watched = self.watch.cover(folder_of(key));
@@ -65,7 +68,8 @@ impl Load {
             Ok(opened) => opened,
             Err(refusal) => return Outcome::Problem(problem(refusal)),
         };
-        let job = Job { key, ticket, watched: watched && opened.direct, moment, room };
+        let ruling = self.ruling(key);
+        let job = Job { key, ticket, watched: watched && opened.direct, moment, room, ruling };
         match (opened.folder, key.ends_with(b"/")) {
             (true, true) => self.load_folder(&job, &opened),
             (true, false) => self.keep(&job, Kind::Slashless, opened.stamp),
@@ -75,11 +79,13 @@ impl Load {
 
     /// Reads what stands at a path for one answer, holding nothing.
     pub(crate) fn unheld(&self, path: &[u8]) -> Outcome {
-        let entry =
-            |key: &[u8], kind, stamp| Outcome::Entry(Arc::new(Entry::new(key.into(), kind, stamp, true, 0)));
+        let ruling = self.ruling(path);
+        let entry = |key: &[u8], kind, stamp| {
+            Outcome::Entry(Arc::new(Entry::new(key.into(), kind, stamp, true, 0).under(ruling.clone())))
+        };
         match self.root.open_beneath(path) {
             Err(refusal) => Outcome::Problem(problem(refusal)),
-            Ok(opened) if !opened.folder => match self.unheld_content(path, opened) {
+            Ok(opened) if !opened.folder => match self.unheld_content(path, opened, ruling.as_deref()) {
                 Ok((content, stamp)) => entry(path, Kind::Content(content), stamp),
                 Err(problem) => Outcome::Problem(problem),
             },
@@ -139,9 +145,9 @@ impl Load {
             false => (&mime::HTML, listing::html(folder, &entries, order, descending)),
         };
         let vary = if self.config.encodings.is_empty() { "Accept" } else { "Accept, Accept-Encoding" };
-        let common = Common { media, modified_unix_s: None, vary: Some(vary) };
+        let common = Common { media, modified_unix_s: None, vary: Some(vary), ruling: job.ruling.as_deref() };
         let content = Content::of_identity(&common, prepare::held(&common, None, &body));
-        let job = Job { watched: job.watched && opened.direct, ..*job };
+        let job = Job { watched: job.watched && opened.direct, ..job.clone() };
         self.keep(&job, Kind::Content(content), opened.stamp)
     }
 
@@ -165,11 +171,11 @@ impl Load {
     fn load_file(&self, job: &Job<'_>, opened: Opened) -> Outcome {
         let sides = self.side_files(job.key, &opened.stamp);
         let direct = sides.iter().all(|(_, side)| side.direct);
-        let job = Job { watched: job.watched && direct, ..*job };
+        let job = Job { watched: job.watched && direct, ..job.clone() };
         if let Some(held) = self.still_true(&job, &opened.stamp, hash_of(&sides)) {
             return Outcome::Entry(held);
         }
-        match self.content(job.key, opened, sides) {
+        match self.content(&job, opened, sides) {
             Ok((content, stamp)) => self.keep(&job, Kind::Content(content), stamp),
             Err(problem) => Outcome::Problem(problem),
         }
@@ -186,7 +192,8 @@ impl Load {
     }
 
     fn keep(&self, job: &Job<'_>, kind: Kind, stamp: FileStamp) -> Outcome {
-        let entry = Arc::new(Entry::new(job.key.into(), kind, stamp, job.watched, job.moment));
+        let entry = Entry::new(job.key.into(), kind, stamp, job.watched, job.moment);
+        let entry = Arc::new(entry.under(job.ruling.clone()));
         let too_long = Variant::of_key(job.key).is_some()
             && entry.content().is_some_and(|content| content.length_bytes() > ENCODED_LISTING_BYTES_MAX);
         if self.store.insert(job.ticket, &entry, job.room) && !too_long {
@@ -197,16 +204,17 @@ impl Load {
 
     fn content(
         &self,
-        key: &[u8],
+        job: &Job<'_>,
         opened: Opened,
         sides: Vec<(Encoding, Opened)>,
     ) -> Result<(Content, FileStamp), Problem> {
         let side_files = hash_of(&sides);
         let source = self.source(opened)?;
-        let media = mime::of_name(key);
+        let media = mime::of_name(job.key);
         let varies = !self.config.encodings.is_empty() && (media.encodable || !sides.is_empty());
-        let common = self.common(media, source.stamp(), varies.then_some(VARY_ENCODING));
         let stamp = *source.stamp();
+        let vary = varies.then_some(VARY_ENCODING);
+        let common = Common { media, modified_unix_s: modified(&stamp), vary, ruling: job.ruling.as_deref() };
         let mut content = Content::of_identity(&common, source.representation(&common, None));
         content.side_files = side_files;
         for (encoding, side) in sides {
@@ -216,10 +224,15 @@ impl Load {
         Ok((content, stamp))
     }
 
-    fn unheld_content(&self, path: &[u8], opened: Opened) -> Result<(Content, FileStamp), Problem> {
+    fn unheld_content(
+        &self,
+        path: &[u8],
+        opened: Opened,
+        ruling: Option<&Ruling>,
+    ) -> Result<(Content, FileStamp), Problem> {
         let media = mime::of_name(path);
         let stamp = opened.stamp;
-        let common = self.common(media, &stamp, None);
+        let common = Common { media, modified_unix_s: modified(&stamp), vary: None, ruling };
         let read = if stamp.size_bytes <= UNHELD_READ_BYTES_MAX {
             read_once(&opened.file, &stamp)
         } else {
@@ -232,17 +245,8 @@ impl Load {
         Ok((Content::of_identity(&common, representation), stamp))
     }
 
-    fn common(
-        &self,
-        media: &'static mime::MediaType,
-        stamp: &FileStamp,
-        vary: Option<&'static str>,
-    ) -> Common {
-        Common {
-            media,
-            modified_unix_s: fields::last_modified(stamp.modified_ns, since_1970().as_secs() as i64),
-            vary,
-        }
+    fn ruling(&self, path: &[u8]) -> Option<Arc<Ruling>> {
+        self.rules.as_ref()?.of(path)
     }
 
     /// Prepared files beside the file that are not older, and smaller.
@@ -277,13 +281,14 @@ impl Load {
 }
 
 /// One load under way.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Job<'a> {
     key: &'a [u8],
     ticket: Ticket,
     watched: bool,
     moment: u64,
     room: Room,
+    ruling: Option<Arc<Ruling>>,
 }
 
 /// A file's bytes, or the file.
@@ -299,7 +304,7 @@ impl Source {
         }
     }
 
-    fn representation(self, common: &Common, encoding: Option<Encoding>) -> Representation {
+    fn representation(self, common: &Common<'_>, encoding: Option<Encoding>) -> Representation {
         match self {
             Self::Read(bytes, _) => prepare::held(common, encoding, &bytes),
             Self::Open(file, stamp) => prepare::in_file(common, encoding, Arc::new(file), stamp),
@@ -327,6 +332,11 @@ fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno
     }
     bytes.truncate(filled);
     Ok((filled as u64 == stamp.size_bytes).then_some(bytes))
+}
+
+/// The Last-Modified of what has this stamp.
+fn modified(stamp: &FileStamp) -> Option<i64> {
+    fields::last_modified(stamp.modified_ns, since_1970().as_secs() as i64)
 }
 
 /// Two changes within one step of the file system's clock leave the same stamp. A file that has just changed

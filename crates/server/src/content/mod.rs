@@ -1,5 +1,6 @@
 //! Content: how files become prepared responses, where these are held, and how they stay true.
 
+pub(crate) mod bell;
 pub(crate) mod encode;
 pub(crate) mod encoder;
 pub(crate) mod entry;
@@ -7,7 +8,6 @@ pub(crate) mod fields;
 pub(crate) mod folder;
 pub mod listing;
 pub(crate) mod load;
-pub(crate) mod loader;
 pub(crate) mod mime;
 pub(crate) mod multipart;
 pub(crate) mod negotiate;

@@ -21,6 +21,7 @@ pub(crate) struct Root {
     folder: OwnedFd,
     name: PathBuf,
     device: u64,
+    inode: u64,
 }
 
 /// Something open beneath the root.
@@ -59,8 +60,14 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(name, flags, Mode::empty())?;
         rustix::fs::openat2(&folder, ".", flags, Mode::empty(), ResolveFlags::BENEATH)?;
-        let device = rustix::fs::fstat(&folder)?.st_dev;
-        Ok(Self { folder, name: std::fs::canonicalize(name).unwrap_or_else(|_| name.to_path_buf()), device })
+        let status = rustix::fs::fstat(&folder)?;
+        let name = std::fs::canonicalize(name).unwrap_or_else(|_| name.to_path_buf());
+        Ok(Self { folder, name, device: status.st_dev, inode: status.st_ino })
+    }
+
+    /// Whether both are one folder, opened under the same name.
+    pub(crate) fn is_same_folder(&self, other: &Self) -> bool {
+        (self.device, self.inode, &self.name) == (other.device, other.inode, &other.name)
     }
 
     /// The name of the folder, for watching it and for messages.

@@ -13,19 +13,19 @@ use super::fields::{self, Description};
 use super::negotiate::Encoding;
 
 /// A representation in memory, with an entity tag from its bytes.
-pub(crate) fn held(common: &Common, encoding: Option<Encoding>, body: &[u8]) -> Representation {
+pub(crate) fn held(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8]) -> Representation {
     let etag = fields::etag(xxh3_128(body), encoding);
     with_body(common, encoding, body, &etag)
 }
 
 /// A representation in memory that will be sent once: hashing it would cost more than the tag can save.
-pub(crate) fn unheld(common: &Common, body: &[u8], stamp: &FileStamp) -> Representation {
+pub(crate) fn unheld(common: &Common<'_>, body: &[u8], stamp: &FileStamp) -> Representation {
     with_body(common, None, body, &etag_of_stamp(stamp, None))
 }
 
 /// A representation whose body stays in its file, with an entity tag from what tells versions of it apart.
 pub(crate) fn in_file(
-    common: &Common,
+    common: &Common<'_>,
     encoding: Option<Encoding>,
     file: Arc<OwnedFd>,
     stamp: FileStamp,
@@ -39,7 +39,7 @@ pub(crate) fn in_file(
 /// About how long fields are, in bytes.
 const FIELDS_BYTES_USUAL: usize = 384;
 
-fn with_body(common: &Common, encoding: Option<Encoding>, body: &[u8], etag: &[u8]) -> Representation {
+fn with_body(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8], etag: &[u8]) -> Representation {
     let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL + body.len());
     let layout = fields::write(&mut block, &description(common, encoding, body.len() as u64, etag));
     block.extend_from_slice(body);
@@ -47,13 +47,13 @@ fn with_body(common: &Common, encoding: Option<Encoding>, body: &[u8], etag: &[u
 }
 
 fn description<'a>(
-    common: &Common,
+    common: &Common<'a>,
     encoding: Option<Encoding>,
     length_bytes: u64,
     etag: &'a [u8],
 ) -> Description<'a> {
-    let Common { media, modified_unix_s, vary } = *common;
-    Description { length_bytes, media: media.value, encoding, modified_unix_s, etag, vary }
+    let Common { media, modified_unix_s, vary, ruling } = *common;
+    Description { length_bytes, media: media.value, encoding, modified_unix_s, etag, vary, ruling }
 }
 
 fn etag_of_stamp(stamp: &FileStamp, encoding: Option<Encoding>) -> Vec<u8> {

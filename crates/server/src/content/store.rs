@@ -39,6 +39,7 @@ struct Writer {
     /// How often something was removed from each shard because it changed.
     removals: Vec<u32>,
     entries: usize,
+    closed: bool,
 }
 
 /// An entry found, borrowed from a snapshot that lives as long as this.
@@ -82,6 +83,7 @@ impl Store {
             files: Ring::new(OPEN_FILES_MAX as u64),
             removals: vec![0; STORE_SHARDS],
             entries: 0,
+            closed: false,
         };
         let held_bytes = AtomicU64::new(0);
         Self { shards, hasher: RandomState::default(), writer: Mutex::new(writer), held_bytes }
@@ -148,6 +150,12 @@ impl Store {
         }
     }
 
+    /// Lets everything go and takes nothing in any more.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.remove_where(|_| true);
+    }
+
     /// Whether so many bytes more have room within so many sixteenths of the budget.
     pub(crate) fn has_room(&self, cost_bytes: u64, sixteenths: u64) -> bool {
         self.lock().blocks.has_room(cost_bytes, sixteenths)
@@ -170,7 +178,8 @@ impl Store {
 
     fn put(&self, writer: &mut Writer, hash: u64, entry: &Arc<Entry>, room: Room) -> bool {
         let (cost, key) = (entry.cost_bytes(), &*entry.key);
-        if !writer.blocks.could_hold(cost)
+        if writer.closed
+            || !writer.blocks.could_hold(cost)
             || (room == Room::Found && !writer.blocks.has_room(cost, sixteenths(entry)))
         {
             return false;

@@ -1,8 +1,8 @@
 //! The first preparation of a whole site: finds files, and loads them, the small ones first, while there is
 //! room.
 //!
-//! It must never hold up the start or a request: it runs on a thread of its own and takes no room from
-//! others.
+//! It must never hold up the start or a request: it runs on a thread that does nothing else and takes no
+//! room from others. It ends early when its site is given up.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -21,6 +21,7 @@ use crate::limits::{WALK_BUDGET_SIXTEENTHS, WALK_DEPTH_MAX, WALK_FILES_MAX};
 pub(crate) struct Walk {
     files: AtomicU64,
     done: AtomicBool,
+    given_up: AtomicBool,
 }
 
 impl Walk {
@@ -36,10 +37,17 @@ impl Walk {
 
     /// Walks once through the whole site.
     pub(crate) fn run(&self, load: &Load) {
-        // Behind everyone else; where that is not allowed it works all the same.
-        let _ = rustix::process::setpriority_process(None, 19);
         self.load_all(load, self.find_all(load));
         self.skip();
+    }
+
+    /// Ends it early.
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
     }
 
     /// Says that there is nothing to prepare.
@@ -51,7 +59,7 @@ impl Walk {
     fn find_all(&self, load: &Load) -> Vec<(u64, Box<[u8]>)> {
         let mut files = Vec::new();
         let mut folders = vec![(b"/".to_vec(), 0)];
-        while let Some((folder, depth)) = folders.pop() {
+        while let Some((folder, depth)) = folders.pop().filter(|_| !self.is_given_up()) {
             load.watch.cover(&folder);
             let Ok(opened) = load.root.open_beneath(&folder) else { continue };
             for (name, kind, size_bytes) in read(&opened.file) {
@@ -80,7 +88,7 @@ impl Walk {
         files.sort_unstable();
         let index: HashSet<&[u8]> = load.config.index.iter().map(|name| name.as_bytes()).collect();
         for (size_bytes, path) in &files {
-            if !load.store.has_room(*size_bytes, WALK_BUDGET_SIXTEENTHS) {
+            if self.is_given_up() || !load.store.has_room(*size_bytes, WALK_BUDGET_SIXTEENTHS) {
                 return;
             }
             if is_side_file(path) || load.store.find(path).is_some() {

@@ -7,21 +7,22 @@
 //! What cannot be watched is told to the caller of [`Watch::cover`], who then has it checked when used:
 //! folders behind symbolic links, on other file systems, beyond the system's limit. Changes through a shared
 //! memory mapping and by other machines (network file systems) give no events.
+//!
+//! Order for the thread that watches: wait until [`Watch::events`] can be read, then [`Watch::take_changes`].
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::limits::{WATCH_REST_MS, WATCHES_MAX};
+use crate::limits::WATCHES_MAX;
 
 /// Events are read in pieces of this size: a thousand or so at once.
 const EVENTS_BYTES: usize = 64 * 1024;
@@ -33,6 +34,8 @@ pub(crate) struct Watch {
     root: PathBuf,
     folders: Mutex<Folders>,
     limit_told: AtomicBool,
+    /// Events can be read no more.
+    broken: AtomicBool,
 }
 
 /// Watched folders: keys with their closing `/`, and the kernel's numbers for them.
@@ -58,9 +61,9 @@ pub(crate) struct Changes {
 impl Watch {
     /// Watches beneath the folder of this name, or nothing if the system will not.
     pub(crate) fn new(root: &Path) -> Self {
-        let inotify = inotify::init(CreateFlags::CLOEXEC).ok();
-        let (folders, limit_told) = (Mutex::default(), AtomicBool::new(false));
-        Self { inotify, root: root.to_path_buf(), folders, limit_told }
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        let (limit_told, broken) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { inotify, root: root.to_path_buf(), folders: Mutex::default(), limit_told, broken }
     }
 
     /// Sees to it that changes in a folder (a key with its closing `/`) and of its name are seen from now on.
@@ -117,23 +120,19 @@ impl Watch {
         false
     }
 
-    /// What the watching thread does, for ever: waits for events and has their keys forgotten.
-    pub(crate) fn run(&self, forget: impl Fn(&Changes)) {
-        let Some(inotify) = &self.inotify else { return };
-        let mut memory = vec![MaybeUninit::uninit(); EVENTS_BYTES];
-        let mut reader = Reader::new(inotify, &mut memory);
-        loop {
-            let Some(changes) = self.next_changes(&mut reader) else { return };
-            forget(&changes);
-            // tidy: allow(clock): a thread of its own rests between bursts of events.
-            std::thread::sleep(Duration::from_millis(WATCH_REST_MS));
-        }
+    /// Where events come, as long as they can be read.
+    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
+        let readable = !self.broken.load(Ordering::Relaxed);
+        self.inotify.as_ref().filter(|_| readable).map(AsFd::as_fd)
     }
 
-    /// All changes of one reading; waits for the first. `None` if events can be read no more: from then on
-    /// nothing is covered.
-    fn next_changes(&self, reader: &mut Reader<'_, &OwnedFd>) -> Option<Changes> {
+    /// All changes of one reading; none if nothing has happened. If events can be read no more, everything has
+    /// changed, and nothing is covered from then on.
+    pub(crate) fn take_changes(&self) -> Changes {
         let mut changes = Changes::default();
+        let Some(inotify) = &self.inotify else { return changes };
+        let mut memory = vec![MaybeUninit::uninit(); EVENTS_BYTES];
+        let mut reader = Reader::new(inotify, &mut memory);
         let mut gone = HashSet::new();
         loop {
             match reader.next() {
@@ -142,14 +141,16 @@ impl Watch {
                     self.note(event.wd(), event.events(), name, &mut changes, &mut gone);
                 }
                 Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return changes,
                 Err(_) => {
+                    self.broken.store(true, Ordering::Relaxed);
                     self.lose(&mut changes);
-                    return None;
+                    return changes;
                 }
             }
             if reader.is_buffer_empty() {
                 self.release(&mut changes, &gone);
-                return Some(changes);
+                return changes;
             }
         }
     }

@@ -7,13 +7,13 @@ use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Part, Post, St
 use staunch_protocol::http1::{Event, Session};
 
 use crate::content::testing::Folder;
-use crate::{Mail, Site, SiteConfig, SiteShared};
+use crate::{Mail, SiteConfig, SitesHandler, SitesShared};
 
-/// A site with running threads, one worker and one connection.
+/// Sites with running threads, one worker and one connection.
 pub(crate) struct Peer {
-    pub(crate) shared: Arc<SiteShared>,
+    pub(crate) shared: Arc<SitesShared>,
     pub(crate) date: [u8; 29],
-    site: Site,
+    site: SitesHandler,
     mailbox: Arc<Mailbox<Mail>>,
     rung: Arc<(Mutex<bool>, Condvar)>,
     stats: Stats,
@@ -50,7 +50,11 @@ impl Peer {
     }
 
     pub(crate) fn with(config: SiteConfig) -> Self {
-        let shared = SiteShared::open(config).unwrap();
+        Self::with_sites(vec![config])
+    }
+
+    pub(crate) fn with_sites(configs: Vec<SiteConfig>) -> Self {
+        let shared = SitesShared::open(configs).unwrap();
         let rung = Arc::new((Mutex::new(false), Condvar::new()));
         let bell = Arc::clone(&rung);
         let mailbox = Arc::new(Mailbox::new(Box::new(move || {
@@ -85,7 +89,18 @@ impl Peer {
 
     /// Sends one request on a new connection and reads its response.
     pub(crate) fn ask(&mut self, method: &str, target: &str, fields: &[(&str, &str)]) -> Response {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: example\r\n");
+        self.ask_host("example", method, target, fields)
+    }
+
+    /// The same under another name of the server.
+    pub(crate) fn ask_host(
+        &mut self,
+        host: &str,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+    ) -> Response {
+        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         for (name, value) in fields {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

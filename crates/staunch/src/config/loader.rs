@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use staunch_config::{Config, Faults, File, Sources};
+use staunch_server::SiteError;
 
 /// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
 const CODE_CONFIGURATION: u8 = 78;
@@ -41,6 +42,17 @@ impl From<Faults> for Failure {
     fn from(faults: Faults) -> Self {
         let code = if faults.only_flags() { CODE_USAGE } else { CODE_CONFIGURATION };
         Self { code, text: faults.to_string() }
+    }
+}
+
+impl From<SiteError> for Failure {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Rule { .. } | SiteError::Hosts(_) => Self::configuration(error.to_string()),
+            SiteError::Root { .. } | SiteError::Confinement | SiteError::Thread(_) => {
+                error.to_string().into()
+            }
+        }
     }
 }
 

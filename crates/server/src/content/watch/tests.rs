@@ -5,9 +5,7 @@ use crate::content::testing::Folder;
 
 fn changes_after(watch: &Watch, act: impl FnOnce()) -> Changes {
     act();
-    let mut memory = vec![MaybeUninit::uninit(); EVENTS_BYTES];
-    let mut reader = Reader::new(watch.inotify.as_ref().unwrap(), &mut memory);
-    watch.next_changes(&mut reader).unwrap()
+    watch.take_changes()
 }
 
 fn has(changes: &Changes, folder: &str, name: &str) -> bool {

@@ -1,0 +1,224 @@
+//! The threads behind all sites: they load, prepare, encode, watch, and check credentials.
+//!
+//! There are as many whether there is one site or a thousand. They take work of whichever site has some, the
+//! encoders in turn. They end when the crew is told to, and keep nothing of a site that was removed beyond the
+//! work they are at. It must never serve a request.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use staunch_engine::Post;
+
+use crate::config::SiteError;
+use crate::content::bell::Bell;
+use crate::content::encoder::Wish;
+use crate::content::store::Room;
+use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
+use crate::shared::{Desks, Letter, Mail, SiteShared};
+
+/// See the module's text.
+pub(crate) struct Crew {
+    pub(crate) desks: Arc<Desks>,
+    work: Mutex<Work>,
+    walk_bell: Bell,
+    /// Wakes the watching thread.
+    changed: OwnedFd,
+    ended: AtomicBool,
+}
+
+#[derive(Default)]
+struct Work {
+    sites: Vec<Arc<SiteShared>>,
+    unwalked: VecDeque<Arc<SiteShared>>,
+    /// Whose turn it is to be encoded.
+    turn: usize,
+}
+
+impl Crew {
+    /// Nobody yet.
+    ///
+    /// # Errors
+    /// If there is no descriptor left.
+    pub(crate) fn new() -> Result<Self, SiteError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let changed = eventfd(0, flags).map_err(|errno| SiteError::Thread(errno.into()))?;
+        let (work, walk_bell) = (Mutex::default(), Bell::default());
+        Ok(Self { desks: Arc::new(Desks::new()), work, walk_bell, changed, ended: AtomicBool::new(false) })
+    }
+
+    /// Starts the threads. They run until [`Crew::end`].
+    ///
+    /// # Errors
+    /// If one cannot be started.
+    pub(crate) fn start(self: &Arc<Self>, post: &Post<Mail>) -> Result<(), SiteError> {
+        for number in 0..LOADER_THREADS {
+            let post = post.clone();
+            self.spawn(&format!("load {number}"), move |crew| crew.load(&post))?;
+        }
+        for number in 0..CHECKER_THREADS {
+            let post = post.clone();
+            self.spawn(&format!("check {number}"), move |crew| crew.check(&post))?;
+        }
+        self.spawn("watch", Self::watch)?;
+        self.spawn("walk", Self::walk)?;
+        for number in 0..encoder_threads() {
+            self.spawn(&format!("encode {number}"), Self::encode)?;
+        }
+        Ok(())
+    }
+
+    /// From now on these are the sites; new ones are prepared, others are forgotten.
+    pub(crate) fn take_on(&self, sites: Vec<Arc<SiteShared>>) {
+        let mut work = self.lock();
+        let is_new = |site: &&Arc<SiteShared>| !work.sites.iter().any(|old| Arc::ptr_eq(old, site));
+        let new: Vec<_> = sites.iter().filter(is_new).cloned().collect();
+        work.unwalked.retain(|waiting| sites.iter().any(|site| Arc::ptr_eq(site, waiting)));
+        for site in new {
+            if site.load.config.no_cache {
+                site.walk.skip();
+            } else {
+                work.unwalked.push_back(site);
+            }
+        }
+        work.sites = sites;
+        drop(work);
+        self.walk_bell.ring();
+        self.wake_watch();
+    }
+
+    /// Lets all threads end.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        *self.lock() = Work::default();
+        self.desks.loads.end();
+        self.desks.checks.end();
+        self.desks.encode_bell.ring_for_all();
+        self.walk_bell.ring_for_all();
+        self.wake_watch();
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        run: impl FnOnce(&Self) + Send + 'static,
+    ) -> Result<(), SiteError> {
+        let crew = Arc::clone(self);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || run(&crew));
+        spawned.map(drop).map_err(SiteError::Thread)
+    }
+
+    fn load(&self, post: &Post<Mail>) {
+        self.desks.loads.run(
+            |key, job| job.site.load.load(key, job.moment, Room::Made),
+            |(address, purpose), job, outcome| {
+                let (site, letter) = (Arc::clone(&job.site), Letter::Loaded(outcome, purpose));
+                post.send(address, Mail { site, letter });
+            },
+        );
+    }
+
+    fn check(&self, post: &Post<Mail>) {
+        step_back(10);
+        self.desks.checks.run(
+            |_, job| (job.auth.tag(&job.field), job.auth.verify(&job.field, job.now_s)),
+            |address, job, (tag, since_s)| {
+                let (site, letter) = (Arc::clone(&job.site), Letter::Checked { tag, since_s });
+                post.send(address, Mail { site, letter });
+            },
+        );
+    }
+
+    fn encode(&self) {
+        step_back(19);
+        self.take_turns(&self.desks.encode_bell, |crew| {
+            let (site, wish) = crew.next_wish()?;
+            site.load.encoder.encode(&wish, &site.load.store, &site.load.config.encodings);
+            Some(())
+        });
+    }
+
+    fn walk(&self) {
+        step_back(19);
+        self.take_turns(&self.walk_bell, |crew| {
+            let site = crew.lock().unwalked.pop_front()?;
+            site.walk.run(&site.load);
+            Some(())
+        });
+    }
+
+    /// Does what there is to do, and waits for the bell when there is nothing.
+    fn take_turns(&self, bell: &Bell, turn: impl Fn(&Self) -> Option<()>) {
+        loop {
+            let seen = bell.count();
+            if self.ended.load(Ordering::Acquire) {
+                return;
+            }
+            if turn(self).is_none() {
+                bell.wait_beyond(seen);
+            }
+        }
+    }
+
+    fn next_wish(&self) -> Option<(Arc<SiteShared>, Wish)> {
+        let mut work = self.lock();
+        let count = work.sites.len();
+        let (place, wish) = (0..count).map(|step| (work.turn + step) % count).find_map(|place| {
+            let wish = work.sites[place].load.encoder.take()?;
+            Some((place, wish))
+        })?;
+        work.turn = place + 1;
+        Some((Arc::clone(&work.sites[place]), wish))
+    }
+
+    fn watch(&self) {
+        while !self.ended.load(Ordering::Acquire) {
+            let sites = self.lock().sites.clone();
+            for site in self.await_events(&sites) {
+                site.load.forget(&site.load.watch.take_changes());
+            }
+            drop(sites);
+            // tidy: allow(clock): a thread of its own rests between bursts of events.
+            thread::sleep(Duration::from_millis(WATCH_REST_MS));
+        }
+    }
+
+    /// Those of the sites in whose folders something has happened; waits until it has, or the sites change.
+    fn await_events<'a>(&self, sites: &'a [Arc<SiteShared>]) -> Vec<&'a Arc<SiteShared>> {
+        let watched: Vec<_> =
+            sites.iter().filter_map(|site| Some((site, site.load.watch.events()?))).collect();
+        let mut ready: Vec<_> =
+            watched.iter().map(|(_, events)| PollFd::new(events, PollFlags::IN)).collect();
+        ready.push(PollFd::new(&self.changed, PollFlags::IN));
+        if poll(&mut ready, None).is_err() {
+            return Vec::new();
+        }
+        // Nothing to read is as good.
+        let _ = rustix::io::read(&self.changed, &mut [0_u8; 8]);
+        let happened = watched.iter().zip(&ready).filter(|(_, ready)| !ready.revents().is_empty());
+        happened.map(|((site, _), _)| *site).collect()
+    }
+
+    fn wake_watch(&self) {
+        // It cannot fail but by being rung already.
+        let _ = rustix::io::write(&self.changed, &1_u64.to_ne_bytes());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Behind everyone else; where that is not allowed the thread works all the same.
+fn step_back(nice: i32) {
+    let _ = rustix::process::setpriority_process(None, nice);
+}
+
+/// Half of the processors, since encoding is the only work that never ends soon.
+fn encoder_threads() -> usize {
+    thread::available_parallelism().map_or(1, |count| (count.get() / 2).max(1))
+}

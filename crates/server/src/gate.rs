@@ -1,0 +1,167 @@
+//! What rules say of a request before anything is served: a redirect, a preflight, 403, credentials.
+//!
+//! It owns what one worker remembers of credentials. It must never check any itself: that takes long, so other
+//! threads do it, and the request waits for their mail. Order of calls: `pass` for each path that plays a
+//! part; when a check's mail comes, `learn`, and the request is dealt with anew.
+
+use std::sync::Arc;
+
+use staunch_engine::{Answer, Answered};
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Method, Request};
+
+use crate::problem::{ALLOW, Problem};
+use crate::redirect;
+use crate::rules::Ruling;
+use crate::rules::auth::{Auth, Remembered, Tag, credentials};
+use crate::rules::sharing::Sharing;
+use crate::shared::SiteShared;
+
+/// One worker's gate of a site.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    good: Remembered,
+    /// What was just found out about the credentials of the request that is dealt with.
+    verdict: Option<(Tag, bool)>,
+}
+
+/// How a request has passed.
+pub(crate) enum Passage<'a> {
+    /// It may go on.
+    Open(Answer<'a>),
+    /// It is answered, now or later.
+    Answered(Answered),
+    /// It may not go on.
+    Refused(Problem, Answer<'a>),
+}
+
+/// The path a ruling is about, and whether it is what the peer asked for: an index file, say, is not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a [u8],
+    pub(crate) by_peer: bool,
+}
+
+impl Gate {
+    /// Lets a request pass, or not.
+    pub(crate) fn pass<'a>(
+        &mut self,
+        ruling: &Ruling,
+        asked: Asked<'_>,
+        site: &Arc<SiteShared>,
+        request: &Request<'_>,
+        answer: Answer<'a>,
+    ) -> Passage<'a> {
+        if asked.by_peer {
+            if let Some(sharing) = ruling.sharing.as_deref().filter(|_| is_preflight(request)) {
+                return Passage::Answered(answer_preflight(sharing, ruling, request, answer));
+            }
+            if let Some(redirect) = &ruling.redirect {
+                let mut lines = ruling.lines.as_bytes().to_vec();
+                lines.extend_from_slice(&granted(ruling, request));
+                let answered = redirect::by_rule(redirect, asked.path, request.query, &lines, answer);
+                return Passage::Answered(answered);
+            }
+        }
+        if ruling.deny {
+            return Passage::Refused(Problem::Forbidden, answer);
+        }
+        match &ruling.auth {
+            Some(auth) => self.authenticate(auth, site, request, answer),
+            None => Passage::Open(answer),
+        }
+    }
+
+    /// What a check has found out about credentials. The request that waited for it is to be dealt with anew
+    /// right away, and [`Gate::forget_verdict`] to be called behind it.
+    pub(crate) fn learn(&mut self, tag: Tag, since_s: Option<u32>) {
+        self.verdict = Some((tag, since_s.is_some()));
+        if let Some(since_s) = since_s {
+            self.good.add(tag, since_s);
+        }
+    }
+
+    /// See [`Gate::learn`].
+    pub(crate) fn forget_verdict(&mut self) {
+        self.verdict = None;
+    }
+
+    fn authenticate<'a>(
+        &mut self,
+        auth: &Arc<Auth>,
+        site: &Arc<SiteShared>,
+        request: &Request<'_>,
+        answer: Answer<'a>,
+    ) -> Passage<'a> {
+        let mut fields = request.values(b"authorization");
+        let (Some(field), None) = (fields.next(), fields.next()) else {
+            return Passage::Refused(Problem::Unauthorized, answer);
+        };
+        let (tag, now_s) = (auth.tag(field), second_of_month(answer.date()));
+        match self.verdict.filter(|(known, _)| *known == tag) {
+            Some((_, true)) => return Passage::Open(answer),
+            Some((_, false)) => return Passage::Refused(Problem::Unauthorized, answer),
+            None if self.good.since(tag, now_s).is_some() => return Passage::Open(answer),
+            None => {}
+        }
+        if credentials(field).is_none() {
+            return Passage::Refused(Problem::Unauthorized, answer);
+        }
+        match site.ask_whether(auth, field, now_s, answer.address()) {
+            Ok(()) => Passage::Answered(answer.later()),
+            Err(_) => Passage::Refused(Problem::Overloaded, answer),
+        }
+    }
+}
+
+/// The lines that let a script of the request's origin read the answer, if it may.
+pub(crate) fn granted(ruling: &Ruling, request: &Request<'_>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    if let (Some(sharing), Some(origin)) = (&ruling.sharing, request.values(b"origin").next()) {
+        sharing.grant(origin, &mut lines);
+    }
+    lines
+}
+
+/// A browser asks whether it may ask (the Fetch standard, section 3.3.2). It never sends credentials.
+fn is_preflight(request: &Request<'_>) -> bool {
+    request.method == Method::Options
+        && request.values(b"origin").next().is_some()
+        && request.values(b"access-control-request-method").next().is_some()
+}
+
+fn answer_preflight(
+    sharing: &Sharing,
+    ruling: &Ruling,
+    request: &Request<'_>,
+    answer: Answer<'_>,
+) -> Answered {
+    let mut fields = format!("Allow: {ALLOW}\r\n{}", ruling.lines).into_bytes();
+    if sharing.grant(request.values(b"origin").next().unwrap_or_default(), &mut fields) {
+        fields.extend_from_slice(sharing.preflight());
+    }
+    fields.extend_from_slice(b"\r\n");
+    answer.bytes(Status::NO_CONTENT, &fields, &[])
+}
+
+/// The second of the month an IMF-fixdate names: a clock that needs no call.
+fn second_of_month(date: &[u8; 29]) -> u32 {
+    let number = |at: usize| u32::from(date[at] - b'0') * 10 + u32::from(date[at + 1] - b'0');
+    ((number(5) * 24 + number(17)) * 60 + number(20)) * 60 + number(23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_of_the_month() {
+        assert_eq!(second_of_month(b"Sun, 06 Nov 1994 08:49:37 GMT"), ((6 * 24 + 8) * 60 + 49) * 60 + 37);
+        let (before, after) = (b"Sun, 30 Nov 2025 23:59:59 GMT", b"Mon, 01 Dec 2025 00:00:00 GMT");
+        let mut good = Remembered::default();
+        good.add(7, second_of_month(before));
+        assert_eq!(good.since(7, second_of_month(before)), Some(second_of_month(before)));
+        assert_eq!(good.since(8, second_of_month(before)), None);
+        assert_eq!(good.since(7, second_of_month(after)), None, "a new month begins");
+    }
+}

@@ -1,0 +1,263 @@
+//! What applies to a path: the rules of a site, read once, and what those that match come to.
+//!
+//! It owns the meaning of every rule. What rules add to a response is written into prepared blocks when they
+//! are made, so that it costs a request nothing; what has to be decided anew for each request is found in the
+//! [`Ruling`] an entry carries. It must never look at a request or at a file but those of users.
+
+pub(crate) mod auth;
+pub(crate) mod glob;
+pub(crate) mod line;
+pub(crate) mod sharing;
+pub(crate) mod target;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use staunch_protocol::Status;
+
+use crate::config::{PathRule, SiteRules};
+use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
+use auth::Auth;
+use glob::Glob;
+use line::Lines;
+use sharing::Sharing;
+use target::Target;
+
+/// Statuses that may have a page of the operator's: those the site itself answers with a page.
+const PAGE_STATUSES: [u16; 8] = [400, 401, 403, 404, 405, 500, 501, 503];
+
+/// All rules of a site.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    headers: Vec<(String, String)>,
+    paths: Vec<Rule>,
+    redirects: Vec<Arc<Redirect>>,
+    error_pages: Vec<(u16, Box<[u8]>)>,
+    /// Key of the file that answers for what is not there.
+    pub(crate) fallback: Option<Box<[u8]>>,
+    kept: Mutex<HashMap<Matched, Arc<Ruling>>>,
+}
+
+/// Which rules match a path: path rules as bits, and the first redirect.
+type Matched = (Box<[u64]>, Option<usize>);
+
+#[derive(Debug)]
+struct Rule {
+    glob: Glob,
+    rule: PathRule,
+    auth: Option<Arc<Auth>>,
+    sharing: Option<Arc<Sharing>>,
+}
+
+/// One redirect, ready.
+#[derive(Debug)]
+pub(crate) struct Redirect {
+    from: Glob,
+    to: Target,
+    /// Its status.
+    pub(crate) status: Status,
+}
+
+/// What applies to a path.
+#[derive(Debug, Default)]
+pub(crate) struct Ruling {
+    /// Field lines of every response, whatever its status.
+    pub(crate) lines: Box<str>,
+    /// Value of Cache-Control for content.
+    pub(crate) cache_control: Option<Box<str>>,
+    /// Whether folders are listed, if rules say so.
+    pub(crate) listing: Option<bool>,
+    /// Everything is answered with 403.
+    pub(crate) deny: bool,
+    /// Where it has gone.
+    pub(crate) redirect: Option<Arc<Redirect>>,
+    /// Who may see it.
+    pub(crate) auth: Option<Arc<Auth>>,
+    /// Which origins may read it.
+    pub(crate) sharing: Option<Arc<Sharing>>,
+    /// Processor time to burn for each file answered, in microseconds.
+    pub(crate) work_us: u32,
+}
+
+impl Rules {
+    /// Reads the rules of a site; `None` if there are none. Files of users are read before
+    /// ([`with_users_files`]).
+    ///
+    /// # Errors
+    /// What is wrong, with its key.
+    pub(crate) fn new(rules: &SiteRules) -> Result<Option<Self>, String> {
+        if *rules == SiteRules::default() {
+            return Ok(None);
+        }
+        for (name, value) in &rules.headers {
+            line::check(name, value)?;
+        }
+        if rules.paths.len() > RULES_MAX || rules.redirects.len() > RULES_MAX {
+            return Err(format!("more than {RULES_MAX} rules for paths or redirects"));
+        }
+        let error_pages = rules.error_pages.iter().map(error_page).collect::<Result<_, _>>()?;
+        let fallback = rules.fallback.as_deref().map(|path| file_path("fallback", path)).transpose()?;
+        let rules = Self {
+            headers: rules.headers.clone(),
+            paths: rules.paths.iter().map(Rule::new).collect::<Result<_, _>>()?,
+            redirects: rules.redirects.iter().map(redirect).collect::<Result<_, _>>()?,
+            error_pages,
+            fallback,
+            kept: Mutex::default(),
+        };
+        rules.check_length()?;
+        Ok(Some(rules))
+    }
+
+    /// What applies to a path, if anything does. Takes a lock: for what is not held.
+    pub(crate) fn of(&self, path: &[u8]) -> Option<Arc<Ruling>> {
+        let matched = self.matched(path);
+        if self.headers.is_empty() && matched.1.is_none() && matched.0.iter().all(|bits| *bits == 0) {
+            return None;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ruling) = kept.get(&matched) {
+            return Some(Arc::clone(ruling));
+        }
+        let ruling = Arc::new(self.judge(&matched));
+        if kept.len() < RULINGS_KEPT_MAX {
+            kept.insert(matched, Arc::clone(&ruling));
+        }
+        Some(ruling)
+    }
+
+    /// Key of the file that is the page of a status.
+    pub(crate) fn error_page(&self, status: Status) -> Option<&[u8]> {
+        let page = self.error_pages.iter().find(|(code, _)| *code == status.code())?;
+        Some(&page.1)
+    }
+
+    fn matched(&self, path: &[u8]) -> Matched {
+        let mut bits = vec![0_u64; self.paths.len().div_ceil(64)];
+        for (index, rule) in self.paths.iter().enumerate() {
+            bits[index / 64] |= u64::from(rule.glob.matches(path)) << (index % 64);
+        }
+        (bits.into(), self.redirects.iter().position(|redirect| redirect.from.matches(path)))
+    }
+
+    /// All matching rules in order; later ones override.
+    fn judge(&self, matched: &Matched) -> Ruling {
+        let mut lines = Lines::default();
+        let mut ruling = Ruling::default();
+        for (name, value) in &self.headers {
+            lines.set(name, value);
+        }
+        for (index, rule) in self.paths.iter().enumerate() {
+            if matched.0[index / 64] >> (index % 64) & 1 == 1 {
+                rule.apply(&mut lines, &mut ruling);
+            }
+        }
+        ruling.redirect = matched.1.map(|index| Arc::clone(&self.redirects[index]));
+        ruling.cache_control = lines.take("cache-control").map(String::into_boxed_str);
+        let mut text = lines.text();
+        text.push_str(ruling.sharing.as_ref().map_or("", |sharing| sharing.lines_for_all()));
+        ruling.lines = text.into();
+        ruling
+    }
+
+    /// No combination may add more than what fits: all rules together may not.
+    fn check_length(&self) -> Result<(), String> {
+        let bits = vec![u64::MAX; self.paths.len().div_ceil(64)];
+        let all = self.judge(&(bits.into(), None));
+        let length_bytes = all.lines.len() + all.cache_control.map_or(0, |value| value.len());
+        if length_bytes > RULE_FIELDS_BYTES_MAX {
+            return Err(format!(
+                "headers: together they are longer than {RULE_FIELDS_BYTES_MAX} bytes, which clients refuse"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Rule {
+    fn new(rule: &PathRule) -> Result<Self, String> {
+        let fault = |fault: String| format!("path {:?}: {fault}", rule.pattern);
+        let glob = pattern("match", &rule.pattern)?;
+        for (name, value) in &rule.headers {
+            line::check(name, value).map_err(fault)?;
+        }
+        if let Some(value) = &rule.cache_control {
+            line::check_value("cache_control", value).map_err(fault)?;
+        }
+        let auth = rule.basic_auth.as_ref().map(Auth::new).transpose().map_err(fault)?;
+        let sharing = rule.cors.as_ref().map(Sharing::new).transpose().map_err(fault)?;
+        Ok(Self { glob, rule: rule.clone(), auth: auth.map(Arc::new), sharing: sharing.map(Arc::new) })
+    }
+
+    fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
+        let rule = &self.rule;
+        for (name, value) in &rule.headers {
+            lines.set(name, value);
+        }
+        if let Some(value) = &rule.cache_control {
+            lines.set("Cache-Control", value);
+        }
+        ruling.listing = rule.listing.or(ruling.listing);
+        ruling.deny = rule.deny.unwrap_or(ruling.deny);
+        ruling.work_us = rule.response_work_us.unwrap_or(ruling.work_us);
+        ruling.auth = self.auth.clone().or(ruling.auth.take());
+        ruling.sharing = self.sharing.clone().or(ruling.sharing.take());
+    }
+}
+
+impl Redirect {
+    /// The value of Location for a decoded path it matches, with the query of the request.
+    pub(crate) fn location(&self, path: &[u8], query: Option<&[u8]>) -> String {
+        self.to.location(&self.from.captures(path).unwrap_or_default(), query)
+    }
+}
+
+/// The same rules with what stands in files of users among their users.
+///
+/// # Errors
+/// A file that cannot be read, or a line of it.
+pub(crate) fn with_users_files(rules: &SiteRules) -> Result<SiteRules, String> {
+    let mut rules = rules.clone();
+    for auth in rules.paths.iter_mut().filter_map(|rule| rule.basic_auth.as_mut()) {
+        *auth = auth::with_users_file(auth)?;
+    }
+    Ok(rules)
+}
+
+fn redirect(rule: &crate::config::RedirectRule) -> Result<Arc<Redirect>, String> {
+    let from = pattern("redirects: from", &rule.from)?;
+    let to = Target::new(&rule.to, from.stars())?;
+    let status =
+        Status::from_code(rule.status).filter(|_| matches!(rule.status, 301 | 302 | 303 | 307 | 308));
+    let fault = || format!("redirects: status {} is none of 301, 302, 303, 307, 308", rule.status);
+    Ok(Arc::new(Redirect { from, to, status: status.ok_or_else(fault)? }))
+}
+
+fn error_page((code, path): (&u16, &String)) -> Result<(u16, Box<[u8]>), String> {
+    if !PAGE_STATUSES.contains(code) {
+        return Err(format!("error_pages: {code} has no page here; those are {PAGE_STATUSES:?}"));
+    }
+    Ok((*code, file_path("error_pages", path)?))
+}
+
+fn pattern(key: &str, text: &str) -> Result<Glob, String> {
+    match text.starts_with(['/', '*']) {
+        true => Ok(Glob::new(text)),
+        false => Err(format!("{key} = {text:?} begins neither with / nor with *")),
+    }
+}
+
+/// A path that can be a file's: as it is decoded.
+fn file_path(key: &str, text: &str) -> Result<Box<[u8]>, String> {
+    let hidden = |name: &str| name.is_empty() || name == "." || name == "..";
+    let good =
+        text.strip_prefix('/').is_some_and(|rest| !rest.split('/').any(hidden) && !text.contains('\0'));
+    match good {
+        true => Ok(text.as_bytes().into()),
+        false => Err(format!("{key} = {text:?} is no path of a file: write /name.html")),
+    }
+}
+
+#[cfg(test)]
+#[path = "rules/tests.rs"]
+mod tests;

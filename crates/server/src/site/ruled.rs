@@ -1,0 +1,261 @@
+//! The longer way of a request that rules apply to, and of one that cannot be served: gate, error pages,
+//! fallback, other methods.
+//!
+//! It must never be on the way of a request for what is held and free of rules.
+
+use std::sync::Arc;
+
+use staunch_engine::{Answer, Answered, thread_busy_ns};
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Method, Request};
+
+use super::Site;
+use crate::content::entry::{Entry, Kind, moment};
+use crate::content::load::Outcome;
+use crate::content::negotiate::weight;
+use crate::gate::{Asked, Passage, granted};
+use crate::problem::{ALLOW, Problem};
+use crate::respond::{Further, answer_page};
+use crate::rules::Ruling;
+use crate::shared::Purpose;
+
+impl Site {
+    /// An entry with a ruling, through the gate.
+    #[inline(never)]
+    pub(super) fn answer_ruled(
+        &mut self,
+        entry: &Entry,
+        asked: Asked<'_>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let Some(ruling) = &entry.ruling else {
+            return self.answer_passed(entry, asked.path, request, answer);
+        };
+        match self.gate.pass(ruling, asked, &self.shared, request, answer) {
+            Passage::Open(answer) => self.answer_passed(entry, asked.path, request, answer),
+            Passage::Answered(answered) => answered,
+            Passage::Refused(problem, answer) => self.answer_problem(problem, Some(ruling), request, answer),
+        }
+    }
+
+    /// An entry that may be shown.
+    pub(super) fn answer_passed(
+        &mut self,
+        entry: &Entry,
+        path: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let Some(ruling) = entry.ruling.as_deref() else {
+            return self.answer_kind(entry, path, Further::NONE, request, answer);
+        };
+        if ruling.work_us > 0 && matches!(entry.kind, Kind::Content(_)) {
+            burn(ruling.work_us);
+        }
+        let granted = granted(ruling, request);
+        let further = Further { ruling: Some(ruling), granted: &granted };
+        self.answer_kind(entry, path, further, request, answer)
+    }
+
+    /// The gate for a path of which no entry is at hand.
+    pub(super) fn pass_by_path<'a>(
+        &mut self,
+        asked: Asked<'_>,
+        request: &Request<'_>,
+        answer: Answer<'a>,
+    ) -> Passage<'a> {
+        match self.ruling(asked.path) {
+            Some(ruling) => self.gate.pass(&ruling, asked, &self.shared, request, answer),
+            None => Passage::Open(answer),
+        }
+    }
+
+    /// OPTIONS, and methods that are not offered.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn answer_other_method(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if self.shared.load.rules.is_none() || request.path == b"*" {
+            return self.answer_method(None, request, answer);
+        }
+        self.with_path(request, answer, |site, path, answer| {
+            match site.pass_by_path(Asked { path, by_peer: true }, request, answer) {
+                Passage::Open(answer) => {
+                    let ruling = site.ruling(path);
+                    site.answer_method(ruling.as_ref(), request, answer)
+                }
+                Passage::Answered(answered) => answered,
+                Passage::Refused(problem, answer) => site.answer_refused(problem, path, request, answer),
+            }
+        })
+    }
+
+    fn answer_method(
+        &mut self,
+        ruling: Option<&Arc<Ruling>>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let problem = match request.method {
+            Method::Options => {
+                let lines = lines(ruling.map(|ruling| &**ruling), request);
+                let fields = [format!("Allow: {ALLOW}\r\n").as_bytes(), &lines, b"\r\n"].concat();
+                return answer.bytes(Status::NO_CONTENT, &fields, &[]);
+            }
+            Method::Unknown => Problem::UnknownMethod,
+            Method::Get | Method::Head | Method::Known => Problem::Method,
+        };
+        self.answer_problem(problem, ruling, request, answer)
+    }
+
+    /// What is not there: the fallback, if there is one and the path looks like a page's.
+    #[inline(never)]
+    pub(super) fn answer_missing(
+        &mut self,
+        problem: Problem,
+        path: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let shared = Arc::clone(&self.shared);
+        let fallback = shared.load.rules.as_ref().and_then(|rules| rules.fallback.as_deref());
+        match fallback {
+            Some(key) if problem == Problem::NotFound && wants_page(path, request) => {
+                let asked = Asked { path: key, by_peer: false };
+                match self.held(key, &answer) {
+                    Some(Outcome::Entry(entry)) => self.answer_entry(&entry, asked, request, answer),
+                    Some(Outcome::Problem(problem)) => self.answer_refused(problem, path, request, answer),
+                    None => self.ask(key, Purpose::Fallback, request, answer),
+                }
+            }
+            _ => self.answer_refused(problem, path, request, answer),
+        }
+    }
+
+    /// A problem with a path, under the rules of that.
+    pub(super) fn answer_refused(
+        &mut self,
+        problem: Problem,
+        path: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let ruling = self.ruling(path);
+        self.answer_problem(problem, ruling.as_ref(), request, answer)
+    }
+
+    /// A problem, with the operator's page if there is one.
+    #[inline(never)]
+    pub(super) fn answer_problem(
+        &mut self,
+        problem: Problem,
+        ruling: Option<&Arc<Ruling>>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let shared = Arc::clone(&self.shared);
+        let page = shared.load.rules.as_ref().and_then(|rules| rules.error_page(problem.status()));
+        let Some(key) = page else {
+            return self.answer_built_in(problem, ruling.map(|ruling| &**ruling), request, answer);
+        };
+        if let Some(outcome) = self.held(key, &answer) {
+            let ruling = ruling.map(|ruling| &**ruling);
+            return self.answer_with_page(&outcome, problem, ruling, request, answer);
+        }
+        let purpose = Purpose::Page { problem, ruling: ruling.cloned() };
+        // Where there is too much to load, no page is loaded to say so.
+        let asked = problem != Problem::Overloaded
+            && shared.ask_for(key, moment(answer.date()), purpose, answer.address()).is_ok();
+        if asked {
+            return answer.later();
+        }
+        self.answer_built_in(problem, ruling.map(|ruling| &**ruling), request, answer)
+    }
+
+    /// A problem with the page that was loaded for it, if one was.
+    pub(super) fn answer_with_page(
+        &mut self,
+        page: &Outcome,
+        problem: Problem,
+        ruling: Option<&Ruling>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let content = match page {
+            Outcome::Entry(entry) => {
+                entry.mark_used();
+                entry.content()
+            }
+            Outcome::Problem(_) => None,
+        };
+        let Some(content) = content else { return self.answer_built_in(problem, ruling, request, answer) };
+        let mut lines = problem_lines(problem, ruling, request);
+        lines.extend_from_slice(problem.lines().as_bytes());
+        answer_page(content, self.place(content, request), problem.status(), &lines, answer)
+    }
+
+    fn answer_built_in(
+        &self,
+        problem: Problem,
+        ruling: Option<&Ruling>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        self.shared.problems.answer(problem, &problem_lines(problem, ruling, request), answer)
+    }
+
+    /// What is held under a key, or is read at once by a site that holds nothing.
+    fn held(&self, key: &[u8], answer: &Answer<'_>) -> Option<Outcome> {
+        let load = &self.shared.load;
+        if load.config.no_cache {
+            return Some(load.unheld(key));
+        }
+        load.store.get(key).filter(|entry| entry.is_true_at(answer.date())).map(Outcome::Entry)
+    }
+
+    fn ruling(&self, path: &[u8]) -> Option<Arc<Ruling>> {
+        self.shared.load.rules.as_ref()?.of(path)
+    }
+}
+
+/// The lines rules add to what is not prepared.
+fn lines(ruling: Option<&Ruling>, request: &Request<'_>) -> Vec<u8> {
+    let Some(ruling) = ruling else { return Vec::new() };
+    Further { ruling: Some(ruling), granted: &granted(ruling, request) }.lines()
+}
+
+fn problem_lines(problem: Problem, ruling: Option<&Ruling>, request: &Request<'_>) -> Vec<u8> {
+    let mut lines = lines(ruling, request);
+    if let (Problem::Unauthorized, Some(auth)) = (problem, ruling.and_then(|ruling| ruling.auth.as_ref())) {
+        lines.extend_from_slice(auth.challenge().as_bytes());
+    }
+    lines
+}
+
+/// Whether a request is one that an application in the browser answers: for a page, at a path whose last name
+/// has no dot. A picture that is missing stays missing.
+fn wants_page(path: &[u8], request: &Request<'_>) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    if name.contains(&b'.') || !matches!(request.method, Method::Get | Method::Head) {
+        return false;
+    }
+    if !request.has_any(Request::ACCEPT) {
+        return true;
+    }
+    let mut ranges = request.values(b"accept").flat_map(|value| value.split(|&byte| byte == b','));
+    ranges.any(|range| {
+        let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        let page =
+            name == b"*/*" || name.eq_ignore_ascii_case(b"text/html") || name.eq_ignore_ascii_case(b"text/*");
+        page && parts.find_map(weight) != Some(0)
+    })
+}
+
+/// Uses up processor time of this thread.
+fn burn(work_us: u32) {
+    let end_ns = thread_busy_ns() + u64::from(work_us) * 1000;
+    while thread_busy_ns() < end_ns {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,131 @@
+//! All sites: which one answers to which name, and how they are exchanged while they are served.
+//!
+//! A worker sees one immutable table of sites. A new table is picked up with the next request; connections
+//! live on, and what waits for an outcome of a removed site is still answered by that. It must never leave
+//! the sites half changed.
+//!
+//! Order of calls: [`SitesShared::open`] once, [`SitesShared::start`] once the workers' mailboxes exist,
+//! [`SitesShared::handler`] once a worker, [`SitesShared::replace`] at any time.
+
+mod handler;
+mod hosts;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use staunch_engine::Post;
+
+use crate::config::{SiteConfig, SiteError};
+use crate::crew::Crew;
+use crate::shared::{Mail, Progress, SiteShared};
+pub use handler::SitesHandler;
+use hosts::Hosts;
+
+/// What all workers share. Its threads end when nobody has it any more.
+pub struct SitesShared {
+    sites: ArcSwap<Sites>,
+    /// Counts the exchanges, so that a worker sees by one comparison that its table is the current one.
+    generation: AtomicUsize,
+    changing: Mutex<()>,
+    crew: Arc<Crew>,
+}
+
+/// One table of sites.
+struct Sites {
+    sites: Vec<Arc<SiteShared>>,
+    hosts: Hosts,
+}
+
+/// What an exchange has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replaced {
+    /// Sites that go on as they were, with all they hold.
+    pub kept: usize,
+    /// Sites that are new, were told something else, or whose folder is another one now.
+    pub opened: usize,
+    /// Sites that are not served any more as they were.
+    pub closed: usize,
+}
+
+impl SitesShared {
+    /// Opens sites. Quick: no content is read yet.
+    ///
+    /// # Errors
+    /// Which site cannot be opened, and why.
+    pub fn open(configs: Vec<SiteConfig>) -> Result<Arc<Self>, SiteError> {
+        let crew = Arc::new(Crew::new()?);
+        let sites = Sites::open(&configs, &crew, &[])?;
+        crew.take_on(sites.sites.clone());
+        let (sites, generation) = (ArcSwap::from_pointee(sites), AtomicUsize::new(0));
+        Ok(Arc::new(Self { sites, generation, changing: Mutex::default(), crew }))
+    }
+
+    /// Starts the threads that load, prepare, encode, watch and check credentials.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub fn start(&self, post: &Post<Mail>) -> Result<(), SiteError> {
+        self.crew.start(post)
+    }
+
+    /// Exchanges the sites. Those that were told the same, and whose folder's name still leads to the same
+    /// folder, go on with all they hold. May read files of users, so it is nothing for a worker.
+    ///
+    /// # Errors
+    /// Which site cannot be opened, and why. Then nothing has changed.
+    pub fn replace(&self, configs: Vec<SiteConfig>) -> Result<Replaced, SiteError> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.sites.load_full();
+        let new = Arc::new(Sites::open(&configs, &self.crew, &old.sites)?);
+        let kept = new.sites.iter().filter(|site| old.has(site)).count();
+        let gone: Vec<_> = old.sites.iter().filter(|site| !new.has(site)).collect();
+        let replaced = Replaced { kept, opened: new.sites.len() - kept, closed: gone.len() };
+        self.crew.take_on(new.sites.clone());
+        self.sites.store(new);
+        self.generation.fetch_add(1, Ordering::Release);
+        for site in gone {
+            site.give_up();
+        }
+        Ok(replaced)
+    }
+
+    /// How far preparation is, of all sites together. Takes locks: for reports, not for requests.
+    pub fn progress(&self) -> Progress {
+        let none = Progress { done: true, ..Progress::default() };
+        self.sites.load().sites.iter().map(|site| site.progress()).fold(none, |sum, one| Progress {
+            files: sum.files + one.files,
+            prepared: sum.prepared + one.prepared,
+            encodings_done: sum.encodings_done + one.encodings_done,
+            bytes_held: sum.bytes_held + one.bytes_held,
+            done: sum.done && one.done,
+        })
+    }
+
+    /// Budget of prepared content in bytes, of all sites together.
+    pub fn budget_bytes(&self) -> u64 {
+        self.sites.load().sites.iter().map(|site| site.load.config.cache_bytes_max).sum()
+    }
+}
+
+impl Drop for SitesShared {
+    fn drop(&mut self) {
+        self.crew.end();
+    }
+}
+
+impl Sites {
+    fn open(configs: &[SiteConfig], crew: &Crew, current: &[Arc<SiteShared>]) -> Result<Self, SiteError> {
+        let hosts = Hosts::new(configs)?;
+        let open = |config: &SiteConfig| SiteShared::open(config, &crew.desks, current);
+        Ok(Self { sites: configs.iter().map(open).collect::<Result<_, _>>()?, hosts })
+    }
+
+    fn has(&self, site: &Arc<SiteShared>) -> bool {
+        self.sites.iter().any(|one| Arc::ptr_eq(one, site))
+    }
+}
+
+#[cfg(test)]
+#[path = "sites/tests.rs"]
+mod tests;

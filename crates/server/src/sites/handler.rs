@@ -1,0 +1,98 @@
+//! One worker's view of all sites: which one a request is for.
+//!
+//! With one site a request costs one comparison more than without this. It must never wait for an exchange of
+//! the sites.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use staunch_engine::{Answer, Answered, Handler};
+use staunch_protocol::http1::Request;
+
+use super::{Sites, SitesShared};
+use crate::shared::{Mail, SiteShared};
+use crate::site::Site;
+
+/// The handler of one worker.
+pub struct SitesHandler {
+    shared: Arc<SitesShared>,
+    generation: usize,
+    sites: Arc<Sites>,
+    /// The site that answers to all names no other has.
+    default: Site,
+    /// All sites by number, the default one apart, once there is more than one.
+    others: Vec<Option<Site>>,
+}
+
+impl SitesShared {
+    /// The handler of one worker.
+    pub fn handler(self: &Arc<Self>) -> SitesHandler {
+        SitesHandler::new(Arc::clone(self))
+    }
+}
+
+impl Handler for SitesHandler {
+    type Mail = Mail;
+
+    #[inline]
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if self.shared.generation.load(Ordering::Acquire) != self.generation {
+            self.take_over();
+        }
+        if self.others.is_empty() {
+            return self.default.handle(request, answer);
+        }
+        self.choose(request).handle(request, answer)
+    }
+
+    fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let Mail { site, letter } = mail;
+        match self.worker_part(&site) {
+            Some(part) => part.resume(letter, request, answer),
+            // It was removed meanwhile, and still owes this answer.
+            None => Site::new(site).resume(letter, request, answer),
+        }
+    }
+}
+
+impl SitesHandler {
+    fn new(shared: Arc<SitesShared>) -> Self {
+        // The number first: a table that is newer than its number is only taken over once more.
+        let generation = shared.generation.load(Ordering::Acquire);
+        let sites = shared.sites.load_full();
+        let default = Site::new(Arc::clone(&sites.sites[sites.hosts.default]));
+        let mut handler = Self { shared, generation, sites, default, others: Vec::new() };
+        handler.others = handler.parts();
+        handler
+    }
+
+    /// The sites were exchanged.
+    #[cold]
+    #[inline(never)]
+    fn take_over(&mut self) {
+        *self = Self::new(Arc::clone(&self.shared));
+    }
+
+    fn parts(&self) -> Vec<Option<Site>> {
+        let default = self.sites.hosts.default;
+        let part = |(number, site)| (number != default).then(|| Site::new(Arc::clone(site)));
+        if self.sites.sites.len() == 1 {
+            return Vec::new();
+        }
+        self.sites.sites.iter().enumerate().map(part).collect()
+    }
+
+    #[inline(never)]
+    fn choose(&mut self, request: &Request<'_>) -> &mut Site {
+        let number = self.sites.hosts.find(request.host);
+        match self.others.get_mut(number) {
+            Some(Some(site)) => site,
+            _ => &mut self.default,
+        }
+    }
+
+    fn worker_part(&mut self, shared: &Arc<SiteShared>) -> Option<&mut Site> {
+        let mut parts = std::iter::once(&mut self.default).chain(self.others.iter_mut().flatten());
+        parts.find(|part| Arc::ptr_eq(&part.shared, shared))
+    }
+}

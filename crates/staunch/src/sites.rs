@@ -1,0 +1,79 @@
+//! From the settings' words for sites to what the server is told.
+//!
+//! It must never judge a value: the settings were read strictly, and what only the whole can tell is refused
+//! when the sites are opened.
+
+use staunch_config::groups::{BasicAuth, Cors, PathRule, Redirect};
+use staunch_config::syntax::choice::Coding;
+use staunch_config::{Config, Site};
+use staunch_server::{Encoding, RedirectRule, SiteConfig, SiteRules};
+
+/// All sites of the settings.
+pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
+    config.sites.iter().map(site).collect()
+}
+
+fn site(site: &Site) -> SiteConfig {
+    let content = &site.content;
+    SiteConfig {
+        root: content.root.clone(),
+        encodings: content.encodings.iter().flatten().map(encoding).collect(),
+        cache_bytes_max: content.cache_size,
+        no_cache: content.no_cache,
+        listing: content.listing,
+        index: content.index.clone(),
+        dotfiles: content.dotfiles,
+        hosts: site.hosts.clone(),
+        default: site.default,
+        rules: SiteRules {
+            headers: content.headers.clone(),
+            error_pages: content.error_pages.iter().cloned().collect(),
+            fallback: content.fallback.clone(),
+            redirects: content.redirects.iter().map(redirect).collect(),
+            paths: site.paths.iter().map(path).collect(),
+        },
+    }
+}
+
+fn encoding(coding: &Coding) -> Encoding {
+    match coding {
+        Coding::Br => Encoding::Brotli,
+        Coding::Zstd => Encoding::Zstd,
+        Coding::Gzip => Encoding::Gzip,
+    }
+}
+
+fn redirect(redirect: &Redirect) -> RedirectRule {
+    RedirectRule { from: redirect.from.clone(), to: redirect.to.clone(), status: redirect.status }
+}
+
+fn path(rule: &PathRule) -> staunch_server::PathRule {
+    staunch_server::PathRule {
+        pattern: rule.pattern.clone(),
+        headers: rule.headers.clone(),
+        cache_control: rule.cache_control.clone(),
+        listing: rule.listing,
+        deny: rule.deny.then_some(true),
+        basic_auth: rule.basic_auth.as_ref().map(basic_auth),
+        cors: rule.cors.as_ref().map(cors),
+        response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
+    }
+}
+
+fn basic_auth(auth: &BasicAuth) -> staunch_server::BasicAuth {
+    staunch_server::BasicAuth {
+        realm: auth.realm.clone(),
+        users: auth.users.iter().cloned().collect(),
+        users_file: auth.users_file.clone(),
+    }
+}
+
+fn cors(cors: &Cors) -> staunch_server::Cors {
+    staunch_server::Cors {
+        origins: cors.origins.clone(),
+        methods: cors.methods.clone(),
+        headers: cors.headers.clone(),
+        max_age_s: Some(u32::try_from(cors.max_age.as_secs()).unwrap_or(u32::MAX)),
+        credentials: cors.credentials,
+    }
+}
