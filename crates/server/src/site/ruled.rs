@@ -259,3 +259,6 @@ fn burn(work_us: u32) {
         std::hint::spin_loop();
     }
 }
+
+#[cfg(test)]
+mod tests;

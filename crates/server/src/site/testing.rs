@@ -100,15 +100,15 @@ impl Peer {
         target: &str,
         fields: &[(&str, &str)],
     ) -> Response {
-        let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
-        for (name, value) in fields {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str("\r\n");
-        parse(&self.answer(head.as_bytes()))
+        parse(&self.answer(&head(host, method, target, fields), || {}))
     }
 
-    fn answer(&mut self, head: &[u8]) -> Vec<u8> {
+    /// Something is done as soon as the request waits for mail.
+    pub(crate) fn ask_and(&mut self, host: &str, target: &str, meanwhile: impl FnMut()) -> Response {
+        parse(&self.answer(&head(host, "GET", target, &[]), meanwhile))
+    }
+
+    fn answer(&mut self, head: &[u8], mut meanwhile: impl FnMut()) -> Vec<u8> {
         let mut session = Session::new(0);
         let mut outgoing = Outgoing::default();
         let address = Address { worker: 0, slot: 0, generation: 0 };
@@ -125,6 +125,7 @@ impl Peer {
             if !answered.is_later() {
                 break;
             }
+            meanwhile();
             mail = Some(self.wait_for_mail());
             session.resume();
         }
@@ -145,6 +146,15 @@ impl Peer {
             *rung = false;
         }
     }
+}
+
+fn head(host: &str, method: &str, target: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
+    for (name, value) in fields {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
 }
 
 fn collect(outgoing: &Outgoing) -> Vec<u8> {

@@ -1,1 +1,112 @@
+//! Tests of credentials, with hashes made by other programs: `argon2` and `htpasswd -B`.
 
+use super::*;
+use crate::content::testing::Folder;
+
+/// `echo -n secret | argon2 somesalt -id -t 1 -k 8 -p 1 -e`
+const ARGON2: &str = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A";
+/// `htpasswd -nbB -C 4 x sesame`
+const BCRYPT: &str = "$2y$04$o47T2XpOSOc..qW12xHpD.sjWFiDuFL6WcZB6Tz0JB4aDm2Ls9AZa";
+
+fn config(users: &[(&str, &str)]) -> BasicAuth {
+    let users = users.iter().map(|&(name, hash)| (name.to_owned(), hash.to_owned())).collect();
+    BasicAuth { realm: "a \"place\"".to_owned(), users, users_file: None }
+}
+
+fn field(text: &[u8]) -> Vec<u8> {
+    format!("Basic {}", STANDARD.encode(text)).into_bytes()
+}
+
+#[test]
+fn credentials_are_checked() {
+    let auth = Auth::new(&config(&[("anna", ARGON2), ("bert", BCRYPT)])).unwrap();
+    for (text, good) in [
+        ("anna:secret", true),
+        ("bert:sesame", true),
+        ("anna:sesame", false),
+        ("bert:secret", false),
+        ("anna:", false),
+        (":secret", false),
+        ("Anna:secret", false),
+        ("nobody:secret", false),
+        ("anna:secret ", false),
+        ("anna:sec\0ret", false),
+    ] {
+        assert_eq!(auth.verify(&field(text.as_bytes()), 7), good.then_some(7), "{text:?}");
+    }
+    assert_eq!(auth.verify(&field(b"anna:secret"), 9), Some(7), "remembered since then");
+    assert_eq!(auth.verify(&field(b"anna:secret"), 7 + CREDENTIALS_KEPT_S), Some(7 + CREDENTIALS_KEPT_S));
+    assert_eq!(auth.challenge(), "WWW-Authenticate: Basic realm=\"a \\\"place\\\"\", charset=\"UTF-8\"\r\n");
+}
+
+#[test]
+fn forms_of_the_field() {
+    for (value, good) in [
+        ("Basic YTpi", true),
+        ("basic YTpi", true),
+        ("BASIC  YTpi ", true),
+        ("Basic", false),
+        ("Basic YTpi YTpi", false),
+        ("Basic YQ==", false),
+        ("Basic ?", false),
+        ("Bearer YTpi", false),
+        ("BasicYTpi", false),
+        ("", false),
+    ] {
+        assert_eq!(credentials(value.as_bytes()).is_some(), good, "{value:?}");
+    }
+}
+
+#[test]
+fn tags_tell_credentials_apart_and_are_secret() {
+    let one = Auth::new(&config(&[("anna", ARGON2)])).unwrap();
+    let other = Auth::new(&config(&[("anna", ARGON2)])).unwrap();
+    assert_eq!(one.tag(b"a"), one.tag(b"a"));
+    assert_ne!(one.tag(b"a"), one.tag(b"b"));
+    assert_ne!(one.tag(b"a"), other.tag(b"a"));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut remembered = Remembered::default();
+    for tag in 0..3 * CREDENTIALS_KEPT_MAX as u128 {
+        remembered.add(tag, 0);
+        assert!(remembered.0.len() <= CREDENTIALS_KEPT_MAX);
+    }
+}
+
+#[test]
+fn hashes_that_are_none() {
+    for (hash, words) in [
+        ("secret", "neither argon2id"),
+        ("$argon2i$v=19$m=8,t=1,p=1$c29tZXNhbHQ$AAAA", "neither argon2id"),
+        ("$argon2id$v=19", "form $argon2id"),
+        ("$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A", "more than"),
+        ("$argon2id$v=19$m=8,t=1000,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A", "more than"),
+        ("$2y$04$short", "form $2b"),
+        ("$2y$31$0123456789012345678901uWxYz0123456789012345678901234567", "cost is 31"),
+        ("{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "neither argon2id"),
+    ] {
+        let fault = Auth::new(&config(&[("anna", hash)])).unwrap_err();
+        assert!(fault.contains("user anna") && fault.contains(words), "{fault}");
+        assert!(!fault.contains(hash), "{fault}");
+    }
+    assert!(Auth::new(&config(&[("a:b", BCRYPT)])).unwrap_err().contains("\"a:b\" is no user's name"));
+}
+
+#[test]
+fn files_of_users() {
+    let folder = Folder::new();
+    folder.write("good", format!("# people\n\nanna:{ARGON2}\n bert:{BCRYPT}\n").as_bytes());
+    folder.write("bad", format!("anna:{ARGON2}\nbert\n").as_bytes());
+    folder.write("worse", b"anna:plain\n");
+    let with = |name: &str| {
+        let users_file = Some(folder.path().join(name));
+        with_users_file(&BasicAuth { users_file, ..config(&[("carl", BCRYPT)]) })
+    };
+    let names = with("good").unwrap().users.into_keys().collect::<Vec<_>>();
+    assert_eq!(names, ["anna", "bert", "carl"]);
+    assert!(with("bad").unwrap_err().ends_with("bad:2: write NAME:HASH"));
+    assert!(with("worse").unwrap_err().contains("worse:1: the hash is neither"));
+    assert!(with("none").unwrap_err().contains("none: No such file"));
+}
