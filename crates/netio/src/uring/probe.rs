@@ -6,13 +6,14 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use io_uring::squeue::Flags;
 use io_uring::types::{Fd, Fixed};
 use io_uring::{IoUring, Probe, cqueue, opcode};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::buffers::BUFFER_GROUP;
 use super::features::Features;
@@ -69,8 +70,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Tries a whole conversation over the loopback interface: set-up, multishot accept into a direct descriptor,
-/// multishot receive with a buffer ring, send, close.
+/// Tries a whole conversation over a Unix socket: set-up, multishot accept into a direct descriptor,
+/// multishot receive with a buffer ring, send, close. Not over TCP: a process that is confined may connect to
+/// nobody, and a new network namespace has no loopback interface yet.
 ///
 /// # Errors
 /// Why io_uring cannot be used by this process.
@@ -141,6 +143,19 @@ fn refusal(step: &'static str, error: &io::Error) -> Refusal {
     }
 }
 
+/// A listener under a name that the kernel finds, and a connection to it.
+fn pair() -> io::Result<(OwnedFd, UnixStream)> {
+    let socket =
+        || rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let (listener, client) = (socket()?, socket()?);
+    rustix::net::bind(&listener, &SocketAddrUnix::new_unnamed())?;
+    rustix::net::listen(&listener, 4)?;
+    rustix::net::connect(&client, &rustix::net::getsockname(&listener)?)?;
+    let client = UnixStream::from(client);
+    client.set_read_timeout(Some(STEP_TIMEOUT))?;
+    Ok((listener, client))
+}
+
 /// How long one step of the trial may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -149,7 +164,7 @@ struct Trial {
     ring: Ring,
     batch: Vec<cqueue::Entry>,
     listener: OwnedFd,
-    client: TcpStream,
+    client: UnixStream,
 }
 
 impl Trial {
@@ -160,12 +175,7 @@ impl Trial {
                 _ => refusal("direct descriptors and buffer ring", &error),
             },
         )?;
-        let failed = |error: io::Error| refusal("connection over the loopback interface", &error);
-        let listener =
-            crate::socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 4).map_err(failed)?;
-        let address = crate::socket::local_address(&listener).map_err(failed)?;
-        let client = TcpStream::connect_timeout(&address, STEP_TIMEOUT).map_err(failed)?;
-        client.set_read_timeout(Some(STEP_TIMEOUT)).map_err(failed)?;
+        let (listener, client) = pair().map_err(|error| refusal("connection to itself", &error))?;
         Ok(Self { ring, batch: Vec::new(), listener, client })
     }
 
