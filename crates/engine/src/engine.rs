@@ -117,6 +117,20 @@ impl<M: Send + 'static> Engine<M> {
         })
     }
 
+    /// Chooses the backend once more, for a process that has become another user since: what root may use,
+    /// others may not.
+    ///
+    /// # Errors
+    /// io_uring or a number of connections asked for, where they are no longer to be had.
+    pub fn choose_again(&mut self) -> Result<(), StartError> {
+        let descriptors = descriptors::raise_descriptor_limit()
+            .map_err(|error| StartError(format!("cannot raise the descriptor limit: {error}")))?;
+        (self.backend, self.reason) = choose(self.settings.io)?;
+        (self.connections_max, self.connections_reason) =
+            connection_limit(&self.settings, &self.backend, descriptors)?;
+        Ok(())
+    }
+
     /// Where it listens, with the ports taken.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
