@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-protocol", &[]),
     ("staunch-netio", &[]),
     ("staunch-config", &[]),
+    ("staunch-confine", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-protocol"]),
     ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),

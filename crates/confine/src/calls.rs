@@ -1,0 +1,268 @@
+//! The system calls of a server: what it makes, and nothing else.
+//!
+//! It owns the list. Found by watching every test of the program (strace), on both engines, and completed by
+//! what libraries do under other circumstances: another C library, a full pipe, a kernel that lacks
+//! something, an upgrade to another binary. It must never hold a call that reaches other processes' memory,
+//! the kernel's own settings, devices or namespaces.
+
+/// Calls allowed with every argument.
+pub(crate) const FREE: &[libc::c_long] = &[
+    // Files.
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_preadv,
+    libc::SYS_preadv2,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_pwrite64,
+    libc::SYS_pwritev,
+    libc::SYS_pwritev2,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_copy_file_range,
+    libc::SYS_lseek,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_fstatfs,
+    libc::SYS_statfs,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlinkat,
+    libc::SYS_getdents64,
+    libc::SYS_getcwd,
+    libc::SYS_chdir,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_unlinkat,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_umask,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+    libc::SYS_fadvise64,
+    libc::SYS_readahead,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_pipe2,
+    libc::SYS_memfd_create,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_inotify_rm_watch,
+    // Memory.
+    libc::SYS_brk,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_mincore,
+    libc::SYS_mlock,
+    libc::SYS_munlock,
+    libc::SYS_membarrier,
+    // Threads and time.
+    libc::SYS_clone3, // answered ENOSYS: see `filter.rs`
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_futex,
+    libc::SYS_futex_waitv,
+    libc::SYS_set_tid_address,
+    libc::SYS_set_robust_list,
+    libc::SYS_get_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_restart_syscall,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_getparam,
+    libc::SYS_sched_getscheduler,
+    libc::SYS_getpriority,
+    libc::SYS_setpriority,
+    libc::SYS_getcpu,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_timerfd_create,
+    libc::SYS_timerfd_settime,
+    libc::SYS_timerfd_gettime,
+    // Waiting.
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_eventfd2,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Network; which sockets is said below.
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_connect,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_getsockopt,
+    libc::SYS_setsockopt,
+    libc::SYS_shutdown,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    // Signals.
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigpending,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_sigaltstack,
+    libc::SYS_signalfd4,
+    libc::SYS_kill,
+    libc::SYS_tgkill,
+    // The process, and another one in an upgrade.
+    libc::SYS_execve,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getpgid,
+    libc::SYS_setpgid,
+    libc::SYS_getsid,
+    libc::SYS_setsid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getgroups,
+    libc::SYS_getresuid,
+    libc::SYS_getresgid,
+    libc::SYS_getrusage,
+    libc::SYS_getrlimit,
+    libc::SYS_setrlimit,
+    libc::SYS_prlimit64,
+    libc::SYS_times,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    libc::SYS_getrandom,
+    // Giving more up, which an upgraded binary may.
+    libc::SYS_capget,
+    libc::SYS_capset,
+    libc::SYS_seccomp,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+];
+
+/// The older calls that C libraries of this processor still make.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const OLD: &[libc::c_long] = &[
+    libc::SYS_open,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_rename,
+    libc::SYS_unlink,
+    libc::SYS_chmod,
+    libc::SYS_dup2,
+    libc::SYS_pipe,
+    libc::SYS_poll,
+    libc::SYS_select,
+    libc::SYS_pause,
+    libc::SYS_epoll_create,
+    libc::SYS_epoll_wait,
+    libc::SYS_eventfd,
+    libc::SYS_signalfd,
+    libc::SYS_inotify_init,
+    libc::SYS_getpgrp,
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_time,
+    libc::SYS_arch_prctl,
+];
+
+/// The older calls that C libraries of this processor still make.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const OLD: &[libc::c_long] = &[];
+
+/// A call, and which of its arguments (place, bits looked at, their value) allow it.
+pub(crate) type Bounded = (libc::c_long, &'static [&'static [(u8, u64, u64)]]);
+
+const ALL_BITS: u64 = 0xffff_ffff;
+/// The kind of a socket, without its flags.
+const KIND: u64 = 0xf;
+const STREAM: u64 = libc::SOCK_STREAM as u64;
+/// Flags of clone that ask for namespaces.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+/// The option of prctl by which the C library names its memory: not in every version of its headers.
+const PR_SET_VMA: u64 = 0x5356_4d41;
+
+/// Calls allowed with certain arguments: any of the lines, each of its conditions.
+pub(crate) const BOUNDED: &[Bounded] = &[
+    // TCP for peers, Unix for the service manager. No raw, packet, netlink or kernel crypto sockets.
+    (
+        libc::SYS_socket,
+        &[
+            &[(0, ALL_BITS, libc::AF_INET as u64), (1, KIND, STREAM)],
+            &[(0, ALL_BITS, libc::AF_INET6 as u64), (1, KIND, STREAM)],
+            &[(0, ALL_BITS, libc::AF_UNIX as u64)],
+        ],
+    ),
+    (libc::SYS_socketpair, &[&[(0, ALL_BITS, libc::AF_UNIX as u64)]]),
+    (libc::SYS_clone, &[&[(0, NAMESPACES, 0)]]),
+    // Nothing that types into a terminal or speaks to a device.
+    (
+        libc::SYS_ioctl,
+        &[
+            &[(1, ALL_BITS, libc::FIONBIO)],
+            &[(1, ALL_BITS, libc::FIONREAD)],
+            &[(1, ALL_BITS, libc::FIOCLEX)],
+            &[(1, ALL_BITS, libc::FIONCLEX)],
+            &[(1, ALL_BITS, libc::TIOCOUTQ)],
+            &[(1, ALL_BITS, libc::TCGETS)],
+            &[(1, ALL_BITS, libc::TIOCGWINSZ)],
+        ],
+    ),
+    (
+        libc::SYS_prctl,
+        &[
+            &[(0, ALL_BITS, libc::PR_SET_NAME as u64)],
+            &[(0, ALL_BITS, libc::PR_GET_NAME as u64)],
+            &[(0, ALL_BITS, libc::PR_SET_TIMERSLACK as u64)],
+            &[(0, ALL_BITS, libc::PR_GET_TIMERSLACK as u64)],
+            &[(0, ALL_BITS, libc::PR_SET_PDEATHSIG as u64)],
+            &[(0, ALL_BITS, libc::PR_SET_DUMPABLE as u64)],
+            &[(0, ALL_BITS, libc::PR_GET_DUMPABLE as u64)],
+            &[(0, ALL_BITS, libc::PR_SET_NO_NEW_PRIVS as u64)],
+            &[(0, ALL_BITS, libc::PR_GET_NO_NEW_PRIVS as u64)],
+            &[(0, ALL_BITS, libc::PR_GET_SECCOMP as u64)],
+            &[(0, ALL_BITS, libc::PR_CAPBSET_READ as u64)],
+            &[(0, ALL_BITS, PR_SET_VMA)],
+        ],
+    ),
+];

@@ -1,0 +1,173 @@
+//! The filter of system calls (seccomp).
+//!
+//! It owns what happens to a call that is not on the list: it fails with EPERM. The process is not killed,
+//! not even for calls that only an intruder would make: those fail as well, and a call forgotten on the list,
+//! or made by a library of tomorrow, costs an error instead of the server and everybody it serves. clone3
+//! alone fails with ENOSYS, since its flags cannot be looked at; libraries use clone then, whose flags can.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::calls::{BOUNDED, FREE, OLD};
+use crate::inherited::Inherited;
+
+/// A filter that holds.
+pub(crate) struct Filter {
+    /// Of the programs the kernel runs.
+    pub(crate) digest: u64,
+}
+
+/// Applies the filter, unless this process was born with it.
+///
+/// # Errors
+/// Why there is none, in words.
+pub(crate) fn apply(inherited: &Inherited) -> Result<Filter, String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)
+        .map_err(|_| "the filter of system calls is not made for this processor".to_owned())?;
+    let programs = programs(arch).map_err(|error| format!("the filter of system calls: {error}"))?;
+    let digest = xxh3_64(format!("{programs:?}").as_bytes());
+    if inherited.filter != Some(digest) || !is_filtered() {
+        for program in &programs {
+            seccompiler::apply_filter(program).map_err(|error| {
+                format!("no filter of system calls can be set here (seccomp, CONFIG_SECCOMP_FILTER): {error}")
+            })?;
+        }
+    }
+    Ok(Filter { digest })
+}
+
+/// The list, and ENOSYS for clone3. Where two filters refuse a call, the one set last says how.
+fn programs(arch: TargetArch) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let free = FREE.iter().chain(OLD).map(|&call| Ok((call, Vec::new())));
+    let bounded = BOUNDED.iter().map(|&(call, lines)| Ok((call, rules(lines)?)));
+    let calls: BTreeMap<i64, Vec<SeccompRule>> = free.chain(bounded).collect::<Result<_, _>>()?;
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let absent = SeccompAction::Errno(libc::ENOSYS as u32);
+    let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    [
+        SeccompFilter::new(calls, refused, SeccompAction::Allow, arch)?,
+        SeccompFilter::new(clone3, SeccompAction::Allow, absent, arch)?,
+    ]
+    .into_iter()
+    .map(BpfProgram::try_from)
+    .collect()
+}
+
+fn rules(lines: &[&[(u8, u64, u64)]]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let condition = |&(place, bits, value): &(u8, u64, u64)| {
+        SeccompCondition::new(place, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), value)
+    };
+    let rule =
+        |line: &&[(u8, u64, u64)]| SeccompRule::new(line.iter().map(condition).collect::<Result<_, _>>()?);
+    lines.iter().map(rule).collect()
+}
+
+/// Whether some filter holds for this process.
+fn is_filtered() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would do, by running a program over a call: only what the compiler emits.
+    fn verdict(program: &BpfProgram, call: i64, arguments: [u64; 6]) -> u32 {
+        let arch = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+        let mut data: Vec<u32> = vec![call as u32, arch, 0, 0];
+        data.extend(arguments.iter().flat_map(|argument| [*argument as u32, (argument >> 32) as u32]));
+        let (mut accumulator, mut next) = (0u32, 0);
+        loop {
+            let step = &program[next];
+            next += 1;
+            let jump = |taken: bool| usize::from(if taken { step.jt } else { step.jf });
+            match step.code {
+                0x20 => accumulator = data[step.k as usize / 4],
+                0x54 => accumulator &= step.k,
+                0x05 => next += step.k as usize,
+                0x15 => next += jump(accumulator == step.k),
+                0x25 => next += jump(accumulator > step.k),
+                0x35 => next += jump(accumulator >= step.k),
+                0x06 => return step.k,
+                code => panic!("an instruction of code {code:#x}"),
+            }
+        }
+    }
+
+    const ALLOWED: u32 = 0x7fff_0000;
+    const REFUSED: u32 = 0x0005_0000 | libc::EPERM as u32;
+    const ABSENT: u32 = 0x0005_0000 | libc::ENOSYS as u32;
+
+    fn of(call: i64, arguments: &[u64]) -> (u32, u32) {
+        let programs = programs(std::env::consts::ARCH.try_into().unwrap()).unwrap();
+        let mut all = [0; 6];
+        all[..arguments.len()].copy_from_slice(arguments);
+        (verdict(&programs[0], call, all), verdict(&programs[1], call, all))
+    }
+
+    #[test]
+    fn what_a_server_does_is_allowed() {
+        let inet = [libc::AF_INET as u64, (libc::SOCK_STREAM | libc::SOCK_NONBLOCK) as u64];
+        let threads = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u64;
+        let calls: [(i64, &[u64]); 8] = [
+            (libc::SYS_openat2, &[]),
+            (libc::SYS_io_uring_enter, &[]),
+            (libc::SYS_execve, &[]),
+            (libc::SYS_socket, &inet),
+            (libc::SYS_socket, &[libc::AF_UNIX as u64, libc::SOCK_DGRAM as u64]),
+            (libc::SYS_clone, &[threads]),
+            (libc::SYS_ioctl, &[3, libc::TIOCOUTQ]),
+            (libc::SYS_prctl, &[libc::PR_SET_NAME as u64]),
+        ];
+        for (call, arguments) in calls {
+            assert_eq!(of(call, arguments), (ALLOWED, ALLOWED), "{call} {arguments:x?}");
+        }
+    }
+
+    #[test]
+    fn what_no_server_does_is_refused() {
+        let calls: [(i64, &[u64]); 17] = [
+            (libc::SYS_ptrace, &[]),
+            (libc::SYS_process_vm_readv, &[]),
+            (libc::SYS_process_vm_writev, &[]),
+            (libc::SYS_mount, &[]),
+            (libc::SYS_bpf, &[]),
+            (libc::SYS_perf_event_open, &[]),
+            (libc::SYS_keyctl, &[]),
+            (libc::SYS_init_module, &[]),
+            (libc::SYS_kexec_load, &[]),
+            (libc::SYS_setresuid, &[]),
+            (libc::SYS_unshare, &[]),
+            (libc::SYS_chroot, &[]),
+            (libc::SYS_socket, &[libc::AF_PACKET as u64, libc::SOCK_RAW as u64]),
+            (libc::SYS_socket, &[libc::AF_INET as u64, libc::SOCK_RAW as u64]),
+            (libc::SYS_socket, &[libc::AF_NETLINK as u64, libc::SOCK_RAW as u64]),
+            (libc::SYS_clone, &[libc::CLONE_NEWUSER as u64]),
+            (libc::SYS_ioctl, &[0, libc::TIOCSTI]),
+        ];
+        for (call, arguments) in calls {
+            assert_eq!(of(call, arguments), (REFUSED, ALLOWED), "{call} {arguments:x?}");
+        }
+    }
+
+    #[test]
+    fn the_call_whose_flags_cannot_be_seen_is_absent() {
+        assert_eq!(of(libc::SYS_clone3, &[]), (ALLOWED, ABSENT));
+    }
+
+    #[test]
+    fn no_call_is_on_the_list_twice() {
+        let bounded = BOUNDED.iter().map(|(call, _)| call);
+        let mut calls: Vec<_> = FREE.iter().chain(OLD).chain(bounded).collect();
+        let count = calls.len();
+        calls.sort();
+        calls.dedup();
+        assert_eq!(calls.len(), count);
+    }
+}

@@ -1,0 +1,82 @@
+//! What has come of confining: for the start-up block, and for the process this one may be upgraded to.
+//!
+//! It owns the words. It must never claim what was not done.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::fence::Fence;
+use crate::filter::Filter;
+use crate::identity::Identity;
+use crate::inherited::{INHERITED, Inherited};
+use crate::paths::Paths;
+
+/// What is confined now. Its `Display` is one line.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    now: Inherited,
+    paths: Paths,
+    /// Why something is not confined, in words.
+    missing: Vec<String>,
+    /// It was told to leave everything as it is.
+    off: bool,
+}
+
+impl Confinement {
+    pub(crate) fn off(inherited: &Inherited, paths: Paths, user: Option<&Identity>) -> Self {
+        let now = Inherited { user: user.map(Identity::to_hand_on), ..inherited.clone() };
+        Self { now, paths, missing: Vec::new(), off: true }
+    }
+
+    pub(crate) fn of(
+        fence: Result<Fence, String>,
+        filter: Result<Filter, String>,
+        paths: Paths,
+        identity: Option<&Identity>,
+    ) -> Self {
+        let mut missing = Vec::new();
+        let fence = fence.map_err(|why| missing.push(why)).ok().map(|fence| (fence.abi, fence.digest));
+        let filter = filter.map_err(|why| missing.push(why)).ok().map(|filter| filter.digest);
+        let now = Inherited { fence, filter, user: identity.map(Identity::to_hand_on) };
+        Self { now, paths, missing, off: false }
+    }
+
+    /// What to put into the environment of a process that this one is upgraded to: it has all of this from
+    /// its first moment, and need not do it again.
+    pub fn environment(&self) -> Option<(&'static str, String)> {
+        (!self.now.is_nothing()).then(|| (INHERITED, self.now.to_string()))
+    }
+
+    /// Whether a file or folder may be read here, as far as this confinement goes. What was not known at the
+    /// start, such as the folder of a new site, needs a restart.
+    pub fn permits_reading(&self, path: &Path) -> bool {
+        let Ok(path) = path.canonicalize() else { return true };
+        self.now.fence.is_none()
+            || self.paths.read.iter().chain(&self.paths.write).any(|folder| path.starts_with(folder))
+    }
+}
+
+impl fmt::Display for Confinement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.off {
+            let still = self.now.fence.is_some() || self.now.filter.is_some();
+            let why = if still { "off, but that of the process before this one holds" } else { "off" };
+            return formatter.write_str(why);
+        }
+        let fence = self.now.fence.as_ref().map(|(abi, _)| format!("landlock (ABI {abi})"));
+        let filter = self.now.filter.map(|_| "seccomp".to_owned());
+        let mut parts: Vec<String> = Vec::new();
+        match (fence, filter) {
+            (None, None) => parts.push("none".into()),
+            (Some(fence), Some(filter)) => parts.push(format!("{fence} + {filter}")),
+            (fence, filter) => parts.extend(fence.or(filter)),
+        }
+        if self.now.fence.is_some() {
+            let read = self.paths.read.iter().map(|folder| format!("{} (read)", folder.display()));
+            let write = self.paths.write.iter().map(|folder| format!("{} (write)", folder.display()));
+            parts.push(format!("file system: {}", read.chain(write).collect::<Vec<_>>().join(", ")));
+        }
+        parts.extend(self.missing.iter().cloned());
+        formatter.write_str(&parts.join("; "))
+    }
+}
