@@ -21,6 +21,8 @@ pub struct Conversation {
     pub only: Vec<String>,
     /// Further arguments of `staunch serve`.
     pub options: Vec<String>,
+    /// Lines of a file of settings; empty if there is none. `{root}` stands for the served folder.
+    pub settings: String,
     /// Changes that build the tree before the first step. Empty means the standard tree.
     pub tree: Vec<Change>,
     /// What is done, in order.
@@ -31,6 +33,18 @@ impl Conversation {
     /// Whether it may be run on a body that goes by these names.
     pub fn is_for(&self, names: &[&str]) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| names.contains(&name.as_str()))
+    }
+
+    /// The text of its file of settings for this served folder, if it has one. Without sites of its own, the
+    /// folder is the site.
+    pub fn settings_for(&self, root: &std::path::Path) -> Option<String> {
+        let root = root.to_string_lossy();
+        let settings = self.settings.replace("{root}", &root);
+        match settings.as_str() {
+            "" => None,
+            text if text.contains("[[site]]") => Some(settings),
+            text => Some(format!("root = \"{root}\"\n{text}")),
+        }
     }
 
     /// Whether a run changes the tree, so that the next run needs a fresh one.

@@ -55,8 +55,21 @@ pub fn binary() -> PathBuf {
 
 /// A command that serves a folder on a free port, to be extended by the caller.
 pub fn serve(root: &Path) -> Command {
+    let mut command = serve_nothing();
+    command.arg(root);
+    command
+}
+
+/// A command that serves on a free port what a file of settings says, to be extended by the caller.
+pub fn serve_by(settings: &Path) -> Command {
+    let mut command = serve_nothing();
+    command.arg("--config").arg(settings);
+    command
+}
+
+fn serve_nothing() -> Command {
     let mut command = Command::new(binary());
-    command.arg("serve").arg(root).args(["--listen", "127.0.0.1:0", "--workers", "1"]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"]);
     command
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::body::{Body, SessionBody, SimulatorBody};
 use crate::conversation::{Conversation, parse};
 use crate::player::{Failure, play};
-use crate::process::Server;
+use crate::process::{self, Server};
 use crate::split::Split;
 use crate::tree::Tree;
 
@@ -112,7 +112,8 @@ fn group(conversations: &[Conversation], stage: Stage) -> Vec<Vec<&Conversation>
     let mut groups: Vec<Vec<&Conversation>> = Vec::new();
     let mut open: HashMap<_, usize> = HashMap::new();
     for conversation in conversations.iter().filter(|conversation| conversation.is_for(stage.names())) {
-        let key = (&conversation.tree, &conversation.options, conversation.changes_tree());
+        let key =
+            (&conversation.tree, &conversation.options, &conversation.settings, conversation.changes_tree());
         match open.get(&key).copied() {
             Some(index) if !conversation.changes_tree() && groups[index].len() < GROUP_MAX => {
                 groups[index].push(conversation);
@@ -189,13 +190,21 @@ fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place,
             Ok(Place { body: Body::Session(Box::new(body)), tree, _server: None })
         }
         Stage::Simulator => {
-            let body = SimulatorBody::new(tree.root(), &conversation.options, seed)?;
+            let settings = conversation.settings_for(tree.root());
+            let body = SimulatorBody::new(tree.root(), &conversation.options, settings, seed)?;
             Ok(Place { body: Body::Simulator(body), tree, _server: None })
         }
         Stage::Server { io } => {
             let mut arguments = vec!["--io", io];
             arguments.extend(conversation.options.iter().map(String::as_str));
-            let server = Server::start(tree.root(), &arguments)?;
+            let server = match conversation.settings_for(tree.root()) {
+                None => Server::start(tree.root(), &arguments)?,
+                Some(settings) => {
+                    let file = tree.root().with_file_name("staunch.toml");
+                    std::fs::write(&file, settings).map_err(|error| error.to_string())?;
+                    Server::spawn(process::serve_by(&file).args(arguments))?
+                }
+            };
             Ok(Place { body: Body::Server(server.address()), tree, _server: Some(server) })
         }
     }

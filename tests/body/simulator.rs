@@ -11,15 +11,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use staunch_config::key::Form;
+use staunch_config::{File, Sources};
 use staunch_engine::{Answer, Answered, Handler, Mailbox, Post, Stats, Worker};
 use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::Request;
-use staunch_server::{Encoding, SiteConfig, SitesHandler, SitesShared};
+use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
 use super::End;
 use super::session::timeouts;
+
+/// From settings to sites, as the program does it.
+#[path = "../../crates/staunch/src/sites.rs"]
+mod sites;
 
 /// How long the site's threads may take for an answer.
 const REAL_MS_MAX: u64 = 20_000;
@@ -63,15 +69,15 @@ impl Handler for Counting {
 }
 
 impl SimulatorBody {
-    /// Serves a folder with these arguments of `staunch serve`.
+    /// Serves a folder with these arguments of `staunch serve`, or what a file of settings says.
     ///
     /// # Errors
     /// What keeps the site from starting, or an argument that means nothing here.
-    pub fn new(root: &Path, options: &[String], seed: u64) -> Result<Self, String> {
+    pub fn new(root: &Path, options: &[String], settings: Option<String>, seed: u64) -> Result<Self, String> {
         let network = Simulated::new(seed, Faults::GENTLE, CONNECTIONS_MAX);
         let mailbox = Arc::new(Mailbox::new(Box::new(network.waker())));
         let sites =
-            SitesShared::open(vec![site_config(root, options)?]).map_err(|error| error.to_string())?;
+            SitesShared::open(site_configs(root, options, settings)?).map_err(|error| error.to_string())?;
         sites.start(&Post::new(vec![Arc::clone(&mailbox)])).map_err(|error| error.to_string())?;
         let asked = Rc::new(Cell::new(0));
         let handler = Counting { sites: sites.handler(), asked: Rc::clone(&asked) };
@@ -203,36 +209,28 @@ impl SimulatorLink {
     }
 }
 
-/// The site's part of the arguments of `staunch serve`.
-fn site_config(root: &Path, options: &[String]) -> Result<SiteConfig, String> {
-    let mut config = SiteConfig { root: root.to_owned(), listing: false, ..SiteConfig::default() };
-    let mut options = options.iter().map(String::as_str);
+/// What these arguments of `staunch serve` and this file of settings say of sites.
+fn site_configs(
+    root: &Path,
+    options: &[String],
+    settings: Option<String>,
+) -> Result<Vec<SiteConfig>, String> {
+    let mut flags = Vec::new();
+    let mut options = options.iter();
     while let Some(option) = options.next() {
-        let mut value = || options.next().unwrap_or_default();
-        match option {
-            "--no-cache" => config.no_cache = true,
-            "--dotfiles" => config.dotfiles = true,
-            "--listing" => config.listing = value() == "on",
-            "--index" => config.index = value().split(',').map(str::to_owned).collect(),
-            "--encodings" => config.encodings = value().split(',').filter_map(encoding).collect(),
-            "--cache-size" => {
-                let size = value();
-                let (number, factor) = size.strip_suffix("KiB").map_or((size, 1), |number| (number, 1024));
-                config.cache_bytes_max =
-                    number.parse::<u64>().map_err(|_| format!("{size}: a size?"))? * factor;
-            }
-            "--header-timeout" | "--body-timeout" | "--keep-alive" | "--send-timeout" => _ = value(),
-            _ => return Err(format!("{option} means nothing on the simulator")),
-        }
+        let known = staunch_config::flags().find(|(_, key)| key.flag() == *option);
+        let (_, key) = known.ok_or_else(|| format!("{option} is no flag"))?;
+        let value = match key.form {
+            Form::Switch => "on".to_owned(),
+            _ => options.next().cloned().unwrap_or_default(),
+        };
+        flags.push((key.name.to_owned(), value));
     }
-    Ok(config)
-}
-
-fn encoding(name: &str) -> Option<Encoding> {
-    match name {
-        "br" => Some(Encoding::Brotli),
-        "zstd" => Some(Encoding::Zstd),
-        "gzip" => Some(Encoding::Gzip),
-        _ => None,
+    if settings.is_none() {
+        flags.push(("root".to_owned(), root.display().to_string()));
     }
+    let file = settings.map(|text| File { name: "staunch.toml".to_owned(), text });
+    let sources = Sources { flags, environment: Vec::new(), file };
+    let config = staunch_config::read(&sources).map_err(|faults| faults.to_string())?;
+    Ok(sites::of(&config))
 }

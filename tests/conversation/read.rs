@@ -44,6 +44,7 @@ pub fn parse(name: &str, text: &str) -> Result<Conversation, ParseError> {
         name: name.to_owned(),
         only: reader.only,
         options: reader.options,
+        settings: reader.settings,
         tree: reader.tree,
         steps: reader.steps,
     })
@@ -61,6 +62,7 @@ fn has_expectation(steps: &[Step]) -> bool {
 struct Reader {
     only: Vec<String>,
     options: Vec<String>,
+    settings: String,
     tree: Vec<Change>,
     steps: Vec<Step>,
     /// The steps before an `eventually` that is still open, and its line.
@@ -121,6 +123,10 @@ impl Reader {
         match word {
             "only" => self.only.extend(rest.split(' ').map(str::to_owned)),
             "option" => self.options.extend(words(rest)?),
+            "setting" => {
+                self.settings.push_str(rest);
+                self.settings.push('\n');
+            }
             "close" => self.push(line, Action::Closed)?,
             "open" => self.push(line, Action::Open)?,
             "half-close" => self.push(line, Action::HalfClose)?,

@@ -81,8 +81,14 @@ fn hashes_that_are_none() {
         ("secret", "neither argon2id"),
         ("$argon2i$v=19$m=8,t=1,p=1$c29tZXNhbHQ$AAAA", "neither argon2id"),
         ("$argon2id$v=19", "form $argon2id"),
-        ("$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A", "more than"),
-        ("$argon2id$v=19$m=8,t=1000,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A", "more than"),
+        (
+            "$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A",
+            "more than",
+        ),
+        (
+            "$argon2id$v=19$m=8,t=1000,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A",
+            "more than",
+        ),
         ("$2y$04$short", "form $2b"),
         ("$2y$31$0123456789012345678901uWxYz0123456789012345678901234567", "cost is 31"),
         ("{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "neither argon2id"),

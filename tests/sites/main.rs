@@ -1,0 +1,82 @@
+//! Sites exchanged again and again in a process of their own, in which threads and memory can be counted.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use staunch_engine::{Mailbox, Post};
+use staunch_server::{SiteConfig, SiteRules, SitesShared};
+use staunch_tests::tree::Tree;
+
+/// What a hundred exchanges may leave behind, in KiB: the allocator's own, and what is still being let go.
+const GROWTH_KIB_MAX: u64 = 4096;
+
+fn status(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("the field");
+    line.trim_matches([':', ' ', '\t'])
+        .split(' ')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .expect("a number")
+}
+
+/// Sites of one folder, every one with a header of its own.
+fn sites(root: &std::path::Path, count: usize, mark: usize) -> Vec<SiteConfig> {
+    let site = |number: usize| SiteConfig {
+        root: root.to_path_buf(),
+        hosts: vec![format!("site{number}.example")],
+        cache_bytes_max: 16 * 1024 * 1024,
+        rules: SiteRules {
+            headers: vec![("X-Mark".to_owned(), format!("{number}-{mark:04}"))],
+            ..SiteRules::default()
+        },
+        ..SiteConfig::default()
+    };
+    (0..count).map(site).collect()
+}
+
+fn settle(shared: &SitesShared) {
+    for _ in 0..10_000 {
+        if shared.progress().done {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("not prepared in twenty seconds: {:?}", shared.progress());
+}
+
+#[test]
+fn neither_threads_nor_memory_grow() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let shared = SitesShared::open(sites(tree.root(), 10, 0)).expect("sites");
+    let post = Post::new(vec![Arc::new(Mailbox::new(Box::new(|| {})))]);
+    shared.start(&post).expect("threads");
+    // A worker that never asks for anything keeps its first table.
+    let sleeping = shared.handler();
+    settle(&shared);
+    let threads = status("Threads");
+    for mark in 1..=10 {
+        shared.replace(sites(tree.root(), 10, mark)).expect("an exchange");
+        settle(&shared);
+    }
+    let (resident, held) = (status("VmRSS"), shared.progress().bytes_held);
+    for mark in 11..=110 {
+        let replaced = shared.replace(sites(tree.root(), 10, mark)).expect("an exchange");
+        assert_eq!((replaced.kept, replaced.opened, replaced.closed), (0, 10, 10));
+        settle(&shared);
+    }
+    assert_eq!(status("Threads"), threads, "as many as before");
+    assert_eq!(shared.progress().bytes_held, held);
+    let grown = status("VmRSS").saturating_sub(resident);
+    println!("{threads} threads, {resident} KiB, grown by {grown} KiB in 100 exchanges of 10 sites");
+    assert!(grown < GROWTH_KIB_MAX, "grown by {grown} KiB");
+    drop((sleeping, shared));
+    for _ in 0..5000 {
+        if status("Threads") <= 2 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("{} threads are left", status("Threads"));
+}
