@@ -5,11 +5,11 @@
 //! `take_outgoing`.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::http1::{Event, SelfAnswered, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Deadline, Timeouts};
 
-use crate::handler::{Address, Answer, Handler};
+use crate::handler::{Address, Answer, Handler, Refused};
 use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
@@ -61,12 +61,32 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) stats: &'a Stats,
     pub(crate) date: &'a [u8; 29],
     pub(crate) now_ms: u64,
+    pub(crate) unix_ms: u64,
     /// Changes with the date.
     pub(crate) second: u64,
     pub(crate) rendered: &'a mut Rendered,
     pub(crate) address: Address,
     /// The worker is coming to its end: answers are the last of their connections.
     pub(crate) draining: bool,
+}
+
+impl<H: Handler> Desk<'_, H> {
+    /// The handler is told of what the session has answered by itself.
+    fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
+        if let Some(SelfAnswered { status, body_bytes }) = answered {
+            let (body_bytes, unix_ms) = (body_bytes as u64, self.unix_ms);
+            self.handler.refused(&Refused { status, body_bytes, unix_ms, request: None, peer: None });
+        }
+    }
+
+    /// An answer by mail has waited since then.
+    #[cold]
+    fn count_late(&self, since_ms: u64) {
+        self.stats.answered_late.add(1);
+        if self.stats.is_measuring() {
+            self.stats.latency.add(self.now_ms.saturating_sub(since_ms) * 1_000_000, 1);
+        }
+    }
 }
 
 impl Connection {
@@ -138,7 +158,8 @@ impl Connection {
     /// The session's deadline has passed.
     pub(crate) fn time_out<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
         let mut outgoing = self.outgoing(desk.spare);
-        self.session.handle_timeout(desk.date, outgoing.bytes());
+        let answered = self.session.handle_timeout(desk.date, outgoing.bytes());
+        desk.tell_refused(answered);
         self.put_outgoing(outgoing, desk.spare);
         self.converse(&[], None, desk);
     }
@@ -168,8 +189,10 @@ impl Connection {
                         stats: desk.stats,
                         date: desk.date,
                         address: desk.address,
+                        unix_ms: desk.unix_ms,
                         rendered: Some((&mut *desk.rendered, desk.second)),
                     };
+                    let waited = mail.is_some();
                     let answered = match mail.take() {
                         Some(mail) => desk.handler.resume(mail, &request, answer),
                         None => desk.handler.handle(&request, answer),
@@ -177,14 +200,22 @@ impl Connection {
                     if answered.is_later() {
                         input = before;
                         self.phase = Phase::Waiting;
+                        if !waited {
+                            desk.stats.waits.add(1);
+                            self.session.set_waiting_since(desk.now_ms);
+                        }
                         break;
                     }
                     desk.stats.requests.add(1);
+                    if waited {
+                        desk.count_late(self.session.waiting_since_ms());
+                    }
                 }
                 Event::NeedInput => break,
-                Event::Close { linger } => {
+                Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
                     desk.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
+                    desk.tell_refused(answered);
                     // What crosses with the announced end must not destroy the answer that announces it.
                     self.phase = Phase::Ending { linger: (linger || desk.draining) && !self.ended };
                     break;

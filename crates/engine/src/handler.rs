@@ -3,6 +3,7 @@
 //! A handler is one value a worker, so it may keep mutable state without a lock. It must never block: what
 //! needs a disk or much time is given to another thread, and the answer comes by mail.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use staunch_netio::{FilePart, Outgoing, Slice};
@@ -28,10 +29,22 @@ pub struct Address {
 #[derive(Debug)]
 #[must_use]
 pub struct Answered {
-    pub(crate) later: bool,
+    later: bool,
+    status: Status,
+    body_bytes: u64,
 }
 
 impl Answered {
+    /// The status answered with. Of no meaning when the answer comes later.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Length of the body handed over for sending: 0 where there is none, as for HEAD.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
     /// Whether the answer comes later, by mail.
     pub fn is_later(&self) -> bool {
         self.later
@@ -49,6 +62,24 @@ pub trait Handler {
 
     /// Mail came for a request that waits. It is answered now, or told to wait again.
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered;
+
+    /// The session or the engine itself has answered, and no handler is asked. For those who keep account.
+    fn refused(&mut self, _refused: &Refused<'_>) {}
+}
+
+/// An answer that no handler gave.
+#[derive(Debug)]
+pub struct Refused<'a> {
+    /// What was answered.
+    pub status: Status,
+    /// Length of the answer's body.
+    pub body_bytes: u64,
+    /// When, in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// What was asked, if it ever became a request.
+    pub request: Option<&'a Request<'a>>,
+    /// Who asked, if peers are told apart.
+    pub peer: Option<IpAddr>,
 }
 
 /// The pen with which one request is answered. Each method uses it up.
@@ -59,6 +90,7 @@ pub struct Answer<'a> {
     pub(crate) stats: &'a Stats,
     pub(crate) date: &'a [u8; 29],
     pub(crate) address: Address,
+    pub(crate) unix_ms: u64,
     /// The worker's kept answers, and a number that changes with the date.
     pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
 }
@@ -73,7 +105,7 @@ impl<'a> Answer<'a> {
         date: &'a [u8; 29],
         address: Address,
     ) -> Self {
-        Self { session, outgoing, stats, date, address, rendered: None }
+        Self { session, outgoing, stats, date, address, unix_ms: 0, rendered: None }
     }
 
     /// Where mail to this connection goes.
@@ -86,33 +118,43 @@ impl<'a> Answer<'a> {
         self.date
     }
 
+    /// When this turn of the worker began, in milliseconds since 1970.
+    #[inline]
+    pub fn unix_ms(&self) -> u64 {
+        self.unix_ms
+    }
+
     /// Answers from one prepared block: fields, blank line and body in one piece. `fields_bytes` is the
     /// length of the fields with the blank line.
     #[inline]
     pub fn block(mut self, status: Status, block: &Arc<[u8]>, fields_bytes: usize) -> Answered {
+        let body_bytes = (block.len() - fields_bytes) as u64;
         if status == Status::OK && (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len()) {
-            let Some(unanswered) = self.rendered_block(block) else { return Answered { later: false } };
+            let Some(unanswered) = self.rendered_block(block) else {
+                return Answered { later: false, status, body_bytes };
+            };
             self = unanswered;
         }
         let rule = self.begin(status);
         if rule == BodyRule::Omit {
             self.outgoing.bytes().extend_from_slice(&block[..fields_bytes]);
-        } else if block.len() <= COPIED_BYTES_MAX {
+            return Answered { later: false, status, body_bytes: 0 };
+        }
+        if block.len() <= COPIED_BYTES_MAX {
             self.outgoing.bytes().extend_from_slice(block);
         } else {
             self.outgoing.push_shared(Slice { bytes: Arc::clone(block), start: 0, end: block.len() });
         }
-        Answered { later: false }
+        Answered { later: false, status, body_bytes }
     }
 
     /// Answers with fields (blank line included) made for this request and a body of bytes.
     pub fn bytes(mut self, status: Status, fields: &[u8], body: &[u8]) -> Answered {
         let rule = self.begin(status);
         self.outgoing.bytes().extend_from_slice(fields);
-        if rule == BodyRule::Send {
-            self.outgoing.bytes().extend_from_slice(body);
-        }
-        Answered { later: false }
+        let body = if rule == BodyRule::Send { body } else { &[] };
+        self.outgoing.bytes().extend_from_slice(body);
+        Answered { later: false, status, body_bytes: body.len() as u64 }
     }
 
     /// Answers with fields (blank line included) and pieces of shared bytes and files in order.
@@ -124,6 +166,7 @@ impl<'a> Answer<'a> {
     ) -> Answered {
         let rule = self.begin(status);
         self.outgoing.bytes().extend_from_slice(fields);
+        let begun_bytes = self.outgoing.length_bytes();
         if rule == BodyRule::Send {
             for piece in pieces {
                 match piece {
@@ -133,7 +176,8 @@ impl<'a> Answer<'a> {
                 }
             }
         }
-        Answered { later: false }
+        let body_bytes = self.outgoing.length_bytes() - begun_bytes;
+        Answered { later: false, status, body_bytes }
     }
 
     /// Answers with a block and its beginning from where both stand, if they are kept or worth keeping; else
@@ -173,7 +217,7 @@ impl<'a> Answer<'a> {
     /// The answer comes later, by mail to [`Answer::address`].
     pub fn later(self) -> Answered {
         self.session.wait();
-        Answered { later: true }
+        Answered { later: true, status: Status::OK, body_bytes: 0 }
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a worker counts. Each worker writes its own block; anyone may read it at any time.
 //!
-//! Counters only grow. They must never be used to decide anything on a request's path.
+//! Counters only grow, gauges show the last turn. They must never be used to decide anything on a request's path.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use staunch_protocol::{Deadline, Status};
+
+use crate::histogram::Histogram;
 
 /// A counter with one writer: adding is a load and a store, no bus lock.
 #[derive(Debug, Default)]
@@ -19,6 +21,22 @@ impl Counter {
     #[inline]
     pub(crate) fn add(&self, amount: u64) {
         self.0.store(self.0.load(Relaxed) + amount, Relaxed);
+    }
+}
+
+/// A figure that comes and goes, with one writer.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// The value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
     }
 }
 
@@ -42,8 +60,33 @@ pub struct Stats {
     pub accept_stops: Counter,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
+    /// Requests that were told to wait for their answer.
+    pub waits: Counter,
+    /// Requests that were answered after having waited. Less than `waits` by those that wait, and those whose
+    /// peer went away.
+    pub answered_late: Counter,
+    /// Connections that had an answer under way when the last turn ended.
+    pub sending: Gauge,
+    /// From the turn in which the last bytes of a request were reported to the turn's end, by which its answer
+    /// is in the kernel's hands; for one that had to wait, from the turn in which it was told so. While
+    /// [`Stats::measure`] is on.
+    pub latency: Histogram,
+    /// How long requests may have waited in this process before they were looked at: the length of the turn
+    /// before, as what a turn reports came while the one before it was at work, or later. While
+    /// [`Stats::measure`] is on.
+    pub queue_age: Histogram,
+    measuring: AtomicBool,
     responses: [Counter; 5],
     timeouts: [Counter; 5],
+}
+
+/// Requests of a worker that were not counted before.
+#[derive(Clone, Copy)]
+pub(crate) struct Standing {
+    /// Answered without waiting.
+    pub(crate) answered_at_once: u64,
+    /// Seen by a handler.
+    pub(crate) looked_at: u64,
 }
 
 impl Stats {
@@ -56,6 +99,23 @@ impl Stats {
     /// Connections that ran into this deadline.
     pub fn timeouts(&self, deadline: Deadline) -> u64 {
         self.timeouts[deadline as usize].get()
+    }
+
+    /// Lets the worker measure its turns, which costs it one more clock reading each, or no longer.
+    pub fn measure(&self, on: bool) {
+        self.measuring.store(on, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.measuring.load(Relaxed)
+    }
+
+    /// How far a worker has come.
+    #[inline]
+    pub(crate) fn standing(&self) -> Standing {
+        let answered_at_once = self.requests.get() - self.answered_late.get();
+        Standing { answered_at_once, looked_at: answered_at_once + self.waits.get() }
     }
 
     #[inline]

@@ -1,7 +1,8 @@
 //! The loop: one turn hands operations to the kernel, waits, and deals with what was reported.
 //!
 //! It owns a network backend, the connections in it and their deadlines. It must never block anywhere but in
-//! `submit_and_wait`, take a lock outside `deliver`, or read the clock more than once a turn.
+//! `submit_and_wait`, take a lock outside `deliver`, or read the clock more than once a turn, or twice
+//! while it is measured.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +22,7 @@ use crate::mailbox::Mailbox;
 use crate::order::{Drain, Name, Order};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
-use crate::stats::Stats;
+use crate::stats::{Standing, Stats};
 use crate::timer_wheel::TimerWheel;
 
 /// One worker. Lives on one thread.
@@ -49,6 +50,12 @@ pub struct Worker<I, H: Handler> {
 /// The time of the present turn.
 struct Time {
     now_ms: u64,
+    /// The same in nanoseconds.
+    now_ns: u64,
+    /// How long the last turn worked. 0 while nothing is measured.
+    last_turn_ns: u64,
+    /// What `now_ms` was at the beginning of 1970, wrapped round.
+    epoch_ms: u64,
     date: [u8; 29],
     date_until_ms: u64,
 }
@@ -78,7 +85,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
             mailbox,
             stats,
             timeouts,
-            time: Time { now_ms, date: [b' '; 29], date_until_ms: 0 },
+            time: Time {
+                now_ms,
+                now_ns: 0,
+                last_turn_ns: 0,
+                epoch_ms: 0,
+                date: [b' '; 29],
+                date_until_ms: 0,
+            },
             spare: Spare::default(),
             rendered: Rendered::new(),
             due: Vec::new(),
@@ -128,6 +142,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.time.read(&self.io);
         self.stats.turns.add(1);
         let begun_before = self.sends_begun.len();
+        let before = self.stats.standing();
         while let Some(completion) = self.io.next_completion() {
             match completion {
                 Completion::Received { slot, input } => self.received(slot, input),
@@ -149,7 +164,22 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.draining.is_some() {
             self.go_on_draining();
         }
+        self.stats.sending.set(self.sends_begun.len() as u64);
+        if self.stats.is_measuring() {
+            self.measure_turn(before);
+        }
         Ok(())
+    }
+
+    /// What each request of this turn took, at most: what the whole turn took.
+    fn measure_turn(&mut self, before: Standing) {
+        let turn_ns = self.io.now_ns().saturating_sub(self.time.now_ns);
+        let now = self.stats.standing();
+        if now.looked_at > before.looked_at {
+            self.stats.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
+            self.stats.queue_age.add(self.time.last_turn_ns, now.looked_at - before.looked_at);
+        }
+        self.time.last_turn_ns = turn_ns;
     }
 
     /// The backend, for a simulation that has to look into it.
@@ -430,6 +460,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             stats: &self.stats,
             date: &self.time.date,
             now_ms: self.time.now_ms,
+            unix_ms: self.time.now_ms.wrapping_sub(self.time.epoch_ms),
             second: self.time.date_until_ms,
             rendered: &mut self.rendered,
             address,
@@ -443,11 +474,13 @@ impl Time {
     /// Reads the clock; the wall clock only when the date line has grown old.
     #[inline]
     fn read(&mut self, io: &impl Io) {
-        self.now_ms = io.now_ms();
+        self.now_ns = io.now_ns();
+        self.now_ms = self.now_ns / 1_000_000;
         if self.now_ms >= self.date_until_ms {
             let wall = io.wall_time();
-            let into_second_ms = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_millis());
-            self.date_until_ms = self.now_ms + 1000 - u64::from(into_second_ms);
+            let unix_ms = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+            self.epoch_ms = self.now_ms.wrapping_sub(unix_ms);
+            self.date_until_ms = self.now_ms + 1000 - unix_ms % 1000;
             let text = httpdate::fmt_http_date(wall.max(UNIX_EPOCH));
             self.date.copy_from_slice(&text.as_bytes()[..29]);
         }

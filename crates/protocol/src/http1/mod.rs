@@ -20,5 +20,5 @@ mod target;
 
 pub use framing::Framing;
 pub use request::{Method, Request};
-pub use session::{BodyRule, Event, Session};
+pub use session::{BodyRule, Event, SelfAnswered, Session};
 pub use target::{TargetError, decode_path};

@@ -58,18 +58,21 @@ pub(super) fn begin(status: Status, persistence: Persistence, date: &[u8; 29], o
     out.extend_from_slice(persistence.ending());
 }
 
-/// Appends a whole response that says what was wrong and that the connection ends.
+/// Appends a whole response that says what was wrong and that the connection ends. Gives the length of the
+/// body appended.
 #[cold]
-pub(super) fn refuse(refusal: Refusal, omit_body: bool, date: &[u8; 29], out: &mut Vec<u8>) {
+pub(super) fn refuse(refusal: Refusal, omit_body: bool, date: &[u8; 29], out: &mut Vec<u8>) -> usize {
     let Refusal { status, reason } = refusal;
     begin(status, Persistence::Close, date, out);
     let body = format!("{status}: {reason}\n");
     let length_bytes = body.len();
     let fields = format!("Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length_bytes}\r\n\r\n");
     out.extend_from_slice(fields.as_bytes());
-    if !omit_body {
-        out.extend_from_slice(body.as_bytes());
+    if omit_body {
+        return 0;
     }
+    out.extend_from_slice(body.as_bytes());
+    length_bytes
 }
 
 #[cfg(test)]
@@ -94,14 +97,14 @@ mod tests {
     fn a_refusal_is_a_whole_response() {
         let refusal = Refusal::bad("bare LF in the head");
         let mut out = Vec::new();
-        refuse(refusal, false, DATE, &mut out);
+        assert_eq!(refuse(refusal, false, DATE, &mut out), 37);
         let text = String::from_utf8(out).expect("ASCII");
         assert!(text.contains("\r\nConnection: close\r\n"));
         assert!(text.contains("\r\nContent-Length: 37\r\n"));
         assert!(text.ends_with("\r\n\r\n400 Bad Request: bare LF in the head\n"));
 
         let mut out = Vec::new();
-        refuse(refusal, true, DATE, &mut out);
+        assert_eq!(refuse(refusal, true, DATE, &mut out), 0);
         assert!(out.ends_with(b"\r\nContent-Length: 37\r\n\r\n"));
     }
 }

@@ -56,7 +56,18 @@ pub enum Event<'i> {
     Close {
         /// See above.
         linger: bool,
+        /// What the session has answered by itself just now.
+        answered: Option<SelfAnswered>,
     },
+}
+
+/// What a session answered by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfAnswered {
+    /// The status.
+    pub status: Status,
+    /// Length of the body: a sentence.
+    pub body_bytes: usize,
 }
 
 /// What must follow the fields and the blank line of a response.
@@ -183,7 +194,7 @@ impl Session {
         }
         match self.phase {
             Phase::Head | Phase::Idle => {}
-            Phase::Closed { linger } => return Event::Close { linger },
+            Phase::Closed { linger } => return Event::Close { linger, answered: None },
             _ => return Event::NeedInput,
         }
         self.skip_empty_line(input);
@@ -193,11 +204,11 @@ impl Session {
         }
         match self.poll_head(input, input_bytes) {
             Ok(Some(request)) => Event::Request(request),
-            Ok(None) if self.peer_ended => self.close(false),
+            Ok(None) if self.peer_ended => self.close(false, None),
             Ok(None) => Event::NeedInput,
             Err(refusal) => {
-                response::refuse(refusal, input.starts_with(b"HEAD "), date, out);
-                self.close(true)
+                let answered = refuse(refusal, input.starts_with(b"HEAD "), date, out);
+                self.close(true, Some(answered))
             }
         }
     }
@@ -248,6 +259,16 @@ impl Session {
         self.persistence = Persistence::Close;
     }
 
+    /// The request last given waits since `now_ms`.
+    pub fn set_waiting_since(&mut self, now_ms: u64) {
+        self.since_ms = now_ms;
+    }
+
+    /// Since when the request last given waits, or has waited.
+    pub fn waiting_since_ms(&self) -> u64 {
+        self.since_ms
+    }
+
     /// The peer half-closed its side. Requests already received are still answered; after them comes `Close`.
     pub fn handle_end(&mut self) {
         self.peer_ended = true;
@@ -275,20 +296,20 @@ impl Session {
 
     /// The deadline has passed. A partial head gets 408; a silent or idle connection nothing; a partial body
     /// nothing more than the response it already has. Then `Close`.
-    pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) {
-        let linger = match self.phase {
+    pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) -> Option<SelfAnswered> {
+        let (linger, answered) = match self.phase {
             Phase::Head if !self.search.is_new() => {
                 let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the head of the request took too long");
                 let omit_body = self.kept.as_ref().is_some_and(|kept| kept.starts_with(b"HEAD "));
-                response::refuse(refusal, omit_body, date, out);
-                true
+                (true, Some(refuse(refusal, omit_body, date, out)))
             }
-            Phase::Head | Phase::Idle => false,
-            Phase::Discarding => true,
-            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return,
+            Phase::Head | Phase::Idle => (false, None),
+            Phase::Discarding => (true, None),
+            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return None,
         };
         self.kept = None;
-        self.close(linger);
+        self.close(linger, None);
+        answered
     }
 
     /// Goes on discarding the body behind the head last given, and decides what comes after it.
@@ -298,14 +319,14 @@ impl Session {
         let progress = self.discard.advance(input);
         let is_last = self.persistence == Persistence::Close;
         match progress {
-            Progress::Done if is_last => _ = self.close(!input.is_empty()),
+            Progress::Done if is_last => _ = self.close(!input.is_empty(), None),
             Progress::Done => {
                 self.phase = Phase::Idle;
                 self.since_ms = now_ms;
                 self.empty_line_skipped = false;
             }
-            Progress::Lost => _ = self.close(true),
-            Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true),
+            Progress::Lost => _ = self.close(true, None),
+            Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true, None),
             Progress::NeedInput if input_bytes > 0 => self.since_ms = now_ms,
             Progress::NeedInput => {}
         }
@@ -365,11 +386,16 @@ impl Session {
     }
 
     /// Reads no more. Lingering is for bytes not read yet, and a peer that ended has none.
-    fn close<'i>(&mut self, linger: bool) -> Event<'i> {
+    fn close<'i>(&mut self, linger: bool, answered: Option<SelfAnswered>) -> Event<'i> {
         let linger = linger && !self.peer_ended;
         self.phase = Phase::Closed { linger };
-        Event::Close { linger }
+        Event::Close { linger, answered }
     }
+}
+
+fn refuse(refusal: Refusal, omit_body: bool, date: &[u8; 29], out: &mut Vec<u8>) -> SelfAnswered {
+    let body_bytes = response::refuse(refusal, omit_body, date, out);
+    SelfAnswered { status: refusal.status, body_bytes }
 }
 
 #[cfg(test)]

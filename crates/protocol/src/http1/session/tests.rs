@@ -31,7 +31,7 @@ fn deliver(session: &mut Session, bytes: &[u8], now_ms: u64) -> String {
                 log += &format!("{:?} {}{says};", request.method, request.path.escape_ascii());
             }
             Event::NeedInput => break,
-            Event::Close { linger } => {
+            Event::Close { linger, .. } => {
                 log += if linger { "linger;" } else { "close;" };
                 break;
             }
@@ -113,7 +113,7 @@ fn a_response_says_what_it_must() {
     assert_eq!(out.escape_ascii().to_string(), expected.as_bytes().escape_ascii().to_string());
     for _ in 0..2 {
         let event = session.poll_event(&mut input, 0, DATE, &mut out);
-        assert!(matches!(event, Event::Close { linger: false }));
+        assert!(matches!(event, Event::Close { linger: false, .. }));
     }
     assert_eq!(out.len(), expected.len());
 }
@@ -140,7 +140,7 @@ fn refusals_of_head_have_no_body() {
         let bytes = format!("{method} / HTTP/1.1\r\n\r\n");
         let mut out = Vec::new();
         let event = Session::new(0).poll_event(&mut bytes.as_bytes(), 0, DATE, &mut out);
-        assert!(matches!(event, Event::Close { linger: true }));
+        assert!(matches!(event, Event::Close { linger: true, .. }));
         assert!(out.starts_with(b"HTTP/1.1 400 Bad Request\r\nServer: staunch\r\nDate: Sun, "));
         assert_eq!(out.ends_with(b"400 Bad Request: no Host in HTTP/1.1\n"), has_body);
         assert_eq!(!out.ends_with(b"\r\n\r\n"), has_body);
