@@ -1,8 +1,9 @@
 //! How often something took how long, in buckets of a fixed series 1, 2, 5.
 //!
-//! It has one writer; anyone may read it at any time. It must never be asked for a decision on a request's path.
+//! It has one writer; anyone may read it at any time. It must never be asked for a decision on a request's
+//! path.
 
-use crate::stats::Counter;
+use crate::counter::Counter;
 
 /// Upper bounds of all buckets but the last, in nanoseconds: from 10 us, below which nobody is helped by
 /// knowing more, to 10 s, beyond which nobody waits.

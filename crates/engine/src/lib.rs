@@ -24,6 +24,7 @@ mod timer_wheel;
 mod worker;
 
 pub use control::{Change, Control};
+pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};
 pub use handler::{Address, Answer, Answered, Handler, Piece, Refused};
 pub use histogram::{BOUNDS_NS, Histogram};
@@ -32,6 +33,6 @@ pub use order::Drain;
 pub use sockets::Inherited;
 pub use start_error::StartError;
 pub use staunch_netio::clock::thread_busy_ns;
-pub use stats::{Counter, Gauge, Stats};
+pub use stats::Stats;
 pub use staunch_netio::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use worker::Worker;

@@ -1,44 +1,14 @@
 //! What a worker counts. Each worker writes its own block; anyone may read it at any time.
 //!
-//! Counters only grow, gauges show the last turn. They must never be used to decide anything on a request's path.
+//! Counters only grow, gauges show the last turn. They must never be used to decide anything on a request's
+//! path.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use staunch_protocol::{Deadline, Status};
 
+use crate::counter::{Counter, Gauge};
 use crate::histogram::Histogram;
-
-/// A counter with one writer: adding is a load and a store, no bus lock.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-
-    #[inline]
-    pub(crate) fn add(&self, amount: u64) {
-        self.0.store(self.0.load(Relaxed) + amount, Relaxed);
-    }
-}
-
-/// A figure that comes and goes, with one writer.
-#[derive(Debug, Default)]
-pub struct Gauge(AtomicU64);
-
-impl Gauge {
-    /// The value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-
-    #[inline]
-    pub(crate) fn set(&self, value: u64) {
-        self.0.store(value, Relaxed);
-    }
-}
 
 /// Counters of one worker, alone on its cache lines.
 #[derive(Debug, Default)]
@@ -62,12 +32,14 @@ pub struct Stats {
     pub turns: Counter,
     /// Requests that were told to wait for their answer.
     pub waits: Counter,
-    /// Requests that were answered after having waited. Less than `waits` by those that wait, and those whose
-    /// peer went away.
+    /// Requests that were answered after having waited.
     pub answered_late: Counter,
+    /// Requests whose connection ended while they waited. `waits - answered_late - waits_lost` wait now.
+    pub waits_lost: Counter,
     /// Connections that had an answer under way when the last turn ended.
     pub sending: Gauge,
-    /// From the turn in which the last bytes of a request were reported to the turn's end, by which its answer
+    /// From the turn in which the last bytes of a request were reported to the turn's end, by which its
+    /// answer
     /// is in the kernel's hands; for one that had to wait, from the turn in which it was told so. While
     /// [`Stats::measure`] is on.
     pub latency: Histogram,

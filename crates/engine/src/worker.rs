@@ -396,7 +396,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn close(&mut self, slot: Slot) {
-        self.connections[slot as usize].phase = Phase::Closing;
+        let connection = &mut self.connections[slot as usize];
+        self.stats.waits_lost.add(u64::from(connection.phase == Phase::Waiting));
+        connection.phase = Phase::Closing;
         self.io.close(slot);
     }
 

@@ -13,6 +13,8 @@ mod content;
 mod crew;
 mod gate;
 pub mod limits;
+pub mod log;
+pub mod metrics;
 mod problem;
 mod queue;
 mod redirect;

@@ -1,0 +1,113 @@
+//! Lines as they should be, letter by letter.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn record() -> Record<'static> {
+    Record {
+        unix_ms: 1_795_168_514_042,
+        client: Some("192.0.2.7".parse().unwrap()),
+        status: 200,
+        body_bytes: 5000,
+        request_line: b"GET /a?b=c HTTP/1.1",
+        host: b"example.org",
+        referer: b"http://example.org/",
+        user_agent: b"curl/8",
+        forwarded_for: b"",
+        credentials: b"Basic YW5uYTpzZWNyZXQ=",
+    }
+}
+
+fn line(format: Format, record: &Record<'_>) -> String {
+    let mut out = Vec::new();
+    Lines::new(format).write(record, 3, &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.ends_with('\n') && text.lines().count() == 1, "{text:?}");
+    text.trim_end().to_owned()
+}
+
+fn all() -> Format {
+    Format::Json(Field::ALL.to_vec())
+}
+
+#[test]
+fn a_combined_line() {
+    assert_eq!(
+        line(Format::Combined, &record()),
+        "192.0.2.7 - anna [20/Nov/2026:09:55:14 +0000] \"GET /a?b=c HTTP/1.1\" 200 5000 \
+         \"http://example.org/\" \"curl/8\""
+    );
+    let nothing = Record { status: 400, ..Record::default() };
+    assert_eq!(
+        line(Format::Combined, &nothing),
+        "- - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 0 \"-\" \"-\""
+    );
+}
+
+#[test]
+fn a_json_line() {
+    assert_eq!(
+        line(all(), &record()),
+        "{\"time\":\"2026-11-20T09:55:14.042Z\",\"client\":\"192.0.2.7\",\"user\":\"anna\",\
+         \"method\":\"GET\",\"target\":\"/a?b=c\",\"version\":\"HTTP/1.1\",\"host\":\"example.org\",\
+         \"status\":200,\"bytes\":5000,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/8\",\
+         \"forwarded_for\":null,\"worker\":3}"
+    );
+    let few = Format::Json(vec![Field::Status, Field::Client]);
+    assert_eq!(line(few, &Record { client: None, ..record() }), "{\"status\":200,\"client\":null}");
+    assert_eq!(line(Format::Json(Vec::new()), &record()), "{}");
+}
+
+#[test]
+fn what_could_end_a_string_is_escaped() {
+    let hostile = Record {
+        user_agent: b"a\"b\\c\nd\x1b[2J\x7f\xff\xc3\xbc",
+        client: Some("::ffff:192.0.2.1".parse().unwrap()),
+        referer: b"\xc2\x9b",
+        ..record()
+    };
+    let text = line(Format::Combined, &hostile);
+    assert!(text.starts_with("192.0.2.1 - "), "{text}");
+    assert!(text.ends_with(r#""\xC2\x9B" "a\x22b\x5Cc\x0Ad\x1B[2J\x7F\xFF\xC3\xBC""#), "{text}");
+    let text = line(all(), &hostile);
+    assert!(text.contains("\"user_agent\":\"a\\\"b\\\\c\\u000Ad\\u001B[2J\\u007F\u{fffd}ü\""), "{text}");
+    assert!(text.contains(r#""referer":"\u009B""#), "{text}");
+}
+
+#[test]
+fn names_of_users() {
+    assert_eq!(user(b"basic YW5uYTo="), Some(b"anna".to_vec()));
+    for none in [&b"Basic YW5uYQ=="[..], b"Basic !", b"Bearer YW5uYTo=", b"Basic", b""] {
+        assert_eq!(user(none), None, "{}", String::from_utf8_lossy(none));
+    }
+}
+
+#[test]
+fn a_second_is_formatted_once_and_changes() {
+    let mut lines = Lines::new(Format::Combined);
+    let mut out = Vec::new();
+    for unix_ms in [951_782_399_999, 951_782_400_000, u64::MAX] {
+        lines.write(&Record { unix_ms, ..record() }, 0, &mut out);
+    }
+    let text = String::from_utf8(out).unwrap();
+    let times: Vec<&str> = text.lines().map(|line| &line[17..45]).collect();
+    let expected =
+        ["[28/Feb/2000:23:59:59 +0000]", "[29/Feb/2000:00:00:00 +0000]", "[31/Dec/9999:23:59:59 +0000]"];
+    assert_eq!(times, expected);
+}
+
+proptest! {
+    /// Whatever peers send, a line is one line: of printable ASCII, or a JSON object with the same content.
+    #[test]
+    fn no_bytes_break_a_line(agent in proptest::collection::vec(any::<u8>(), 0..80), text in "\\PC{0,40}") {
+        let record = Record { user_agent: &agent, referer: text.as_bytes(), ..record() };
+        let combined = line(Format::Combined, &record);
+        prop_assert!(combined.bytes().all(|byte| (b' '..0x7f).contains(&byte)));
+        prop_assert_eq!(combined.matches('"').count(), 6);
+        let json: serde_json::Value = serde_json::from_str(&line(all(), &record)).unwrap();
+        let agent = (!agent.is_empty()).then(|| String::from_utf8_lossy(&agent).into_owned());
+        prop_assert_eq!(json["user_agent"].as_str(), agent.as_deref());
+        prop_assert_eq!(json["referer"].as_str().unwrap_or_default(), text);
+    }
+}

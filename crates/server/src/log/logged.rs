@@ -1,0 +1,121 @@
+//! A handler with a log around it.
+//!
+//! It must cost a request nothing but one look while there is no log, and never make one wait.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use staunch_engine::{Answer, Answered, Handler, Refused};
+use staunch_protocol::http1::Request;
+
+use super::access::AccessLog;
+use super::feeder::Feeder;
+use super::fields::{self, HOST};
+use super::record::Record;
+
+/// See the module's text.
+pub struct Logged<H> {
+    inner: H,
+    log: Arc<AccessLog>,
+    worker: u16,
+    /// Made with the first line.
+    feeder: Option<Feeder>,
+}
+
+/// What has to be asked of a request's pen before it is used up.
+struct Before {
+    unix_ms: u64,
+    client: Option<IpAddr>,
+}
+
+impl<H> Logged<H> {
+    /// The handler of one worker.
+    pub fn new(inner: H, log: Arc<AccessLog>, worker: u16) -> Self {
+        Self { inner, log, worker, feeder: None }
+    }
+
+    fn feed(&mut self, record: &Record<'_>) {
+        self.feeder.get_or_insert_with(|| self.log.feeder(self.worker)).feed(record);
+    }
+
+    #[inline(never)]
+    fn note(&mut self, wanted: u32, request: &Request<'_>, before: &Before, answered: &Answered) {
+        if answered.is_later() {
+            return;
+        }
+        let (status, body_bytes) = (answered.status().code(), answered.body_bytes());
+        self.feed(&Record {
+            unix_ms: before.unix_ms,
+            client: before.client,
+            status,
+            body_bytes,
+            ..of_request(wanted, request)
+        });
+    }
+
+    #[cold]
+    fn note_refused(&mut self, wanted: u32, refused: &Refused<'_>) {
+        let pieces = refused.request.map_or(Record::default(), |request| of_request(wanted, request));
+        self.feed(&Record {
+            unix_ms: refused.unix_ms,
+            client: refused.peer,
+            status: refused.status.code(),
+            body_bytes: refused.body_bytes,
+            ..pieces
+        });
+    }
+}
+
+impl Before {
+    #[inline]
+    fn of(answer: &Answer<'_>) -> Self {
+        Self { unix_ms: answer.unix_ms(), client: None }
+    }
+}
+
+fn of_request<'a>(wanted: u32, request: &Request<'a>) -> Record<'a> {
+    let found = fields::find(request.head, wanted);
+    Record {
+        request_line: fields::request_line(request),
+        host: if wanted & HOST != 0 { request.host } else { &[] },
+        referer: found.referer,
+        user_agent: found.user_agent,
+        forwarded_for: found.forwarded_for,
+        credentials: found.authorization,
+        ..Record::default()
+    }
+}
+
+impl<H: Handler> Handler for Logged<H> {
+    type Mail = H::Mail;
+
+    #[inline]
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let wanted = self.log.wanted();
+        if wanted == 0 {
+            return self.inner.handle(request, answer);
+        }
+        let before = Before::of(&answer);
+        let answered = self.inner.handle(request, answer);
+        self.note(wanted, request, &before, &answered);
+        answered
+    }
+
+    fn resume(&mut self, mail: H::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let wanted = self.log.wanted();
+        let before = Before::of(&answer);
+        let answered = self.inner.resume(mail, request, answer);
+        if wanted != 0 {
+            self.note(wanted, request, &before, &answered);
+        }
+        answered
+    }
+
+    fn refused(&mut self, refused: &Refused<'_>) {
+        let wanted = self.log.wanted();
+        if wanted != 0 {
+            self.note_refused(wanted, refused);
+        }
+        self.inner.refused(refused);
+    }
+}

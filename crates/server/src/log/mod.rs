@@ -1,0 +1,30 @@
+//! The access log and the error log: written by threads of their own, never waited for.
+//!
+//! A worker copies the pieces of a request that the log wants into a ring of its own ([`Logged`]); a thread
+//! formats them and writes large chunks ([`AccessLog`]). What finds no room, or cannot be written, is counted
+//! and gone: no request may ever wait for a disk. Nothing wakes up while nobody asks for anything.
+
+mod access;
+mod bell;
+mod error;
+mod feeder;
+mod fields;
+mod lines;
+mod logged;
+mod record;
+mod settings;
+mod sink;
+mod writer;
+
+use std::sync::Arc;
+
+pub use access::{AccessLog, LogCounts};
+pub use error::ErrorLog;
+pub use logged::Logged;
+pub use settings::{Field, Format, LogError, LogSettings, Target};
+
+/// Where the server's own lines go. What it calls must not wait.
+pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[cfg(test)]
+mod tests;

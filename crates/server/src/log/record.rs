@@ -1,0 +1,139 @@
+//! One request on its way from a worker to the log: a header of fixed size, and the pieces behind it.
+//!
+//! It owns the form in which they lie in the ring. It must never look into a piece.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Length, status, family, time, length of the body, address, and the lengths of the pieces.
+const HEADER_BYTES: usize = 52;
+const PIECES_COUNT: usize = 6;
+/// Of a request line or a field's value no more is kept: as much as a request line may have.
+const PIECE_BYTES_MAX: usize = 8 * 1024;
+
+/// What the log is told of a request. A piece that did not come, or is not wanted, is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Record<'a> {
+    pub(super) unix_ms: u64,
+    pub(super) client: Option<IpAddr>,
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+    pub(super) request_line: &'a [u8],
+    pub(super) host: &'a [u8],
+    pub(super) referer: &'a [u8],
+    pub(super) user_agent: &'a [u8],
+    pub(super) forwarded_for: &'a [u8],
+    /// The Authorization field: a name is in it, and what nobody may see.
+    pub(super) credentials: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Replaces what stands in `out`.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let pieces = [
+            self.request_line,
+            self.host,
+            self.referer,
+            self.user_agent,
+            self.forwarded_for,
+            self.credentials,
+        ]
+        .map(|piece| &piece[..piece.len().min(PIECE_BYTES_MAX)]);
+        let length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let (family, address) = match self.client {
+            None => (0, [0; 16]),
+            Some(IpAddr::V4(address)) => (4, address.to_ipv6_mapped().octets()),
+            Some(IpAddr::V6(address)) => (6, address.octets()),
+        };
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        header[4..6].copy_from_slice(&self.status.to_le_bytes());
+        header[6] = family;
+        header[8..16].copy_from_slice(&self.unix_ms.to_le_bytes());
+        header[16..24].copy_from_slice(&self.body_bytes.to_le_bytes());
+        header[24..40].copy_from_slice(&address);
+        for (index, piece) in pieces.iter().enumerate() {
+            header[40 + 2 * index..42 + 2 * index].copy_from_slice(&(piece.len() as u16).to_le_bytes());
+        }
+        out.clear();
+        out.extend_from_slice(&header);
+        for piece in pieces {
+            out.extend_from_slice(piece);
+        }
+    }
+
+    /// The first record, and what is behind it. `None` at the end.
+    pub(super) fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let header: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
+        let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| header[at + index]));
+        let address = Ipv6Addr::from(std::array::from_fn::<u8, 16, _>(|index| header[24 + index]));
+        let client = match header[6] {
+            0 => None,
+            4 => Some(IpAddr::V4(address.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED))),
+            _ => Some(IpAddr::V6(address)),
+        };
+        let mut rest = &bytes[HEADER_BYTES..];
+        let mut pieces: [&[u8]; PIECES_COUNT] = [&[]; PIECES_COUNT];
+        for (index, piece) in pieces.iter_mut().enumerate() {
+            (*piece, rest) = rest.split_at_checked(usize::from(word(40 + 2 * index)))?;
+        }
+        let [request_line, host, referer, user_agent, forwarded_for, credentials] = pieces;
+        let (unix_ms, status, body_bytes) = (long(8), word(4), long(16));
+        let record = Self {
+            unix_ms,
+            client,
+            status,
+            body_bytes,
+            request_line,
+            host,
+            referer,
+            user_agent,
+            forwarded_for,
+            credentials,
+        };
+        Some((record, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_encoded_is_decoded() {
+        let whole = Record {
+            unix_ms: u64::MAX - 1,
+            client: Some("2001:db8::1".parse().unwrap()),
+            status: 431,
+            body_bytes: 1 << 40,
+            request_line: b"GET / HTTP/1.1",
+            host: b"example",
+            referer: b"there",
+            user_agent: b"",
+            forwarded_for: &[0; 300],
+            credentials: b"anna",
+        };
+        let plain = Record { client: Some("192.0.2.1".parse().unwrap()), ..Record::default() };
+        let (mut bytes, mut one) = (Vec::new(), Vec::new());
+        for record in [whole, plain, Record::default()] {
+            record.encode(&mut one);
+            assert_eq!(u32::from_le_bytes(*one.first_chunk().unwrap()) as usize, one.len());
+            bytes.extend_from_slice(&one);
+        }
+        let (first, rest) = Record::decode(&bytes).unwrap();
+        let (second, rest) = Record::decode(rest).unwrap();
+        let (third, rest) = Record::decode(rest).unwrap();
+        assert_eq!((first, second, third), (whole, plain, Record::default()));
+        assert_eq!(Record::decode(rest), None);
+    }
+
+    #[test]
+    fn pieces_are_cut() {
+        let long = vec![b'x'; 100_000];
+        let mut bytes = Vec::new();
+        Record { referer: &long, user_agent: b"after", ..Record::default() }.encode(&mut bytes);
+        let (record, rest) = Record::decode(&bytes).unwrap();
+        assert_eq!((record.referer.len(), record.user_agent), (PIECE_BYTES_MAX, &b"after"[..]));
+        assert!(rest.is_empty());
+    }
+}

@@ -1,0 +1,129 @@
+//! What an access log is told: where to, in which form, how large.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Where lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// To the end of a file, which is made if it is not there (mode 0640).
+    File(PathBuf),
+    /// To standard output.
+    StandardOutput,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(formatter),
+            Self::StandardOutput => formatter.write_str("standard output"),
+        }
+    }
+}
+
+/// What a line looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    /// The combined format of Apache and nginx; times are in UTC.
+    Combined,
+    /// One JSON object a line with these fields in this order.
+    Json(Vec<Field>),
+}
+
+macro_rules! fields {
+    ($($name:ident $word:literal $doc:literal,)*) => {
+        /// A field of a JSON line. What a request does not have is `null`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Field {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Field {
+            /// Every field, in the order of a line for which none are named.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Its name in a line and in the configuration.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// What it says.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$name => $doc,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    Time "time" "When the answer was made: RFC 3339, UTC, milliseconds.",
+    Client "client" "Address of the client.",
+    User "user" "Name the client gave for basic authentication, right or wrong.",
+    Method "method" "Method as sent.",
+    Target "target" "Target as sent: path and query.",
+    Version "version" "Version as sent, such as HTTP/1.1.",
+    Host "host" "Name of the host asked for, without port.",
+    Status "status" "Status of the answer.",
+    Bytes "bytes" "Length of the body handed to the kernel for sending; less may have arrived.",
+    Referer "referer" "Referer as sent.",
+    UserAgent "user_agent" "User-Agent as sent.",
+    ForwardedFor "forwarded_for" "The first X-Forwarded-For as sent: not to be trusted.",
+    Worker "worker" "Number of the worker that answered.",
+}
+
+impl Field {
+    /// The field of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|field| field.name() == name)
+    }
+}
+
+/// Everything an access log needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Where to.
+    pub target: Target,
+    /// In which form.
+    pub format: Format,
+    /// A file that would become larger is given the suffix `.1`, after `.1` was given `.2` and so on, and a
+    /// new one is begun. Not for standard output.
+    pub size_bytes_max: Option<u64>,
+    /// How many files with a suffix are kept.
+    pub keep: u32,
+}
+
+/// Why a log cannot be opened.
+#[derive(Debug)]
+pub struct LogError {
+    pub(crate) target: Target,
+    pub(crate) error: io::Error,
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, error } = self;
+        match error.kind() {
+            io::ErrorKind::NotFound => write!(formatter, "the folder of the log {target} does not exist"),
+            io::ErrorKind::PermissionDenied => write!(formatter, "the log {target} may not be written"),
+            io::ErrorKind::IsADirectory => write!(formatter, "the log {target} is a folder"),
+            _ => write!(formatter, "the log {target} cannot be opened: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LogError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_find_their_fields() {
+        for field in Field::ALL {
+            assert_eq!(Field::of_name(field.name()), Some(*field));
+            assert!(field.meaning().ends_with('.'));
+        }
+        assert_eq!(Field::of_name("duration"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! The whole way of a line: a session, a handler, a ring, the thread, a file.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use staunch_engine::{Address, Answer, Answered, Handler, Outgoing, Refused, Stats};
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Event, Request, Session};
+
+use super::feeder::RING_BYTES;
+use super::{AccessLog, Field, Format, LogCounts, LogSettings, Logged, Notice, Target};
+use crate::content::testing::Folder;
+
+const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
+/// Longer than any disk takes, shorter than anybody waits for a test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Ten;
+
+impl Handler for Ten {
+    type Mail = ();
+
+    fn handle(&mut self, _request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        answer.bytes(Status::OK, b"Content-Length: 10\r\n\r\n", b"0123456789")
+    }
+
+    fn resume(&mut self, (): (), _request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n\r\n", b"")
+    }
+}
+
+/// What the log said of itself, and what says it.
+fn notices() -> (Arc<Mutex<Vec<String>>>, Notice) {
+    let said = Arc::<Mutex<Vec<String>>>::default();
+    let place = Arc::clone(&said);
+    (said, Arc::new(move |text| place.lock().unwrap().push(text.to_owned())))
+}
+
+fn settings(path: &Path, format: Format) -> LogSettings {
+    LogSettings { target: Target::File(path.into()), format, size_bytes_max: None, keep: 0 }
+}
+
+fn few() -> Format {
+    Format::Json(vec![Field::Status, Field::Bytes, Field::Target, Field::Worker])
+}
+
+fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
+    let (mut session, mut outgoing, stats) = (Session::new(0), Outgoing::default(), Stats::default());
+    let mut input = head.as_bytes();
+    let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
+    let Event::Request(request) = event else { panic!("{event:?}") };
+    let address = Address { worker: 0, slot: 0, generation: 0 };
+    let answer = Answer::new(&mut session, &mut outgoing, &stats, DATE, address);
+    assert!(!handler.handle(&request, answer).is_later());
+}
+
+#[test]
+fn what_was_answered_is_written() {
+    let folder = Folder::new();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let log = AccessLog::new(notices().1);
+    let mut logged = Logged::new(Ten, Arc::clone(&log), 7);
+    ask(&mut logged, "GET /before HTTP/1.1\r\nHost: a\r\n\r\n");
+    log.set(Some(settings(&first, few()))).unwrap();
+    ask(&mut logged, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
+    ask(&mut logged, "HEAD /two HTTP/1.1\r\nHost: a\r\n\r\n");
+    let status = Status::BAD_REQUEST;
+    logged.refused(&Refused { status, body_bytes: 30, unix_ms: 1, request: None, peer: None });
+    log.set(Some(settings(&second, Format::Combined))).unwrap();
+    // What is fed before the thread has heard of the change still goes the old way.
+    assert!(log.finish(PATIENCE));
+    let refused = "127.0.0.1".parse().ok();
+    ask(&mut logged, "GET /three HTTP/1.0\r\nUser-Agent: u\r\nReferer: r\r\n\r\n");
+    logged.refused(&Refused { status, body_bytes: 30, unix_ms: 1, request: None, peer: refused });
+    assert!(log.finish(PATIENCE));
+    log.set(None).unwrap();
+    ask(&mut logged, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(log.finish(PATIENCE));
+    assert_eq!(
+        fs::read_to_string(&first).unwrap(),
+        "{\"status\":200,\"bytes\":10,\"target\":\"/one\",\"worker\":7}\n\
+         {\"status\":200,\"bytes\":0,\"target\":\"/two\",\"worker\":7}\n\
+         {\"status\":400,\"bytes\":30,\"target\":null,\"worker\":7}\n"
+    );
+    assert_eq!(
+        fs::read_to_string(&second).unwrap(),
+        "- - - [01/Jan/1970:00:00:00 +0000] \"GET /three HTTP/1.0\" 200 10 \"r\" \"u\"\n\
+         127.0.0.1 - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 30 \"-\" \"-\"\n"
+    );
+    assert_eq!(log.counts(), LogCounts { written: 5, dropped: 0, failed: 0 });
+}
+
+#[test]
+fn a_log_that_cannot_be_opened_changes_nothing() {
+    let folder = Folder::new();
+    let path = folder.path().join("log");
+    let log = AccessLog::new(notices().1);
+    assert!(log.set(Some(settings(&folder.path().join("absent/log"), few()))).is_err());
+    log.set(Some(settings(&path, few()))).unwrap();
+    assert!(log.set(Some(settings(folder.path(), few()))).is_err());
+    ask(&mut Logged::new(Ten, Arc::clone(&log), 0), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(log.finish(PATIENCE));
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_full_disk_is_said_once_and_got_over() {
+    let folder = Folder::new();
+    let (said, notice) = notices();
+    let log = AccessLog::new(notice);
+    log.set(Some(settings(Path::new("/dev/full"), few()))).unwrap();
+    let mut logged = Logged::new(Ten, Arc::clone(&log), 0);
+    let refused =
+        |unix_ms| Refused { status: Status::BAD_REQUEST, body_bytes: 0, unix_ms, request: None, peer: None };
+    for unix_ms in [1000, 1500, 1999] {
+        logged.refused(&refused(unix_ms));
+        assert!(log.finish(PATIENCE));
+    }
+    assert_eq!(log.counts(), LogCounts { written: 0, dropped: 0, failed: 3 });
+    log.set(Some(settings(&folder.path().join("log"), few()))).unwrap();
+    logged.refused(&refused(2000));
+    assert!(log.finish(PATIENCE));
+    let said = said.lock().unwrap();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("/dev/full: No space left on device"), "{said:?}");
+    assert!(said[1].ends_with("/log: written again; 3 lines were lost"), "{said:?}");
+}
+
+/// A pipe that is not read: the log's thread stands still, and nobody else does.
+#[test]
+fn nobody_waits_for_a_log_that_stands_still() {
+    let folder = Folder::new();
+    folder.fifo("pipe");
+    let path = folder.path().join("pipe");
+    let reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let (said, notice) = notices();
+    let log = AccessLog::new(notice);
+    log.set(Some(settings(&path, few()))).unwrap();
+    let mut logged = Logged::new(Ten, Arc::clone(&log), 0);
+    let target = "x".repeat(4000);
+    let head = format!("GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let requests = 3 * RING_BYTES / head.len();
+    for _ in 0..requests {
+        ask(&mut logged, &head);
+    }
+    assert!(!log.finish(Duration::from_millis(1)));
+    let dropped = log.counts().dropped;
+    assert!(dropped > 0 && dropped < requests as u64, "{dropped} of {requests}");
+    // Whoever reads sets it free again. Holding both ends, a pipe never says that it is over.
+    std::thread::spawn(move || std::io::copy(&mut &reader, &mut std::io::sink()));
+    let refused =
+        Refused { status: Status::BAD_REQUEST, body_bytes: 0, unix_ms: 1_000_000, request: None, peer: None };
+    while !log.finish(PATIENCE) {}
+    logged.refused(&refused);
+    assert!(log.finish(PATIENCE));
+    let LogCounts { written, failed, .. } = log.counts();
+    assert_eq!((written + dropped, failed), (requests as u64 + 1, 0));
+    let words = format!("the access log is written too slowly: {dropped} further lines were dropped");
+    assert!(log.finish(PATIENCE) && said.lock().unwrap().contains(&words), "{said:?}");
+}

@@ -1,0 +1,168 @@
+//! Which metrics there are, and what each means.
+//!
+//! It owns their names: dashboards and alarms are built on them, so a name that was published stays. Sums
+//! over
+//! workers; only two have a label for the worker, to see that they share the work.
+
+use staunch_engine::BOUNDS_NS;
+
+use super::exposition::Exposition;
+use super::snapshot::{ByReason, HistogramFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+
+/// The figures in the text form of Prometheus, version 0.0.4.
+pub fn text(snapshot: &Snapshot) -> String {
+    let mut out = Exposition::default();
+    server(snapshot, &mut out);
+    connections(snapshot, &mut out);
+    requests(&snapshot.workers, &mut out);
+    times(&snapshot.workers, &mut out);
+    workers(&snapshot.workers, &mut out);
+    log(snapshot, &mut out);
+    content(&snapshot.sites, &mut out);
+    process(snapshot, &mut out);
+    out.finish()
+}
+
+fn server(snapshot: &Snapshot, out: &mut Exposition) {
+    out.gauge("staunch_build_info", "Always 1; its labels say what is running.")
+        .sample(&[("version", &snapshot.version), ("io", &snapshot.io)], 1);
+    let ready = u8::from(snapshot.readiness == Readiness::Ready);
+    out.gauge("staunch_ready", "Whether requests should be sent here: 1 when prepared and not draining.")
+        .sample(&[], ready);
+}
+
+fn connections(snapshot: &Snapshot, out: &mut Exposition) {
+    let workers = &snapshot.workers;
+    let (sending, waiting) = (sum(workers, |one| one.sending), sum(workers, |one| one.waiting));
+    let idle = sum(workers, WorkerFigures::open).saturating_sub(sending + waiting);
+    out.gauge(
+        "staunch_connections",
+        "Open connections: sending an answer, waiting for content to be loaded, or idle, which includes \
+         those with half a request.",
+    )
+    .sample(&[("state", "idle")], idle)
+    .sample(&[("state", "sending")], sending)
+    .sample(&[("state", "waiting")], waiting);
+    out.gauge("staunch_connections_max", "Most connections that may be open at a time.")
+        .sample(&[], snapshot.connections_max);
+    out.counter("staunch_connections_accepted_total", "Connections accepted.")
+        .sample(&[], sum(workers, |one| one.accepted));
+    out.counter(
+        "staunch_accept_stops_total",
+        "Times accepting stopped for want of descriptors, memory or slots.",
+    )
+    .sample(&[], sum(workers, |one| one.accept_stops));
+    out.counter("staunch_timeouts_total", "Connections that ran into a deadline, by its name.");
+    by_reason("deadline", workers, |one| &one.timeouts, out);
+}
+
+fn requests(workers: &[WorkerFigures], out: &mut Exposition) {
+    out.counter("staunch_requests_total", "Requests answered.").sample(&[], sum(workers, |one| one.requests));
+    out.counter("staunch_requests_late_total", "Requests that had to wait for content to be loaded.")
+        .sample(&[], sum(workers, |one| one.requests_late));
+    out.counter("staunch_responses_total", "Answers to requests, by class of their status.");
+    for (index, class) in ["1xx", "2xx", "3xx", "4xx", "5xx"].iter().enumerate() {
+        out.sample(&[("class", class)], sum(workers, |one| one.responses[index]));
+    }
+    out.counter("staunch_refusals_total", "What was refused before it was worked on, by reason.");
+    by_reason("reason", workers, |one| &one.refusals, out);
+    out.counter("staunch_sent_bytes_total", "Bytes handed to the kernel for sending, heads included.")
+        .sample(&[], sum(workers, |one| one.sent_bytes));
+    out.counter("staunch_sends_failed_total", "Sends that failed before all was taken.")
+        .sample(&[], sum(workers, |one| one.sends_failed));
+}
+
+fn times(workers: &[WorkerFigures], out: &mut Exposition) {
+    let mut histogram = |name, help, of: fn(&WorkerFigures) -> &HistogramFigures| {
+        let mut buckets = vec![0; BOUNDS_NS.len() + 1];
+        for one in workers.iter().map(of) {
+            buckets.iter_mut().zip(&one.buckets).for_each(|(sum, count)| *sum += count);
+        }
+        out.histogram(name, help, &BOUNDS_NS, &buckets, sum(workers, |one| of(one).sum_ns));
+    };
+    histogram(
+        "staunch_request_duration_seconds",
+        "From the turn of the loop in which a request was complete to the end of the turn that answered it: \
+         an upper bound of the server's own part. Sending and the network are not in it.",
+        |one| &one.latency,
+    );
+    histogram(
+        "staunch_queue_age_seconds",
+        "How long requests may have waited in the server before they were looked at: the length of the turn \
+         before, an upper bound. Waiting in the kernel's accept queue is not in it.",
+        |one| &one.queue_age,
+    );
+}
+
+fn workers(workers: &[WorkerFigures], out: &mut Exposition) {
+    let each = |of: fn(&WorkerFigures) -> u64, out: &mut Exposition| {
+        for (index, one) in workers.iter().enumerate() {
+            out.sample(&[("worker", &index.to_string())], of(one));
+        }
+    };
+    out.counter("staunch_worker_requests_total", "Requests answered by each worker.");
+    each(|one| one.requests, out);
+    out.gauge("staunch_worker_connections", "Connections open at each worker.");
+    each(WorkerFigures::open, out);
+    out.counter("staunch_turns_total", "Turns of the workers' loops: idle ones make none.")
+        .sample(&[], sum(workers, |one| one.turns));
+}
+
+fn log(snapshot: &Snapshot, out: &mut Exposition) {
+    let log = &snapshot.log;
+    out.counter(
+        "staunch_access_log_lines_total",
+        "Lines of the access log: written, dropped because the log was too slow, or failed to be written.",
+    )
+    .sample(&[("outcome", "written")], log.written)
+    .sample(&[("outcome", "dropped")], log.dropped)
+    .sample(&[("outcome", "failed")], log.failed);
+}
+
+fn content(sites: &[SiteFigures], out: &mut Exposition) {
+    let each = |of: fn(&SiteFigures) -> u64, out: &mut Exposition| {
+        for site in sites {
+            out.sample(&[("site", &site.name)], of(site));
+        }
+    };
+    out.gauge("staunch_content_files", "Files found in the site's folder.");
+    each(|site| site.files, out);
+    out.gauge("staunch_content_answers", "Answers held in memory, ready to be sent.");
+    each(|site| site.prepared, out);
+    out.counter("staunch_content_encodings_total", "Encodings made of the site's content.");
+    each(|site| site.encodings, out);
+    out.gauge("staunch_content_held_bytes", "Memory the site's answers occupy.");
+    each(|site| site.held_bytes, out);
+    out.gauge("staunch_content_budget_bytes", "Memory the site's answers may occupy.");
+    each(|site| site.budget_bytes, out);
+    out.gauge("staunch_content_prepared", "Whether everything is prepared that will be unasked.");
+    each(|site| u64::from(site.done), out);
+}
+
+fn process(snapshot: &Snapshot, out: &mut Exposition) {
+    let process = &snapshot.process;
+    out.counter("process_cpu_seconds_total", "Processor time used, in user space and in the kernel.")
+        .sample(&[], process.cpu_seconds);
+    out.gauge("process_resident_memory_bytes", "Memory occupied.").sample(&[], process.resident_bytes);
+    out.gauge("process_virtual_memory_bytes", "Addresses occupied.").sample(&[], process.virtual_bytes);
+    out.gauge("process_open_fds", "Descriptors open.").sample(&[], process.open_descriptors);
+    out.gauge("process_max_fds", "Descriptors that may be open.").sample(&[], process.descriptors_max);
+    out.gauge("process_start_time_seconds", "When the process was started, in seconds since 1970.")
+        .sample(&[], process.start_unix_seconds);
+}
+
+fn by_reason(
+    label: &str,
+    workers: &[WorkerFigures],
+    of: fn(&WorkerFigures) -> &ByReason,
+    out: &mut Exposition,
+) {
+    for reason in workers.first().into_iter().flat_map(|first| of(first).keys()) {
+        let count = sum(workers, |one| of(one).get(reason).copied().unwrap_or(0));
+        out.sample(&[(label, reason)], count);
+    }
+}
+
+fn sum(workers: &[WorkerFigures], of: impl Fn(&WorkerFigures) -> u64) -> u64 {
+    workers.iter().map(of).sum()
+}

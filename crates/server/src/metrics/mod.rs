@@ -1,0 +1,18 @@
+//! What a running server knows about itself: one [`Snapshot`], and the same as text for Prometheus.
+//!
+//! It reads what workers count and content threads hold. It must never take a lock that a request may want,
+//! nor give a label whose values a peer can choose.
+
+mod exposition;
+mod families;
+mod process;
+mod snapshot;
+mod sources;
+
+pub use families::text;
+pub use process::ProcessFigures;
+pub use snapshot::{ByReason, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+pub use sources::Sources;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! All figures of one moment, as `/status.json` gives them and `staunch top` reads them.
+//!
+//! It owns the names of refusals and deadlines. It must never change what it reads.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use staunch_engine::{Histogram, Stats};
+use staunch_protocol::Deadline;
+
+use super::process::ProcessFigures;
+use crate::log::LogCounts;
+
+/// Counts by the name of their reason.
+pub type ByReason = BTreeMap<String, u64>;
+
+/// Whether requests should be sent here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Readiness {
+    /// Not yet: content is being prepared for the first time.
+    Preparing,
+    /// Yes.
+    Ready,
+    /// No longer: it is ending.
+    Draining,
+}
+
+/// The server at one moment. Everything counts from its start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Version of the server.
+    pub version: String,
+    /// Name of the network backend.
+    pub io: String,
+    /// Number of the process.
+    pub process_id: u32,
+    /// Seconds since the start.
+    pub uptime_seconds: f64,
+    /// Whether requests should be sent to it.
+    pub readiness: Readiness,
+    /// Most connections at a time, all workers together.
+    pub connections_max: u64,
+    /// Each worker, in order.
+    pub workers: Vec<WorkerFigures>,
+    /// Each site.
+    pub sites: Vec<SiteFigures>,
+    /// The access log, if there is one.
+    pub log: LogFigures,
+    /// What the kernel says of the process.
+    pub process: ProcessFigures,
+}
+
+/// One worker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerFigures {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections ended.
+    pub closed: u64,
+    /// Connections with an answer under way.
+    pub sending: u64,
+    /// Requests that wait for their answer.
+    pub waiting: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Of them, those that had to wait for content to be loaded.
+    pub requests_late: u64,
+    /// Bytes handed to the kernel.
+    pub sent_bytes: u64,
+    /// Sends that failed.
+    pub sends_failed: u64,
+    /// Times accepting stopped.
+    pub accept_stops: u64,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Answers by class of their status: 1xx to 5xx.
+    pub responses: [u64; 5],
+    /// Connections and requests refused.
+    pub refusals: ByReason,
+    /// Connections ended by a deadline.
+    pub timeouts: ByReason,
+    /// How long answers took.
+    pub latency: HistogramFigures,
+    /// How long requests may have waited before they were looked at.
+    pub queue_age: HistogramFigures,
+}
+
+/// A histogram: counts by bucket, without sums over them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistogramFigures {
+    /// How many, by bucket of [`staunch_engine::BOUNDS_NS`]; the last is what is above.
+    pub buckets: Vec<u64>,
+    /// The sum, in nanoseconds.
+    pub sum_ns: u64,
+}
+
+/// One site.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteFigures {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Files found.
+    pub files: u64,
+    /// Answers held.
+    pub prepared: u64,
+    /// Encodings made.
+    pub encodings: u64,
+    /// Bytes held.
+    pub held_bytes: u64,
+    /// Bytes that may be held.
+    pub budget_bytes: u64,
+    /// Whether everything is prepared that will be without being asked for.
+    pub done: bool,
+}
+
+/// Lines of the access log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogFigures {
+    /// Written.
+    pub written: u64,
+    /// Dropped, because the log was too slow.
+    pub dropped: u64,
+    /// Lost, because writing failed.
+    pub failed: u64,
+}
+
+const DEADLINES: [(&str, Deadline); 5] = [
+    ("header", Deadline::Header),
+    ("keep_alive", Deadline::KeepAlive),
+    ("body", Deadline::Body),
+    ("send", Deadline::Send),
+    ("linger", Deadline::Linger),
+];
+
+fn refusals(stats: &Stats) -> [(&'static str, u64); 1] {
+    [("malformed", stats.rejected.get())]
+}
+
+impl WorkerFigures {
+    /// What a worker has counted.
+    pub fn of(stats: &Stats) -> Self {
+        let named = |(name, count): (&str, u64)| (name.to_owned(), count);
+        let (requests, late) = (stats.requests.get(), stats.answered_late.get());
+        let waits_over = late + stats.waits_lost.get();
+        Self {
+            accepted: stats.accepted.get(),
+            closed: stats.closed.get(),
+            sending: stats.sending.get(),
+            waiting: stats.waits.get().saturating_sub(waits_over),
+            requests,
+            requests_late: late,
+            sent_bytes: stats.sent_bytes.get(),
+            sends_failed: stats.sends_failed.get(),
+            accept_stops: stats.accept_stops.get(),
+            turns: stats.turns.get(),
+            responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
+            refusals: refusals(stats).map(named).into(),
+            timeouts: DEADLINES.map(|(name, deadline)| named((name, stats.timeouts(deadline)))).into(),
+            latency: HistogramFigures::of(&stats.latency),
+            queue_age: HistogramFigures::of(&stats.queue_age),
+        }
+    }
+
+    /// Connections open.
+    pub fn open(&self) -> u64 {
+        self.accepted.saturating_sub(self.closed)
+    }
+}
+
+impl HistogramFigures {
+    fn of(histogram: &Histogram) -> Self {
+        Self { buckets: histogram.buckets().to_vec(), sum_ns: histogram.sum_ns() }
+    }
+}
+
+impl From<LogCounts> for LogFigures {
+    fn from(counts: LogCounts) -> Self {
+        Self { written: counts.written, dropped: counts.dropped, failed: counts.failed }
+    }
+}
