@@ -11,5 +11,6 @@ pub mod process;
 pub mod response;
 pub mod split;
 pub mod suite;
+pub mod terminal;
 pub mod tree;
 pub mod truth;

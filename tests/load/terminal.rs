@@ -1,68 +1,15 @@
 //! The live view on a terminal of 80 columns and 24 lines, which tmux plays.
 //!
-//! It owns a tmux server of its own, and ends it. It must never speak to the tmux server of a user.
-
-use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+//! It owns what the view of `staunch load` has to show.
 
 use staunch_tests::process::{binary, is_installed};
+use staunch_tests::terminal::Terminal;
 use staunch_tests::tree::Tree;
 
 use crate::generator::truth;
 
-/// How long a screen is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Every height of the sparkline.
 const BLOCKS: &str = "▁▂▃▄▅▆▇█";
-
-/// A terminal with a command in it. The screen stays when the command has ended.
-struct Terminal {
-    /// Socket of the tmux server.
-    socket: String,
-}
-
-impl Terminal {
-    fn start(folder: &Path, command: &str) -> Self {
-        let socket = folder.join("tmux").to_str().expect("a path of text").to_owned();
-        let terminal = Self { socket };
-        let line = format!("{command}; echo exit code $?; exec cat");
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "sh", "-c", &line]);
-        terminal
-    }
-
-    fn tmux(&self, words: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.args(["-u", "-S", &self.socket]).args(words).env("LC_ALL", "C.UTF-8").env_remove("TMUX");
-        let output = command.output().expect("tmux starts");
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("a screen of UTF-8")
-    }
-
-    fn press(&self, key: &str) {
-        self.tmux(&["send-keys", key]);
-    }
-
-    /// Waits for a screen that holds all of these.
-    fn await_screen(&self, wanted: &[&str]) -> String {
-        let start = Instant::now();
-        loop {
-            let screen = self.tmux(&["capture-pane", "-p"]);
-            if wanted.iter().all(|words| screen.contains(words)) {
-                return screen;
-            }
-            assert!(start.elapsed() < PATIENCE, "never on the screen: {wanted:?}\n{screen}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It is gone already when a test failed early.
-        let _ = Command::new("tmux").args(["-S", &self.socket, "kill-server"]).output();
-    }
-}
 
 /// The words behind a line's name.
 fn line<'a>(screen: &'a str, name: &str) -> &'a str {

@@ -79,12 +79,12 @@ impl<H: Handler> Desk<'_, H> {
         }
     }
 
-    /// An answer by mail has waited since then.
+    /// An answer by mail came after so long.
     #[cold]
-    fn count_late(&self, since_ms: u64) {
+    fn count_late(&self, waited_ms: u64) {
         self.stats.answered_late.add(1);
         if self.stats.is_measuring() {
-            self.stats.latency.add(self.now_ms.saturating_sub(since_ms) * 1_000_000, 1);
+            self.stats.latency.add(waited_ms * 1_000_000, 1);
         }
     }
 }
@@ -183,6 +183,7 @@ impl Connection {
                     if desk.draining && input.is_empty() {
                         self.session.close_after_response();
                     }
+                    let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
@@ -190,9 +191,9 @@ impl Connection {
                         date: desk.date,
                         address: desk.address,
                         unix_ms: desk.unix_ms,
+                        waited_ms: waited.unwrap_or(0) as u32,
                         rendered: Some((&mut *desk.rendered, desk.second)),
                     };
-                    let waited = mail.is_some();
                     let answered = match mail.take() {
                         Some(mail) => desk.handler.resume(mail, &request, answer),
                         None => desk.handler.handle(&request, answer),
@@ -200,15 +201,15 @@ impl Connection {
                     if answered.is_later() {
                         input = before;
                         self.phase = Phase::Waiting;
-                        if !waited {
+                        if waited.is_none() {
                             desk.stats.waits.add(1);
                             self.session.set_waiting_since(desk.now_ms);
                         }
                         break;
                     }
                     desk.stats.requests.add(1);
-                    if waited {
-                        desk.count_late(self.session.waiting_since_ms());
+                    if let Some(waited_ms) = waited {
+                        desk.count_late(waited_ms);
                     }
                 }
                 Event::NeedInput => break,

@@ -91,6 +91,7 @@ pub struct Answer<'a> {
     pub(crate) date: &'a [u8; 29],
     pub(crate) address: Address,
     pub(crate) unix_ms: u64,
+    pub(crate) waited_ms: u32,
     /// The worker's kept answers, and a number that changes with the date.
     pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
 }
@@ -105,7 +106,7 @@ impl<'a> Answer<'a> {
         date: &'a [u8; 29],
         address: Address,
     ) -> Self {
-        Self { session, outgoing, stats, date, address, unix_ms: 0, rendered: None }
+        Self { session, outgoing, stats, date, address, unix_ms: 0, waited_ms: 0, rendered: None }
     }
 
     /// Where mail to this connection goes.
@@ -122,6 +123,12 @@ impl<'a> Answer<'a> {
     #[inline]
     pub fn unix_ms(&self) -> u64 {
         self.unix_ms
+    }
+
+    /// How long the request has waited since it was told to, in milliseconds. 0 if it was not.
+    #[inline]
+    pub fn waited_ms(&self) -> u32 {
+        self.waited_ms
     }
 
     /// Answers from one prepared block: fields, blank line and body in one piece. `fields_bytes` is the

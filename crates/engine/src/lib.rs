@@ -6,6 +6,7 @@
 
 mod connection;
 mod control;
+mod counter;
 mod doors;
 mod draining;
 mod engine;

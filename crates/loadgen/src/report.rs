@@ -16,12 +16,12 @@ mod moments;
 mod page;
 mod series;
 mod server_side;
-pub(crate) mod style;
+pub mod style;
 mod summary;
 mod sweep;
 mod sweep_page;
 pub(crate) mod table;
-pub(crate) mod words;
+pub mod words;
 
 pub use document::Document;
 pub use log::{hdr_log, hgrm};

@@ -6,7 +6,7 @@
 //! output stays free for files.
 
 mod frame;
-mod spark;
+pub mod spark;
 
 use std::collections::VecDeque;
 

@@ -58,6 +58,14 @@ pub fn local_address(listener: &OwnedFd) -> io::Result<SocketAddr> {
     Ok(getsockname(listener)?.try_into()?)
 }
 
+/// Ends the waiting of every thread in accept(2) on this listener. No further connection is accepted.
+///
+/// # Errors
+/// Those of shutdown(2).
+pub fn stop_listening(listener: &impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::shutdown(listener, rustix::net::Shutdown::Both)?)
+}
+
 /// Sets an option that is an int.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 //! [`SitesShared::handler`] once a worker, [`SitesShared::replace`] whenever what is served is to change.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod config;
 mod content;
 mod crew;
@@ -25,6 +26,7 @@ mod site;
 mod sites;
 mod status;
 
+pub use admin::{Admin, Now};
 pub use config::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules};
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};

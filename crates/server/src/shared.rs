@@ -20,6 +20,7 @@ use crate::limits::{
     CHECKER_THREADS, CHECKS_QUEUED_MAX, CHECKS_WAITING_MAX, LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX,
     LOADS_WAITING_MAX,
 };
+use crate::metrics::SiteFigures;
 use crate::problem::{Problem, Problems};
 use crate::queue::{Bounds, Full, Queue};
 use crate::rules::auth::{Auth, Tag};
@@ -187,6 +188,20 @@ impl SiteShared {
         let key = (Arc::as_ptr(auth) as usize, auth.tag(field).to_le_bytes()[..].into());
         let job = || CheckJob { site: Arc::clone(self), auth: Arc::clone(auth), field: field.into(), now_s };
         self.desks.checks.ask(key, job, address)
+    }
+
+    /// The same, as metrics tell it. A site without names is called `default`.
+    pub(crate) fn figures(&self) -> SiteFigures {
+        let (progress, config) = (self.progress(), &self.load.config);
+        SiteFigures {
+            name: config.hosts.first().map_or("default", String::as_str).to_owned(),
+            files: progress.files as u64,
+            prepared: progress.prepared as u64,
+            encodings: progress.encodings_done as u64,
+            held_bytes: progress.bytes_held,
+            budget_bytes: config.cache_bytes_max,
+            done: progress.done,
+        }
     }
 
     /// Nobody will ask for it any more: what it holds is let go, even if a worker that has nothing to do

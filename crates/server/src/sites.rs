@@ -18,6 +18,7 @@ use staunch_engine::Post;
 
 use crate::config::{SiteConfig, SiteError};
 use crate::crew::Crew;
+use crate::metrics::SiteFigures;
 use crate::shared::{Mail, Progress, SiteShared};
 pub use handler::SitesHandler;
 use hosts::Hosts;
@@ -100,6 +101,11 @@ impl SitesShared {
             bytes_held: sum.bytes_held + one.bytes_held,
             done: sum.done && one.done,
         })
+    }
+
+    /// The same of each site, under the first name it answers to.
+    pub fn figures(&self) -> Vec<SiteFigures> {
+        self.sites.load().sites.iter().map(|site| site.figures()).collect()
     }
 
     /// Budget of prepared content in bytes, of all sites together.

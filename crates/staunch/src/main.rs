@@ -1,12 +1,15 @@
 //! The command `staunch`: parses, wires, prints. It must never hold logic of its own.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod banner;
 mod config;
 mod doctor;
 mod load;
+mod seeing;
 mod serve;
 mod sites;
+mod top;
 mod units;
 
 use std::process::ExitCode;
@@ -35,6 +38,8 @@ enum Subcommands {
     Serve(Box<config::Arguments>),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
+    /// Watch a running server
+    Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
     Doctor(doctor::Arguments),
 }
@@ -45,6 +50,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().command {
         Subcommands::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
         Subcommands::Load(arguments) => load::run_command(*arguments).map_err(Failure::from),
+        Subcommands::Top(arguments) => top::run(&arguments).map_err(Failure::from),
         Subcommands::Doctor(arguments) => doctor::run(&arguments).map_err(Failure::from),
     };
     result.unwrap_or_else(|failure| {

@@ -11,10 +11,12 @@ use staunch_config::units::ListenAddress;
 use staunch_engine::{Engine, IoChoice, Settings};
 use staunch_netio::cpu;
 use staunch_protocol::Timeouts;
+use staunch_server::log::Logged;
 use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
 use crate::banner;
 use crate::config::{self, Arguments, Failure};
+use crate::seeing::Seeing;
 use crate::sites;
 use crate::units;
 
@@ -30,6 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let started = Instant::now();
     let config = arguments.loader.load()?;
     let settings = settings(&config)?;
+    let mut seeing = Seeing::open(&config, false)?;
     let content = default_content(&config);
     let sites = SitesShared::open(sites::of(&config))?;
     let engine = Engine::bind(settings).map_err(|error| error.to_string())?;
@@ -38,9 +41,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let page = config.process.status.clone();
     let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
     banner::print(&content.root, &engine, &describe(content));
+    seeing.announce();
+    let shown = Arc::clone(&sites);
+    seeing.show(&engine, started, move || shown.figures())?;
     banner::watch_preparation(&sites);
-    engine.run(|_| Reporting::new(sites.handler(), page.clone())).map_err(|error| error.to_string())?;
-    Ok(())
+    let log = Arc::clone(&seeing.log);
+    let handler =
+        |worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker);
+    let ended = engine.run(handler).map_err(|error| error.to_string());
+    seeing.finish();
+    Ok(ended?)
 }
 
 /// What the engine is to do, as far as the system allows it.

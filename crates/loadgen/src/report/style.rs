@@ -1,17 +1,17 @@
 //! Colours of the terminal, used only when the caller says that there is one that shows them.
 
 /// Red and bold: something is wrong.
-pub(crate) const BAD: &str = "31;1";
+pub const BAD: &str = "31;1";
 /// Yellow: something is to be known.
-pub(crate) const CARE: &str = "33";
+pub const CARE: &str = "33";
 /// Green: as wanted.
-pub(crate) const GOOD: &str = "32";
+pub const GOOD: &str = "32";
 /// Faint: of less weight.
-pub(crate) const QUIET: &str = "2";
+pub const QUIET: &str = "2";
 /// Bold: what is read first.
-pub(crate) const LOUD: &str = "1";
+pub const LOUD: &str = "1";
 
 /// The words in a colour, or as they are.
-pub(crate) fn paint(words: &str, code: &str, colour: bool) -> String {
+pub fn paint(words: &str, code: &str, colour: bool) -> String {
     if colour && !words.is_empty() { format!("\u{1b}[{code}m{words}\u{1b}[0m") } else { words.to_owned() }
 }

@@ -4,7 +4,7 @@
 //! 0.
 
 /// A whole number with its digits in groups of three: `1 234 567`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut words = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -17,7 +17,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A number with three digits that matter: `0.0123`, `1.23`, `12.3`, `123`, `12 345`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
@@ -38,12 +38,12 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// Something a second: `12 345/s`.
-pub(crate) fn per_s(value: f64) -> String {
+pub fn per_s(value: f64) -> String {
     format!("{}/s", number(value))
 }
 
 /// Nanoseconds in the unit that suits them: `812 us`, `1.30 ms`, `12.3 s`.
-pub(crate) fn time_ns(ns: f64) -> String {
+pub fn time_ns(ns: f64) -> String {
     match ns {
         _ if !ns.is_finite() => "-".to_owned(),
         0.0 => "0".to_owned(),
@@ -55,17 +55,17 @@ pub(crate) fn time_ns(ns: f64) -> String {
 }
 
 /// Milliseconds in the unit that suits them.
-pub(crate) fn time_ms(ms: f64) -> String {
+pub fn time_ms(ms: f64) -> String {
     time_ns(ms * 1e6)
 }
 
 /// The same for what may not have been measured.
-pub(crate) fn time_ms_or_dash(ms: Option<f64>) -> String {
+pub fn time_ms_or_dash(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), time_ms)
 }
 
 /// Bytes in the decimal unit that suits them.
-pub(crate) fn bytes(value: f64) -> String {
+pub fn bytes(value: f64) -> String {
     let (value, unit) = match value {
         _ if value < 999.5 => (value, "B"),
         _ if value < 999.5e3 => (value / 1e3, "kB"),
@@ -77,7 +77,7 @@ pub(crate) fn bytes(value: f64) -> String {
 }
 
 /// A part of a whole in percent. Nothing when there is no whole.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return String::new();
     }
@@ -93,12 +93,12 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 }
 
 /// A share of 1 in percent, for an axis.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{} %", trimmed(share * 100.0))
 }
 
 /// A number short enough for an axis: `250`, `10k`, `2.5M`.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let (value, unit) = match value.abs() {
         size if size < 1e3 => (value, ""),
         size if size < 1e6 => (value / 1e3, "k"),
@@ -109,7 +109,7 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// A length of time for an axis: `0.1 ms`, `10 s`.
-pub(crate) fn short_ms(ms: f64) -> String {
+pub fn short_ms(ms: f64) -> String {
     let (value, unit) = match ms {
         0.0 => return "0".to_owned(),
         _ if ms < 0.000_999_9 => (ms * 1e6, "ns"),
@@ -121,14 +121,14 @@ pub(crate) fn short_ms(ms: f64) -> String {
 }
 
 /// Bytes for an axis.
-pub(crate) fn short_bytes(value: f64) -> String {
+pub fn short_bytes(value: f64) -> String {
     let words = short(value);
     let digits = words.trim_end_matches(char::is_alphabetic);
     format!("{digits} {}B", &words[digits.len()..])
 }
 
 /// Seconds for an axis.
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     format!("{} s", trimmed(value))
 }
 
@@ -141,12 +141,12 @@ fn trimmed(value: f64) -> String {
 }
 
 /// The same figure so that no line breaks in it.
-pub(crate) fn unbroken(words: &str) -> String {
+pub fn unbroken(words: &str) -> String {
     words.replace(' ', "\u{a0}")
 }
 
 /// Words that may go to a terminal: a control character could move its cursor or change its colours.
-pub(crate) fn harmless(words: &str) -> String {
+pub fn harmless(words: &str) -> String {
     words.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect()
 }
 

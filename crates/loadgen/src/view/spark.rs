@@ -4,7 +4,7 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// The last `width` values. The height is logarithmic between the smallest and the largest, because latency
 /// under overload grows by powers of ten. A blank where there is no value.
-pub(super) fn line(values: &[f64], width: usize) -> String {
+pub fn line(values: &[f64], width: usize) -> String {
     let shown = &values[values.len().saturating_sub(width)..];
     let present = || shown.iter().copied().filter(|value| *value > 0.0);
     let (low, high) =

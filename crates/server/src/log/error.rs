@@ -12,7 +12,6 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::Notice;
 use super::settings::{LogError, Target};
 
 /// Lines waiting to be written: each is said once a second at most, by a handful of places.
@@ -46,14 +45,11 @@ impl ErrorLog {
         }
     }
 
-    /// What the server says goes into the file from now on.
-    pub fn notice(self: &Arc<Self>) -> Notice {
-        let log = Arc::clone(self);
-        Arc::new(move |text| {
-            // tidy: allow(clock): a line of a log says when it was written.
-            let now = SystemTime::now();
-            let _ = log.entries.try_send(Entry::Line(now, text.to_owned()));
-        })
+    /// Writes a line.
+    pub fn say(&self, text: &str) {
+        // tidy: allow(clock): a line of a log says when it was written.
+        let now = SystemTime::now();
+        let _ = self.entries.try_send(Entry::Line(now, text.to_owned()));
     }
 
     /// Opens the file that now has the name. If that fails, the old one is kept.
@@ -99,12 +95,11 @@ mod tests {
         let folder = Folder::new();
         let (path, moved) = (folder.path().join("error"), folder.path().join("moved"));
         let log = ErrorLog::open(path.clone()).unwrap();
-        let notice = log.notice();
-        notice("one");
+        log.say("one");
         assert!(log.finish(Duration::from_secs(20)));
         std::fs::rename(&path, &moved).unwrap();
         log.reopen();
-        notice("two");
+        log.say("two");
         assert!(log.finish(Duration::from_secs(20)));
         let (old, new) = (std::fs::read_to_string(&moved).unwrap(), std::fs::read_to_string(&path).unwrap());
         assert!(old.ends_with(&format!("Z staunch[{}]: one\n", std::process::id())), "{old}");

@@ -129,6 +129,7 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
             Field::Referer => string(record.referer, out),
             Field::UserAgent => string(record.user_agent, out),
             Field::ForwardedFor => string(record.forwarded_for, out),
+            Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
             Field::Worker => number(u64::from(worker), out),
         }
     }

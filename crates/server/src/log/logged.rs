@@ -25,6 +25,7 @@ pub struct Logged<H> {
 /// What has to be asked of a request's pen before it is used up.
 struct Before {
     unix_ms: u64,
+    waited_ms: u32,
     client: Option<IpAddr>,
 }
 
@@ -46,6 +47,7 @@ impl<H> Logged<H> {
         let (status, body_bytes) = (answered.status().code(), answered.body_bytes());
         self.feed(&Record {
             unix_ms: before.unix_ms,
+            waited_ms: before.waited_ms,
             client: before.client,
             status,
             body_bytes,
@@ -69,7 +71,7 @@ impl<H> Logged<H> {
 impl Before {
     #[inline]
     fn of(answer: &Answer<'_>) -> Self {
-        Self { unix_ms: answer.unix_ms(), client: None }
+        Self { unix_ms: answer.unix_ms(), waited_ms: answer.waited_ms(), client: None }
     }
 }
 

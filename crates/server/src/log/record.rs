@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Length, status, family, time, length of the body, address, and the lengths of the pieces.
-const HEADER_BYTES: usize = 52;
+/// Length, status, family, time, length of the body, address, the lengths of the pieces, and the wait.
+const HEADER_BYTES: usize = 56;
 const PIECES_COUNT: usize = 6;
 /// Of a request line or a field's value no more is kept: as much as a request line may have.
 const PIECE_BYTES_MAX: usize = 8 * 1024;
@@ -17,6 +17,7 @@ pub(super) struct Record<'a> {
     pub(super) client: Option<IpAddr>,
     pub(super) status: u16,
     pub(super) body_bytes: u64,
+    pub(super) waited_ms: u32,
     pub(super) request_line: &'a [u8],
     pub(super) host: &'a [u8],
     pub(super) referer: &'a [u8],
@@ -54,6 +55,7 @@ impl<'a> Record<'a> {
         for (index, piece) in pieces.iter().enumerate() {
             header[40 + 2 * index..42 + 2 * index].copy_from_slice(&(piece.len() as u16).to_le_bytes());
         }
+        header[52..].copy_from_slice(&self.waited_ms.to_le_bytes());
         out.clear();
         out.extend_from_slice(&header);
         for piece in pieces {
@@ -79,11 +81,13 @@ impl<'a> Record<'a> {
         }
         let [request_line, host, referer, user_agent, forwarded_for, credentials] = pieces;
         let (unix_ms, status, body_bytes) = (long(8), word(4), long(16));
+        let waited_ms = u32::from(word(52)) | u32::from(word(54)) << 16;
         let record = Self {
             unix_ms,
             client,
             status,
             body_bytes,
+            waited_ms,
             request_line,
             host,
             referer,
@@ -106,6 +110,7 @@ mod tests {
             client: Some("2001:db8::1".parse().unwrap()),
             status: 431,
             body_bytes: 1 << 40,
+            waited_ms: 1 << 20 | 5,
             request_line: b"GET / HTTP/1.1",
             host: b"example",
             referer: b"there",

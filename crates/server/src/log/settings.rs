@@ -69,6 +69,7 @@ fields! {
     Referer "referer" "Referer as sent.",
     UserAgent "user_agent" "User-Agent as sent.",
     ForwardedFor "forwarded_for" "The first X-Forwarded-For as sent: not to be trusted.",
+    DurationUs "duration_us" "How long the request waited for content to be loaded, in steps of 1000; 0 if not.",
     Worker "worker" "Number of the worker that answered.",
 }
 
@@ -124,6 +125,6 @@ mod tests {
             assert_eq!(Field::of_name(field.name()), Some(*field));
             assert!(field.meaning().ends_with('.'));
         }
-        assert_eq!(Field::of_name("duration"), None);
+        assert_eq!(Field::of_name("latency"), None);
     }
 }

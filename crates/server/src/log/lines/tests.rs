@@ -10,6 +10,7 @@ fn record() -> Record<'static> {
         client: Some("192.0.2.7".parse().unwrap()),
         status: 200,
         body_bytes: 5000,
+        waited_ms: 12,
         request_line: b"GET /a?b=c HTTP/1.1",
         host: b"example.org",
         referer: b"http://example.org/",
@@ -52,7 +53,7 @@ fn a_json_line() {
         "{\"time\":\"2026-11-20T09:55:14.042Z\",\"client\":\"192.0.2.7\",\"user\":\"anna\",\
          \"method\":\"GET\",\"target\":\"/a?b=c\",\"version\":\"HTTP/1.1\",\"host\":\"example.org\",\
          \"status\":200,\"bytes\":5000,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/8\",\
-         \"forwarded_for\":null,\"worker\":3}"
+         \"forwarded_for\":null,\"duration_us\":12000,\"worker\":3}"
     );
     let few = Format::Json(vec![Field::Status, Field::Client]);
     assert_eq!(line(few, &Record { client: None, ..record() }), "{\"status\":200,\"client\":null}");

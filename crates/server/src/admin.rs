@@ -1,0 +1,174 @@
+//! What the admin address answers: metrics, health, readiness, figures.
+//!
+//! It must never be reachable from the address of a site: it says what peers have no business to know.
+//! One request a connection, so that nobody holds a place.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use staunch_protocol::Status;
+use staunch_protocol::http1::{BodyRule, Event, Method, Request, Session};
+
+use crate::metrics::{self, Readiness, Sources};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+/// The form that Prometheus reads.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
+    /readyz       200 when requests should be sent here, else 503\n/status.json  what `staunch top` shows\n";
+
+/// See the module's text. One value for all connections.
+pub struct Admin {
+    sources: Arc<Sources>,
+}
+
+/// The time, on both clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Milliseconds on a clock that never goes back.
+    pub ms: u64,
+    /// The time of day.
+    pub wall: SystemTime,
+}
+
+struct Page {
+    status: Status,
+    media: &'static str,
+    body: String,
+}
+
+impl Admin {
+    /// The pages of a server with these figures.
+    pub fn new(sources: Arc<Sources>) -> Self {
+        Self { sources }
+    }
+
+    /// Bytes came. Appends the answer, if there is one. Whether the conversation is over.
+    pub fn converse(&self, session: &mut Session, bytes: &[u8], now: Now, out: &mut Vec<u8>) -> bool {
+        let mut date = [b' '; 29];
+        date.copy_from_slice(&httpdate::fmt_http_date(now.wall.max(SystemTime::UNIX_EPOCH)).as_bytes()[..29]);
+        let joined = session.take_kept(bytes);
+        let mut input = &joined[..];
+        match session.poll_event(&mut input, now.ms, &date, out) {
+            Event::Request(request) => {
+                let page = self.page(&request);
+                session.close_after_response();
+                let rule = session.begin_response(page.status, &date, out);
+                page.write(rule, out);
+                true
+            }
+            Event::NeedInput => {
+                session.keep(input);
+                false
+            }
+            Event::Close { .. } => true,
+        }
+    }
+
+    fn page(&self, request: &Request<'_>) -> Page {
+        let text = |status, body: &str| Page { status, media: TEXT, body: body.to_owned() };
+        if !matches!(request.method, Method::Get | Method::Head) {
+            return text(Status::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
+        }
+        match request.path {
+            b"/" => text(Status::OK, INDEX),
+            b"/metrics" => {
+                let body = metrics::text(&self.sources.snapshot());
+                Page { status: Status::OK, media: EXPOSITION, body }
+            }
+            b"/healthz" => text(Status::OK, "ok\n"),
+            b"/readyz" => match self.sources.readiness() {
+                Readiness::Ready => text(Status::OK, "ready\n"),
+                Readiness::Preparing => text(Status::SERVICE_UNAVAILABLE, "preparing\n"),
+                Readiness::Draining => text(Status::SERVICE_UNAVAILABLE, "draining\n"),
+            },
+            b"/status.json" => match serde_json::to_string(&self.sources.snapshot()) {
+                Ok(body) => Page { status: Status::OK, media: "application/json", body: body + "\n" },
+                Err(error) => text(Status::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+            },
+            _ => text(Status::NOT_FOUND, "nothing here; see /\n"),
+        }
+    }
+}
+
+impl Page {
+    fn write(&self, rule: BodyRule, out: &mut Vec<u8>) {
+        let allow = if self.status == Status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
+        let fields = format!(
+            "{allow}Content-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             X-Content-Type-Options: nosniff\r\n\r\n",
+            self.media,
+            self.body.len()
+        );
+        out.extend_from_slice(fields.as_bytes());
+        if rule == BodyRule::Send {
+            out.extend_from_slice(self.body.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use staunch_engine::Stats;
+
+    use super::*;
+    use crate::About;
+    use crate::log::AccessLog;
+    use crate::metrics::Snapshot;
+
+    fn admin() -> (Admin, Arc<Sources>) {
+        let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
+        let log = AccessLog::new(Arc::new(|_| {}));
+        let sources = Arc::new(Sources::new(about, 10, Instant::now(), Box::new(Vec::new), log));
+        (Admin::new(Arc::clone(&sources)), sources)
+    }
+
+    fn ask(admin: &Admin, pieces: &[&str]) -> String {
+        let (mut session, mut out) = (Session::new(0), Vec::new());
+        let now = Now { ms: 0, wall: SystemTime::UNIX_EPOCH };
+        for (index, piece) in pieces.iter().enumerate() {
+            let over = admin.converse(&mut session, piece.as_bytes(), now, &mut out);
+            assert_eq!(over, index + 1 == pieces.len());
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    fn get(admin: &Admin, path: &str) -> String {
+        ask(admin, &[&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")])
+    }
+
+    #[test]
+    fn every_page_is_there() {
+        let (admin, sources) = admin();
+        for (path, status, words) in [
+            ("/", "200", "/metrics"),
+            ("/metrics", "200", "\n# TYPE staunch_requests_total counter\nstaunch_requests_total 0\n"),
+            ("/metrics", "200", "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+            ("/healthz", "200", "\r\n\r\nok\n"),
+            ("/readyz?x", "200", "\r\n\r\nready\n"),
+            ("/else", "404", "see /"),
+        ] {
+            let answer = get(&admin, path);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            assert!(answer.contains(words) && answer.contains("\r\nConnection: close\r\n"), "{answer}");
+        }
+        sources.drain();
+        assert!(get(&admin, "/readyz").starts_with("HTTP/1.1 503 "));
+        assert!(get(&admin, "/healthz").starts_with("HTTP/1.1 200 "));
+        let status = get(&admin, "/status.json");
+        let snapshot: Snapshot = serde_json::from_str(status.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        assert_eq!((snapshot.workers.len(), snapshot.readiness), (1, Readiness::Draining));
+    }
+
+    #[test]
+    fn only_reading_is_allowed_and_nonsense_is_refused() {
+        let (admin, _) = admin();
+        let post = ask(&admin, &["POST /metrics HTTP/1.1\r\nHost: a\r\n", "Content-Length: 0\r\n\r\n"]);
+        assert!(post.starts_with("HTTP/1.1 405 ") && post.contains("\r\nAllow: GET, HEAD\r\n"), "{post}");
+        assert!(ask(&admin, &["nonsense\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
+        let head = ask(&admin, &["HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n"]);
+        assert!(head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    }
+}

@@ -1,0 +1,154 @@
+//! `staunch top`: a running server, seen from its admin address.
+//!
+//! It asks once a second, and draws what changed since. It must never ask more often: who looks must not be a load.
+
+mod fetch;
+mod figures;
+mod view;
+
+use std::collections::VecDeque;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use console::{Key, Term};
+use staunch_netio::clock;
+use staunch_server::metrics::Snapshot;
+
+use figures::Rates;
+
+use crate::units;
+
+/// Steps kept for the sparkline: as many as a wide terminal shows.
+const STEPS_KEPT_MAX: usize = 240;
+/// Between two looks, to say the first rates soon.
+const FIRST_STEP: Duration = Duration::from_millis(250);
+
+/// What the command line says.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Admin address of the server: what `admin` is in its settings
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
+    admin: String,
+
+    /// Time between two looks
+    #[arg(long, value_name = "TIME", value_parser = interval, default_value = "1s")]
+    interval: Duration,
+
+    /// Show one moment, and end
+    #[arg(long)]
+    once: bool,
+
+    /// Print the server's figures as JSON, and end
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks until a key ends it; once, where there is no terminal.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+    if arguments.json {
+        println!("{}", fetch::text(&arguments.admin)?.trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let first = look(&arguments.admin)?;
+    let terminal = Term::buffered_stdout();
+    if arguments.once || !terminal.is_term() {
+        clock::pause(FIRST_STEP.max(arguments.interval.min(Duration::from_secs(1))));
+        let second = look(&arguments.admin)?;
+        let rates = Rates::between(&first.0, &second.0, second.1 - first.1);
+        for line in
+            view::lines(&second.0, &rates, &VecDeque::new(), None, usize::from(terminal.size().1).max(80))
+        {
+            println!("{line}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    follow(arguments, &terminal, first).map(|()| ExitCode::SUCCESS)
+}
+
+/// The figures, and when they were taken, in nanoseconds.
+fn look(admin: &str) -> Result<(Snapshot, u64), String> {
+    let snapshot = fetch::snapshot(admin)?;
+    Ok((snapshot, clock::now_ns()))
+}
+
+fn follow(arguments: &Arguments, terminal: &Term, mut before: (Snapshot, u64)) -> Result<(), String> {
+    let keys = keys();
+    let mut screen = Screen { terminal, lines_drawn: 0 };
+    let mut kept = VecDeque::with_capacity(STEPS_KEPT_MAX);
+    let mut step = FIRST_STEP;
+    loop {
+        match keys.recv_timeout(step) {
+            Ok(Key::Char('q' | 'Q') | Key::Escape | Key::CtrlC) => return Ok(()),
+            Ok(_) => continue,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => clock::pause(step),
+        }
+        step = arguments.interval;
+        match look(&arguments.admin) {
+            Ok(now) => {
+                let rates = Rates::between(&before.0, &now.0, now.1 - before.1);
+                if kept.len() == STEPS_KEPT_MAX {
+                    kept.pop_front();
+                }
+                kept.push_back(rates.requests_per_s);
+                let (height, width) = terminal.size();
+                let colour = console::colors_enabled();
+                let lines = view::lines(&now.0, &rates, &kept, Some(colour), usize::from(width));
+                screen.draw(&lines, usize::from(height));
+                before = now;
+            }
+            // A server that is restarted comes back.
+            Err(error) => screen.draw(&[error, "asking again; q: end".to_owned()], 3),
+        }
+    }
+}
+
+/// Keys of the terminal, read by a thread that ends with the program.
+fn keys() -> Receiver<Key> {
+    let (sender, keys) = mpsc::channel();
+    if std::io::stdin().is_terminal() {
+        // Without the thread there are no keys, and Ctrl-C ends the program all the same.
+        let _ = thread::Builder::new().name("keys".into()).spawn(move || {
+            let terminal = Term::stdout();
+            while let Ok(key) = terminal.read_key() {
+                if sender.send(key).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    keys
+}
+
+/// What was drawn, to be drawn over.
+struct Screen<'a> {
+    terminal: &'a Term,
+    lines_drawn: usize,
+}
+
+impl Screen<'_> {
+    /// A terminal that went away is no reason to complain.
+    fn draw(&mut self, lines: &[String], height: usize) {
+        let _ = self.terminal.move_cursor_up(self.lines_drawn);
+        let _ = self.terminal.clear_to_end_of_screen();
+        // What scrolled out at the top could not be drawn over.
+        let shown = &lines[..lines.len().min(height.saturating_sub(1))];
+        for line in shown {
+            let _ = self.terminal.write_line(line);
+        }
+        let _ = self.terminal.flush();
+        self.lines_drawn = shown.len();
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let length = units::duration(text)?;
+    if length < Duration::from_millis(100) { Err("at least 100ms".to_owned()) } else { Ok(length) }
+}

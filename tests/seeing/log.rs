@@ -1,0 +1,135 @@
+//! Lines of the access log are what was asked, whatever was asked.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+use staunch_tests::process::{finish, serve};
+use staunch_tests::tree::Tree;
+
+use crate::peer::{await_lines, get, logs, say, start};
+
+/// Everything behind the date.
+fn behind_date(line: &str) -> &str {
+    line.split_once("] ").unwrap_or_else(|| panic!("no date in {line}")).1
+}
+
+#[test]
+fn combined_lines_are_what_was_asked() {
+    for io in ["epoll", "uring"] {
+        let seen = start(&["--access-log", "{}/log", "--io", io]);
+        let site = seen.server.address();
+        get(site, "/ten?a=b", "Referer: http://r.example/\r\nUser-Agent: one (two; three)\r\n");
+        say(site, b"HEAD /ten HTTP/1.0\r\n\r\n");
+        get(site, "/absent", "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n");
+        get(site, "/ten", "Range: bytes=2-4\r\nUser-Agent: a\"b\\c\x09d\u{fc}\r\n");
+        say(site, b"\x16\x03\x01 is no request\r\n\r\n");
+        let lines = await_lines(&logs(&seen.tree).join("log"), 5);
+        let absent = lines[2].rsplit(' ').nth(2).expect("a length");
+        let expected = [
+            r#""GET /ten?a=b HTTP/1.1" 200 10 "http://r.example/" "one (two; three)""#,
+            r#""HEAD /ten HTTP/1.0" 200 0 "-" "-""#,
+            &format!(r#""GET /absent HTTP/1.1" 404 {absent} "-" "-""#),
+            r#""GET /ten HTTP/1.1" 206 3 "-" "a\x22b\x5Cc\x09d\xC3\xBC""#,
+            &format!(r#""-" 400 {} "-" "-""#, lines[4].rsplit(' ').nth(2).expect("a length")),
+        ];
+        for (line, expected) in lines.iter().zip(expected) {
+            assert_eq!(behind_date(line), expected, "{io}");
+        }
+        assert!(absent.parse::<u64>().expect("a length") > 100);
+        assert!(lines[2].contains(" - anna [") && lines[0].contains(" - - ["), "{lines:?}");
+        let mode = std::fs::metadata(logs(&seen.tree).join("log")).expect("a log").permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+}
+
+#[test]
+fn json_lines_have_the_fields_asked_for_in_their_order() {
+    let flags = ["--access-log", "{}/log", "--access-log-format", "json"];
+    let seen =
+        start(&[&flags[..], &["--access-log-fields", "status,target,bytes,host,worker,user_agent"]].concat());
+    let site = seen.server.address();
+    get(site, "/ten", "User-Agent: a\"\u{1b}[2J\\\r\n");
+    say(site, b"nonsense\r\n\r\n");
+    let lines = await_lines(&logs(&seen.tree).join("log"), 2);
+    // A control character is refused by the parser before any log sees it.
+    let start = r#"{"status":400,"target":null,"bytes":"#;
+    assert!(lines.iter().all(|line| line.starts_with(start)), "{lines:?}");
+    get(site, "/ten?\"%22", "User-Agent: a\"b\\\r\n");
+    let lines = await_lines(&logs(&seen.tree).join("log"), 3);
+    let value: Value = serde_json::from_str(&lines[2]).expect("JSON");
+    assert_eq!(value["user_agent"], "a\"b\\", "{lines:?}");
+    assert_eq!(value["host"], "a.example");
+}
+
+#[test]
+fn the_default_json_line_has_its_time() {
+    let seen = start(&["--access-log", "{}/log", "--access-log-format", "json"]);
+    get(seen.server.address(), "/ten", "");
+    let lines = await_lines(&logs(&seen.tree).join("log"), 1);
+    let value: Value = serde_json::from_str(&lines[0]).expect("JSON");
+    let time = value["time"].as_str().expect("a time");
+    assert!(time.len() == 24 && time.starts_with("20") && time.ends_with('Z'), "{time}");
+    assert_eq!(
+        (&value["status"], &value["bytes"], &value["method"]),
+        (&200.into(), &10.into(), &"GET".into())
+    );
+}
+
+#[test]
+fn every_request_of_a_pipeline_has_its_line_and_files_rotate_by_size() {
+    let flags = ["--access-log", "{}/log", "--access-log-size-max", "20KiB", "--access-log-keep", "2"];
+    let seen = start(&flags);
+    let one = "GET /ten HTTP/1.1\r\nHost: a\r\nUser-Agent: ";
+    let mut sent = 0;
+    for round in 0..20 {
+        let mut bytes = String::new();
+        for number in 0..50 {
+            bytes.push_str(&format!("{one}{round}.{number}\r\n\r\n"));
+            sent += 1;
+        }
+        bytes.push_str("GET /ten HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let answers = say(seen.server.address(), bytes.as_bytes());
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 51);
+        sent += 1;
+        seen.await_metric("staunch_access_log_lines_total{outcome=\"written\"}", f64::from(sent));
+    }
+    let size = |name: &str| std::fs::metadata(logs(&seen.tree).join(name)).map(|file| file.len()).ok();
+    for name in ["log", "log.1", "log.2"] {
+        let size = size(name).unwrap_or_else(|| panic!("no {name}"));
+        assert!(size > 0 && size <= 20 * 1024, "{name}: {size}");
+    }
+    assert_eq!(size("log.3"), None);
+    let read = |name: &str| std::fs::read_to_string(logs(&seen.tree).join(name)).expect("a log");
+    let last = read("log");
+    assert!(last.trim_end().ends_with("\"-\""), "{last}");
+    let newest = format!("{}{}", read("log.1"), last);
+    assert!(newest.contains("\"19.49\"") && newest.contains("\"19.0\""), "{newest}");
+}
+
+#[test]
+fn standard_output_takes_lines_too() {
+    let seen = start(&["--access-log", "-"]);
+    get(seen.server.address(), "/ten", "");
+    seen.await_metric("staunch_access_log_lines_total{outcome=\"written\"}", 1.0);
+    let start = std::time::Instant::now();
+    let mut said = Vec::new();
+    while !said.iter().any(|line: &String| line.contains("\"GET /ten HTTP/1.1\" 200 10")) {
+        said.extend(seen.server.said());
+        assert!(start.elapsed() < crate::peer::PATIENCE, "{said:?}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_opened_is_a_fault_of_the_configuration() {
+    let tree = Tree::new().expect("a folder");
+    for (flag, path, words) in [
+        ("--access-log", "/absent/log", "access_log: the folder of the log /absent/log does not exist"),
+        ("--access-log", "/", "access_log: the log / is a folder"),
+        ("--error-log", "/absent/log", "error_log: the folder of the log /absent/log does not exist"),
+    ] {
+        let finished = finish(serve(tree.root()).args([flag, path]));
+        assert_eq!(finished.status.code(), Some(78), "{}", finished.stderr);
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+}

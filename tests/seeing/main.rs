@@ -1,0 +1,8 @@
+//! What an operator sees of a running server: logs, metrics, the admin address, `staunch top`.
+#![forbid(unsafe_code)]
+
+mod admin;
+mod log;
+mod peer;
+mod top;
+mod trouble;

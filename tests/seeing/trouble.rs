@@ -1,0 +1,141 @@
+//! When logs cannot be written: the server serves, says so, and comes back by itself.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use staunch_tests::process::{Server, finish, serve};
+use staunch_tests::tree::Tree;
+
+use crate::peer::{PATIENCE, await_lines, get, say, start};
+
+/// A file system in memory of 64 KiB.
+struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    /// `None`, and a line that says so, where it may not be mounted.
+    fn mount(folder: PathBuf) -> Option<Self> {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", "size=64k", "staunch-test"]).arg(&folder);
+        let mounted = command.output().is_ok_and(|output| output.status.success());
+        if !mounted {
+            println!("skipped: a file system may not be mounted here");
+        }
+        mounted.then_some(Self { folder })
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).output();
+    }
+}
+
+/// Many requests on one connection. All of them are answered.
+fn ask_many(server: &Server, count: usize) {
+    let mut bytes = "GET /ten HTTP/1.1\r\nHost: a\r\n\r\n".repeat(count - 1);
+    bytes.push_str("GET /ten HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let answers = say(server.address(), bytes.as_bytes());
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), count);
+}
+
+fn await_text(path: &Path, wanted: &str) -> String {
+    let start = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.contains(wanted) {
+            return text;
+        }
+        assert!(start.elapsed() < PATIENCE, "never in {}: {wanted}\n{text}", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_full_disk_loses_lines_and_nothing_else() {
+    let tree = Tree::new().expect("a folder");
+    std::fs::write(tree.root().join("ten"), b"0123456789").expect("a file");
+    let Some(disk) = Disk::mount(tree.root().join(".disk")) else { return };
+    let (log, errors) = (disk.folder.join("log"), tree.root().join(".errors"));
+    let mut command = serve(tree.root());
+    command.arg("--access-log").arg(&log).arg("--error-log").arg(&errors);
+    let server = Server::spawn(&mut command).expect("a server");
+    // 2000 lines of 70 bytes are more than the disk takes.
+    ask_many(&server, 2000);
+    await_text(&errors, "/log: No space left on device (os error 28);");
+    ask_many(&server, 10);
+    // Room again: a log that was moved away and removed.
+    File::create(&log).expect("a log");
+    ask_many(&server, 1);
+    let said = await_text(&errors, "/log: written again;");
+    assert!(said.lines().count() <= 4, "{said}");
+    let text = await_text(&log, "\"GET /ten HTTP/1.1\" 200 10 \"-\" \"-\"\n");
+    assert!(text.trim_start_matches('\n').lines().all(|line| line.ends_with("\"-\"")), "{text}");
+}
+
+/// A pipe that nobody reads stands for a disk that hangs.
+#[test]
+fn nobody_waits_for_a_log_that_hangs() {
+    for io in ["epoll", "uring"] {
+        let tree = Tree::new().expect("a folder");
+        let pipe = tree.root().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let held = OpenOptions::new().read(true).write(true).open(&pipe).expect("a pipe");
+        let seen = start(&["--io", io, "--access-log", pipe.to_str().expect("text")]);
+        let filler = format!("User-Agent: {}\r\n", "x".repeat(4000));
+        let one = format!("GET /ten HTTP/1.1\r\nHost: a\r\n{filler}\r\n");
+        let mut asked = 0;
+        while seen.metric("staunch_access_log_lines_total{outcome=\"dropped\"}") == 0.0 {
+            let bytes = one.repeat(100) + "GET /ten HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            let answers = say(seen.server.address(), bytes.as_bytes());
+            assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 101);
+            asked += 101;
+            assert!(asked < 20_000, "no line was dropped");
+        }
+        drop(held);
+        // The end of the only reader is an error of the log, and not of the server.
+        get(seen.server.address(), "/ten", "");
+        seen.await_metric("staunch_access_log_lines_total{outcome=\"failed\"}", 1.0);
+        assert_eq!(seen.status()["workers"][0]["requests"], asked + 1);
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_refused_at_start() {
+    let tree = Tree::new().expect("a folder");
+    let pipe = tree.root().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let finished = finish(serve(tree.root()).arg("--access-log").arg(&pipe));
+    assert_eq!(finished.status.code(), Some(78));
+    assert!(finished.stderr.contains("access_log: the log "), "{}", finished.stderr);
+}
+
+/// The writer wakes for the first line after a silence, and nobody wakes while nothing is asked.
+#[test]
+fn a_line_comes_after_any_silence() {
+    let seen = start(&["--access-log", "{}/log"]);
+    let path = crate::peer::logs(&seen.tree).join("log");
+    for count in 1..=3 {
+        get(seen.server.address(), "/ten", "");
+        await_lines(&path, count);
+        // Long enough to fall asleep in both steps.
+        std::thread::sleep(Duration::from_millis(350));
+    }
+    let switches = || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", seen.server.process_id())).expect("threads");
+        let of = |task: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.map_or(0, |count| count.trim().parse::<u64>().expect("a number"))
+        };
+        tasks.map(|task| of(task.expect("a thread"))).sum::<u64>()
+    };
+    let before = switches();
+    std::thread::sleep(Duration::from_millis(1000));
+    assert_eq!(switches(), before, "an idle server woke up");
+}
