@@ -7,8 +7,8 @@ use crate::groups::{Clients, Content, Deadlines, GLOBAL, Logs, Names, Network, P
 use crate::key::{Form, Key};
 use crate::node::{self, Kind, Misprint, Name, Node};
 use crate::reader::{Fault, Origin, Reader};
-use crate::report::{Faults, Section};
-use crate::sources::Sources;
+use crate::report::{Faults, Section, sentence};
+use crate::sources::{File, Sources};
 
 /// Every setting, with what holds where nothing is said.
 #[derive(Debug, Clone)]
@@ -130,6 +130,10 @@ fn several_sites(
     }
     if !sites.iter().any(|site| site.default) {
         sites.first_mut()?.default = true;
+        let entries = sections.iter_mut().find(|section| section.title == "site");
+        let entry =
+            entries.and_then(|section| section.entries.iter_mut().find(|entry| entry.key.name == "default"));
+        entry?.value = Node::new(Kind::Switch(true));
     }
     Some(sites)
 }
@@ -258,6 +262,20 @@ fn fault_at(place: Option<usize>, text: String) -> Fault {
 }
 
 impl Config {
+    /// Number of the section in which a site stands; its rules follow.
+    pub fn section_of_site(&self, index: usize) -> usize {
+        let sites = self.sections.iter().enumerate().filter(|(_, section)| section.title == "site");
+        sites.map(|(number, _)| number).nth(index).unwrap_or(0)
+    }
+
+    /// A sentence about a value, with the place that said it in front.
+    pub fn blame(&self, section: usize, key: &str, text: &str, file: Option<&File>) -> String {
+        let entries = self.sections.get(section).map_or(&[][..], |section| &section.entries);
+        let origin = entries.iter().find(|entry| entry.key.name == key);
+        let origin = origin.map_or(Origin::Default, |entry| entry.origin);
+        sentence(&Fault { key: key.into(), origin, place: None, text: text.into() }, file)
+    }
+
     /// Keys whose values differ between two settings and that a running server cannot take on.
     pub fn changed_needing_restart(&self, new: &Self) -> Vec<&'static str> {
         let value = |config: &Self, key: &Key| {

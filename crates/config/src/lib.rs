@@ -11,6 +11,7 @@ pub mod groups;
 pub mod key;
 pub mod node;
 mod reader;
+pub mod reference;
 mod report;
 mod sources;
 pub mod syntax;
@@ -18,5 +19,5 @@ pub mod units;
 
 pub use config::{Config, Site, flags, read};
 pub use reader::{Entry, Origin};
-pub use report::{Faults, Section, each, show};
+pub use report::{Faults, Section, describe, show};
 pub use sources::{File, Sources};

@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::key::Key;
+use crate::group::Group as _;
+use crate::groups::Content;
+use crate::key::Form;
 use crate::node::{Node, line_and_column};
 use crate::reader::{Entry, Fault, Origin};
 use crate::sources::File;
@@ -59,11 +61,10 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-fn sentence(fault: &Fault, file: Option<&File>) -> String {
+pub(crate) fn sentence(fault: &Fault, file: Option<&File>) -> String {
     let Fault { key, text, .. } = fault;
-    let dashed = key.replace('_', "-");
     match (fault.origin, file) {
-        (Origin::Flag, _) => format!("--{dashed}: {text}"),
+        (Origin::Flag, _) => format!("{}: {text}", flag_of(key)),
         (Origin::Environment, _) => format!("STAUNCH_{}: {text}", key.to_uppercase()),
         (Origin::File(start), Some(file)) => {
             let (line, column) = line_and_column(&file.text, fault.place.unwrap_or(start));
@@ -74,11 +75,19 @@ fn sentence(fault: &Fault, file: Option<&File>) -> String {
     }
 }
 
+/// What a key is called on the command line.
+fn flag_of(name: &str) -> String {
+    match Content::KEYS.iter().find(|key| key.name == name && key.form == Form::Argument) {
+        Some(key) => (key.word)(),
+        None => format!("--{}", name.replace('_', "-")),
+    }
+}
+
 /// Where a value comes from, as a comment says it.
-fn describe(origin: Origin, key: &Key, file: Option<&File>) -> String {
-    match (origin, file) {
-        (Origin::Flag, _) => key.flag(),
-        (Origin::Environment, _) => key.variable(),
+fn origin_of(entry: &Entry, file: Option<&File>) -> String {
+    match (entry.origin, file) {
+        (Origin::Flag, _) => flag_of(entry.key.name),
+        (Origin::Environment, _) => entry.key.variable(),
         (Origin::File(place), Some(file)) => {
             format!("file {}:{}", file.name, line_and_column(&file.text, place).0)
         }
@@ -95,7 +104,7 @@ pub fn show(sections: &[Section], file: Option<&File>) -> String {
         }
         let line = |entry: &Entry| {
             let value = format!("{} = {}", entry.key.name, entry.value.to_toml());
-            (value, describe(entry.origin, entry.key, file))
+            (value, origin_of(entry, file))
         };
         let lines: Vec<(String, String)> = section.entries.iter().map(line).collect();
         let width =
@@ -111,15 +120,7 @@ pub fn show(sections: &[Section], file: Option<&File>) -> String {
 /// Longer values push their comment to the right instead of everybody's.
 const WIDTH_MAX: usize = 48;
 
-/// Calls back with each value: title of its section, number of the section, key, value, origin.
-pub fn each<'a>(
-    sections: &'a [Section],
-    file: Option<&'a File>,
-) -> impl Iterator<Item = (usize, &'a str, &'static str, &'a Node, String)> {
-    sections.iter().enumerate().flat_map(move |(index, section)| {
-        section.entries.iter().map(move |entry| {
-            let origin = describe(entry.origin, entry.key, file);
-            (index, section.title.as_str(), entry.key.name, &entry.value, origin)
-        })
-    })
+/// Name of the key, value, and where the value comes from.
+pub fn describe<'a>(entry: &'a Entry, file: Option<&File>) -> (&'static str, &'a Node, String) {
+    (entry.key.name, &entry.value, origin_of(entry, file))
 }

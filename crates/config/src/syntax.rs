@@ -218,7 +218,17 @@ impl<K: Scalar, V: Scalar> Syntax for Map<K, V> {
             Some((name?, value?))
         };
         let read: Vec<Option<(K::Value, V::Value)>> = entries.iter().map(&mut pair).collect();
-        read.into_iter().collect()
+        let read = read.into_iter().collect::<Option<Self::Value>>()?;
+        // Two ways to write the same name, such as 404 and 0404.
+        let again =
+            (0..read.len()).find(|&index| read[..index].iter().any(|(name, _)| *name == read[index].0));
+        if let Some((name, _)) = again.map(|index| &entries[index]) {
+            let reason = format!("{:?} stands here a second time", name.text);
+            let (found, word) = (String::new(), String::new());
+            complaints.push(Complaint { place: name.place, found, word, reason, is_explained: true });
+            return None;
+        }
+        Some(read)
     }
 
     fn write(value: &Self::Value) -> Node {

@@ -4,8 +4,11 @@
 
 mod arguments;
 mod loader;
+mod places;
+mod show;
 mod test;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use loader::Failure;
+pub(crate) use loader::{Failure, Loader};
+pub(crate) use show::{ConfigCommand, run};
 pub(crate) use test::run as test;

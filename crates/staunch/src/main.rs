@@ -6,57 +6,87 @@ mod banner;
 mod config;
 mod doctor;
 mod load;
+mod manual;
 mod seeing;
 mod serve;
 mod sites;
 mod top;
 mod units;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::config::Failure;
 
 /// A web server for crowds: files served from prepared content, at full rate.
 #[derive(Parser)]
-#[command(name = "staunch", version, max_term_width = 100)]
-#[command(disable_help_flag = true, disable_help_subcommand = true)]
+#[command(name = "staunch", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(disable_help_flag = true, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
 struct Command {
     // Always the short form: values and defaults stand on the line of their flag, not on lines of their own.
     /// Print help
     #[arg(long, short, global = true, display_order = 1000, action = ArgAction::HelpShort)]
     help: Option<bool>,
 
+    /// Test the settings of `staunch serve`, say what is wrong, and serve nothing
+    #[arg(long, short)]
+    test_config: bool,
+
+    /// File with the settings to test
+    #[arg(long, short, value_name = "FILE", requires = "test_config")]
+    config: Option<PathBuf>,
+
     #[command(subcommand)]
-    command: Subcommands,
+    command: Option<Subcommands>,
 }
 
 #[derive(Subcommand)]
 enum Subcommands {
     /// Serve a directory over HTTP/1.1
     Serve(Box<config::Arguments>),
+    /// Show what `staunch serve` would be told
+    Config(config::ConfigCommand),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
     /// Watch a running server
     Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
     Doctor(doctor::Arguments),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Write the manual pages
+    Man(manual::Man),
 }
 
 /// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed or a
 /// setting of the host matters, 78 the configuration cannot be used.
 fn main() -> ExitCode {
-    let result = match Command::parse().command {
-        Subcommands::Serve(arguments) => serve::run(&arguments).map(|()| ExitCode::SUCCESS),
-        Subcommands::Load(arguments) => load::run_command(*arguments).map_err(Failure::from),
-        Subcommands::Top(arguments) => top::run(&arguments).map_err(Failure::from),
-        Subcommands::Doctor(arguments) => doctor::run(&arguments).map_err(Failure::from),
-    };
-    result.unwrap_or_else(|failure| {
+    run(Command::parse()).unwrap_or_else(|failure| {
         for line in failure.text.lines() {
             eprintln!("staunch: {line}");
         }
         ExitCode::from(failure.code)
     })
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    let done = |()| ExitCode::SUCCESS;
+    match command.command {
+        None if command.test_config => {
+            config::test(&config::Loader::new(Vec::new(), command.config)).map(done)
+        }
+        None => {
+            Command::command().error(ErrorKind::MissingSubcommand, "what is to be done? see --help").exit()
+        }
+        Some(Subcommands::Serve(arguments)) => serve::run(&arguments).map(done),
+        Some(Subcommands::Config(command)) => config::run(&command).map(done),
+        Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
+        Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
+        Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
+        Some(Subcommands::Completions(wanted)) => manual::completions(Command::command(), &wanted).map(done),
+        Some(Subcommands::Man(wanted)) => manual::man(&Command::command(), &wanted).map(done),
+    }
 }

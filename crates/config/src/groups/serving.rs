@@ -47,9 +47,9 @@ group! {
     send_timeout: Time = Some("30s"), Value, reload, "\"60s\"";
     /// Slowest mean rate of a request body after 10 s; 0 is any
     /// A slow phone finishes, somebody who sends a byte now and then to hold a connection does not.
-    body_rate_min: ByteRate = Some("100"), Value, reload, "100";
+    body_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
     /// Slowest mean rate at which an answer is taken after 10 s; 0 is any
-    send_rate_min: ByteRate = Some("100"), Value, reload, "100";
+    send_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
 }
 
 group! {

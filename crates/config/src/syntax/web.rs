@@ -152,6 +152,25 @@ fn login(text: &str) -> Result<String, String> {
     keep_if(right, text, "a name without colon")
 }
 
+/// A file of users: a line is a name, a colon and a hash; empty lines and those that begin with `#` say
+/// nothing.
+///
+/// # Errors
+/// The number of the first wrong line, and what is wrong with it.
+pub fn users(text: &str) -> Result<Vec<(String, String)>, String> {
+    let lines = text.lines().map(str::trim).enumerate();
+    let said = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let user = |(number, line): (usize, &str)| {
+        let (name, hash) = line
+            .split_once(':')
+            .ok_or_else(|| "write a name, a colon and a hash".to_owned())
+            .and_then(|(name, hash)| Ok((login(name)?, password_hash(hash)?)))
+            .map_err(|reason| format!("{}: {reason}", number + 1))?;
+        Ok((name, hash))
+    };
+    said.map(user).collect()
+}
+
 /// Checks the form of a hash only.
 fn password_hash(text: &str) -> Result<String, String> {
     if text == HIDDEN {

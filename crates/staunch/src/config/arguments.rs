@@ -10,18 +10,22 @@ use staunch_config::key::{Form, Key};
 
 use super::loader::Loader;
 
-/// What the command line says.
-#[derive(Clone, Debug)]
+/// What the command line of `staunch serve` says.
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
-    /// Flags and the name of the file, to be read with the rest.
+    #[command(flatten)]
     pub(crate) loader: Loader,
-    /// Whether the settings are only to be tested.
+
+    /// Test the settings, say what is wrong, and serve nothing
+    #[arg(long = "test-config", short = 't')]
     pub(crate) test: bool,
 }
 
-impl Args for Arguments {
+impl Args for Loader {
     fn augment_args(command: Command) -> Command {
-        let command = command.arg(config_file()).arg(test_config());
+        let help = "File with settings; flags and STAUNCH_... variables go before it";
+        let file = Arg::new("config").long("config").short('c').value_name("FILE").help(help);
+        let command = command.arg(file.value_parser(value_parser!(PathBuf)));
         staunch_config::flags().fold(command, |command, (title, key)| command.arg(argument(title, key)))
     }
 
@@ -30,35 +34,17 @@ impl Args for Arguments {
     }
 }
 
-impl FromArgMatches for Arguments {
+impl FromArgMatches for Loader {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let flags =
             staunch_config::flags().filter_map(|(_, key)| Some((key.name.into(), given(matches, key)?)));
-        let file = matches.get_one::<PathBuf>("config").cloned();
-        Ok(Self { loader: Loader::new(flags.collect(), file), test: matches.get_flag("test_config") })
+        Ok(Self::new(flags.collect(), matches.get_one::<PathBuf>("config").cloned()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-/// The flag that names the file of settings.
-pub(crate) fn config_file() -> Arg {
-    let help = "File with settings, see `staunch config`; flags and STAUNCH_... variables go before it";
-    Arg::new("config")
-        .long("config")
-        .short('c')
-        .value_name("FILE")
-        .value_parser(value_parser!(PathBuf))
-        .help(help)
-}
-
-/// The flag that asks for a test of the settings.
-pub(crate) fn test_config() -> Arg {
-    let help = "Test the settings, say what is wrong, and serve nothing";
-    Arg::new("test_config").long("test-config").short('t').action(ArgAction::SetTrue).help(help)
 }
 
 fn argument(title: &'static str, key: &'static Key) -> Arg {

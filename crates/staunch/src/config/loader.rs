@@ -78,7 +78,9 @@ impl Loader {
 
     /// What the settings are called in messages.
     pub(crate) fn name(&self) -> String {
-        self.file.as_ref().map_or("of the command line".into(), |file| file.display().to_string())
+        self.file
+            .as_ref()
+            .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
     }
 
     /// All that is said at this moment.

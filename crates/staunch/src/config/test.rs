@@ -1,6 +1,7 @@
 //! `-t`: whether the settings would do, without touching a socket or a log.
 
 use super::loader::{Failure, Loader};
+use super::places;
 use crate::serve;
 
 /// Tests the settings and says so, in the lines that administrators know.
@@ -11,11 +12,18 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     let name = loader.name();
     let failed = |failure: Failure| Failure {
         code: failure.code,
-        text: format!("{}\nconfiguration file {name} test failed", failure.text),
+        text: format!("{}\nconfiguration {name} test failed", failure.text),
     };
-    let config = loader.load().map_err(failed)?;
-    eprintln!("staunch: the configuration file {name} syntax is ok");
-    serve::settings(&config).map_err(failed)?;
-    eprintln!("staunch: configuration file {name} test is successful");
+    let sources = loader.sources().map_err(failed)?;
+    let config = staunch_config::read(&sources).map_err(|faults| failed(faults.into()))?;
+    eprintln!("staunch: the configuration {name} syntax is ok");
+    let mut faults = places::faults(&config, sources.file.as_ref());
+    if let Err(failure) = serve::settings(&config) {
+        faults.push(failure.text);
+    }
+    if !faults.is_empty() {
+        return Err(failed(Failure::configuration(faults.join("\n"))));
+    }
+    eprintln!("staunch: configuration {name} test is successful");
     Ok(())
 }

@@ -1,0 +1,95 @@
+//! Who says something last: any subset of keys, said by any layers, gives the values of the highest.
+
+use proptest::prelude::*;
+use staunch_config::key::{Form, Key};
+use staunch_config::node::quote;
+use staunch_config::{File, Origin, Sources, flags, read};
+
+/// What the layers say about one key: nothing, its example, or its default.
+type Said = [Option<bool>; 3];
+
+fn keys() -> Vec<&'static Key> {
+    flags().map(|(_, key)| key).collect()
+}
+
+/// A value of the key as a flag would say it.
+fn text(key: &Key, example: bool) -> String {
+    match key.default {
+        Some(default) if !example && !default.is_empty() => default.into(),
+        _ => {
+            let bare = key.example.trim_matches(['[', ']']).replace(['"', ' '], "");
+            if key.form == Form::Switch { "on".into() } else { bare }
+        }
+    }
+}
+
+fn sources(said: &[Said]) -> Sources {
+    let mut sources = Sources::default();
+    let mut file = String::new();
+    for (key, [flag, variable, written]) in keys().into_iter().zip(said) {
+        if let Some(example) = flag {
+            sources.flags.push((key.name.into(), text(key, *example)));
+        }
+        if let Some(example) = variable {
+            sources.environment.push((key.variable(), text(key, *example)));
+        }
+        if let Some(example) = written {
+            file.push_str(&format!("{} = {}\n", key.name, quote(&text(key, *example))));
+        }
+    }
+    sources.file = Some(File { name: "a.toml".into(), text: file });
+    sources
+}
+
+/// The value of a key if nobody but a flag says something about it.
+fn alone(key: &'static Key, text: &str) -> String {
+    let sources = Sources { flags: vec![(key.name.into(), text.into())], ..Sources::default() };
+    let config = read(&sources).unwrap_or_else(|faults| panic!("{}: {faults}", key.name));
+    let entry = config.sections[0].entries.iter().find(|entry| entry.key.name == key.name);
+    entry.unwrap_or_else(|| panic!("{} was not read", key.name)).value.to_toml()
+}
+
+proptest! {
+    #[test]
+    fn the_highest_layer_speaks(
+        said in prop::collection::vec(any::<Said>(), keys().len())
+    ) {
+        let config = read(&sources(&said)).map_err(|faults| TestCaseError::fail(faults.to_string()))?;
+        for (key, [flag, variable, written]) in keys().into_iter().zip(&said) {
+            let entry = config.sections[0].entries.iter().find(|entry| entry.key.name == key.name);
+            let entry = entry.expect("every key is read");
+            let expected = match (flag, variable, written) {
+                (Some(_), _, _) => Origin::Flag,
+                (None, Some(_), _) => Origin::Environment,
+                (None, None, Some(_)) => Origin::File(0),
+                (None, None, None) => Origin::Default,
+            };
+            let origin = if let Origin::File(_) = entry.origin { Origin::File(0) } else { entry.origin };
+            prop_assert_eq!(origin, expected, "{}", key.name);
+            let value = match flag.or(*variable).or(*written) {
+                Some(example) => alone(key, &text(key, example)),
+                None => alone(key, key.default.unwrap_or_default()),
+            };
+            prop_assert_eq!(entry.value.to_toml(), value, "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn an_empty_variable_says_nothing() {
+    let environment = vec![("STAUNCH_WORKERS".into(), String::new()), ("STAUNCH_BINARY".into(), "x".into())];
+    let config = read(&Sources { environment, ..Sources::default() }).expect("defaults");
+    assert_eq!(config.network.workers, None);
+}
+
+#[test]
+fn what_needs_a_restart_is_named() {
+    let of = |text: &str| {
+        let file = Some(File { name: "a.toml".into(), text: text.into() });
+        read(&Sources { file, ..Sources::default() }).expect("a right file")
+    };
+    let before = of("workers = 1\nkeep_alive = '5s'\nroot = 'a'");
+    let after = of("workers = 2\nkeep_alive = '6s'\nroot = 'b'\nio = 'auto'\nadmin = '127.0.0.1:1'");
+    assert_eq!(before.changed_needing_restart(&after), ["workers", "admin"]);
+    assert!(after.changed_needing_restart(&after).is_empty());
+}

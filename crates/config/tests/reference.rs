@@ -1,0 +1,96 @@
+//! The page of all keys: it is the one in `docs`, it lacks nothing, and what it shows as an example is right.
+
+use std::path::Path;
+
+use staunch_config::group::Group;
+use staunch_config::groups::{BasicAuth, Content, Cors, GLOBAL, Names, PathRule, Redirect};
+use staunch_config::key::Key;
+use staunch_config::{Config, File, Sources, read, reference};
+
+fn read_file(text: &str) -> Config {
+    let file = Some(File { name: "a.toml".into(), text: text.into() });
+    read(&Sources { file, ..Sources::default() }).unwrap_or_else(|faults| panic!("{faults}\n{text}"))
+}
+
+/// The file around one line of a group: name of the key, and the line.
+type Around = fn(&str, &str) -> String;
+
+/// Each group with the file around one line of it.
+fn groups() -> Vec<(&'static [Key], Around)> {
+    let mut groups: Vec<(&'static [Key], Around)> = Vec::new();
+    groups.extend(GLOBAL.iter().map(|(_, keys)| (*keys, (|_, line| line.into()) as Around)));
+    groups.push((Content::KEYS, |_, line| line.into()));
+    groups.push((Names::KEYS, |_, line| format!("[[site]]\n{line}")));
+    groups.push((PathRule::KEYS, |name, line| match name {
+        "match" => format!("[[path]]\n{line}"),
+        _ => format!("[[path]]\nmatch = \"/*\"\n{line}"),
+    }));
+    groups.push((Redirect::KEYS, |name, line| {
+        let rest = [("from", "from = \"/a\""), ("to", "to = \"/b\"")];
+        let rest = rest.iter().filter(|(other, _)| *other != name).map(|(_, line)| *line);
+        format!("redirects = [{{ {} }}]", rest.chain([line]).collect::<Vec<_>>().join(", "))
+    }));
+    groups.push((BasicAuth::KEYS, |name, line| match name {
+        "realm" => format!("[[path]]\nmatch = \"*\"\nbasic_auth = {{ users_file = \"a\", {line} }}"),
+        _ => format!("[[path]]\nmatch = \"*\"\nbasic_auth = {{ {line} }}"),
+    }));
+    groups.push((Cors::KEYS, |name, line| match name {
+        "origins" => format!("[[path]]\nmatch = \"*\"\ncors = {{ {line} }}"),
+        _ => format!("[[path]]\nmatch = \"*\"\ncors = {{ origins = [\"https://a.example\"], {line} }}"),
+    }));
+    groups
+}
+
+#[test]
+fn the_page_in_docs_is_the_one_that_is_made() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let committed = std::fs::read_to_string(&path).expect("docs/configuration.md");
+    assert!(
+        committed == reference::markdown(),
+        "docs/configuration.md is not what the keys say: `staunch config reference > docs/configuration.md`"
+    );
+}
+
+#[test]
+fn every_key_is_told_about() {
+    let page = reference::markdown();
+    for (keys, _) in groups() {
+        for key in keys {
+            let name = key.name;
+            let start = page.find(&format!("\n#### `{name}`\n\n{}.", key.help()));
+            let start = start.unwrap_or_else(|| panic!("{name} is not in the page"));
+            let about = page[start + 5..].split("\n####").next().expect("a piece");
+            for part in [&format!("{name} = {}", key.example), "| value | `", "| default | ", "| change | "] {
+                assert!(about.contains(part), "{part} is missing about {name}: {about}");
+            }
+            assert!(key.help().len() > 10 && key.help().len() <= 75 && !key.help().ends_with('.'), "{name}");
+            assert!(key.default.is_none_or(|default| (key.check)(default).is_ok()), "the default of {name}");
+        }
+    }
+}
+
+#[test]
+fn every_example_of_a_key_is_right_and_says_something() {
+    for (keys, around) in groups() {
+        for key in keys {
+            read_file(&around(key.name, &format!("{} = {}", key.name, key.example)));
+            let example = key.example.trim_matches('"');
+            let is_default = key.default.is_some_and(|default| match default {
+                "off" => example == "false",
+                "on" => example == "true",
+                _ => example == default,
+            });
+            assert!(!is_default, "the example of {} is its default", key.name);
+        }
+    }
+}
+
+#[test]
+fn every_file_in_the_page_is_right() {
+    let page = reference::markdown();
+    let examples = page.split("\n## Values").next().expect("the opening");
+    let files: Vec<&str> =
+        examples.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or("")).collect();
+    assert_eq!(files.len(), 2, "the examples of the opening");
+    files.into_iter().for_each(|file| drop(read_file(file)));
+}

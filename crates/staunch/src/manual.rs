@@ -1,0 +1,147 @@
+//! Manual pages and completions, made from the flags themselves.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man as Page;
+
+use crate::config::Failure;
+
+/// For which shell.
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "bash|zsh|fish", value_parser = shell)]
+    shell: Shell,
+}
+
+/// Where to.
+#[derive(Args)]
+pub(crate) struct Man {
+    /// Folder for one file a subcommand; without it, the page of `staunch` goes to standard output
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+fn shell(text: &str) -> Result<Shell, String> {
+    match text {
+        "bash" => Ok(Shell::Bash),
+        "zsh" => Ok(Shell::Zsh),
+        "fish" => Ok(Shell::Fish),
+        _ => Err("write bash, zsh or fish".into()),
+    }
+}
+
+/// Prints what a shell needs to complete the words of this command.
+///
+/// # Errors
+/// Nobody takes it.
+pub(crate) fn completions(mut command: Command, wanted: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(wanted.shell, &mut command, "staunch", &mut script);
+    print(&script)
+}
+
+/// Writes the pages of this command and its subcommands.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn man(command: &Command, wanted: &Man) -> Result<(), Failure> {
+    let mut command = command.clone();
+    command.build();
+    let pages = pages(&command, "staunch");
+    let Some(folder) = &wanted.folder else {
+        return print(&page(&command, "staunch", &pages)?);
+    };
+    let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (name, command) in &pages {
+        let path = folder.join(format!("{name}.1"));
+        std::fs::write(&path, page(command, name, &pages)?).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Every subcommand that is shown, by the name of its page.
+fn pages<'a>(command: &'a Command, name: &str) -> Vec<(String, &'a Command)> {
+    let mut all = vec![(name.to_owned(), command)];
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help")
+    {
+        all.extend(pages(inner, &format!("{name}-{}", inner.get_name())));
+    }
+    all
+}
+
+fn page(command: &Command, name: &str, all: &[(String, &Command)]) -> Result<Vec<u8>, Failure> {
+    let mut out = Vec::new();
+    render(command, name, all, &mut out).map_err(|error| format!("{name}.1: {error}"))?;
+    Ok(out)
+}
+
+fn render(
+    command: &Command,
+    name: &str,
+    all: &[(String, &Command)],
+    out: &mut Vec<u8>,
+) -> Result<(), std::io::Error> {
+    let version = env!("CARGO_PKG_VERSION");
+    let named = command.clone().name(name.to_owned()).version(version);
+    let man = Page::new(named).title(name).source(format!("staunch {version}")).manual("User Commands");
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    man.render_synopsis_section(out)?;
+    man.render_description_section(out)?;
+    man.render_options_section(out)?;
+    if name == "staunch" || name == "staunch-serve" {
+        out.write_all(EXIT_STATUS.as_bytes())?;
+    }
+    if name == "staunch-serve" {
+        out.write_all(FILES.as_bytes())?;
+    }
+    let others: Vec<String> = all
+        .iter()
+        .filter(|(other, _)| other != name)
+        .map(|(other, _)| format!(".BR {} (1)", other.replace('-', "\\-")))
+        .collect();
+    writeln!(out, ".SH \"SEE ALSO\"\n{}", others.join(",\n"))
+}
+
+const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
+.TP
+.B 0
+All went well.
+.TP
+.B 1
+It could not run: an address is taken, a folder is missing.
+.TP
+.B 2
+It was called wrongly.
+.TP
+.B 3
+A threshold was crossed.
+.TP
+.B 78
+The configuration cannot be used: the file, a variable of the environment, limits that cannot all hold.
+"#;
+
+const FILES: &str = r#".SH ENVIRONMENT
+.TP
+.B STAUNCH_CONFIG
+Name of the file with settings, where no flag names one.
+.TP
+.BI STAUNCH_ KEY
+The value of a key, such as
+.BR STAUNCH_KEEP_ALIVE=60s ;
+a flag goes before it, the file after it.
+.SH FILES
+.TP
+.I /etc/staunch/staunch.toml
+Settings of the service, as the package installs it.
+"#;
+
+fn print(text: &[u8]) -> Result<(), Failure> {
+    let written = std::io::stdout().write_all(text);
+    written.map_err(|error| Failure::from(format!("cannot write: {error}")))
+}

@@ -1,0 +1,137 @@
+//! `-t`: what it finds, what it says, and that it touches nothing.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::Folder;
+use staunch_tests::process::finish;
+
+const RIGHT: &str = "listen = ['127.0.0.1:0']\nroot = '.'\naccess_log = 'access.log'\n";
+
+#[test]
+fn a_right_file_passes_with_the_familiar_lines() {
+    let folder = Folder::with(RIGHT);
+    std::fs::write(folder.tree.root().join("access.log"), "a line\n").expect("our own folder");
+    for arguments in
+        [&["-t", "--config", "staunch.toml"][..], &["serve", "--test-config", "-c", "staunch.toml"]]
+    {
+        let finished = folder.run(arguments);
+        assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+        let lines = "staunch: the configuration file staunch.toml syntax is ok\n\
+                     staunch: configuration file staunch.toml test is successful\n";
+        assert_eq!(finished.stderr, lines);
+        assert_eq!(finished.stdout, "");
+    }
+    let log = std::fs::read_to_string(folder.tree.root().join("access.log")).expect("the log");
+    assert_eq!(log, "a line\n", "a test leaves logs alone");
+}
+
+#[test]
+fn no_socket_is_touched() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let folder = Folder::with(&format!("listen = ['{address}']"));
+    assert_eq!(folder.run(&["-t", "-c", "staunch.toml"]).status.code(), Some(0));
+    taken.set_nonblocking(true).expect("a socket");
+    assert!(taken.accept().is_err(), "somebody knocked");
+}
+
+#[test]
+fn everything_wrong_is_said_with_its_place() {
+    let folder = Folder::with("lisen = 1\nworkers = 'none'\n\n[[path]]\ndeny = true\n");
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert_eq!(finished.status.code(), Some(78));
+    assert_eq!(
+        finished.stderr,
+        "staunch: staunch.toml:1:1: unknown key `lisen` (did you mean `listen`?)\n\
+         staunch: staunch.toml:2:11: workers: \"none\" is not N|auto: write a number such as 64, 10k or 1m\n\
+         staunch: staunch.toml:4:1: match: missing: write for example `match = \"/assets/*\"`\n\
+         staunch: configuration file staunch.toml test failed\n"
+    );
+    let served = folder.run(&["serve", "-c", "staunch.toml"]);
+    assert_eq!(served.status.code(), Some(78), "it is not served either");
+    assert!(served.stderr.starts_with("staunch: staunch.toml:1:1: "), "{}", served.stderr);
+}
+
+#[test]
+fn what_is_not_there_is_found_by_the_test() {
+    let table = [
+        ("root = 'no/such'", "staunch.toml:1:1: root: no/such: no such file or directory"),
+        ("root = 'a.txt'", "staunch.toml:1:1: root: a.txt: not a directory"),
+        ("error_pages = { 404 = '/no.html' }", "staunch.toml:1:1: error_pages: ./no.html: no such file"),
+        ("fallback = '/no.html'", "staunch.toml:1:1: fallback: ./no.html: no such file"),
+        ("access_log = 'no/such/a.log'", "staunch.toml:1:1: access_log: no/such: no such file or directory"),
+        ("error_log = '.'", "staunch.toml:1:1: error_log: .: a folder, not a file"),
+        ("pid_file = 'no/such/pid'", "staunch.toml:1:1: pid_file: no/such: no such file or directory"),
+        ("user = 'nobody-of-this-name'", "staunch.toml:1:1: user: there is no user nobody-of-this-name"),
+        ("cpus = '4000'", "cpus: processor 4000 is not one this process may use"),
+        ("listen = 'no..host:80'", "listen: no address is known for no..host:80"),
+        ("\n[[site]]\nroot = 'no'", "staunch.toml:3:1: root: no: no such file or directory"),
+        (
+            "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'no' }",
+            "staunch.toml:3:1: basic_auth: no: no such file or directory",
+        ),
+        (
+            "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'a.txt' }",
+            "staunch.toml:3:1: basic_auth: a.txt:1: write a name, a colon and a hash",
+        ),
+    ];
+    for (settings, expected) in table {
+        let folder = Folder::with(settings);
+        let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+        assert_eq!(finished.status.code(), Some(78), "{settings}: {}", finished.stderr);
+        let found = finished.stderr.lines().any(|line| line.starts_with(&format!("staunch: {expected}")));
+        assert!(found, "{settings}: {}", finished.stderr);
+        assert!(finished.stderr.ends_with("staunch: configuration file staunch.toml test failed\n"));
+    }
+}
+
+#[test]
+fn exit_codes_tell_whose_fault_it_is() {
+    let folder = Folder::with(RIGHT);
+    let code = |arguments: &[&str]| folder.run(arguments).status.code();
+    assert_eq!(code(&["serve", "-t", "--workers", "none"]), Some(2), "a flag");
+    assert_eq!(
+        code(&["serve", "-t", "--max-connections", "1", "--soft-connections", "2"]),
+        Some(2),
+        "two flags"
+    );
+    assert_eq!(code(&["-t", "-c", "no.toml"]), Some(78), "a file that is not there");
+    assert_eq!(code(&["--config", "staunch.toml"]), Some(2), "nothing to do");
+    let finished = finish(folder.staunch(&["serve", "-t"]).env("STAUNCH_KEEP_ALIVE", "long"));
+    assert_eq!(finished.status.code(), Some(78), "a variable");
+    assert!(
+        finished.stderr.starts_with("staunch: STAUNCH_KEEP_ALIVE: \"long\" is not TIME"),
+        "{}",
+        finished.stderr
+    );
+    let sites = Folder::with("[[site]]\nroot = '.'\n");
+    let finished = sites.run(&["serve", "-c", "staunch.toml", "--listing", "on"]);
+    assert_eq!(finished.status.code(), Some(2));
+    assert!(finished.stderr.contains("--listing: this is for a single site"), "{}", finished.stderr);
+}
+
+#[test]
+fn the_file_of_the_package_is_right() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/staunch.toml");
+    let text = std::fs::read_to_string(path).expect("the file of the package");
+    // With the folders of this test in the place of the system's, and everything that is commented out in.
+    let folder = Folder::with("");
+    let own = |text: &str| text.replace("/var/www/html", ".").replace("/var/log/staunch/", "");
+    let whole: String = text
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(rest) if !rest.starts_with(' ') => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let users = "# staff\nanna:$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW\n";
+    for (name, content) in [("users", users), ("404.html", "404"), ("busy.html", "503")] {
+        std::fs::write(folder.tree.root().join(name), content).expect("our own folder");
+    }
+    for text in [own(&text), own(&whole).replace("/etc/staunch/users", "users")] {
+        std::fs::write(folder.settings(), &text).expect("our own folder");
+        let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+        assert_eq!(finished.status.code(), Some(0), "{}\n{text}", finished.stderr);
+    }
+}
