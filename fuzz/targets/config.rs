@@ -5,8 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 use staunch_config::{Config, File, Sources, flags, read, show};
 
-fuzz_target!(|input: (u8, &str, &str)| {
-    let (which, text, written) = input;
+fuzz_target!(|input: (u8, &str)| {
+    let (which, rest) = input;
+    let (text, written) = rest.split_once('\n').unwrap_or(("", rest));
     let key = flags().map(|(_, key)| key).cycle().nth(usize::from(which)).expect("there are keys");
     let given = (key.check)(text).is_ok().then(|| (key.name.into(), text.into()));
     let environment = vec![(key.variable(), text.into())];

@@ -288,7 +288,7 @@ impl Config {
 }
 
 /// Keys that have a flag, with the heading they stand under, in the order of the help.
-pub fn flags() -> impl Iterator<Item = (&'static str, &'static Key)> {
+pub fn flags() -> impl Iterator<Item = (&'static str, &'static Key)> + Clone {
     let content = [(Content::TITLE, Content::KEYS)];
     let groups = GLOBAL.iter().copied().chain(content);
     groups
