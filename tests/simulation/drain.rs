@@ -108,7 +108,7 @@ fn every_request_received_before_is_answered() {
                 cuts += u64::from(cut);
             }
             Err(_) => panic!(
-                "seed {seed} fails; again with: STAUNCH_SEED={seed} cargo test --test simulation every_request"
+                "seed {seed} fails; again: STAUNCH_SEED={seed} cargo test --test simulation every_request"
             ),
         }
     }

@@ -131,7 +131,7 @@ impl Control {
     pub fn inheritable(&self) -> io::Result<Vec<Inherited>> {
         let copy = |door: &Door| {
             let sockets = door.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
-            Ok(Inherited { wanted: door.wanted, sockets })
+            Ok(Inherited { wanted: door.wanted, sockets, backend: None })
         };
         self.open().doors.iter().map(copy).collect()
     }

@@ -55,6 +55,15 @@ enum Backend {
     Epoll,
 }
 
+impl Backend {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Uring(_) => "io_uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
 /// Bound sockets and chosen backend: everything that can fail has been tried.
 pub struct Engine<M> {
     settings: Settings,
@@ -62,6 +71,7 @@ pub struct Engine<M> {
     /// A list of listeners a worker, each with its address's name.
     listeners: Vec<Vec<(Name, OwnedFd)>>,
     control: Control,
+    shares_queues: bool,
     backend: Backend,
     reason: String,
     connections_max: u64,
@@ -100,13 +110,17 @@ impl<M: Send + 'static> Engine<M> {
             .map_err(|error| StartError(format!("cannot make an eventfd: {error}")))?;
         let mailboxes: Vec<_> = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
         let control = Control::new(&mailboxes);
-        let (addresses, listeners) = listen(&settings, inherited, &control)?;
+        let rival =
+            |inherited: &Inherited| inherited.backend.as_ref().is_some_and(|name| name != backend.name());
+        let shares_queues = !inherited.iter().any(rival);
+        let (addresses, listeners) = listen(&settings, inherited, shares_queues, &control)?;
         let stats = wakers.iter().map(|_| Arc::new(Stats::default())).collect();
         Ok(Self {
             settings,
             addresses,
             listeners,
             control,
+            shares_queues,
             backend,
             reason,
             connections_max,
@@ -138,11 +152,12 @@ impl<M: Send + 'static> Engine<M> {
 
     /// Name of the backend, and why it was chosen.
     pub fn backend(&self) -> (&'static str, &str) {
-        let name = match self.backend {
-            Backend::Uring(_) => "io_uring",
-            Backend::Epoll => "epoll",
-        };
-        (name, &self.reason)
+        (self.backend.name(), &self.reason)
+    }
+
+    /// Whether it accepts at the very sockets it has inherited: not if another backend still does.
+    pub fn shares_queues(&self) -> bool {
+        self.shares_queues
     }
 
     /// Most connections at a time, and where the number comes from.
@@ -310,6 +325,7 @@ type Listening = (Vec<SocketAddr>, Vec<Vec<(Name, OwnedFd)>>);
 fn listen(
     settings: &Settings,
     mut inherited: Vec<Inherited>,
+    share_queues: bool,
     control: &Control,
 ) -> Result<Listening, StartError> {
     let mut addresses = Vec::new();
@@ -317,7 +333,12 @@ fn listen(
     for &wanted in &settings.listen {
         let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
         let sockets = position.map(|position| inherited.swap_remove(position).sockets);
-        let bound = sockets::bind(wanted, sockets.unwrap_or_default(), settings.workers.len())?;
+        let (sockets, workers) = (sockets.unwrap_or_default(), settings.workers.len());
+        let bound = if share_queues || sockets.is_empty() {
+            sockets::bind(wanted, sockets, workers)?
+        } else {
+            sockets::bind_beside(wanted, &sockets, workers)?
+        };
         let name = control.note(&bound).map_err(|error| StartError(error.to_string()))?;
         addresses.push(bound.address);
         for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {

@@ -33,7 +33,7 @@ pub use mailbox::{Mailbox, Post};
 pub use order::Drain;
 pub use sockets::Inherited;
 pub use start_error::StartError;
-pub use staunch_netio::clock::thread_busy_ns;
 pub use stats::Stats;
+pub use staunch_netio::clock::thread_busy_ns;
 pub use staunch_netio::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use worker::Worker;

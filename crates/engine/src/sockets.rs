@@ -20,6 +20,8 @@ pub struct Inherited {
     pub wanted: SocketAddr,
     /// One or more, all of the same address.
     pub sockets: Vec<OwnedFd>,
+    /// Name of the backend of the process that still accepts there, if one does.
+    pub backend: Option<String>,
 }
 
 /// An address with its sockets, at least one a worker.
@@ -38,15 +40,30 @@ pub(crate) struct Bound {
 /// What keeps it from it, as a sentence.
 pub(crate) fn bind(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) -> Result<Bound, StartError> {
     let result = match inherited.first() {
-        None => bind_anew(wanted, workers),
+        None => wait_until_free(wanted).and_then(|()| bind_anew(wanted, wanted, workers)),
         Some(_) => take_over(wanted, inherited, workers),
     };
     result.map_err(|error| StartError(explain(wanted, &error)))
 }
 
-fn bind_anew(wanted: SocketAddr, workers: usize) -> io::Result<Bound> {
-    wait_until_free(wanted)?;
-    let mut bound = Bound { wanted, address: wanted, sockets: Vec::new() };
+/// Listens beside sockets that are left alone: another backend accepts there, and what one wants of a socket
+/// (io_uring a blocking one, epoll none that blocks) would harm the other.
+///
+/// # Errors
+/// The address cannot be shared, as a sentence.
+pub(crate) fn bind_beside(
+    wanted: SocketAddr,
+    others: &[OwnedFd],
+    workers: usize,
+) -> Result<Bound, StartError> {
+    let address = others.first().map_or(Ok(wanted), socket::local_address);
+    address
+        .and_then(|address| bind_anew(wanted, address, workers))
+        .map_err(|error| StartError(explain(wanted, &error)))
+}
+
+fn bind_anew(wanted: SocketAddr, address: SocketAddr, workers: usize) -> io::Result<Bound> {
+    let mut bound = Bound { wanted, address, sockets: Vec::new() };
     for _ in 0..workers {
         let socket = socket::listen(bound.address, BACKLOG_CONNECTIONS_MAX)?;
         socket::defer_accept(&socket)?;
@@ -137,6 +154,14 @@ mod tests {
         let addresses: Vec<_> =
             taken.sockets.iter().map(|sockets| socket::local_address(&sockets[0]).unwrap()).collect();
         assert_eq!(addresses, [address; 3]);
+    }
+
+    #[test]
+    fn sockets_of_another_backend_are_left_alone() {
+        let before = bind(ANY, Vec::new(), 1).unwrap();
+        let beside = bind_beside(ANY, &before.sockets[0], 2).unwrap();
+        assert_eq!((beside.wanted, beside.address), (ANY, before.address));
+        assert_eq!(counts(&beside), [1, 1]);
     }
 
     #[test]

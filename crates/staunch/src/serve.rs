@@ -16,6 +16,8 @@ use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
 use crate::banner;
 use crate::config::{self, Arguments, Failure};
+use crate::life::{Arrival, Duties};
+use crate::reload::Reload;
 use crate::seeing::Seeing;
 use crate::sites;
 use crate::units;
@@ -28,14 +30,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.test {
         return config::test(&arguments.loader);
     }
+    let mut arrival = Arrival::new()?;
     // tidy: allow(clock): the status page tells for how long it has been up.
     let started = Instant::now();
     let config = arguments.loader.load()?;
-    let settings = settings(&config)?;
-    let mut seeing = Seeing::open(&config, false)?;
+    let handed = arrival.names();
+    let settings = settings(&config, &handed)?;
+    let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     let content = default_content(&config);
     let sites = SitesShared::open(sites::of(&config))?;
-    let engine = Engine::bind(settings).map_err(|error| error.to_string())?;
+    let engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(|error| error.to_string())?;
     sites.start(&engine.post())?;
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
@@ -45,21 +49,50 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let shown = Arc::clone(&sites);
     seeing.show(&engine, started, move || shown.figures())?;
     banner::watch_preparation(&sites);
+    let seeing = Arc::new(seeing);
+    let reload = Reload {
+        loader: arguments.loader.clone(),
+        started: config.clone(),
+        present: config,
+        handed,
+        control: engine.control(),
+        sites: Arc::clone(&sites),
+        seeing: Arc::clone(&seeing),
+    };
+    let keeper = arrival.keep(duties(&engine, reload, &seeing))?;
     let log = Arc::clone(&seeing.log);
-    let handler =
-        |worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker);
-    let ended = engine.run(handler).map_err(|error| error.to_string());
+    let end = engine
+        .run(|worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker));
+    keeper.leave();
     seeing.finish();
-    Ok(ended?)
+    Ok(end.map_err(|error| error.to_string())?)
 }
 
-/// What the engine is to do, as far as the system allows it.
+/// What is done when signals come.
+fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Arc<Seeing>) -> Duties {
+    let (ending, reopening) = (Arc::clone(seeing), Arc::clone(seeing));
+    Duties {
+        control: engine.control(),
+        backend: engine.backend().0,
+        shares_queues: engine.shares_queues(),
+        drain_timeout: reload.drain_timeout(),
+        pid_file: reload.started.process.pid_file.clone(),
+        reload: Box::new(move || reload.run()),
+        reopen: Box::new(move || reopening.reopen()),
+        end: Box::new(move |hands_over| ending.drain(hands_over)),
+        environment: Vec::new(),
+        say: Arc::clone(&seeing.notice),
+    }
+}
+
+/// What the engine is to do, as far as the system allows it. `handed` are the sockets that were handed over,
+/// by name.
 ///
 /// # Errors
-/// A processor or a host that does not exist.
-pub(crate) fn settings(config: &Config) -> Result<Settings, Failure> {
+/// A processor, a host or a socket that does not exist.
+pub(crate) fn settings(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Settings, Failure> {
     Ok(Settings {
-        listen: listen(&config.network)?,
+        listen: listen(&config.network, handed)?,
         workers: workers(&config.network)?,
         io: match config.network.io {
             IoWay::Auto => IoChoice::Auto,
@@ -90,19 +123,33 @@ fn describe(content: &Content) -> String {
     }
 }
 
-/// Addresses to listen on, with names looked up.
-fn listen(network: &Network) -> Result<Vec<SocketAddr>, Failure> {
-    let address = |address: &ListenAddress| match address {
-        ListenAddress::Socket(address) => Ok(*address),
+/// A socket for every name that the settings want one of, for a test of them: who starts the server hands them
+/// over then.
+pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
+    let name = |address: &ListenAddress| match address {
+        ListenAddress::Handed(name) => Some((name.clone(), SocketAddr::from(([0; 4], 0)))),
+        _ => None,
+    };
+    config.network.listen.iter().filter_map(name).collect()
+}
+
+/// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
+fn listen(network: &Network, handed: &[(String, SocketAddr)]) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses = |address: &ListenAddress| match address {
+        ListenAddress::Socket(address) => Ok(vec![*address]),
         ListenAddress::Name(name) => {
             let found = name.to_socket_addrs().ok().and_then(|mut found| found.next());
-            found.ok_or_else(|| Failure::configuration(format!("listen: no address is known for {name}")))
+            let unknown = || Failure::configuration(format!("listen: no address is known for {name}"));
+            Ok(vec![found.ok_or_else(unknown)?])
         }
         ListenAddress::Handed(name) => {
-            Err(Failure::configuration(format!("listen: no socket called {name} was handed over")))
+            let named = handed.iter().filter(|(own, _)| own == name);
+            let found: Vec<SocketAddr> = named.map(|(_, address)| *address).collect();
+            let text = || format!("listen: no socket called {name} was handed over");
+            if found.is_empty() { Err(Failure::configuration(text())) } else { Ok(found) }
         }
     };
-    network.listen.iter().map(address).collect()
+    Ok(network.listen.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// One worker a processor, or as many as asked for on the processors there are.

@@ -18,7 +18,7 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     let config = staunch_config::read(&sources).map_err(|faults| failed(faults.into()))?;
     eprintln!("staunch: the configuration {name} syntax is ok");
     let mut faults = places::faults(&config, sources.file.as_ref());
-    if let Err(failure) = serve::settings(&config) {
+    if let Err(failure) = serve::settings(&config, &serve::any_handed(&config)) {
         faults.push(failure.text);
     }
     if !faults.is_empty() {

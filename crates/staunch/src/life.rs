@@ -1,0 +1,81 @@
+//! The life of a server: how it arrives, what it obeys while it serves, and how it goes.
+//!
+//! It owns the signals of the process and what systemd is told. It must never be on the path of a request,
+//! nor wake up while nothing happens. Order of calls: [`Arrival::new`] before anything else is opened,
+//! [`Arrival::sockets`] for the engine, [`Arrival::keep`] when all that can fail has been tried, then the
+//! engine runs, and [`Keeper::leave`] ends it.
+//!
+//! | signal | what it does |
+//! |---|---|
+//! | TERM, INT, QUIT | drains, then ends; a second one ends at once |
+//! | HUP | reads the configuration again |
+//! | USR1 | opens the logs anew |
+//! | USR2 | starts the program anew, which takes over the sockets; then drains |
+
+mod duties;
+mod handover;
+mod keeper;
+mod notify;
+mod pid_file;
+mod program;
+mod signals;
+mod upgrade;
+mod watchdog;
+
+use std::net::SocketAddr;
+
+use staunch_engine::Inherited;
+
+pub(crate) use duties::{Duties, Reloaded};
+pub(crate) use keeper::Keeper;
+
+use handover::{Handed, Ready};
+use program::Program;
+use signals::Signals;
+
+/// A process that has just been started.
+pub(crate) struct Arrival {
+    signals: Signals,
+    program: Program,
+    handed: Vec<Handed>,
+    ready: Option<Ready>,
+}
+
+impl Arrival {
+    /// Takes hold of the signals, and of what the program before this one or systemd has left open.
+    ///
+    /// # Errors
+    /// Signals that cannot be had; something else was left than was announced.
+    pub(crate) fn new() -> Result<Self, String> {
+        let signals = Signals::new().map_err(|error| format!("cannot watch for signals: {error}"))?;
+        let program = Program::of_this_process();
+        let (handed, ready) = handover::receive()?;
+        Ok(Self { signals, program, handed, ready })
+    }
+
+    /// Whether another process serves until this one does.
+    pub(crate) fn takes_over(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Where the sockets listen that were handed over, by the names for `fd:NAME`: systemd's
+    /// FileDescriptorName=, and the number of the descriptor.
+    pub(crate) fn names(&self) -> Vec<(String, SocketAddr)> {
+        let named =
+            |handed: &Handed| handed.names.clone().into_iter().map(|name| (name, handed.wanted)).collect();
+        self.handed.iter().flat_map(|handed| -> Vec<_> { named(handed) }).collect()
+    }
+
+    /// What was handed over, for the engine: once.
+    pub(crate) fn sockets(&mut self) -> Vec<Inherited> {
+        self.handed.iter_mut().filter_map(Handed::take).collect()
+    }
+
+    /// Begins to obey signals, once the workers serve.
+    ///
+    /// # Errors
+    /// The file for the number of the process cannot be written; no thread can be started.
+    pub(crate) fn keep(self, duties: Duties) -> Result<Keeper, String> {
+        Keeper::start(self.signals, self.program, self.handed, self.ready, duties)
+    }
+}

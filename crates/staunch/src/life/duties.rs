@@ -1,0 +1,45 @@
+//! What a server's life needs to know of the server, and nothing more.
+//!
+//! It must never decide when something is done: the keeper does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use staunch_engine::Control;
+
+/// Tells the one who runs the server a line.
+pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What came of reading the configuration again.
+#[derive(Debug, Default)]
+pub(crate) struct Reloaded {
+    /// What is to be said about it: keys that need a restart.
+    pub(crate) lines: Vec<String>,
+    /// How long a drain may take from now on.
+    pub(crate) drain_timeout: Duration,
+}
+
+/// What is done when signals come.
+pub(crate) struct Duties {
+    /// Orders to the workers.
+    pub(crate) control: Control,
+    /// Name of their backend.
+    pub(crate) backend: &'static str,
+    /// Whether they accept at the sockets of the program before this one.
+    pub(crate) shares_queues: bool,
+    /// How long a drain may take.
+    pub(crate) drain_timeout: Duration,
+    /// Where the number of the process is written.
+    pub(crate) pid_file: Option<PathBuf>,
+    /// Reads the configuration again and applies it, or says why everything stays as it was.
+    pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
+    /// Opens logs anew.
+    pub(crate) reopen: Box<dyn Fn() + Send>,
+    /// Told that a drain begins, and whether another process takes over.
+    pub(crate) end: Box<dyn Fn(bool) + Send>,
+    /// Further variables for the program that takes over.
+    pub(crate) environment: Vec<(&'static str, String)>,
+    /// Where lines go.
+    pub(crate) say: Say,
+}

@@ -1,0 +1,176 @@
+//! What passes from one process to the next: listening sockets by address, and the pipe on which the next one
+//! says that it serves. And what systemd leaves to a service that it starts.
+//!
+//! Both are agreed on by variables of the environment: STAUNCH_HANDOVER here, LISTEN_FDS there
+//! (sd_listen_fds(3)). It must never believe that something was left without looking.
+
+use std::env;
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use serde_json::{Value, json};
+use staunch_engine::Inherited;
+use staunch_netio::{handover, socket};
+
+/// The variable that tells the next process what it was left.
+pub(super) const VARIABLE: &str = "STAUNCH_HANDOVER";
+/// Variables of systemd that are meant for the process it has started, and not for the next one.
+pub(super) const FOREIGN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_PID"];
+/// The first descriptor that systemd leaves.
+const FIRST: i32 = 3;
+
+/// Sockets of one address that were left to this process.
+#[derive(Debug)]
+pub(super) struct Handed {
+    pub(super) wanted: SocketAddr,
+    /// The name systemd gave it, and its number.
+    pub(super) names: Vec<String>,
+    inherited: Option<Inherited>,
+}
+
+impl Handed {
+    pub(super) fn take(&mut self) -> Option<Inherited> {
+        self.inherited.take()
+    }
+}
+
+/// The process before this one waits for the word that this one serves.
+#[derive(Debug)]
+pub(super) struct Ready(File);
+
+/// What is said on the pipe.
+pub(super) const SHARES_QUEUES: u8 = b's';
+/// The same, but this process listens at sockets of its own.
+pub(super) const HAS_OWN_QUEUES: u8 = b'o';
+
+impl Ready {
+    /// Says it. A process that has died meanwhile needs not know.
+    pub(super) fn tell(mut self, shares_queues: bool) {
+        let _ = self.0.write_all(&[if shares_queues { SHARES_QUEUES } else { HAS_OWN_QUEUES }]);
+    }
+}
+
+/// Takes what was left.
+///
+/// # Errors
+/// Something else was left than was announced.
+pub(super) fn receive() -> Result<(Vec<Handed>, Option<Ready>), String> {
+    if let Some(text) = env::var_os(VARIABLE) {
+        let text = text.to_string_lossy();
+        return from_process(&text).map_err(|what| format!("{VARIABLE}: {what}: {text}"));
+    }
+    let meant = env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
+    let count = env::var("LISTEN_FDS").ok().filter(|_| meant).and_then(|count| count.parse().ok());
+    let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+    Ok((from_systemd(count.unwrap_or(0), &names)?, None))
+}
+
+/// As [`describe`] has written it.
+fn from_process(text: &str) -> Result<(Vec<Handed>, Option<Ready>), String> {
+    let told: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let number = |value: &Value| value.as_i64().and_then(|number| i32::try_from(number).ok());
+    let backend = told["backend"].as_str().map(str::to_owned);
+    let mut handed = Vec::new();
+    for told in told["sockets"].as_array().ok_or("no sockets")? {
+        let wanted = told["wanted"].as_str().and_then(|text| text.parse().ok()).ok_or("no address")?;
+        let numbers = told["descriptors"].as_array().ok_or("no descriptors")?;
+        let claim = |value| claim(number(value).ok_or("no number")?);
+        let sockets = numbers.iter().map(claim).collect::<Result<Vec<_>, String>>()?;
+        let names = told["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let inherited = Some(Inherited { wanted, sockets, backend: backend.clone() });
+        handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), inherited });
+    }
+    let pipe = number(&told["ready"]).ok_or("no pipe")?;
+    let pipe = handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))?;
+    Ok((handed, Some(Ready(File::from(pipe)))))
+}
+
+fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
+    let mut names = names.split(':');
+    let mut take = |number: i32| {
+        let socket = claim(number)?;
+        let wanted = socket::local_address(&socket)
+            .map_err(|error| format!("descriptor {number} is no socket of the Internet: {error}"))?;
+        let names = names.next().map(str::to_owned).into_iter().chain([number.to_string()]).collect();
+        Ok(Handed {
+            wanted,
+            names,
+            inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None }),
+        })
+    };
+    (FIRST..FIRST.saturating_add(count)).map(&mut take).collect()
+}
+
+fn claim(number: i32) -> Result<OwnedFd, String> {
+    handover::claim_listener(number)
+        .map_err(|error| format!("descriptor {number} is no socket that listens: {error}"))
+}
+
+/// What the next process is told: these sockets, with the names under which some addresses are known, and the
+/// pipe on which it is waited for.
+pub(super) fn describe(
+    sockets: &[Inherited],
+    known: &[Handed],
+    backend: &str,
+    number_of: impl Fn(&OwnedFd) -> i32,
+    pipe: &OwnedFd,
+) -> String {
+    let describe = |inherited: &Inherited| {
+        let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
+        let names = known.iter().find(|known| known.wanted == inherited.wanted).map(|known| &known.names);
+        json!({"wanted": inherited.wanted.to_string(), "names": names, "descriptors": descriptors})
+    };
+    let sockets: Vec<Value> = sockets.iter().map(describe).collect();
+    json!({"backend": backend, "sockets": sockets, "ready": number_of(pipe)}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    fn listener() -> (SocketAddr, OwnedFd) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        (listener.local_addr().unwrap(), handover::inheritable(&listener).unwrap())
+    }
+
+    #[test]
+    fn what_is_described_is_received() {
+        let (wanted, socket) = listener();
+        let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
+        let sockets = [Inherited { wanted, sockets: vec![socket], backend: None }];
+        let pipe = OwnedFd::from(File::create("/dev/null").unwrap());
+        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, &pipe);
+        let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
+        let (_, pipe) = (number, pipe.into_raw_fd());
+        assert!(pipe > 2);
+        let (mut handed, ready) = from_process(&text).unwrap();
+        assert_eq!(handed[0].names, ["http"]);
+        let inherited = handed[0].take().unwrap();
+        assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));
+        assert_eq!(inherited.backend.as_deref(), Some("epoll"));
+        ready.unwrap().tell(true);
+    }
+
+    #[test]
+    fn what_was_not_left_is_named() {
+        let cases = [
+            ("{", "EOF while parsing"),
+            ("{}", "no sockets"),
+            (r#"{"sockets": [], "ready": 900000}"#, "descriptor 900000: Bad file descriptor"),
+            (r#"{"sockets": [{"wanted": "x"}]}"#, "no address"),
+            (
+                r#"{"sockets": [{"wanted": "1.2.3.4:5", "descriptors": [900001]}]}"#,
+                "descriptor 900001 is no socket that listens: Bad file",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = from_process(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        assert!(from_systemd(0, "").unwrap().is_empty());
+    }
+}

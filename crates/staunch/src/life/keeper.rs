@@ -1,0 +1,243 @@
+//! The thread that keeps a server: waits for signals and does what they ask for.
+//!
+//! It must never wake up while there is nothing to do, and never let one wish stop the server but the wish to
+//! end it.
+
+use std::process;
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{io, thread};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use staunch_engine::Drain;
+use staunch_netio::clock;
+
+use super::duties::Duties;
+use super::handover::{Handed, Ready};
+use super::notify::Notify;
+use super::pid_file::PidFile;
+use super::program::Program;
+use super::signals::{Signals, Wish};
+use super::upgrade::{Outcome, Upgrade};
+use super::watchdog::Watchdog;
+
+/// How long a connection may be idle once the server ends: clients that ask again and again do so within
+/// milliseconds, and are told in the answer that it was the last. Longer would only delay the end for those
+/// who do not.
+const IDLE_MS: u32 = 500;
+
+/// What is left to do for whoever has run the workers.
+pub(crate) struct Keeper {
+    pid_file: PidFile,
+}
+
+impl Keeper {
+    pub(super) fn start(
+        signals: Signals,
+        program: Program,
+        handed: Vec<Handed>,
+        ready: Option<Ready>,
+        duties: Duties,
+    ) -> Result<Self, String> {
+        let pid_file = PidFile::new(duties.pid_file.clone());
+        if ready.is_none() {
+            // What is wrong with it must show at start. A process that takes over writes it when it serves.
+            pid_file.write()?;
+        }
+        let notify = Notify::from_environment();
+        let watch = Watch { signals, program, handed, duties, notify, pid_file: pid_file.clone() };
+        thread::Builder::new()
+            .name("life".into())
+            .spawn(move || watch.run(ready))
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Self { pid_file })
+    }
+
+    /// The workers have drained.
+    pub(crate) fn leave(self) {
+        self.pid_file.remove();
+    }
+}
+
+/// The thread's own.
+struct Watch {
+    signals: Signals,
+    program: Program,
+    handed: Vec<Handed>,
+    duties: Duties,
+    notify: Notify,
+    pid_file: PidFile,
+}
+
+/// What is under way.
+#[derive(Default)]
+struct Affairs {
+    upgrade: Option<Upgrade>,
+    ending: bool,
+}
+
+impl Watch {
+    fn run(mut self, ready: Option<Ready>) {
+        self.begin(ready);
+        let mut affairs = Affairs::default();
+        let mut watchdog = Watchdog::from_environment(clock::now_ms());
+        loop {
+            self.wait(&affairs, watchdog.as_ref());
+            for wish in self.signals.wishes() {
+                self.obey(wish, &mut affairs);
+            }
+            self.follow(&mut affairs);
+            if let Some(watchdog) = &mut watchdog
+                && watchdog.is_alive(&self.duties.control, clock::now_ms())
+            {
+                self.notify.tell("WATCHDOG=1");
+            }
+        }
+    }
+
+    /// Says that the server serves, once every worker does.
+    fn begin(&self, ready: Option<Ready>) {
+        let (sender, answers) = mpsc::channel();
+        self.duties.control.ping(&sender);
+        // A worker that fails instead of answering ends the process.
+        for _ in 0..self.duties.control.workers() {
+            let _ = answers.recv();
+        }
+        let takes_over = ready.is_some();
+        if let Some(ready) = ready {
+            if let Err(error) = self.pid_file.write() {
+                self.say(&error);
+            }
+            ready.tell(self.duties.shares_queues);
+        }
+        self.tell_status(if takes_over { "Serving, after an upgrade" } else { "Serving" }, "READY=1\n");
+    }
+
+    /// Waits for a signal, for the process that takes over, or for a moment that was set.
+    fn wait(&self, affairs: &Affairs, watchdog: Option<&Watchdog>) {
+        let upgrade = affairs.upgrade.as_ref();
+        let next_ms = [upgrade.map(Upgrade::until_ms), watchdog.map(Watchdog::next_ms)];
+        let timeout = next_ms.into_iter().flatten().min().map(|next_ms| {
+            let left = Duration::from_millis(next_ms.saturating_sub(clock::now_ms()));
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+        });
+        let signals = self.signals.as_fd();
+        let mut awaited = vec![PollFd::new(&signals, PollFlags::IN)];
+        let pipe = upgrade.map(Upgrade::as_fd);
+        awaited.extend(pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        // EINTR is a signal, and is seen at once.
+        let _ = poll(&mut awaited, timeout.as_ref());
+    }
+
+    fn obey(&mut self, wish: Wish, affairs: &mut Affairs) {
+        match wish {
+            Wish::End if affairs.ending => {
+                self.say("ended at once, by a second signal");
+                self.pid_file.remove();
+                process::exit(0);
+            }
+            Wish::End => self.end(affairs),
+            Wish::Reopen => (self.duties.reopen)(),
+            Wish::Reload | Wish::Upgrade if affairs.ending => {
+                self.say("this process is ending: the signal is ignored");
+            }
+            Wish::Reload | Wish::Upgrade if affairs.upgrade.is_some() => {
+                self.say("an upgrade is under way: the signal is ignored");
+            }
+            Wish::Reload => self.reload(),
+            Wish::Upgrade => affairs.upgrade = self.upgrade(),
+        }
+    }
+
+    fn end(&self, affairs: &mut Affairs) {
+        if let Some(upgrade) = affairs.upgrade.take() {
+            self.report(&upgrade.give_up("the server is ended before it serves"));
+        }
+        let seconds = self.duties.drain_timeout.as_secs_f64();
+        self.say(&format!("ending: answers under way have {seconds} s; a second signal ends at once"));
+        self.notify.tell("STOPPING=1\nSTATUS=Ending");
+        self.drain(affairs, Some(IDLE_MS), false);
+    }
+
+    fn reload(&mut self) {
+        let now_us = clock::now_ns() / 1000;
+        self.notify.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\nSTATUS=Reading the configuration"));
+        let status = match (self.duties.reload)() {
+            Ok(reloaded) => {
+                self.duties.drain_timeout = reloaded.drain_timeout;
+                reloaded.lines.iter().for_each(|line| self.say(line));
+                (self.duties.reopen)();
+                self.say("the configuration was read again");
+                "Serving"
+            }
+            Err(error) => {
+                self.say(&format!("the configuration stays as it was: {error}"));
+                "Serving; the new configuration was refused"
+            }
+        };
+        self.tell_status(status, "READY=1\n");
+    }
+
+    fn upgrade(&self) -> Option<Upgrade> {
+        match Upgrade::start(&self.program, &self.handed, &self.duties, clock::now_ms()) {
+            Ok(upgrade) => {
+                let path = self.program.path.display();
+                self.say(&format!("upgrading: {path} was started as process {}", upgrade.process()));
+                Some(upgrade)
+            }
+            Err(error) => {
+                self.report(&Outcome::Failed(error));
+                None
+            }
+        }
+    }
+
+    /// Looks how far an upgrade is.
+    fn follow(&self, affairs: &mut Affairs) {
+        let Some(upgrade) = affairs.upgrade.take() else { return };
+        if has_news(&upgrade) {
+            let outcome = upgrade.hear();
+            self.report(&outcome);
+            if let Outcome::Serves { process, shares_queues } = outcome {
+                self.notify.tell(&format!("MAINPID={process}"));
+                self.drain(affairs, None, shares_queues);
+            }
+        } else if clock::now_ms() >= upgrade.until_ms() {
+            self.report(&upgrade.give_up("it did not serve in time"));
+        } else {
+            affairs.upgrade = Some(upgrade);
+        }
+    }
+
+    fn report(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Serves { process, .. } => {
+                self.say(&format!("process {process} serves now; this one ends when its connections do"))
+            }
+            Outcome::Failed(why) => self.say(&format!("the upgrade failed, this process goes on: {why}")),
+        }
+    }
+
+    fn drain(&self, affairs: &mut Affairs, idle_ms: Option<u32>, leave_queues: bool) {
+        affairs.ending = true;
+        (self.duties.end)(idle_ms.is_none());
+        let cap_ms = u32::try_from(self.duties.drain_timeout.as_millis()).unwrap_or(u32::MAX);
+        self.duties.control.drain(Drain { cap_ms, idle_ms, leave_queues });
+    }
+
+    fn tell_status(&self, status: &str, before: &str) {
+        self.notify.tell(&format!("{before}STATUS={status}"));
+    }
+
+    fn say(&self, line: &str) {
+        (self.duties.say)(line);
+    }
+}
+
+/// Whether something was said on the pipe, or its other end is gone.
+fn has_news(upgrade: &Upgrade) -> bool {
+    let pipe = upgrade.as_fd();
+    let looked: io::Result<usize> =
+        poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&Timespec::default())).map_err(Into::into);
+    looked.is_ok_and(|count| count > 0)
+}

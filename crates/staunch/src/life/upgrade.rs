@@ -1,0 +1,116 @@
+//! The start of the process that takes over, until it says that it serves.
+//!
+//! It must never let that process keep anything but the sockets and the pipe, nor leave one behind that did
+//! not make it.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use staunch_netio::handover as descriptors;
+
+use super::duties::Duties;
+use super::handover::{self, Handed};
+use super::program::Program;
+
+/// How long the next process may take until it serves, in milliseconds: many sites are opened in a second.
+const PATIENCE_MS: u64 = 30_000;
+
+/// A process that was started and does not serve yet.
+pub(super) struct Upgrade {
+    child: Child,
+    pipe: PipeReader,
+    until_ms: u64,
+}
+
+/// What became of it.
+pub(super) enum Outcome {
+    /// It serves, and whether at the same sockets.
+    Serves { process: u32, shares_queues: bool },
+    /// It does not, and is gone; why.
+    Failed(String),
+}
+
+impl Upgrade {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    pub(super) fn start(
+        program: &Program,
+        known: &[Handed],
+        duties: &Duties,
+        now_ms: u64,
+    ) -> Result<Self, String> {
+        let start = || -> io::Result<(Child, PipeReader)> {
+            let (pipe, word) = io::pipe()?;
+            let word = descriptors::inheritable(&word)?;
+            let sockets = duties.control.inheritable()?;
+            let told = handover::describe(&sockets, known, duties.backend, AsRawFd::as_raw_fd, &word);
+            let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
+            Ok((child, pipe))
+        };
+        let (child, pipe) =
+            start().map_err(|error| format!("cannot start {}: {error}", program.path.display()))?;
+        Ok(Self { child, pipe, until_ms: now_ms + PATIENCE_MS })
+    }
+
+    /// Number of the process.
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Readable when `hear` has something to hear.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+
+    /// When to stop waiting.
+    pub(super) fn until_ms(&self) -> u64 {
+        self.until_ms
+    }
+
+    /// The process has said something, or has ended.
+    pub(super) fn hear(mut self) -> Outcome {
+        let mut word = [0];
+        match self.pipe.read(&mut word) {
+            Ok(1) => {
+                Outcome::Serves { process: self.process(), shares_queues: word == [handover::SHARES_QUEUES] }
+            }
+            _ => self.fail("it ended"),
+        }
+    }
+
+    /// It is not waited for any longer.
+    pub(super) fn give_up(self, why: &str) -> Outcome {
+        self.fail(why)
+    }
+
+    /// Ends it, if it has not ended.
+    fn fail(mut self, why: &str) -> Outcome {
+        let process = self.process();
+        let ended = if why == "it ended" { self.child.wait() } else { self.kill() };
+        let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+        Outcome::Failed(format!("process {process}: {why} ({how})"))
+    }
+
+    fn kill(&mut self) -> io::Result<std::process::ExitStatus> {
+        self.child.kill()?;
+        self.child.wait()
+    }
+}
+
+fn command(program: &Program, duties: &Duties) -> Command {
+    let mut command = Command::new(&program.path);
+    let mut words = program.words.iter();
+    if let Some(name) = words.next() {
+        command.arg0(name);
+    }
+    command.args(words).stdin(Stdio::null());
+    command.envs(duties.environment.iter().map(|(name, value)| (name, value)));
+    for name in handover::FOREIGN {
+        command.env_remove(name);
+    }
+    command
+}

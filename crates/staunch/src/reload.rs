@@ -1,0 +1,66 @@
+//! The configuration read again while the server runs: all of it is applied, or nothing.
+//!
+//! It must never leave the server between two configurations: whatever can fail is tried before anything
+//! changes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use staunch_config::Config;
+use staunch_engine::Control;
+use staunch_server::SitesShared;
+
+use crate::config::Loader;
+use crate::life::Reloaded;
+use crate::seeing::Seeing;
+use crate::{serve, sites};
+
+/// What is reached by a new configuration.
+pub(crate) struct Reload {
+    pub(crate) loader: Loader,
+    /// The configuration the server was started with.
+    pub(crate) started: Config,
+    /// The one it runs with.
+    pub(crate) present: Config,
+    /// Addresses of the sockets that were handed over, by name.
+    pub(crate) handed: Vec<(String, SocketAddr)>,
+    pub(crate) control: Control,
+    pub(crate) sites: Arc<SitesShared>,
+    pub(crate) seeing: Arc<Seeing>,
+}
+
+impl Reload {
+    /// Reads it and applies it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it. Then nothing has changed.
+    pub(crate) fn run(&mut self) -> Result<Reloaded, String> {
+        let config = self.loader.load().map_err(|failure| failure.text)?;
+        let settings = serve::settings(&config, &self.handed).map_err(|failure| failure.text)?;
+        let change = self.control.prepare(&settings.listen).map_err(|error| error.to_string())?;
+        self.seeing.reload(&config.logs).map_err(|failure| failure.text)?;
+        if let Err(error) = self.sites.replace(sites::of(&config)) {
+            // Its logs were open a moment ago. If they are not to be had again, the new ones go on.
+            let _ = self.seeing.reload(&self.present.logs);
+            return Err(error.to_string());
+        }
+        self.control.set_timeouts(settings.timeouts);
+        self.control.apply(change).map_err(|error| format!("cannot listen everywhere: {error}"))?;
+        let drain_timeout = config.process.drain_timeout;
+        let lines = self.unchanged(&config).into_iter().collect();
+        self.present = config;
+        Ok(Reloaded { lines, drain_timeout })
+    }
+
+    /// How long a drain may take before the first reload.
+    pub(crate) fn drain_timeout(&self) -> Duration {
+        self.started.process.drain_timeout
+    }
+
+    /// What only a restart changes.
+    fn unchanged(&self, config: &Config) -> Option<String> {
+        let keys = self.started.changed_needing_restart(config);
+        (!keys.is_empty()).then(|| format!("only a restart or an upgrade changes {}", keys.join(", ")))
+    }
+}
