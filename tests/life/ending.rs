@@ -1,0 +1,138 @@
+//! TERM, INT and QUIT: everything under way is answered, nothing is begun any more, the exit code is 0.
+
+use rustix::process::Signal;
+use staunch_tests::conversation::escape;
+
+use crate::conversation::{Talk, get};
+use crate::house::{House, LARGE_BYTES, SMALL, WAYS};
+use crate::load::Load;
+
+#[test]
+fn an_idle_server_ends_at_once() {
+    for io in WAYS {
+        for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
+            let mut house = House::new(&["--io", io]);
+            assert_eq!(get(house.address(), "/small.txt"), SMALL);
+            house.signal(signal);
+            assert_eq!(house.end(), Some(0), "{io}, {signal:?}");
+            assert!(!house.path("pid").exists(), "the file with its number is removed");
+            assert_eq!(
+                house.said().trim(),
+                "staunch: ending: answers under way have 30 s; a second signal ends at once"
+            );
+        }
+    }
+}
+
+/// How many connections the server holds, by its own page.
+fn open_connections(talk: &mut Talk) -> u64 {
+    let status: serde_json::Value = serde_json::from_slice(&talk.get("/status.json").0).expect("a page");
+    status["connections"]["open"].as_u64().expect("a number")
+}
+
+#[test]
+fn what_is_under_way_is_answered() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--workers", "2", "--status", "/status.json"]);
+        let address = house.address();
+        let mut kept = Talk::with(address);
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+        let mut silent = Talk::with(address);
+        let mut half = Talk::with(address);
+        half.0.send(b"GET /small.txt HTTP/1.1\r\nHo");
+        let mut slow = Talk::with(address);
+        slow.ask("/large.bin");
+        while slow.0.received().is_empty() {
+            assert!(slow.0.fill(crate::house::PATIENCE));
+        }
+        // The kernel keeps a silent connection to itself for a second.
+        house.until("all four are accepted", |_| (open_connections(&mut kept) == 4).then_some(()));
+        house.signal(Signal::TERM);
+        house.until_said("ending", 1);
+        // Whoever asks once more is answered, and told that it was the last time.
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), true), "{io}");
+        kept.ends();
+        half.0.send(b"st: a\r\n\r\n");
+        let response = half.hear();
+        assert_eq!((response.status, &response.body[..]), (200, SMALL), "{io}");
+        assert_eq!(response.value("Connection").as_deref(), Some("close"), "{io}");
+        half.ends();
+        silent.ends();
+        assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
+        slow.ends();
+        assert_eq!(house.end(), Some(0), "{io}");
+        assert!(std::net::TcpStream::connect(address).is_err(), "{io}: nobody listens any more");
+    }
+}
+
+/// Pipelined requests are all answered; the last answer is the one that says so.
+#[test]
+fn requests_that_came_together_are_all_answered() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io]);
+        let mut talk = Talk::with(house.address());
+        assert_eq!(talk.get("/small.txt"), (SMALL.to_vec(), false));
+        house.signal(Signal::TERM);
+        house.until_said("ending", 1);
+        talk.0.send(&b"GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n".repeat(10));
+        let last: Vec<bool> = (0..10).map(|_| talk.hear().value("Connection").is_some()).collect();
+        assert_eq!(last, [vec![false; 9], vec![true]].concat(), "{io}");
+        talk.ends();
+        assert_eq!(house.end(), Some(0), "{io}");
+    }
+}
+
+#[test]
+fn who_never_reads_is_left_when_the_time_is_over() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--drain-timeout", "300ms"]);
+        let mut stuck = Talk::with(house.address());
+        stuck.ask("/large.bin");
+        while stuck.0.received().is_empty() {
+            assert!(stuck.0.fill(crate::house::PATIENCE));
+        }
+        house.signal(Signal::TERM);
+        assert_eq!(house.end(), Some(0), "{io}");
+        let received = stuck.0.received().len();
+        assert!(received < LARGE_BYTES, "{io}: {received}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--drain-timeout", "1h"]);
+        let mut stuck = Talk::with(house.address());
+        stuck.ask("/large.bin");
+        assert!(stuck.0.fill(crate::house::PATIENCE), "{io}");
+        house.signal(Signal::TERM);
+        house.until_said("ending", 1);
+        house.signal(Signal::HUP);
+        house.until_said("this process is ending: the signal is ignored", 1);
+        assert!(crate::house::is_running(house.first()));
+        house.signal(Signal::INT);
+        assert_eq!(house.end(), Some(0), "{io}");
+        assert!(
+            house.said().contains("ended at once, by a second signal"),
+            "{}",
+            escape(house.said().as_bytes())
+        );
+        assert!(!house.path("pid").exists());
+    }
+}
+
+/// Clients that keep their connections see every request answered until nobody listens any more.
+#[test]
+fn nothing_is_cut_under_load() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--workers", "2"]);
+        let load = Load::closed(&house.url("/small.txt"), 32, "2s");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        house.signal(Signal::TERM);
+        assert_eq!(house.end(), Some(0), "{io}");
+        let (answered, failed) = load.finish();
+        assert!(answered > 100, "{io}: {answered}");
+        // Nobody listens afterwards: that is refused, but no answer is cut.
+        assert!(failed.iter().all(|(name, _)| *name == "refused"), "{io}: {failed:?}");
+    }
+}

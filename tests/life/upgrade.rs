@@ -1,0 +1,139 @@
+//! USR2: another process takes over the sockets, and no request fails; or it cannot, and nothing changes.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use staunch_tests::process::binary;
+
+use crate::conversation::{Talk, get};
+use crate::house::{self, House, LARGE_BYTES, SMALL, WAYS};
+use crate::load::Load;
+
+#[test]
+fn ten_upgrades_under_load_fail_no_request() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--workers", "2"]);
+        let load = Load::closed(&house.url("/small.txt"), 32, "4s");
+        let mut before = house.first();
+        for round in 0..10 {
+            let after = house.upgrade();
+            house.until("the former process ends", |_| (!house::is_running(before)).then_some(()));
+            assert_eq!(house.addresses().len(), round + 2);
+            before = after;
+        }
+        assert_eq!(house.end(), Some(0), "{io}: the first one ended well");
+        load.expect_no_failure();
+        assert!(house.addresses().iter().all(|address| *address == house.address()), "{io}: the same port");
+        house.signal(Signal::TERM);
+        house.until("the last one ends", |_| (!house::is_running(before)).then_some(()));
+        assert!(!house.path("pid").exists());
+    }
+}
+
+/// Kept connections stay with the former process until they have asked once more or their time is over.
+#[test]
+fn connections_end_with_an_answer() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--keep-alive", "2s"]);
+        let mut kept = Talk::with(house.address());
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+        let mut idle = Talk::with(house.address());
+        assert_eq!(idle.get("/small.txt"), (SMALL.to_vec(), false));
+        let mut slow = Talk::with(house.address());
+        slow.ask("/large.bin");
+        assert!(slow.0.fill(house::PATIENCE));
+        house.upgrade();
+        house.until_said("serves now; this one ends when its connections do", 1);
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), true), "{io}");
+        assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
+        assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}: by the new one");
+        idle.ends();
+        assert_eq!(house.end(), Some(0), "{io}");
+    }
+}
+
+/// A copy of the program in a folder of the test, to be broken.
+fn own_copy(folder: &std::path::Path) -> PathBuf {
+    let program = folder.join("server");
+    fs::copy(binary(), &program).expect("a copy");
+    program
+}
+
+/// Puts something else in the program's place, as a package does: the running one keeps its own.
+fn replace(program: &std::path::Path, with: &[u8], mode: u32) {
+    let beside = program.with_extension("new");
+    fs::write(&beside, with).expect("a file");
+    fs::set_permissions(&beside, Permissions::from_mode(mode)).expect("rights");
+    fs::rename(&beside, program).expect("a replacement");
+}
+
+#[test]
+fn a_program_that_does_not_serve_changes_nothing() {
+    for io in WAYS {
+        let folder = house::new_folder();
+        let program = own_copy(&folder);
+        let mut house = House::of(folder.clone(), house::command(&folder, &program).args(["--io", io]));
+        let load = Load::closed(&house.url("/small.txt"), 8, "2s");
+        let cases: [(&[u8], u32, &str); 4] = [
+            (b"#!/bin/sh\nexit 7\n", 0o755, ": it ended (exit status: 7)"),
+            (b"#!/bin/sh\nkill -SEGV $$\n", 0o755, ": it ended (signal: 11 (SIGSEGV)"),
+            (b"no program\n", 0o755, "Exec format error"),
+            (b"#!/bin/sh\n", 0o644, "Permission denied"),
+        ];
+        for (index, (bytes, mode, why)) in cases.into_iter().enumerate() {
+            replace(&program, bytes, mode);
+            house.signal(Signal::USR2);
+            house.until_said("the upgrade failed, this process goes on", index + 1);
+            let said = house.said();
+            assert!(said.lines().last().is_some_and(|line| line.contains(why)), "{io}: {why}: {said}");
+            assert_eq!(house.process(), Some(house.first()), "{io}");
+        }
+        fs::remove_file(&program).expect("the program");
+        house.signal(Signal::USR2);
+        house.until_said("No such file or directory", 1);
+        replace(&program, &fs::read(binary()).expect("the program"), 0o755);
+        house.upgrade();
+        assert_eq!(house.end(), Some(0), "{io}");
+        load.expect_no_failure();
+    }
+}
+
+/// A second wish while one is under way is refused; the end of the server is the end of the upgrade.
+#[test]
+fn one_upgrade_at_a_time() {
+    let folder = house::new_folder();
+    let program = own_copy(&folder);
+    let mut house = House::of(folder.clone(), &mut house::command(&folder, &program));
+    replace(&program, b"#!/bin/sh\nexec sleep 1000\n", 0o755);
+    house.signal(Signal::USR2);
+    house.until_said("upgrading: ", 1);
+    house.signal(Signal::USR2);
+    house.until_said("an upgrade is under way: the signal is ignored", 1);
+    house.signal(Signal::HUP);
+    house.until_said("an upgrade is under way: the signal is ignored", 2);
+    assert_eq!(get(house.address(), "/small.txt"), SMALL);
+    house.signal(Signal::TERM);
+    house.until_said("the server is ended before it serves (signal: 9 (SIGKILL))", 1);
+    assert_eq!(house.end(), Some(0));
+}
+
+/// The process that takes over does not need the former one any more.
+#[test]
+fn the_former_process_may_be_killed() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io]);
+        let mut kept = Talk::with(house.address());
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+        let first = house.first();
+        let second = house.upgrade();
+        house::send(first, Signal::KILL);
+        assert_eq!(house.end(), None);
+        assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+        assert_eq!(house.process(), Some(second));
+        let third = house.upgrade();
+        assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+        assert_ne!(third, second);
+    }
+}
