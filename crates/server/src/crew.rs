@@ -1,8 +1,8 @@
 //! The threads behind all sites: they load, prepare, encode, watch, and check credentials.
 //!
 //! There are as many whether there is one site or a thousand. They take work of whichever site has some, the
-//! encoders in turn. They end when the crew is told to, and keep nothing of a site that was removed beyond the
-//! work they are at. It must never serve a request.
+//! encoders in turn. They end when the crew is told to, and keep nothing of a site that was removed beyond
+//! the work they are at. It must never serve a request.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;

@@ -1,8 +1,8 @@
 //! What rules say of a request before anything is served: a redirect, a preflight, 403, credentials.
 //!
-//! It owns what one worker remembers of credentials. It must never check any itself: that takes long, so other
-//! threads do it, and the request waits for their mail. Order of calls: `pass` for each path that plays a
-//! part; when a check's mail comes, `learn`, and the request is dealt with anew.
+//! It owns what one worker remembers of credentials. It must never check any itself: that takes long, so
+//! other threads do it, and the request waits for their mail. Order of calls: `pass` for each path that plays
+//! a part; when a check's mail comes, `learn`, and the request is dealt with anew.
 
 use std::sync::Arc;
 

@@ -59,8 +59,8 @@ pub const WATCH_REST_MS: u64 = 10;
 
 /// Most path rules and redirects of a site: each is compared with every path that is not held.
 pub const RULES_MAX: usize = 1024;
-/// Longest fields a site's rules may add to a response, in bytes: with the server's own they must fit into the
-/// buffer most clients have for a head (8 KiB).
+/// Longest fields a site's rules may add to a response, in bytes: with the server's own they must fit into
+/// the buffer most clients have for a head (8 KiB).
 pub const RULE_FIELDS_BYTES_MAX: usize = 6 * 1024;
 /// Different combinations of rules that are kept. There are few; only a hostile choice of paths makes many.
 pub const RULINGS_KEPT_MAX: usize = 1024;

@@ -1,7 +1,7 @@
 //! What all workers of one site share, and what they hand to the threads behind all sites.
 //!
-//! It must never start a thread: those are the crew's. Without a crew nothing is loaded, and requests for what
-//! is not held wait.
+//! It must never start a thread: those are the crew's. Without a crew nothing is loaded, and requests for
+//! what is not held wait.
 
 use std::sync::Arc;
 

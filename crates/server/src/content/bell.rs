@@ -1,7 +1,7 @@
 //! Tells threads that there is something to do.
 //!
-//! It counts, so that no ring is missed by a thread that was about to sleep. Order for a thread: `count`, look
-//! for work, and only if there is none `wait_beyond` that count.
+//! It counts, so that no ring is missed by a thread that was about to sleep. Order for a thread: `count`,
+//! look for work, and only if there is none `wait_beyond` that count.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 

@@ -1,8 +1,8 @@
 //! The encoder: what of a site is to be encoded, that first which was asked for, then the smallest.
 //!
 //! It owns the order of work; the threads are those of all sites. It must never hold up a worker, nor a
-//! thread that answers: hints that come at a bad moment are dropped. Order of calls for a thread: `take`, then
-//! `encode` what was taken.
+//! thread that answers: hints that come at a bad moment are dropped. Order of calls for a thread: `take`,
+//! then `encode` what was taken.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet, VecDeque};

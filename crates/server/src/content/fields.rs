@@ -6,7 +6,7 @@
 //! Content-Length: 5000                          replaced by a part's own
 //! Content-Type: text/html; charset=utf-8        replaced when several parts are sent
 //! Content-Encoding, Last-Modified, Accept-Ranges, X-Content-Type-Options     rest: what a 206 keeps
-//! Vary, Cache-Control, those of rules, ETag, blank line                                      tail: what a 304 keeps
+//! Vary, Cache-Control, those of rules, ETag, blank line                      tail: what a 304 keeps
 //! ```
 
 use super::negotiate::Encoding;

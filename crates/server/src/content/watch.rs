@@ -126,8 +126,8 @@ impl Watch {
         self.inotify.as_ref().filter(|_| readable).map(AsFd::as_fd)
     }
 
-    /// All changes of one reading; none if nothing has happened. If events can be read no more, everything has
-    /// changed, and nothing is covered from then on.
+    /// All changes of one reading; none if nothing has happened. If events can be read no more, everything
+    /// has changed, and nothing is covered from then on.
     pub(crate) fn take_changes(&self) -> Changes {
         let mut changes = Changes::default();
         let Some(inotify) = &self.inotify else { return changes };

@@ -140,9 +140,8 @@ fn check_hash(hash: &str) -> Result<(), String> {
             return Err(wrong(String::new()));
         }
         if params.m_cost() > ARGON2_MEMORY_KIB_MAX || params.t_cost() > ARGON2_PASSES_MAX {
-            return Err(format!(
-                "the hash asks for more than {ARGON2_MEMORY_KIB_MAX} KiB or {ARGON2_PASSES_MAX} passes a check"
-            ));
+            let (memory, passes) = (ARGON2_MEMORY_KIB_MAX, ARGON2_PASSES_MAX);
+            return Err(format!("the hash asks for more than {memory} KiB or {passes} passes a check"));
         }
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! From the name a peer asked for to a site.
 //!
-//! It owns the order: the exact name, then the longest `*.name` it lies below, then the default. Case and port
-//! do not matter, nor does a dot at the end (RFC 3986, section 3.2.2).
+//! It owns the order: the exact name, then the longest `*.name` it lies below, then the default. Case and
+//! port do not matter, nor does a dot at the end (RFC 3986, section 3.2.2).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
