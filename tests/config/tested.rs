@@ -75,6 +75,11 @@ fn what_is_not_there_is_found_by_the_test() {
             "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'a.txt' }",
             "staunch.toml:3:1: basic_auth: a.txt:1: write a name, a colon and a hash",
         ),
+        (
+            "[[path]]\nmatch = '*'\n[path.basic_auth.users]\n\
+             a = '$2b$20$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW'",
+            "site .: ",
+        ),
     ];
     for (settings, expected) in table {
         let folder = Folder::with(settings);
@@ -105,6 +110,10 @@ fn exit_codes_tell_whose_fault_it_is() {
         "{}",
         finished.stderr
     );
+    let finished = finish(folder.staunch(&["serve", "-t"]).env("STAUNCH_WORKER", "2"));
+    assert_eq!(finished.status.code(), Some(0), "a variable of nobody");
+    let hint = "STAUNCH_WORKER has no effect (did you mean STAUNCH_WORKERS?)";
+    assert!(finished.stderr.contains(hint), "{}", finished.stderr);
     let sites = Folder::with("[[site]]\nroot = '.'\n");
     let finished = sites.run(&["serve", "-c", "staunch.toml", "--listing", "on"]);
     assert_eq!(finished.status.code(), Some(2));

@@ -18,6 +18,6 @@ pub mod syntax;
 pub mod units;
 
 pub use config::{Config, Site, flags, read};
-pub use reader::{Entry, Origin};
+pub use reader::{Entry, Origin, nearly_variables};
 pub use report::{Faults, Section, describe, show};
 pub use sources::{File, Sources};

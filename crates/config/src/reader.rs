@@ -9,6 +9,9 @@ use crate::syntax::Syntax;
 /// Likeness from which on a name is meant as a known one: a letter or two of difference.
 const LIKENESS_MIN: f64 = 0.7;
 
+/// The same for variables, which are long and all begin alike.
+const LIKENESS_OF_VARIABLES_MIN: f64 = 0.85;
+
 /// Who said a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
@@ -166,6 +169,21 @@ fn is_section(name: &str) -> bool {
 
 fn default(key: &Key) -> Option<(Node, Origin)> {
     key.default.map(|text| (Node::text(text), Origin::Default))
+}
+
+/// Variables that are nearly those of a key: meant as such, and without effect.
+pub fn nearly_variables(environment: &[(String, String)], keys: &[&Key]) -> Vec<String> {
+    let variables: Vec<String> = keys.iter().map(|key| key.variable()).collect();
+    let nearest = |name: &String| {
+        let likeness = |variable: &&String| strsim::normalized_damerau_levenshtein(name, variable);
+        let near = variables.iter().filter(|variable| likeness(variable) >= LIKENESS_OF_VARIABLES_MIN);
+        near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+    };
+    let is_unknown = |name: &&String| !variables.contains(name);
+    let names = environment.iter().map(|(name, _)| name).filter(is_unknown);
+    names
+        .filter_map(|name| Some(format!("{name} has no effect (did you mean {}?)", nearest(name)?)))
+        .collect()
 }
 
 /// A sentence about a name that is not known, with the nearest that is.

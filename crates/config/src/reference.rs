@@ -24,7 +24,7 @@ pub fn markdown() -> String {
     heading(&mut out, "Hosts of a site", names);
     Names::KEYS.iter().for_each(|key| describe(&mut out, key));
     let rules = "These stand in a `[[path]]`, or in a `[[site.path]]` below its `[[site]]`. All rules that \
-                 match hold, the later over the earlier.";
+                 match hold, the later over the earlier; `inherit` is what holds without the rule.";
     heading(&mut out, "Rules for paths", rules);
     PathRule::KEYS.iter().for_each(|key| describe(&mut out, key));
     let within: [(&str, &str, &[Key]); 3] = [

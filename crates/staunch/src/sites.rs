@@ -53,7 +53,7 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         headers: rule.headers.clone(),
         cache_control: rule.cache_control.clone(),
         listing: rule.listing,
-        deny: rule.deny.then_some(true),
+        deny: rule.deny,
         basic_auth: rule.basic_auth.as_ref().map(basic_auth),
         cors: rule.cors.as_ref().map(cors),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),

@@ -78,32 +78,34 @@ group! {
     /// `*` stands for any characters, `/` among them. All rules that match hold, the later over the earlier.
     pattern as "match": Pattern = None, File, reload, "\"/assets/*\"";
     /// Fields for every answer
+    /// An empty value takes away what an earlier rule has set.
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Robots-Tag = \"noindex\" }";
-    /// The Cache-Control field
-    cache_control: OrOff<FieldValue> = Some("off"), File, reload, "\"public, max-age=31536000, immutable\"";
+    /// The Cache-Control field of files
+    cache_control: OrInherit<FieldValue> = Some("inherit"), File, reload,
+        "\"public, max-age=31536000, immutable\"";
     /// List folders that have no index file
     listing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
     /// Refuse everybody (403)
-    deny: OnOff = Some("off"), File, reload, "true";
+    deny: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
     /// Ask for a name and a password
-    basic_auth: OrOff<Inline<BasicAuth>> = Some("off"), File, reload,
+    basic_auth: OrInherit<Inline<BasicAuth>> = Some("inherit"), File, reload,
         "{ realm = \"Staff\", users_file = \"/etc/staunch/users\" }";
     /// Let pages of other origins read
-    cors: OrOff<Inline<Cors>> = Some("off"), File, reload, "{ origins = [\"https://app.example.org\"] }";
+    cors: OrInherit<Inline<Cors>> = Some("inherit"), File, reload, "{ origins = [\"https://app.example.org\"] }";
     /// Burn so much processor time for each answer, to rehearse overload
-    response_work: OrOff<Work> = Some("off"), File, reload, "\"300us\"";
+    response_work: OrInherit<Work> = Some("inherit"), File, reload, "\"300us\"";
 }
 
 group! {
     /// Who may see something (RFC 7617).
-    BasicAuth, "Passwords", one_list_of_users;
+    BasicAuth, "Passwords", somebody;
 
     /// What the browser says it is about
     realm: Words = Some("restricted"), File, reload, "\"Staff\"";
     /// Names and hashes of passwords (argon2id or bcrypt)
     users: Map<Login, PasswordHash> = Some(""), File, reload,
         "{ anna = \"$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW\" }";
-    /// File with lines of name, colon, hash
+    /// File with further ones: lines of name, colon, hash
     users_file: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/users\"";
 }
 
@@ -123,12 +125,9 @@ group! {
     credentials: OnOff = Some("off"), File, reload, "true";
 }
 
-fn one_list_of_users(auth: &BasicAuth) -> Conflict {
-    match (auth.users.is_empty(), &auth.users_file) {
-        (true, None) => Some(("users", "nobody is named: write `users` or `users_file`".into())),
-        (false, Some(_)) => Some(("users_file", "write `users` or `users_file`, not both".into())),
-        _ => None,
-    }
+fn somebody(auth: &BasicAuth) -> Conflict {
+    let nobody = auth.users.is_empty() && auth.users_file.is_none();
+    nobody.then(|| ("users", "nobody is named: write `users` or `users_file`".into()))
 }
 
 fn credentials_of_somebody(cors: &Cors) -> Conflict {
