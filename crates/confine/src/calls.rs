@@ -41,7 +41,6 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_getdents64,
     libc::SYS_getcwd,
     libc::SYS_chdir,
-    libc::SYS_renameat,
     libc::SYS_renameat2,
     libc::SYS_unlinkat,
     libc::SYS_fchmod,
@@ -135,6 +134,7 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_signalfd4,
     libc::SYS_kill,
     libc::SYS_tgkill,
+    libc::SYS_tkill,
     // The process, and another one in an upgrade.
     libc::SYS_execve,
     libc::SYS_wait4,
@@ -156,8 +156,6 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_getresuid,
     libc::SYS_getresgid,
     libc::SYS_getrusage,
-    libc::SYS_getrlimit,
-    libc::SYS_setrlimit,
     libc::SYS_prlimit64,
     libc::SYS_times,
     libc::SYS_uname,
@@ -181,6 +179,7 @@ pub(crate) const OLD: &[libc::c_long] = &[
     libc::SYS_access,
     libc::SYS_readlink,
     libc::SYS_rename,
+    libc::SYS_renameat,
     libc::SYS_unlink,
     libc::SYS_chmod,
     libc::SYS_dup2,
@@ -197,11 +196,18 @@ pub(crate) const OLD: &[libc::c_long] = &[
     libc::SYS_fork,
     libc::SYS_vfork,
     libc::SYS_time,
+    libc::SYS_getrlimit,
+    libc::SYS_setrlimit,
     libc::SYS_arch_prctl,
 ];
 
+/// The older calls that C libraries of this processor still make, by number where the library's crate has no
+/// name for them: renameat, getrlimit, setrlimit.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const OLD: &[libc::c_long] = &[38, 163, 164];
+
 /// The older calls that C libraries of this processor still make.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) const OLD: &[libc::c_long] = &[];
 
 /// A call, and which of its arguments (place, bits looked at, their value) allow it.
@@ -219,8 +225,10 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
-/// The option of prctl by which the C library names its memory: not in every version of its headers.
+/// Options of prctl that are not in every version of the headers: the C library names its memory, and the
+/// kernel is asked for what it told the program at its start.
 const PR_SET_VMA: u64 = 0x5356_4d41;
+const PR_GET_AUXV: u64 = 0x4155_5856;
 
 /// Calls allowed with certain arguments: any of the lines, each of its conditions.
 pub(crate) const BOUNDED: &[Bounded] = &[
@@ -263,6 +271,7 @@ pub(crate) const BOUNDED: &[Bounded] = &[
             &[(0, ALL_BITS, libc::PR_GET_SECCOMP as u64)],
             &[(0, ALL_BITS, libc::PR_CAPBSET_READ as u64)],
             &[(0, ALL_BITS, PR_SET_VMA)],
+            &[(0, ALL_BITS, PR_GET_AUXV)],
         ],
     ),
 ];

@@ -29,6 +29,10 @@ const WHOLE: i32 = 6;
 /// process's own folder alone, because its name changes in an upgrade.
 const SYSTEM: &[&str] = &["/proc", "/sys/fs/cgroup", "/sys/devices/system", "/etc/ld.so.cache"];
 
+/// By what the names of addresses are known to this machine, since those to listen at are looked up again
+/// with new settings. Other machines are not asked.
+const NAMES: &[&str] = &["/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/resolv.conf"];
+
 const READ: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | ReadDir});
 const RUN: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | Execute});
 const WRITE: BitFlags<AccessFs> =
@@ -114,14 +118,14 @@ impl Rules<'_> {
             .add_rules(path_beneath_rules(&self.paths.read, READ))?
             .add_rules(path_beneath_rules(&self.paths.write, WRITE))?
             .add_rules(path_beneath_rules(&self.run, RUN))?
-            .add_rules(path_beneath_rules(SYSTEM, READ))?
+            .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
             .add_rules(path_beneath_rules(["/dev/null"], SINK))?
             .restrict_self()
     }
 
     fn digest(&self) -> u64 {
         let Self { paths: Paths { read, write }, run } = self;
-        xxh3_64(format!("{NEWEST} {read:?} {write:?} {run:?} {SYSTEM:?}").as_bytes())
+        xxh3_64(format!("{NEWEST} {read:?} {write:?} {run:?} {SYSTEM:?} {NAMES:?}").as_bytes())
     }
 }
 

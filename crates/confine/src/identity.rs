@@ -84,7 +84,7 @@ impl Identity {
         let number = match (&entry, user.parse()) {
             (Some(entry), _) => entry.uid,
             (None, Ok(number)) => Uid::from_raw(number),
-            (None, Err(_)) => return Err(format!("there is no user `{user}` (see /etc/passwd)")),
+            (None, Err(_)) => return Err(format!("there is no user {user} (see /etc/passwd)")),
         };
         let group = match (group, &entry) {
             (Some(group), _) => group_of(group)?,
@@ -182,7 +182,7 @@ fn group_of(group: &str) -> Result<Gid, String> {
     }
     match Group::from_name(group) {
         Ok(Some(entry)) => Ok(entry.gid),
-        Ok(None) => Err(format!("there is no group `{group}` (see /etc/group)")),
+        Ok(None) => Err(format!("there is no group {group} (see /etc/group)")),
         Err(error) => Err(format!("the group database cannot be read: {error}")),
     }
 }
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn who_cannot_be_is_refused_by_name() {
         let table = [
-            ("nosuchuser", "there is no user `nosuchuser`"),
-            ("nobody:nosuchgroup", "there is no group `nosuchgroup`"),
+            ("nosuchuser", "there is no user nosuchuser"),
+            ("nobody:nosuchgroup", "there is no group nosuchgroup"),
             ("4000000", "4000000:GROUP"),
             ("root", "gives nothing up"),
             ("0:0", "gives nothing up"),
-            ("", "there is no user ``"),
+            ("", "there is no user"),
         ];
         for (text, expected) in table {
             let error = Identity::find(text).unwrap_err().to_string();

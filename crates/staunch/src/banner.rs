@@ -7,16 +7,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use staunch_confine::Confinement;
 use staunch_engine::Engine;
 use staunch_server::{Progress, SitesShared};
 
+use crate::confinement;
 use crate::units::show_size;
 
 /// Work longer than this gets a bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Says what is served, where, and by what means.
-pub(crate) fn print<M: Send + 'static>(root: &Path, engine: &Engine<M>, content: &str) {
+pub(crate) fn print<M: Send + 'static>(
+    root: &Path,
+    engine: &Engine<M>,
+    content: &str,
+    confinement: &Confinement,
+) {
     let root = root.canonicalize().unwrap_or_else(|_| root.into());
     let (io, why_io) = engine.backend();
     let (connections, why_connections) = engine.connections_max();
@@ -32,6 +39,10 @@ pub(crate) fn print<M: Send + 'static>(root: &Path, engine: &Engine<M>, content:
     line(format!("  engine       {io} ({why_io})"));
     line(format!("  workers      {}", engine.describe_workers()));
     line(format!("  connections  at most {connections} ({why_connections})"));
+    line(format!("  sandbox      {confinement}"));
+    if let Some(advice) = confinement::advice() {
+        line(format!("  user         {advice}"));
+    }
     line(format!("  content      {content}"));
 }
 

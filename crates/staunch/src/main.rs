@@ -4,6 +4,7 @@
 mod admin;
 mod banner;
 mod config;
+mod confinement;
 mod doctor;
 mod life;
 mod load;

@@ -1,8 +1,8 @@
 //! What the operator sees: access log, error log, admin address.
 //!
-//! Order of calls: [`Seeing::open`] before anything can go wrong that should be in a log, [`Seeing::show`] once
-//! the workers are there, then [`Seeing::reload`] and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and
-//! [`Seeing::finish`] at the end.
+//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::reload`] once the process is who
+//! it will be, which starts the first threads, [`Seeing::show`] once the workers are there, then
+//! [`Seeing::reload`] and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and [`Seeing::finish`] at the end.
 
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -35,20 +35,17 @@ pub(crate) struct Seeing {
 }
 
 impl Seeing {
-    /// Opens the logs, and listens on the admin address. `takes_over`: another process listens there, and will
-    /// end.
+    /// Listens on the admin address. `takes_over`: another process listens there, and will end.
     ///
     /// # Errors
-    /// A log that cannot be opened, an address that cannot be had.
+    /// An address that cannot be had.
     pub(crate) fn open(config: &Config, takes_over: bool) -> Result<Self, Failure> {
         let error_log = Arc::new(RwLock::new(None));
         let place = Arc::clone(&error_log);
         let notice: Notice = Arc::new(move |text: &str| say(&place, text));
         let log = AccessLog::new(Arc::clone(&notice));
         let listener = config.process.admin.map(|address| Listener::bind(address, takes_over)).transpose()?;
-        let seeing = Self { log, notice, error_log, listener, shown: OnceLock::new() };
-        seeing.reload(&config.logs)?;
-        Ok(seeing)
+        Ok(Self { log, notice, error_log, listener, shown: OnceLock::new() })
     }
 
     /// Logs as these settings say from now on.

@@ -8,6 +8,7 @@ use staunch_config::Config;
 use staunch_config::groups::{Content, Deadlines, Network};
 use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
+use staunch_confine::Confinement;
 use staunch_engine::{Engine, IoChoice, Settings};
 use staunch_netio::cpu;
 use staunch_protocol::Timeouts;
@@ -16,6 +17,7 @@ use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
 use crate::banner;
 use crate::config::{self, Arguments, Failure};
+use crate::confinement;
 use crate::life::{Arrival, Duties};
 use crate::reload::Reload;
 use crate::seeing::Seeing;
@@ -34,17 +36,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // tidy: allow(clock): the status page tells for how long it has been up.
     let started = Instant::now();
     let config = arguments.loader.load()?;
+    let user = confinement::identity(&config)?;
     let handed = arrival.names();
     let settings = settings(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     let content = default_content(&config);
     let sites = SitesShared::open(sites::of(&config))?;
-    let engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(|error| error.to_string())?;
+    let mut engine =
+        Engine::bind_or_take_over(settings, arrival.sockets()).map_err(|error| error.to_string())?;
+    // Before the first thread is started, and before logs are opened: as the user who will open them again.
+    let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
+    seeing.reload(&config.logs)?;
     sites.start(&engine.post())?;
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
     let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
-    banner::print(&content.root, &engine, &describe(content));
+    banner::print(&content.root, &engine, &describe(content), &confinement);
     seeing.announce();
     let shown = Arc::clone(&sites);
     seeing.show(&engine, started, move || shown.figures())?;
@@ -59,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         sites: Arc::clone(&sites),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing))?;
+    let keeper = arrival.keep(duties(&engine, reload, &seeing, &confinement))?;
     let log = Arc::clone(&seeing.log);
     let end = engine
         .run(|worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker));
@@ -69,7 +76,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What is done when signals come.
-fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Arc<Seeing>) -> Duties {
+fn duties<M: Send + 'static>(
+    engine: &Engine<M>,
+    mut reload: Reload,
+    seeing: &Arc<Seeing>,
+    confinement: &Confinement,
+) -> Duties {
     let (ending, reopening) = (Arc::clone(seeing), Arc::clone(seeing));
     Duties {
         control: engine.control(),
@@ -80,7 +92,7 @@ fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Ar
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
         end: Box::new(move |hands_over| ending.drain(hands_over)),
-        environment: Vec::new(),
+        environment: confinement.environment().into_iter().collect(),
         say: Arc::clone(&seeing.notice),
     }
 }

@@ -3,7 +3,7 @@
 //! A loader is kept for as long as the server lives, and asked again when the file has changed.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use staunch_config::{Config, Faults, File, Sources};
 use staunch_server::SiteError;
@@ -81,6 +81,11 @@ impl Loader {
         self.file
             .as_ref()
             .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
+    }
+
+    /// The file they stand in, if they do.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// All that is said at this moment.

@@ -8,6 +8,7 @@ use rustix::fs::Access;
 use staunch_config::groups::{Content, PathRule};
 use staunch_config::syntax::text::Output;
 use staunch_config::{Config, File};
+use staunch_confine::Identity;
 
 /// Everything that is not as the settings want it, in sentences with places.
 pub(crate) fn faults(config: &Config, file: Option<&File>) -> Vec<String> {
@@ -72,13 +73,8 @@ fn of_process(config: &Config, blame: Blame<'_>) {
             blame(key, text);
         }
     }
-    if let Some(name) = &config.process.user {
-        let named = [("/etc/passwd", "user", Some(&name.user)), ("/etc/group", "group", name.group.as_ref())];
-        for (table, what, name) in named {
-            if let Some(name) = name.filter(|name| !is_listed(table, name)) {
-                blame("user", format!("there is no {what} {name}"));
-            }
-        }
+    if let Some(Err(unknown)) = config.process.user.as_ref().map(|name| Identity::find(&name.to_string())) {
+        blame("user", unknown.to_string());
     }
 }
 
@@ -119,18 +115,4 @@ fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_lowercase()
-}
-
-/// Whether a name stands in a table of users or groups. Numbers need not; where the table cannot be read, or
-/// other directories may know more, nobody is refused.
-fn is_listed(table: &str, name: &str) -> bool {
-    let local_only = std::fs::read_to_string("/etc/nsswitch.conf").is_ok_and(|text| {
-        let line = text.lines().find_map(|line| line.trim().strip_prefix("passwd:"));
-        line.is_some_and(|sources| {
-            sources.split_whitespace().all(|source| ["files", "systemd"].contains(&source))
-        })
-    });
-    let Ok(text) = std::fs::read_to_string(table) else { return true };
-    let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
-    is_number || !local_only || text.lines().any(|line| line.split(':').next() == Some(name))
 }

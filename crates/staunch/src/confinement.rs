@@ -1,0 +1,85 @@
+//! From the settings to what the process may reach: the list for `staunch_confine`.
+//!
+//! It owns that list and the order of calls. It must be used before the first thread is started.
+
+use std::path::Path;
+
+use staunch_config::Config;
+use staunch_config::syntax::choice;
+use staunch_config::syntax::text::Output;
+use staunch_confine::{Confinement, Identity, Paths, Sandbox};
+use staunch_engine::Engine;
+
+use crate::config::Failure;
+
+/// The user to become, if one is named.
+///
+/// # Errors
+/// Nobody has that name, or it is root.
+pub(crate) fn identity(config: &Config) -> Result<Option<Identity>, Failure> {
+    let find = |user: String| Identity::find(&user).map_err(|unknown| format!("user: {unknown}"));
+    config
+        .process
+        .user
+        .as_ref()
+        .map(|user| find(user.to_string()))
+        .transpose()
+        .map_err(Failure::configuration)
+}
+
+/// Becomes the user asked for, and confines the process to what the settings name and to the file they stand
+/// in.
+///
+/// # Errors
+/// In one sentence: the user cannot be changed or cannot read a site; the kernel lacks what is insisted on.
+pub(crate) fn confine<M: Send + 'static>(
+    engine: &mut Engine<M>,
+    config: &Config,
+    file: Option<&Path>,
+    user: Option<&Identity>,
+) -> Result<Confinement, String> {
+    if let Some(user) = user {
+        user.assume().map_err(|error| error.to_string())?;
+        engine.choose_again().map_err(|error| error.to_string())?;
+        for root in config.sites.iter().map(|site| &site.content.root) {
+            std::fs::read_dir(root)
+                .map_err(|error| format!("--user {user} cannot read {}: {error}", root.display()))?;
+        }
+    }
+    let sandbox = match config.process.sandbox {
+        choice::Sandbox::Auto => Sandbox::Auto,
+        choice::Sandbox::On => Sandbox::On,
+        choice::Sandbox::Off => Sandbox::Off,
+    };
+    staunch_confine::confine(sandbox, paths(config, file), user).map_err(|missing| missing.to_string())
+}
+
+/// What to tell somebody who serves as root.
+pub(crate) fn advice() -> Option<&'static str> {
+    let root = rustix::process::geteuid().is_root();
+    root.then_some(
+        "root, which nothing needs once ports are open: --user www-data, or another user without rights",
+    )
+}
+
+fn paths(config: &Config, file: Option<&Path>) -> Paths {
+    let mut paths = Paths::default();
+    for site in &config.sites {
+        paths.read_site(&site.content.root);
+        let passwords = site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.users_file.as_deref());
+        passwords.for_each(|file| paths.read_file(file));
+    }
+    if let Some(file) = file {
+        paths.read_file(file);
+    }
+    let access_log = match &config.logs.access_log {
+        Some(Output::File(file)) => Some(file),
+        Some(Output::Standard) | None => None,
+    };
+    for file in
+        [access_log, config.logs.error_log.as_ref(), config.process.pid_file.as_ref()].into_iter().flatten()
+    {
+        paths.write_file(file);
+    }
+    paths
+}
