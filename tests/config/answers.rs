@@ -140,14 +140,17 @@ fn manual_pages_are_whole() {
         ("staunch-serve.1", &["keep\\-alive", "STAUNCH_CONFIG", "78", "SEE ALSO"]),
         ("staunch-load.1", &["SEE ALSO"]),
         ("staunch-config-show.1", &["\\-\\-json"]),
+        ("staunch.toml.5", &["keep_alive = TIME", "SS Pressure", "response_work", "SEE ALSO"]),
     ] {
         let text = page(name);
         words.iter().for_each(|word| assert!(text.contains(word), "`{word}` is not in {name}"));
     }
     assert!(!folder.tree.root().join("pages/staunch-config-reference.1").exists(), "it is hidden");
     if is_installed("groff") {
-        let path = folder.tree.root().join("pages/staunch-serve.1");
-        let checked = finish(Command::new("groff").args(["-man", "-ww", "-z", "-Tutf8"]).arg(&path));
-        assert!(checked.status.success() && checked.stderr.is_empty(), "{}", checked.stderr);
+        for name in ["staunch.1", "staunch-serve.1", "staunch.toml.5"] {
+            let path = folder.tree.root().join("pages").join(name);
+            let checked = finish(Command::new("groff").args(["-man", "-ww", "-z", "-Tutf8"]).arg(&path));
+            assert!(checked.status.success() && checked.stderr.is_empty(), "{name}: {}", checked.stderr);
+        }
     }
 }

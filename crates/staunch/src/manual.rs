@@ -20,7 +20,7 @@ pub(crate) struct Completions {
 /// Where to.
 #[derive(Args)]
 pub(crate) struct Man {
-    /// Folder for one file a subcommand; without it, the page of `staunch` goes to standard output
+    /// Folder for all pages; without it, the page of `staunch` goes to standard output
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -61,6 +61,9 @@ pub(crate) fn man(command: &Command, wanted: &Man) -> Result<(), Failure> {
         let path = folder.join(format!("{name}.1"));
         std::fs::write(&path, page(command, name, &pages)?).map_err(|error| failed(&path, error))?;
     }
+    let path = folder.join("staunch.toml.5");
+    let text = staunch_config::reference::manual(env!("CARGO_PKG_VERSION"));
+    std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
     Ok(())
 }
 
@@ -103,9 +106,10 @@ fn render(
     let others: Vec<String> = all
         .iter()
         .filter(|(other, _)| other != name)
-        .map(|(other, _)| format!(".BR {} (1)", other.replace('-', "\\-")))
+        .map(|(other, _)| format!(".BR {} (1),", other.replace('-', "\\-")))
         .collect();
-    writeln!(out, ".SH \"SEE ALSO\"\n{}", others.join(",\n"))
+    writeln!(out, ".SH \"SEE ALSO\"\n{}", others.join("\n"))?;
+    writeln!(out, ".BR staunch.toml (5)")
 }
 
 const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
