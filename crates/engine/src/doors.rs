@@ -5,7 +5,7 @@
 
 use staunch_netio::Io;
 
-use crate::limits::{LEAVE_LOOK_MS, LEAVE_MS_MAX};
+use crate::limits::{LEAVE_LOOK_MS, LEAVE_MS_MAX, LEAVE_MS_MIN};
 use crate::order::Name;
 
 /// The listeners of one worker.
@@ -18,6 +18,7 @@ pub(crate) struct Doors {
 #[derive(Debug)]
 struct Leaving {
     listener: u16,
+    from_ms: u64,
     until_ms: u64,
     at_once: bool,
     dropped: bool,
@@ -31,11 +32,23 @@ impl Doors {
 
     /// The listeners for which `is_meant` says yes are to be given up, once their queues are empty or at
     /// once.
-    pub(crate) fn leave(&mut self, is_meant: impl Fn(Name) -> bool, at_once: bool, now_ms: u64) {
-        let until_ms = now_ms + LEAVE_MS_MAX;
+    pub(crate) fn leave(
+        &mut self,
+        io: &mut impl Io,
+        is_meant: impl Fn(Name) -> bool,
+        at_once: bool,
+        now_ms: u64,
+    ) {
+        let (from_ms, until_ms) = (now_ms + LEAVE_MS_MIN, now_ms + LEAVE_MS_MAX);
         let left = self.open.extract_if(.., |(name, _)| is_meant(*name));
+        let left = left.inspect(|(_, listener)| {
+            if !at_once {
+                io.shut_door(*listener);
+            }
+        });
         self.leaving.extend(left.map(|(_, listener)| Leaving {
             listener,
+            from_ms,
             until_ms,
             at_once,
             dropped: false,
@@ -75,7 +88,8 @@ impl Doors {
 impl Leaving {
     fn is_gone(&mut self, io: &mut impl Io, now_ms: u64) -> bool {
         let Some(queued) = io.queued(self.listener) else { return true };
-        if !self.dropped && (queued == 0 || self.at_once || now_ms >= self.until_ms) {
+        let due_ms = if queued == 0 { self.from_ms } else { self.until_ms };
+        if !self.dropped && (self.at_once || now_ms >= due_ms) {
             self.dropped = true;
             io.drop_listener(self.listener);
         }

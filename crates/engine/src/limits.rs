@@ -24,6 +24,9 @@ pub(crate) const KEEP_ALIVE_EARLY_PART: u32 = 4;
 /// How long accepting rests after the kernel had no descriptor or memory for a connection: long enough not to
 /// spin, short enough not to be noticed once there is room.
 pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
+/// How long those who were about to connect when a listener's door was shut have for the rest of their
+/// handshake, and for their first bytes, before which the kernel keeps them to itself.
+pub(crate) const LEAVE_MS_MIN: u64 = 200;
 /// How long a listener that is given up goes on accepting at most: what was in its queue before is long taken
 /// then, and those who come all the time do not keep it for ever.
 pub(crate) const LEAVE_MS_MAX: u64 = 1_000;

@@ -281,7 +281,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
             // The other workers still listen there.
             Order::Listen(name, socket) => _ = self.listen(name, socket),
-            Order::Leave(name) => self.doors.leave(|other| other == name, false, now_ms),
+            Order::Leave(name) => self.doors.leave(&mut self.io, |other| other == name, false, now_ms),
             // Whoever asked may have gone.
             Order::Answer(sender) => _ = sender.send(self.index),
         }
@@ -304,7 +304,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn begin_draining(&mut self, drain: Drain) {
         let now_ms = self.time.now_ms;
-        self.doors.leave(|_| true, drain.leave_queues, now_ms);
+        self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
     }
 

@@ -142,6 +142,10 @@ impl Io for Epoll {
         Ok(free as u16)
     }
 
+    fn shut_door(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].shut_door();
+    }
+
     fn drop_listener(&mut self, listener: u16) {
         self.listeners[usize::from(listener)].give_up(&self.epoll);
     }

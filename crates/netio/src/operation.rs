@@ -142,6 +142,11 @@ pub trait Io {
         Err(Errno::OPNOTSUPP.into())
     }
 
+    /// Lets nobody new into the queue of a listener from now on: whoever begins to connect is not answered,
+    /// and tries again. What is in the queue, or on its way into it, is accepted as before. Afterwards
+    /// `drop_listener` is all that is left.
+    fn shut_door(&mut self, listener: u16);
+
     /// As `refuse`, and gives the socket up for good. Connections in its queue are lost, unless somebody else
     /// holds the socket too.
     fn drop_listener(&mut self, listener: u16);

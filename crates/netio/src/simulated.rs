@@ -359,6 +359,8 @@ impl Io for Simulated {
         self.accepting = false;
     }
 
+    fn shut_door(&mut self, _listener: u16) {}
+
     fn drop_listener(&mut self, listener: u16) {
         self.refuse(listener);
         self.dropped = true;

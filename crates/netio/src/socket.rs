@@ -116,6 +116,38 @@ pub(crate) fn queued(listener: BorrowedFd<'_>) -> u32 {
     tcp_info(listener).map_or(0, |info| info.tcpi_unacked)
 }
 
+/// Drops from now on whoever begins to connect (a segment with SYN, without ACK), by a filter of the kernel.
+/// It cannot be taken back. Handshakes under way come to their end.
+///
+/// # Errors
+/// Those of setsockopt(2).
+pub(crate) fn drop_newcomers(listener: BorrowedFd<'_>) -> io::Result<()> {
+    const FLAGS_OFFSET: u32 = 13;
+    const SYN: u32 = 0x02;
+    const SYN_ACK: u32 = 0x12;
+    let step = |code, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, FLAGS_OFFSET),
+        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, SYN_ACK),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, SYN),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the descriptor is open for the length of the call, and the value is a program of the length
+    // given, which the kernel copies.
+    let result = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of_val(&program) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// How often segments of a connection were sent again; 0 for what is not TCP.
 pub(crate) fn retransmitted(socket: BorrowedFd<'_>) -> u32 {
     tcp_info(socket).map_or(0, |info| info.tcpi_total_retrans)
@@ -170,6 +202,17 @@ mod tests {
         let address = local_address(&listener).unwrap();
         let _clients = [(); 3].map(|()| std::net::TcpStream::connect(address).unwrap());
         assert_eq!(queued(listener.as_fd()), 3);
+    }
+
+    #[test]
+    fn newcomers_are_dropped_and_those_within_stay() {
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), BACKLOG).unwrap();
+        let address = local_address(&listener).unwrap();
+        let _early = std::net::TcpStream::connect(address).unwrap();
+        drop_newcomers(listener.as_fd()).unwrap();
+        let late = std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(50));
+        assert_eq!(late.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(queued(listener.as_fd()), 1);
     }
 
     #[test]

@@ -53,6 +53,10 @@ impl Io for Uring {
         self.take_listener(socket)
     }
 
+    fn shut_door(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].shut_door();
+    }
+
     fn drop_listener(&mut self, listener: u16) {
         self.give_up_listener(listener);
     }

@@ -59,6 +59,11 @@ impl Listener {
         self.socket.is_none()
     }
 
+    /// See [`crate::Io::shut_door`]. Where the kernel refuses, newcomers go on coming for a moment more.
+    pub(super) fn shut_door(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
+    }
+
     /// How many connections wait; `None` once it was given up.
     pub(super) fn queued(&self) -> Option<u32> {
         self.socket.as_ref().map(|socket| socket::queued(socket.as_fd()))

@@ -47,6 +47,11 @@ impl Listener {
         Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
     }
 
+    /// See [`crate::Io::shut_door`]. Where the kernel refuses, newcomers go on coming for a moment more.
+    pub(crate) fn shut_door(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
+    }
+
     /// How many connections wait; `None` once it is gone.
     pub(crate) fn queued(&self) -> Option<u32> {
         match &self.socket {

@@ -103,14 +103,12 @@ impl Watch {
         for _ in 0..self.duties.control.workers() {
             let _ = answers.recv();
         }
-        let takes_over = ready.is_some();
-        if let Some(ready) = ready {
-            if let Err(error) = self.pid_file.write() {
-                self.say(&error);
-            }
-            ready.tell(self.duties.shares_queues);
+        let Some(ready) = ready else { return self.notify.tell("READY=1\nSTATUS=Serving") };
+        if let Err(error) = self.pid_file.write() {
+            self.say(&error);
         }
-        self.tell_status(if takes_over { "Serving, after an upgrade" } else { "Serving" }, "READY=1\n");
+        // systemd hears of it by the former process, which it still believes.
+        ready.tell(self.duties.shares_queues);
     }
 
     /// Waits for a signal, for the process that takes over, or for a moment that was set.
@@ -175,7 +173,7 @@ impl Watch {
                 "Serving; the new configuration was refused"
             }
         };
-        self.tell_status(status, "READY=1\n");
+        self.notify.tell(&format!("READY=1\nSTATUS={status}"));
     }
 
     fn upgrade(&self) -> Option<Upgrade> {
@@ -199,7 +197,7 @@ impl Watch {
             let outcome = upgrade.hear();
             self.report(&outcome);
             if let Outcome::Serves { process, shares_queues } = outcome {
-                self.notify.tell(&format!("MAINPID={process}"));
+                self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
                 self.drain(affairs, None, shares_queues);
             }
         } else if clock::now_ms() >= upgrade.until_ms() {
@@ -223,10 +221,6 @@ impl Watch {
         (self.duties.end)(idle_ms.is_none());
         let cap_ms = u32::try_from(self.duties.drain_timeout.as_millis()).unwrap_or(u32::MAX);
         self.duties.control.drain(Drain { cap_ms, idle_ms, leave_queues });
-    }
-
-    fn tell_status(&self, status: &str, before: &str) {
-        self.notify.tell(&format!("{before}STATUS={status}"));
     }
 
     fn say(&self, line: &str) {
