@@ -1,23 +1,174 @@
-//! HUP: the configuration is read again, and no connection notices.
+//! HUP: the configuration is read again, and no connection notices; a bad one changes nothing.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
 
 use rustix::process::Signal;
+use staunch_tests::process::binary;
 
-use crate::conversation::Talk;
-use crate::house::{House, SMALL, WAYS};
+use crate::conversation::{Talk, get};
+use crate::house::{self, House, SMALL, WAYS};
 use crate::load::Load;
+
+const DONE: &str = "the configuration was read again";
+const REFUSED: &str = "the configuration stays as it was";
+
+/// A server with a configuration file that says this, `ROOT` standing for its folder.
+fn configured(io: &str, text: &str) -> House {
+    let folder = house::new_folder();
+    write(&folder, text);
+    let mut command = Command::new(binary());
+    command.args(["serve", "--io", io, "--workers", "2", "--config"]).arg(folder.join("conf.toml"));
+    command.arg("--pid-file").arg(folder.join("pid"));
+    House::of(folder, &mut command)
+}
+
+fn write(folder: &Path, text: &str) {
+    let text = text.replace("ROOT", &folder.to_string_lossy());
+    fs::write(folder.join("conf.toml"), text).expect("a file");
+}
+
+/// Changes the file, and waits for the word that says what came of it.
+#[track_caller]
+fn reload(house: &House, text: &str, word: &str) {
+    write(&house.path(""), text);
+    let before = house.said().matches(word).count();
+    house.signal(Signal::HUP);
+    house.until_said(word, before + 1);
+}
+
+fn free_address() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
 
 #[test]
 fn no_connection_is_closed() {
     for io in WAYS {
-        let house = House::new(&["--io", io, "--workers", "2"]);
+        let house = configured(io, "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n");
         let load = Load::closed(&house.url("/small.txt"), 32, "2s");
         let mut kept = Talk::with(house.address());
-        for _ in 0..20 {
+        for round in 0..20 {
+            let text = format!(
+                "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\nkeep_alive = \"{}s\"\nheaders = {{ X-Round = \
+                 \"{round}\" }}\n",
+                20 + round
+            );
+            write(&house.path(""), &text);
+            fs::write(house.path("site/other.txt"), round.to_string()).expect("a file");
             house.signal(Signal::HUP);
             std::thread::sleep(std::time::Duration::from_millis(50));
             assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false), "{io}");
         }
-        house.until_said("the configuration was read again", 1);
+        house.until_said(DONE, 1);
         load.expect_no_failure();
+        assert!(!house.said().contains(REFUSED), "{}", house.said());
+        kept.ask("/other.txt");
+        let response = kept.hear();
+        assert_eq!(response.value("X-Round").as_deref(), Some("19"), "{io}");
+        assert_eq!(response.body, b"19", "{io}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_and_changes_nothing() {
+    let good = "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n";
+    let house = configured("auto", good);
+    let mut kept = Talk::with(house.address());
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = stranger.local_addr().expect("an address");
+    let cases = [
+        ("listen = [".to_owned(), "conf.toml:1"),
+        (format!("{good}keep_alife = \"3s\"\n"), "keep_alive"),
+        (good.replace("ROOT/site", "ROOT/nowhere"), "nowhere does not exist"),
+        (good.replace("127.0.0.1:0", &taken.to_string()), "another program already does"),
+        (good.replace("127.0.0.1:0", "fd:web"), "no socket called web was handed over"),
+    ];
+    for (text, expected) in &cases {
+        reload(&house, text, REFUSED);
+        let said = house.said();
+        let last = said.rsplit_once(REFUSED).expect("said").1;
+        assert!(last.contains(expected), "{text}: {last}");
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+        assert_eq!(get(house.address(), "/small.txt"), SMALL);
+    }
+    drop(stranger);
+    reload(&house, &format!("{good}io = \"epoll\"\nstatus = \"/s\"\n"), DONE);
+    assert!(house.said().contains("only a restart or an upgrade changes status"), "{}", house.said());
+    assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+}
+
+#[test]
+fn addresses_come_and_go() {
+    for io in WAYS {
+        let first = free_address();
+        let listening = |addresses: &[SocketAddr]| {
+            let addresses: Vec<String> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
+            format!("listen = [{}]\nroot = \"ROOT/site\"\n", addresses.join(", "))
+        };
+        let house = configured(io, &listening(&[first]));
+        let mut kept = Talk::with(first);
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+        let load = Load::closed(&house.url("/small.txt"), 16, "1500ms");
+        let second = free_address();
+        reload(&house, &listening(&[first, second]), DONE);
+        for _ in 0..10 {
+            assert_eq!(get(second, "/small.txt"), SMALL, "{io}");
+        }
+        load.expect_no_failure();
+        reload(&house, &listening(&[second]), DONE);
+        house.until("nobody listens at the first", |_| TcpStream::connect(first).err());
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false), "{io}: the connection lives on");
+        assert_eq!(get(second, "/small.txt"), SMALL, "{io}");
+        reload(&house, &listening(&[first, second]), DONE);
+        assert_eq!(get(first, "/small.txt"), SMALL, "{io}: it is back");
+    }
+}
+
+#[test]
+fn another_folder_is_served() {
+    for io in WAYS {
+        let text = "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n";
+        let house = configured(io, text);
+        fs::create_dir(house.path("new")).expect("a folder");
+        fs::write(house.path("new/small.txt"), "new\n").expect("a file");
+        let mut kept = Talk::with(house.address());
+        let mut slow = Talk::with(house.address());
+        assert_eq!(kept.get("/small.txt").0, SMALL, "{io}");
+        slow.ask("/large.bin");
+        assert!(slow.0.fill(house::PATIENCE));
+        reload(&house, &text.replace("/site", "/new"), DONE);
+        assert_eq!(kept.get("/small.txt").0, b"new\n", "{io}");
+        assert_eq!(slow.hear().body.len(), house::LARGE_BYTES, "{io}: what was begun is finished");
+    }
+}
+
+/// An upgrade takes on what only a restart changes, even another way to the network.
+#[test]
+fn an_upgrade_takes_on_everything() {
+    for (before, after) in [("uring", "epoll"), ("epoll", "uring")] {
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\nio = \"{before}\"\nworkers = 1\nkeep_alive = \"1s\"\n"
+        );
+        let folder = house::new_folder();
+        write(&folder, &text);
+        let mut command = Command::new(binary());
+        command.args(["serve", "--config"]).arg(folder.join("conf.toml"));
+        command.arg("--pid-file").arg(folder.join("pid"));
+        let mut house = House::of(folder, &mut command);
+        let load = Load::closed(&house.url("/small.txt"), 16, "2s");
+        let text = text.replace(before, after).replace("workers = 1", "workers = 3");
+        write(&house.path(""), &text);
+        house.upgrade();
+        assert_eq!(house.end(), Some(0));
+        assert_eq!(get(house.address(), "/small.txt"), SMALL);
+        write(&house.path(""), &text.replace("workers = 3", "workers = 2"));
+        house.upgrade();
+        assert_eq!(get(house.address(), "/small.txt"), SMALL);
+        load.expect_no_failure();
+        let out = fs::read_to_string(house.path("out")).expect("its output");
+        assert!(out.contains("workers      3, on") && out.contains("workers      2, on"), "{out}");
     }
 }
