@@ -51,11 +51,9 @@ fn no_connection_is_closed() {
         let load = Load::closed(&house.url("/small.txt"), 32, "2s");
         let mut kept = Talk::with(house.address());
         for round in 0..20 {
-            let text = format!(
-                "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\nkeep_alive = \"{}s\"\nheaders = {{ X-Round = \
-                 \"{round}\" }}\n",
-                20 + round
-            );
+            let headers =
+                format!("headers = {{ X-Round = \"{round}\" }}\nkeep_alive = \"{}s\"\n", 20 + round);
+            let text = format!("listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n{headers}");
             write(&house.path(""), &text);
             fs::write(house.path("site/other.txt"), round.to_string()).expect("a file");
             house.signal(Signal::HUP);
@@ -150,7 +148,8 @@ fn another_folder_is_served() {
 fn an_upgrade_takes_on_everything() {
     for (before, after) in [("uring", "epoll"), ("epoll", "uring")] {
         let text = format!(
-            "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\nio = \"{before}\"\nworkers = 1\nkeep_alive = \"1s\"\n"
+            "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\nio = \"{before}\"\nworkers = 1\n\
+             keep_alive = \"1s\"\n"
         );
         let folder = house::new_folder();
         write(&folder, &text);

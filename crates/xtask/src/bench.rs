@@ -17,6 +17,7 @@ mod figures;
 mod generator;
 mod idle;
 mod instructions;
+mod life;
 mod load;
 mod machine;
 mod page;

@@ -4,6 +4,7 @@
 //! elsewhere: processor time and memory come from /proc, floods are counted by the interface they arrive at,
 //! answers by the server that gave them. Generators run on CPU 1, servers on CPU 0.
 
+mod beside;
 mod closed;
 mod flood;
 mod hold;
@@ -17,6 +18,7 @@ mod strangers;
 mod tool;
 mod truth;
 
+pub(super) use beside::{kept, once};
 pub(super) use closed::run as closed;
 pub(super) use flood::run as flood;
 pub(super) use hold::{run as hold, run_million as hold_million};

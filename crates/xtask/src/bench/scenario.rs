@@ -4,7 +4,7 @@
 
 use super::figures::Outcome;
 use super::setting::Setting;
-use super::{attack, bigfile, change, generator, idle, instructions, pressure, start, throughput};
+use super::{attack, bigfile, change, generator, idle, instructions, life, pressure, start, throughput};
 
 /// One thing that is measured.
 pub(super) struct Scenario {
@@ -44,6 +44,10 @@ const SCENARIOS: &[Scenario] = &[
     server("start", start::run),
     server("pressure", pressure::run),
     server("slow", attack::run),
+    server("drain", life::drain),
+    server("kill9", life::kill9),
+    Scenario { named_only: true, ..server("upgrade", life::upgrade) },
+    Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),
@@ -102,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_runs_only_when_it_is_named() {
+    fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 1, SCENARIOS.len());
+        assert_eq!(all.len() + 3, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 6);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

@@ -36,6 +36,10 @@ pub(super) struct Report {
     pub(super) failed: u64,
     pub(super) unsent: u64,
     pub(super) unfinished: u64,
+    #[serde(default)]
+    pub(super) connections_begun: u64,
+    #[serde(default)]
+    pub(super) connections_ended: u64,
     pub(super) rate_per_s: f64,
     pub(super) latency_ms: Percentiles,
     pub(super) drift_ms: Percentiles,

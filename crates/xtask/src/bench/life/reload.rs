@@ -1,0 +1,100 @@
+//! The scenario `reload`: HUP every second for five minutes, while content and configuration change.
+//!
+//! It owns the bars: no request fails, no connection is dropped, memory does not grow.
+
+use std::fs;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use super::lasting::{Lasting, PATH};
+use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::generator;
+use crate::bench::process::Memory;
+use crate::bench::setting::Setting;
+use crate::bench::setup::Kind;
+
+const SECONDS: u32 = 300;
+const RATE: u32 = 20_000;
+const CONNECTIONS: u32 = 200;
+const FAILED: &str = "requests failed";
+const DROPPED: &str = "connections dropped";
+const GROWTH: &str = "memory, last third of the first";
+
+/// Runs the scenario: once for each way to the network.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    let title = "HUP every second for 5 minutes, content and configuration changing, 20 000 requests/s kept";
+    let mut outcome = Outcome::new("reload", title);
+    let kinds = setting.chosen(&Kind::OURS);
+    setting.expect_steps(kinds.len());
+    for kind in kinds {
+        setting.step(kind.name());
+        if let Err(error) = measure(kind, setting, &mut outcome) {
+            outcome.errors.push(format!("{}: {error}", kind.name()));
+        }
+        for (measure, limit) in [(FAILED, 0.0), (DROPPED, 0.0), (GROWTH, 1.05)] {
+            let samples = outcome.samples(kind.name(), measure).to_vec();
+            outcome.bars.push(Bar::judge(kind.name(), measure, Direction::AtMost, limit, "", samples));
+        }
+    }
+    outcome
+}
+
+fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let server = Lasting::start(setting, kind)?;
+    let url = server.url(PATH);
+    let (beside, changed) = thread::scope(|scope| {
+        let load = scope.spawn(|| generator::kept(setting, &url, RATE, CONNECTIONS, SECONDS));
+        let changed = change(&server);
+        let beside = load.join().map_err(|_| "the load's thread panicked".to_owned())?;
+        Ok::<_, String>((beside?, changed?))
+    })?;
+    let reloads = server.said().matches("the configuration was read again").count();
+    let name = kind.name();
+    outcome.add(name, FAILED, "", (beside.broken + beside.refused) as f64);
+    let more = beside.connections_begun.saturating_sub(u64::from(CONNECTIONS));
+    outcome.add(name, DROPPED, "", (beside.connections_ended + more) as f64);
+    outcome.add(name, GROWTH, "", growth(&changed).ok_or("too short to see memory grow")?);
+    outcome.add(name, "reloads", "", reloads as f64);
+    let largest = changed.iter().copied().max().unwrap_or(0);
+    outcome.add(name, "memory, the most", "MiB", largest as f64 / f64::from(1 << 20));
+    outcome.note(format!("{name}: {}", beside.words));
+    if reloads + 5 < SECONDS as usize {
+        return Err(format!("only {reloads} reloads were done: {}", server.said()));
+    }
+    Ok(())
+}
+
+/// Changes content and configuration once a second; resident memory after each.
+fn change(server: &Lasting) -> Result<Vec<u64>, String> {
+    let started = Instant::now();
+    let process = server.process().ok_or("nobody serves")?;
+    let mut resident_bytes = Vec::new();
+    for round in 1..SECONDS {
+        sleep((started + Duration::from_secs(round.into())).saturating_duration_since(Instant::now()));
+        server.configure(round)?;
+        let path = server.folder.join("site/changing.txt");
+        fs::write(&path, round.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
+        server.signal("-HUP")?;
+        resident_bytes.push(Memory::of(process).resident_bytes);
+    }
+    Ok(resident_bytes)
+}
+
+/// Mean of the last third of the samples, as a share of the mean of the first.
+fn growth(resident_bytes: &[u64]) -> Option<f64> {
+    let third = resident_bytes.len() / 3;
+    let mean = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len() as f64;
+    let last = resident_bytes.len() - third;
+    (third > 0).then(|| mean(&resident_bytes[last..]) / mean(&resident_bytes[..third]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_grows_is_seen() {
+        assert_eq!(growth(&[100, 100, 105, 110, 110, 110]), Some(1.1));
+        assert_eq!(growth(&[1, 2]), None);
+    }
+}
