@@ -12,6 +12,7 @@ mod manual;
 mod reload;
 mod seeing;
 mod serve;
+mod settings;
 mod sites;
 mod top;
 mod units;

@@ -14,7 +14,7 @@ use staunch_server::SitesShared;
 use crate::config::Loader;
 use crate::life::Reloaded;
 use crate::seeing::Seeing;
-use crate::{serve, sites};
+use crate::{settings, sites};
 
 /// What is reached by a new configuration.
 pub(crate) struct Reload {
@@ -37,7 +37,7 @@ impl Reload {
     /// Everything that is wrong with it. Then nothing has changed.
     pub(crate) fn run(&mut self) -> Result<Reloaded, String> {
         let config = self.loader.load().map_err(|failure| failure.text)?;
-        let settings = serve::settings(&config, &self.handed).map_err(|failure| failure.text)?;
+        let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
         let change = self.control.prepare(&settings.listen).map_err(|error| error.to_string())?;
         self.seeing.reload(&config.logs).map_err(|failure| failure.text)?;
         if let Err(error) = self.sites.replace(sites::of(&config)) {

@@ -5,7 +5,7 @@ use staunch_server::SitesShared;
 
 use super::loader::{Failure, Loader};
 use super::places;
-use crate::{serve, sites};
+use crate::{settings, sites};
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
         eprintln!("staunch: {hint}");
     }
     let mut faults = places::faults(&config, sources.file.as_ref());
-    if let Err(failure) = serve::settings(&config, &serve::any_handed(&config)) {
+    if let Err(failure) = settings::of(&config, &settings::any_handed(&config)) {
         faults.push(failure.text);
     }
     // What only the whole of a site can tell, once its files are there: nothing is loaded, nothing started.

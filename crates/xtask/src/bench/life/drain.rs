@@ -15,10 +15,10 @@ use crate::bench::setup::Kind;
 
 const CONNECTIONS: u32 = 10_000;
 /// A file that takes its time for so many.
-const FILE: &str = "/300000.bin";
-const FILE_BYTES: u64 = 300_000;
-/// By then all have asked, and few have their answer.
-const BEFORE_TERM: Duration = Duration::from_millis(700);
+const FILE: &str = "/1000000.bin";
+const FILE_BYTES: u64 = 1_000_000;
+/// By then all have asked, and most wait for the rest of their answer.
+const BEFORE_TERM: Duration = Duration::from_secs(3);
 const SECONDS: u32 = 30;
 /// `drain_timeout` where nothing is said.
 const CAP_S: f64 = 30.0;

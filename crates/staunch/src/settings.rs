@@ -1,0 +1,95 @@
+//! From the configuration to what the engine is told, as far as this host allows it.
+//!
+//! It must never touch a socket: it is asked for a test of the configuration too.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use staunch_config::Config;
+use staunch_config::groups::{Deadlines, Network};
+use staunch_config::syntax::choice::IoWay;
+use staunch_config::units::ListenAddress;
+use staunch_engine::{IoChoice, Settings};
+use staunch_netio::cpu;
+use staunch_protocol::Timeouts;
+
+use crate::config::Failure;
+
+/// What the engine is to do, as far as the system allows it. `handed` are the sockets that were handed over,
+/// by name.
+///
+/// # Errors
+/// A processor, a host or a socket that does not exist.
+pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Settings, Failure> {
+    Ok(Settings {
+        listen: listen(&config.network, handed)?,
+        workers: workers(&config.network)?,
+        io: match config.network.io {
+            IoWay::Auto => IoChoice::Auto,
+            IoWay::Uring => IoChoice::Uring,
+            IoWay::Epoll => IoChoice::Epoll,
+        },
+        connections_max: config.network.max_connections,
+        timeouts: timeouts(&config.deadlines),
+    })
+}
+
+/// A socket for every name that the settings want one of, for a test of them: whoever starts the server
+/// hands them over then.
+pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
+    let name = |address: &ListenAddress| match address {
+        ListenAddress::Handed(name) => Some((name.clone(), SocketAddr::from(([0; 4], 0)))),
+        _ => None,
+    };
+    config.network.listen.iter().filter_map(name).collect()
+}
+
+/// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
+fn listen(network: &Network, handed: &[(String, SocketAddr)]) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses = |address: &ListenAddress| match address {
+        ListenAddress::Socket(address) => Ok(vec![*address]),
+        ListenAddress::Name(name) => {
+            let found = name.to_socket_addrs().ok().and_then(|mut found| found.next());
+            let unknown = || Failure::configuration(format!("listen: no address is known for {name}"));
+            Ok(vec![found.ok_or_else(unknown)?])
+        }
+        ListenAddress::Handed(name) => {
+            let named = handed.iter().filter(|(own, _)| own == name);
+            let found: Vec<SocketAddr> = named.map(|(_, address)| *address).collect();
+            let text = || format!("listen: no socket called {name} was handed over");
+            if found.is_empty() { Err(Failure::configuration(text())) } else { Ok(found) }
+        }
+    };
+    Ok(network.listen.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// One worker a processor, or as many as asked for on the processors there are.
+fn workers(network: &Network) -> Result<Vec<Option<usize>>, Failure> {
+    let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
+    let mut cpus = match &network.cpus {
+        Some(wanted) => match wanted.0.iter().find(|cpu| !allowed.contains(cpu)) {
+            Some(cpu) => {
+                let text = format!("cpus: processor {cpu} is not one this process may use ({allowed:?})");
+                return Err(Failure::configuration(text));
+            }
+            None => wanted.0.clone(),
+        },
+        None => allowed,
+    };
+    if network.leave_cpu0 && cpus.len() > 1 {
+        cpus.retain(|&cpu| cpu != 0);
+    }
+    let count = network.workers.map_or(cpus.len(), |count| count.min(1024) as usize);
+    Ok((0..count).map(|worker| Some(cpus[worker % cpus.len()])).collect())
+}
+
+fn timeouts(deadlines: &Deadlines) -> Timeouts {
+    let ms = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
+    Timeouts {
+        header_ms: ms(deadlines.header_timeout),
+        keep_alive_ms: ms(deadlines.keep_alive),
+        body_ms: ms(deadlines.body_timeout),
+        send_ms: ms(deadlines.send_timeout),
+        ..Timeouts::default()
+    }
+}
