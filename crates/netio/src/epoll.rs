@@ -19,6 +19,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +69,9 @@ pub struct Epoll {
     turn: u64,
     /// Whether some listener has something left to accept in this turn.
     accept_due: bool,
+    learns_peers: bool,
+    /// The connection reported last as accepted, and where it comes from.
+    peer: Option<(Slot, SocketAddr)>,
     table: Table,
     flights: Flights,
     /// Completions that are known already.
@@ -105,6 +109,8 @@ impl Epoll {
             listeners: listeners.into_iter().map(Listener::new).collect::<io::Result<_>>()?,
             turn: 0,
             accept_due: false,
+            learns_peers: false,
+            peer: None,
             table: Table::new(capacity.min(SLOT_LISTENER_FIRST)),
             flights: Flights::default(),
             reports: VecDeque::new(),
@@ -152,6 +158,14 @@ impl Io for Epoll {
 
     fn queued(&self, listener: u16) -> Option<u32> {
         self.listeners[usize::from(listener)].queued()
+    }
+
+    fn learn_peers(&mut self) {
+        self.learns_peers = true;
+    }
+
+    fn peer_address(&self, slot: Slot) -> Option<SocketAddr> {
+        self.peer.filter(|peer| peer.0 == slot).map(|peer| peer.1)
     }
 
     fn connect(&mut self, target: &Target) -> io::Result<Slot> {
@@ -333,9 +347,11 @@ impl Epoll {
     fn accept_next(&mut self) -> Option<Completion> {
         for (index, listener) in self.listeners.iter_mut().enumerate() {
             let number = index as u16;
-            match listener.accept(&self.epoll, self.table.is_full()) {
-                Accept::New(socket) => {
-                    return Some(Completion::Accepted { listener: number, slot: self.table.insert(socket) });
+            match listener.accept(&self.epoll, self.table.is_full(), self.learns_peers) {
+                Accept::New(socket, peer) => {
+                    let slot = self.table.insert(socket);
+                    self.peer = peer.map(|peer| (slot, peer));
+                    return Some(Completion::Accepted { listener: number, slot });
                 }
                 Accept::Stopped(errno) => {
                     let errno = errno.raw_os_error();

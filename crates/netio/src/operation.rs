@@ -11,6 +11,7 @@
 //! case, before `Closed`.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, SystemTime};
 
@@ -154,6 +155,15 @@ pub trait Io {
     /// How many connections wait in a listener's queue; `None` once it was dropped and no `Accepted` of it
     /// can be under way any more.
     fn queued(&self, listener: u16) -> Option<u32>;
+
+    /// From now on the address of each accepted connection is learnt, for [`Io::peer_address`]. It costs
+    /// something for each, so it is not done unasked.
+    fn learn_peers(&mut self);
+
+    /// Where the connection reported last by `Accepted` comes from; to be asked before the next
+    /// `next_completion`, for nothing is kept. `None` for every other slot, and for connections taken by the
+    /// kernel before `learn_peers`.
+    fn peer_address(&self, slot: Slot) -> Option<SocketAddr>;
 
     /// Begins to connect, and reports one `Connected`. Only on a backend without listeners.
     ///

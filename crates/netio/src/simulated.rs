@@ -4,6 +4,7 @@
 //! of the contract of [`Io`]: a violation panics with the seed. It must never ask the real time or open a
 //! socket.
 
+mod arriving;
 mod connecting;
 mod connection;
 mod faults;
@@ -12,6 +13,7 @@ mod random;
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -44,6 +46,9 @@ pub struct Simulated {
     slots: Vec<Option<Connection>>,
     accepting: bool,
     dropped: bool,
+    learns_peers: bool,
+    /// The connection reported last as accepted.
+    accepted: Option<Slot>,
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
@@ -66,27 +71,14 @@ impl Simulated {
             slots: Vec::new(),
             accepting: false,
             dropped: false,
+            learns_peers: false,
+            accepted: None,
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
             alarm_ms: None,
             turns: 0,
         }
-    }
-
-    /// A peer that connects at once and follows its script.
-    pub fn peer(&mut self, script: Vec<Step>) -> PeerId {
-        self.peers.push(Peer::new(script));
-        self.backlog.push_back(self.peers.len() - 1);
-        self.peers.len() - 1
-    }
-
-    /// A peer that listens: the next `connect` leads to it, whatever the target, and its script begins when
-    /// it is connected. Without one `connect` is refused.
-    pub fn listener(&mut self, script: Vec<Step>) -> PeerId {
-        self.peers.push(Peer::listening(script));
-        self.listening.push_back(self.peers.len() - 1);
-        self.peers.len() - 1
     }
 
     /// One more step at the end of a peer's script.
@@ -373,6 +365,14 @@ impl Io for Simulated {
         (!self.dropped).then_some(self.backlog.len() as u32)
     }
 
+    fn learn_peers(&mut self) {
+        self.learns_peers = true;
+    }
+
+    fn peer_address(&self, slot: Slot) -> Option<SocketAddr> {
+        self.address_of(slot)
+    }
+
     fn connect(&mut self, _target: &Target) -> io::Result<Slot> {
         self.demand(!self.accepting, "connect on a backend that accepts");
         let Some(slot) = self.free_slot() else { return Err(io::Error::from_raw_os_error(ENFILE)) };
@@ -478,6 +478,7 @@ impl Io for Simulated {
     fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let completion = self.ready.pop_front()?;
+            self.note_accepted(&completion);
             match completion {
                 // What was under way when the slot was closed is not reported any more, as a kernel's cancel
                 // does.

@@ -10,6 +10,7 @@
 
 mod accepting;
 mod buffers;
+mod callers;
 mod closing;
 mod connecting;
 mod features;
@@ -31,6 +32,7 @@ pub use probe::{Refusal, probe};
 pub use state::{Limits, Uring};
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -63,6 +65,14 @@ impl Io for Uring {
 
     fn queued(&self, listener: u16) -> Option<u32> {
         self.listeners[usize::from(listener)].queued()
+    }
+
+    fn learn_peers(&mut self) {
+        self.start_learning_peers();
+    }
+
+    fn peer_address(&self, slot: Slot) -> Option<SocketAddr> {
+        self.peer.filter(|peer| peer.0 == slot).map(|peer| peer.1)
     }
 
     fn connect(&mut self, target: &Target) -> io::Result<Slot> {

@@ -1,6 +1,7 @@
 //! The simulator under a tiny echo server, and the violations it must catch.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use staunch_netio::simulated::{End, Faults, PeerId, Simulated, Step};
 use staunch_netio::{Address, Completion, Io, Outgoing, Target};
@@ -249,4 +250,32 @@ fn sending_before_the_connection_is_caught() {
     let mut world = Simulated::new(5, Faults::NONE, 1);
     let slot = world.connect(&Target::new(Address::Unix("anywhere".into()))).unwrap();
     world.send(slot, Box::default(), false);
+}
+
+#[test]
+fn where_a_peer_comes_from_is_told_when_it_is_asked_for() {
+    let home = SocketAddr::from(([198, 51, 100, 7], 4711));
+    for learns in [false, true] {
+        let mut world = Simulated::new(1, Faults::NONE, 4);
+        world.peer_from(home, vec![Step::Send(b"x".to_vec()), Step::Close]);
+        world.peer(vec![Step::Close]);
+        if learns {
+            world.learn_peers();
+        }
+        world.accept(0);
+        let mut seen = Vec::new();
+        for _ in 0..10 {
+            world.submit_and_wait(Some(std::time::Duration::from_millis(1))).unwrap();
+            while let Some(completion) = world.next_completion() {
+                if let Completion::Accepted { slot, .. } = completion {
+                    seen.push(world.peer_address(slot));
+                    assert_eq!(world.peer_address(slot + 1), None);
+                    world.close(slot);
+                }
+            }
+        }
+        assert_eq!(seen.len(), 2);
+        assert_eq!(seen.contains(&Some(home)), learns);
+        assert_eq!(seen.iter().all(Option::is_some), learns);
+    }
 }

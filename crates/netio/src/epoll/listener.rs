@@ -11,11 +11,12 @@
 //! last `give_up`.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
 use crate::socket;
 
@@ -26,8 +27,8 @@ const BATCH_MAX: u32 = 64;
 /// What an attempt to accept came to.
 #[derive(Debug)]
 pub(super) enum Accept {
-    /// A new connection.
-    New(OwnedFd),
+    /// A new connection, and where it comes from if that is to be learnt.
+    New(OwnedFd, Option<SocketAddr>),
     /// Nothing more in this turn.
     Nothing,
     /// Accepting has ended until `watch`.
@@ -101,16 +102,16 @@ impl Listener {
         self.left > 0
     }
 
-    pub(super) fn accept(&mut self, epoll: &OwnedFd, table_full: bool) -> Accept {
+    pub(super) fn accept(&mut self, epoll: &OwnedFd, table_full: bool, learns_peers: bool) -> Accept {
         while let (Some(socket), true) = (&self.socket, self.left > 0) {
             if table_full {
                 return self.stop(epoll, Errno::NFILE);
             }
             self.left -= 1;
-            match accept_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => {
+            match accept_one(socket, learns_peers) {
+                Ok((socket, peer)) => {
                     self.used_up = self.left == 0;
-                    return Accept::New(socket);
+                    return Accept::New(socket, peer);
                 }
                 Err(Errno::AGAIN) => self.left = 0,
                 Err(errno) if is_the_connections_own(errno) => {}
@@ -123,6 +124,16 @@ impl Listener {
     fn stop(&mut self, epoll: &OwnedFd, errno: Errno) -> Accept {
         self.unwatch(epoll);
         Accept::Stopped(errno)
+    }
+}
+
+fn accept_one(listener: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    if learns_peers {
+        let (socket, peer) = acceptfrom_with(listener, flags)?;
+        Ok((socket, peer.and_then(|peer| peer.try_into().ok())))
+    } else {
+        Ok((accept_with(listener, flags)?, None))
     }
 }
 

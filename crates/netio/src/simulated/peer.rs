@@ -1,6 +1,7 @@
 //! The other side of a simulated connection: it follows a script and writes down what it saw.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// Name of a peer, in the order they were made.
 pub type PeerId = usize;
@@ -54,6 +55,8 @@ pub struct Transcript {
 #[derive(Debug)]
 pub(super) struct Peer {
     steps: VecDeque<Step>,
+    /// Where it connects from.
+    pub(super) address: Option<SocketAddr>,
     /// It does nothing before there is a connection to it.
     waits_for_connection: bool,
     wait_until_ms: Option<u64>,
@@ -69,6 +72,7 @@ impl Peer {
     pub(super) fn new(script: Vec<Step>) -> Self {
         Self {
             steps: script.into(),
+            address: None,
             waits_for_connection: false,
             wait_until_ms: None,
             unread: VecDeque::new(),

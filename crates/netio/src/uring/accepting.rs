@@ -5,14 +5,18 @@
 //! fill in one turn: it takes what it finds, and closes what finds no slot. Rule 2: below that, single
 //! accepts, never more than slots are free. Rule 3: with no slot free none is armed, and the engine is told.
 //! Rule 4: what ended without our doing is armed again, unless the system is short of something: then the
-//! engine decides when.
+//! engine decides when. Rule 5: an accept has room for one address, so where peers are to be learnt all
+//! accepts are single. The kernel tells the address with the connection: no further call, and no normal
+//! descriptor.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use io_uring::squeue::Flags;
 use io_uring::types::{CancelBuilder, DestinationSlot, Fd};
 use io_uring::{cqueue, opcode};
 
+use super::callers::{CALLERS_MAX, Caller};
 use super::listeners::{Listener, Place, multishot_reserve};
 use super::state::Uring;
 use super::token::{Operation, pack};
@@ -21,6 +25,9 @@ use crate::Completion;
 /// Single accepts of one listener with the kernel at a time: enough that a burst is taken in few turns, few
 /// enough that one listener does not keep the last slots from another.
 const SINGLE_ACCEPTS_MAX: u32 = 8;
+
+/// The same while peers are learnt and slots are plenty, so that a burst takes few turns there too.
+const LEARNING_ACCEPTS_MAX: u32 = CALLERS_MAX;
 
 impl Uring {
     /// See [`crate::Io::accept`].
@@ -54,10 +61,25 @@ impl Uring {
         self.multishot_reserve = multishot_reserve(&self.listeners);
     }
 
-    /// A completion of an accept.
-    pub(crate) fn accepted(&mut self, index: u32, result: i32, flags: u32) -> Option<Completion> {
+    /// See [`crate::Io::learn_peers`].
+    pub(crate) fn start_learning_peers(&mut self) {
+        if !std::mem::replace(&mut self.learns_peers, true) {
+            // Those with the kernel learn nothing. Others follow when they are back.
+            (0..self.listeners.len()).for_each(|index| self.cancel_accepts(index));
+        }
+    }
+
+    /// A completion of an accept. `caller` names the room for its peer's address.
+    pub(crate) fn accepted(
+        &mut self,
+        index: u32,
+        caller: u16,
+        result: i32,
+        flags: u32,
+    ) -> Option<Completion> {
         let ring_index = self.batch_ring;
         let listener = &mut self.listeners[index as usize];
+        let peer = listener.callers.take(caller);
         if !cqueue::more(flags) {
             listener.outstanding -= 1;
             if !listener.place.multishot {
@@ -71,6 +93,7 @@ impl Uring {
             let slot = ring_index as u32 * self.limits.ring_capacity + result as u32;
             self.rings[ring_index].connections += 1;
             self.slots.open(slot);
+            self.peer = peer.map(|peer| (slot, peer));
             Some(Completion::Accepted { listener: index as u16, slot })
         } else if is_transient(-result) {
             None
@@ -116,25 +139,27 @@ impl Uring {
     fn arm_accepts_at(&mut self, index: usize, place: Place) {
         let listener = &mut self.listeners[index];
         let ring = &mut self.rings[place.ring];
+        let plenty = self.learns_peers && ring.free() > self.multishot_reserve;
+        let most = if plenty { LEARNING_ACCEPTS_MAX } else { SINGLE_ACCEPTS_MAX };
         listener.place = place;
-        let token = pack(Operation::Accept, 0, index as u32);
         let Some(socket) = &listener.socket else { return };
         let descriptor = Fd(socket.as_raw_fd());
         if place.multishot {
             if listener.outstanding == 0 {
                 listener.outstanding = 1;
                 let accept = opcode::AcceptMulti::new(descriptor).allocate_file_index(true).build();
-                ring.push(&accept.user_data(token));
+                ring.push(&accept.user_data(pack(Operation::Accept, 0, index as u32)));
             }
             return;
         }
-        while listener.outstanding < SINGLE_ACCEPTS_MAX && ring.free() > 0 {
+        while listener.outstanding < most && ring.free() > 0 {
             listener.outstanding += 1;
             ring.claims += 1;
-            let accept = opcode::Accept::new(descriptor, std::ptr::null_mut(), std::ptr::null_mut())
+            let caller = if self.learns_peers { listener.callers.expect() } else { Caller::UNKNOWN };
+            let accept = opcode::Accept::new(descriptor, caller.address, caller.address_bytes)
                 .file_index(Some(DestinationSlot::auto_target()))
                 .build();
-            ring.push(&accept.user_data(token));
+            ring.push(&accept.user_data(pack(Operation::Accept, caller.number, index as u32)));
         }
     }
 
@@ -143,12 +168,13 @@ impl Uring {
         let listener = &self.listeners[index];
         let (present, armed) = (listener.place, listener.outstanding > 0);
         let reserve = self.multishot_reserve;
-        if armed && present.multishot && self.rings[present.ring].free() > reserve {
+        let multishot = !self.learns_peers;
+        if multishot && armed && present.multishot && self.rings[present.ring].free() > reserve {
             return Some(present);
         }
         // Going back to multishot needs some more room than staying with it, so that it does not alternate.
         let roomy = reserve.saturating_add(reserve / 4);
-        if let Some(ring) = self.rings.iter().position(|ring| ring.free() > roomy) {
+        if multishot && let Some(ring) = self.rings.iter().position(|ring| ring.free() > roomy) {
             return Some(Place { ring, multishot: true });
         }
         if armed && !present.multishot {
@@ -163,7 +189,7 @@ impl Uring {
             return None;
         }
         let ring = self.rings.len() - 1;
-        Some(Place { ring, multishot: self.rings[ring].free() > roomy })
+        Some(Place { ring, multishot: multishot && self.rings[ring].free() > roomy })
     }
 
     fn cancel_accepts(&mut self, index: usize) {
@@ -172,10 +198,17 @@ impl Uring {
             return;
         }
         listener.cancelling = true;
-        let accepts = CancelBuilder::user_data(pack(Operation::Accept, 0, index as u32)).all();
-        let cancel = opcode::AsyncCancel2::new(accepts).build();
-        let token = pack(Operation::AcceptCancel, 0, index as u32);
-        self.rings[listener.place.ring].push(&cancel.user_data(token));
+        let ring = &mut self.rings[listener.place.ring];
+        let cancel = |caller| {
+            let accepts = CancelBuilder::user_data(pack(Operation::Accept, caller, index as u32)).all();
+            opcode::AsyncCancel2::new(accepts).build()
+        };
+        for caller in listener.callers.expected() {
+            let cancel = cancel(caller).flags(Flags::SKIP_SUCCESS);
+            ring.push(&cancel.user_data(pack(Operation::CancelSilently, 0, 0)));
+        }
+        // Those without a room, and the sign that all has been tried.
+        ring.push(&cancel(0).user_data(pack(Operation::AcceptCancel, 0, index as u32)));
     }
 
     fn accept_stopped(&mut self, index: usize, errno: i32) -> Option<Completion> {

@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use super::callers::Callers;
 use crate::socket::{self, tcp_info};
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
@@ -30,6 +31,8 @@ pub(crate) struct Listener {
     pub(crate) outstanding: u32,
     /// They are being cancelled.
     pub(crate) cancelling: bool,
+    /// Where the kernel writes who is connecting, if that is to be learnt.
+    pub(crate) callers: Callers,
 }
 
 impl Listener {
@@ -44,7 +47,15 @@ impl Listener {
         let backlog = tcp_info(socket.as_fd())?.tcpi_sacked;
         let place = Place { ring: 0, multishot: false };
         let socket = Some(socket);
-        Ok(Self { socket, backlog, wanted: false, place, outstanding: 0, cancelling: false })
+        Ok(Self {
+            socket,
+            backlog,
+            wanted: false,
+            place,
+            outstanding: 0,
+            cancelling: false,
+            callers: Callers::default(),
+        })
     }
 
     /// See [`crate::Io::shut_door`]. Where the kernel refuses, newcomers go on coming for a moment more.

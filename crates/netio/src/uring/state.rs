@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -65,6 +66,9 @@ pub struct Uring {
     /// Slots whose receiving has to be adjusted before the next submission.
     pub(crate) listed: Vec<Slot>,
     pub(crate) listeners: Vec<Listener>,
+    pub(crate) learns_peers: bool,
+    /// The connection reported last as accepted, and where it comes from.
+    pub(crate) peer: Option<(Slot, SocketAddr)>,
     /// Sends whose file can go on at once, by index.
     pub(crate) files: VecDeque<u32>,
     /// How many of them may still take a step in this turn.
@@ -129,6 +133,8 @@ impl Uring {
             listed: Vec::new(),
             multishot_reserve: multishot_reserve(&listeners),
             listeners,
+            learns_peers: false,
+            peer: None,
             files: VecDeque::new(),
             file_steps_left: 0,
             draining: Vec::new(),
@@ -216,6 +222,7 @@ impl Drop for Uring {
         if !quiet {
             std::mem::forget(std::mem::take(&mut self.in_flight));
             std::mem::forget(std::mem::take(&mut self.passages));
+            std::mem::forget(std::mem::take(&mut self.listeners));
             self.rings.drain(..).for_each(std::mem::forget);
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Owns their layout: operation (8 bits), free (8), generation (16), index (32). It must never hold a
 //! pointer, so that a completion can be checked instead of believed. The index is a slot or a listener, as
-//! the operation says; the generation counts the uses of a slot.
+//! the operation says; the generation counts the uses of a slot, and with an accept names the
+//! room for the peer's address.
 
 /// What was asked of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +47,11 @@ pub(crate) enum Operation {
     DrainTimer,
     /// Closing a slot, unlinked: completes only if there was no socket.
     CloseSilently,
+    /// Cancelling an accept, unlinked: nobody asks what came of it.
+    CancelSilently,
 }
 
-const OPERATIONS: [Operation; 19] = [
+const OPERATIONS: [Operation; 20] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -68,6 +71,7 @@ const OPERATIONS: [Operation; 19] = [
     Operation::InstallToInspect,
     Operation::DrainTimer,
     Operation::CloseSilently,
+    Operation::CancelSilently,
 ];
 
 /// Packs the three.

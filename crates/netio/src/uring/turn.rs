@@ -91,12 +91,12 @@ impl Uring {
         let (operation, generation, index) = unpack(token);
         match operation {
             Operation::Receive | Operation::Send => {}
-            Operation::Accept => return self.accepted(index, result, flags),
+            Operation::Accept => return self.accepted(index, generation, result, flags),
             Operation::AcceptCancel => return self.accepts_cancelled(index),
             Operation::Wake => return self.woken(flags),
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
-            Operation::CloseSilently => return None,
+            Operation::CloseSilently | Operation::CancelSilently => return None,
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),
             Operation::ReceiveCancel => return self.receive_not_cancelled(index, generation),

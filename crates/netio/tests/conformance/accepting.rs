@@ -144,7 +144,10 @@ pub(crate) fn two_listeners<I: Io>(make: Make<I>) {
 }
 
 pub(crate) fn listeners_come_and_go<I: Io>(make: Make<I>) {
-    let mut harness = Harness::new(make, 16);
+    come_and_go(Harness::new(make, 16));
+}
+
+pub(crate) fn come_and_go<I: Io>(mut harness: Harness<I>) {
     let (_kept, kept) = harness.connect();
     for round in 0..20_u8 {
         let socket = listener();
@@ -232,13 +235,16 @@ pub(crate) fn alone(name: &str, body: impl FnOnce()) {
 }
 
 pub(crate) fn descriptors_run_out<I: Io>(make: Make<I>) {
-    alone("accepting::descriptors_run_out", || run_out(make));
+    alone("accepting::descriptors_run_out", || run_out(make, false));
 }
 
 /// A backend that needs no descriptor a connection accepts them all; any other stops and goes on later.
-fn run_out<I: Io>(make: Make<I>) {
+pub(crate) fn run_out<I: Io>(make: Make<I>, learns_peers: bool) {
     const CLIENTS: usize = 20;
     let mut harness = Harness::new(make, 64);
+    if learns_peers {
+        harness.io.learn_peers();
+    }
     let mut clients: Vec<TcpStream> =
         (0..CLIENTS).map(|_| TcpStream::connect(harness.address).unwrap()).collect();
     let before = getrlimit(Resource::Nofile);

@@ -48,6 +48,8 @@ pub(crate) struct Harness<I> {
     pub(crate) waker: Waker,
     /// Listener of the last `Accepted`.
     pub(crate) listener: u16,
+    /// What was known of its peer then.
+    pub(crate) peer: Option<SocketAddr>,
     states: Vec<State>,
 }
 
@@ -82,7 +84,7 @@ impl<I: Io> Harness<I> {
 
     /// A backend that was made elsewhere.
     pub(crate) fn around(io: I, waker: Waker, address: SocketAddr) -> Self {
-        Self { io, address, waker, listener: 0, states: Vec::new() }
+        Self { io, address, waker, listener: 0, peer: None, states: Vec::new() }
     }
 
     /// The next event, however many turns it takes.
@@ -243,6 +245,8 @@ impl<I: Io> Harness<I> {
         match completion {
             Completion::Accepted { slot, listener } => {
                 self.listener = listener;
+                self.peer = self.io.peer_address(slot);
+                assert_eq!(self.io.peer_address(slot + 1), None, "only of the last one");
                 Event::Accepted(slot)
             }
             Completion::AcceptStopped { errno, .. } => Event::AcceptStopped(errno),

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use staunch_netio::Waker;
 
 pub(crate) mod accepting;
+pub(crate) mod addresses;
 pub(crate) mod chaos;
 pub(crate) mod closing;
 pub(crate) mod connecting;
@@ -28,6 +29,9 @@ macro_rules! conformance_tests {
             accepting:
                 full_table_loses_no_connection, refuse_and_accept, two_listeners, listeners_come_and_go,
                 waking_from_a_thread, timeouts_end, descriptors_run_out;
+            addresses:
+                peers_are_told_when_asked_for, from_then_on, crowd, a_full_table_and_refusing,
+                listeners_come_and_go_while_learning, descriptors_run_out_while_learning;
             chaos:
                 random_peers_and_random_operations;
             closing:
