@@ -19,6 +19,11 @@ pub const SPILL_BYTES_MAX: usize = HEAD_BYTES_MAX + 16 * 1024;
 pub const ANSWER_HEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
 /// Most interim answers (100 to 199) before the final one: honest servers send one or two.
 pub const INTERIM_ANSWERS_MAX: u8 = 16;
+/// Longest header of PROXY protocol version 1, CRLF included (proxy-protocol.txt, section 2.1).
+pub const PROXY_LINE_BYTES_MAX: usize = 107;
+/// Longest header of PROXY protocol version 2: addresses of Unix sockets and 3 KiB of further fields, such as the
+/// names in a client's certificate. Without fields a proxy sends at most 232 bytes.
+pub const PROXY_V2_BYTES_MAX: usize = 4096;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);
