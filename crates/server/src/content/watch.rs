@@ -62,6 +62,13 @@ impl Watch {
     /// Watches beneath the folder of this name, or nothing if the system will not.
     pub(crate) fn new(root: &Path) -> Self {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        if inotify.is_none() {
+            eprintln!(
+                "staunch: {} cannot be watched for changes (fs.inotify.max_user_instances); \
+                 its files are checked once a second when used",
+                root.display()
+            );
+        }
         let (limit_told, broken) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { inotify, root: root.to_path_buf(), folders: Mutex::default(), limit_told, broken }
     }

@@ -67,6 +67,15 @@ impl Peer {
         Self { shared, date, site, mailbox, rung, stats: Stats::default() }
     }
 
+    /// The same without threads: what waits, waits for ever.
+    pub(crate) fn without_threads(config: SiteConfig) -> Self {
+        let shared = SitesShared::open(vec![config]).unwrap();
+        let mailbox = Arc::new(Mailbox::new(Box::new(|| {})));
+        let (site, rung) = (shared.handler(), Arc::default());
+        let date = *b"Fri, 20 Nov 2026 10:00:00 GMT";
+        Self { shared, date, site, mailbox, rung, stats: Stats::default() }
+    }
+
     /// Waits until everything is prepared.
     pub(crate) fn settle(&self) {
         for _ in 0..2000 {
@@ -130,6 +139,19 @@ impl Peer {
             session.resume();
         }
         collect(&outgoing)
+    }
+
+    /// Asks and goes away: the answer, unless the request has to wait for mail.
+    pub(crate) fn ask_in_passing(&mut self, target: &str, fields: &[(&str, &str)]) -> Option<Response> {
+        let head = head("example", "GET", target, fields);
+        let (mut session, mut outgoing) = (Session::new(0), Outgoing::default());
+        let address = Address { worker: 0, slot: 1, generation: 0 };
+        let mut input = &head[..];
+        let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
+        let Event::Request(request) = event else { panic!("no request") };
+        let answer = Answer::new(&mut session, &mut outgoing, &self.stats, &self.date, address);
+        let waits = self.site.handle(&request, answer).is_later();
+        (!waits).then(|| parse(&collect(&outgoing)))
     }
 
     fn wait_for_mail(&self) -> Mail {

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::content::testing::Folder;
+use crate::limits::CHECKS_QUEUED_MAX;
 use crate::site::testing::{Peer, Response};
 use crate::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteRules};
 
@@ -291,6 +295,23 @@ fn who_may_see_it() {
         assert_eq!(peer.ask("POST", "/secret/a.txt", &[("Content-Length", "0")]).code, 401);
         assert_eq!(peer.ask("POST", "/secret/a.txt", &[GOOD, ("Content-Length", "0")]).code, 405);
     }
+}
+
+#[test]
+fn no_more_checks_wait_than_a_person_would() {
+    let folder = folder();
+    let rules = paths(vec![PathRule { basic_auth: auth(), ..rule("/secret/*") }]);
+    let root = folder.path().to_path_buf();
+    let mut peer = Peer::without_threads(SiteConfig { root, rules, ..SiteConfig::default() });
+    let field = |guess: usize| format!("Basic {}", STANDARD.encode(format!("anna:{guess}")));
+    for guess in 0..CHECKS_QUEUED_MAX {
+        let waits = peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(guess))]).is_none();
+        assert!(waits, "{guess}");
+    }
+    let refused = peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(CHECKS_QUEUED_MAX))]);
+    let refused = refused.expect("an answer at once");
+    assert_eq!((refused.code, refused.field("retry-after")), (503, Some("1")));
+    assert!(peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(0))]).is_none(), "joined");
 }
 
 #[test]
