@@ -1,4 +1,4 @@
-//! HUP with other sites in the file: connections live on, and each answer is wholly of one table or the other.
+//! HUP with other sites in the file: connections live on, and each answer is wholly of one table.
 
 use std::time::Duration;
 
