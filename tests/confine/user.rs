@@ -1,13 +1,13 @@
 //! `--user`: another user for good, or a sentence that says why not.
 
 use std::fs::{Permissions, set_permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 
 use staunch_tests::process::{Finished, Server, binary, finish, is_installed, serve};
 
-use crate::world::{get, is_root, said, status, tree};
+use crate::world::{get, is_root, said, status, tree, until};
 
 fn served_by(root: &Path, user: &str) -> Finished {
     finish(serve(root).args(["--user", user]))
@@ -50,6 +50,24 @@ fn ports_are_opened_before_and_files_are_read_as_the_user() {
     let server = server.unwrap_or_else(|said| panic!("{said}"));
     assert_eq!(get(server.address(), "/a.txt").0, 200);
     assert_eq!(get(server.address(), "/secret.txt").0, 403);
+}
+
+#[test]
+fn logs_are_made_by_the_user_who_will_open_them_again() {
+    if !is_root() {
+        return;
+    }
+    let tree = tree();
+    let folder = tree.root().parent().expect("a folder").join("logs");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::os::unix::fs::chown(&folder, Some(65534), None).expect("our own folder");
+    let log = folder.join("access.log");
+    let mut command = serve(tree.root());
+    command.args(["--user", "nobody", "--access-log"]).arg(&log);
+    let server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
+    assert_eq!(get(server.address(), "/a.txt").0, 200);
+    until("the line is written", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("/a.txt")));
+    assert_eq!(std::fs::metadata(&log).expect("a log").uid(), 65534);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! It owns the words. It must never claim what was not done.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::fence::Fence;
 use crate::filter::Filter;
@@ -47,12 +47,14 @@ impl Confinement {
         (!self.now.is_nothing()).then(|| (INHERITED, self.now.to_string()))
     }
 
-    /// Whether a file or folder may be read here, as far as this confinement goes. What was not known at the
-    /// start, such as the folder of a new site, needs a restart.
-    pub fn permits_reading(&self, path: &Path) -> bool {
-        let Ok(path) = path.canonicalize() else { return true };
-        self.now.fence.is_none()
-            || self.paths.read.iter().chain(&self.paths.write).any(|folder| path.starts_with(folder))
+    /// What of these is not within what was asked for at the start, and can be reached only after a restart.
+    pub fn lacks<'a>(&self, paths: &'a Paths) -> Option<&'a Path> {
+        self.now.fence.as_ref()?;
+        let Paths { read, write } = &self.paths;
+        let written = |path: &Path| write.iter().any(|folder| path.starts_with(folder));
+        let reached = |path: &Path| written(path) || read.iter().any(|folder| path.starts_with(folder));
+        let unread = paths.read.iter().find(|path| !reached(path));
+        unread.or_else(|| paths.write.iter().find(|path| !written(path))).map(PathBuf::as_path)
     }
 }
 
@@ -78,5 +80,36 @@ impl fmt::Display for Confinement {
         }
         parts.extend(self.missing.iter().cloned());
         formatter.write_str(&parts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(read: &[&str], write: &[&str]) -> Paths {
+        Paths {
+            read: read.iter().map(PathBuf::from).collect(),
+            write: write.iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_lacking_and_what_lies_within_is_not() {
+        let fence = Fence { abi: "7".into(), digest: 1 };
+        let known = paths(&["/srv/app", "/etc/staunch"], &["/var/log/staunch"]);
+        let confinement = Confinement::of(Ok(fence), Err("no filter".into()), known.clone(), None);
+        let table = [
+            (known.clone(), None),
+            (paths(&["/srv/app/next", "/var/log/staunch"], &["/var/log/staunch/old"]), None),
+            (paths(&["/srv/apples"], &[]), Some("/srv/apples")),
+            (paths(&["/srv/app"], &["/srv/app"]), Some("/srv/app")),
+        ];
+        for (wanted, lacking) in table {
+            assert_eq!(confinement.lacks(&wanted), lacking.map(Path::new), "{wanted:?}");
+        }
+        let free = Confinement::of(Err("no Landlock".into()), Err("no filter".into()), known, None);
+        assert_eq!(free.lacks(&paths(&["/srv/apples"], &["/var/other"])), None);
+        assert_eq!(free.to_string(), "none; no Landlock; no filter");
     }
 }

@@ -62,7 +62,8 @@ pub(crate) fn advice() -> Option<&'static str> {
     )
 }
 
-fn paths(config: &Config, file: Option<&Path>) -> Paths {
+/// What the settings, and the file they stand in, want to be reached.
+pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     let mut paths = Paths::default();
     for site in &config.sites {
         paths.read_site(&site.content.root);

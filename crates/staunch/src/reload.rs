@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_config::Config;
+use staunch_confine::Confinement;
 use staunch_engine::Control;
 use staunch_server::SitesShared;
 
 use crate::config::Loader;
+use crate::confinement;
 use crate::life::Reloaded;
 use crate::seeing::Seeing;
 use crate::{settings, sites};
@@ -25,6 +27,7 @@ pub(crate) struct Reload {
     pub(crate) present: Config,
     /// Addresses of the sockets that were handed over, by name.
     pub(crate) handed: Vec<(String, SocketAddr)>,
+    pub(crate) confinement: Confinement,
     pub(crate) control: Control,
     pub(crate) sites: Arc<SitesShared>,
     pub(crate) seeing: Arc<Seeing>,
@@ -37,6 +40,13 @@ impl Reload {
     /// Everything that is wrong with it. Then nothing has changed.
     pub(crate) fn run(&mut self) -> Result<Reloaded, String> {
         let config = self.loader.load().map_err(|failure| failure.text)?;
+        let wanted = confinement::paths(&config, self.loader.file());
+        if let Some(path) = self.confinement.lacks(&wanted) {
+            let path = path.display();
+            return Err(format!(
+                "{path} is not among what this process can reach since its start: restart it"
+            ));
+        }
         let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
         let change = self.control.prepare(&settings.listen).map_err(|error| error.to_string())?;
         self.seeing.reload(&config.logs).map_err(|failure| failure.text)?;

@@ -1,8 +1,9 @@
 //! What the operator sees: access log, error log, admin address.
 //!
-//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::reload`] once the process is who
-//! it will be, which starts the first threads, [`Seeing::show`] once the workers are there, then
-//! [`Seeing::reload`] and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and [`Seeing::finish`] at the end.
+//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::reload`] once the process is
+//! who it will be, which starts the first threads, [`Seeing::show`] once the workers are there, then
+//! [`Seeing::reload`] and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and [`Seeing::finish`] at the
+//! end.
 
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};

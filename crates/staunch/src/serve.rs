@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use staunch_config::Config;
 use staunch_config::groups::Content;
-use staunch_confine::Confinement;
 use staunch_engine::Engine;
 use staunch_server::log::Logged;
 use staunch_server::{About, Reporting, SitesShared, StatusPage};
@@ -58,11 +57,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         started: config.clone(),
         present: config,
         handed,
+        confinement,
         control: engine.control(),
         sites: Arc::clone(&sites),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing, &confinement))?;
+    let keeper = arrival.keep(duties(&engine, reload, &seeing))?;
     let log = Arc::clone(&seeing.log);
     let end = engine
         .run(|worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker));
@@ -72,12 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What is done when signals come.
-fn duties<M: Send + 'static>(
-    engine: &Engine<M>,
-    mut reload: Reload,
-    seeing: &Arc<Seeing>,
-    confinement: &Confinement,
-) -> Duties {
+fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Arc<Seeing>) -> Duties {
     let (ending, reopening) = (Arc::clone(seeing), Arc::clone(seeing));
     Duties {
         control: engine.control(),
@@ -85,10 +80,10 @@ fn duties<M: Send + 'static>(
         shares_queues: engine.shares_queues(),
         drain_timeout: reload.drain_timeout(),
         pid_file: reload.started.process.pid_file.clone(),
+        environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
         end: Box::new(move |hands_over| ending.drain(hands_over)),
-        environment: confinement.environment().into_iter().collect(),
         say: Arc::clone(&seeing.notice),
     }
 }
