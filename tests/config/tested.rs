@@ -126,7 +126,7 @@ fn the_file_of_the_package_is_right() {
     let text = std::fs::read_to_string(path).expect("the file of the package");
     // With the folders of this test in the place of the system's, and everything that is commented out in.
     let folder = Folder::with("");
-    let own = |text: &str| text.replace("/var/www/html", ".").replace("/var/log/staunch/", "");
+    let own = |text: &str| text.replace("/usr/share/staunch/welcome", ".").replace("/var/log/staunch/", "");
     let whole: String = text
         .lines()
         .map(|line| match line.strip_prefix('#') {

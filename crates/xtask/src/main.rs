@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod deb;
 mod install;
 mod soak;
 mod tidy;
@@ -32,6 +33,8 @@ enum Chore {
     Install(install::Arguments),
     /// Measure the server side by side with others
     Bench(bench::Arguments),
+    /// Make the Debian package
+    Deb(deb::Arguments),
     /// Load the server for long and watch its memory
     Soak(soak::Arguments),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Chore::Tidy { tree } => tidy::run(&tree.unwrap_or_else(root)),
         Chore::Install(arguments) => install::run(&root(), &arguments),
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Soak(arguments) => soak::run(&root(), &arguments),
     }
 }

@@ -1,0 +1,26 @@
+//! The control file. It must never name a dependency that the program does not need to run.
+
+/// The version of the package: that of the project.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The control file for an architecture and the size of what is installed.
+pub(crate) fn control(architecture: &str, size_kib: u64) -> String {
+    // libc6 is that of Debian 12, on which packages are built.
+    format!(
+        "Package: staunch\n\
+         Version: {VERSION}\n\
+         Architecture: {architecture}\n\
+         Maintainer: Staunch maintainers <maintainers@staunch.invalid>\n\
+         Installed-Size: {size_kib}\n\
+         Depends: libc6 (>= 2.36), libgcc-s1 (>= 4.2), adduser, init-system-helpers (>= 1.54)\n\
+         Section: httpd\n\
+         Priority: optional\n\
+         Description: web server for crowds\n \
+         Staunch serves files over HTTP/1.1 from content that was prepared before the\n \
+         request came, on io_uring or epoll, and gives way in a stated order when more\n \
+         people come than it can serve.\n \
+         .\n \
+         The package also brings its load generator (staunch load) and a program that\n \
+         judges the settings of the host (staunch doctor).\n"
+    )
+}
