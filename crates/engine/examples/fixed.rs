@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use staunch_engine::{Answer, Answered, Engine, Handler, IoChoice, Settings};
+use staunch_engine::{Answer, Answered, ClientPolicy, Engine, Handler, IoChoice, Settings};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Status, Timeouts};
 
@@ -40,6 +40,7 @@ fn main() {
         io,
         connections_max: None,
         timeouts: Timeouts::default(),
+        clients: ClientPolicy::default(),
     })
     .expect("a free address");
     let fields = b"Content-Type: text/plain\r\nContent-Length: 5000\r\n\r\n";

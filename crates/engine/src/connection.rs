@@ -5,10 +5,12 @@
 //! `take_outgoing`.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Event, SelfAnswered, Session};
+use staunch_protocol::http1::{Event, Request, SelfAnswered, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
-use staunch_protocol::{Deadline, Timeouts};
+use staunch_protocol::proxy::{Introduction, read_introduction};
+use staunch_protocol::{Deadline, Status, Timeouts};
 
+use crate::clients::{Clients, TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
 use crate::handler::{Address, Answer, Handler, Refused};
 use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::rendered::Rendered;
@@ -20,6 +22,8 @@ use crate::stats::Stats;
 pub(crate) enum Phase {
     /// Nobody is connected in this slot.
     Free,
+    /// A proxy has to tell first who is connected.
+    Introducing,
     /// Requests are read and answered.
     Open,
     /// A request waits for its answer; what comes meanwhile is kept.
@@ -68,15 +72,24 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) address: Address,
     /// The worker is coming to its end: answers are the last of their connections.
     pub(crate) draining: bool,
+    /// If clients mean anything.
+    pub(crate) clients: Option<&'a mut Clients>,
 }
 
 impl<H: Handler> Desk<'_, H> {
     /// The handler is told of what the session has answered by itself.
     fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
         if let Some(SelfAnswered { status, body_bytes }) = answered {
-            let (body_bytes, unix_ms) = (body_bytes as u64, self.unix_ms);
-            self.handler.refused(&Refused { status, body_bytes, unix_ms, request: None, peer: None });
+            self.tell(status, body_bytes, None);
         }
+    }
+
+    /// The handler is told of an answer it has not given.
+    #[cold]
+    fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
+        let peer = self.clients.as_ref().and_then(|clients| clients.address(self.address.slot));
+        let (body_bytes, unix_ms) = (body_bytes as u64, self.unix_ms);
+        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
     }
 
     /// An answer by mail came after so long.
@@ -129,8 +142,43 @@ impl Connection {
                 let joined = self.session.take_kept(bytes);
                 self.session.keep(&joined);
             }
+            Phase::Introducing => self.introduce(bytes, desk),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
+    }
+
+    /// The first bytes are the proxy's.
+    #[cold]
+    fn introduce<H: Handler>(&mut self, bytes: &[u8], desk: &mut Desk<'_, H>) {
+        let joined = self.session.take_kept(bytes);
+        match read_introduction(&joined) {
+            Introduction::NeedMore => self.session.keep(&joined),
+            Introduction::Fault(_) => {
+                desk.stats.proxy_faults.add(1);
+                self.phase = Phase::Ending { linger: false };
+            }
+            Introduction::Header { source, bytes_used } => {
+                self.phase = Phase::Open;
+                let (slot, now_ms) = (desk.address.slot, desk.now_ms);
+                let clients = desk.clients.as_deref_mut();
+                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, desk.stats)) {
+                    self.converse(&joined[bytes_used..], None, desk);
+                } else {
+                    self.turn_away(desk);
+                }
+            }
+        }
+    }
+
+    /// Its client has too many connections.
+    #[cold]
+    pub(crate) fn turn_away<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+        let mut outgoing = self.outgoing(desk.spare);
+        let status = Status::TOO_MANY_REQUESTS;
+        self.session.turn_away(status, TOO_MANY_CONNECTIONS, desk.date, outgoing.bytes());
+        self.put_outgoing(outgoing, desk.spare);
+        self.phase = Phase::Ending { linger: true };
+        desk.tell(status, TOO_MANY_CONNECTIONS_BODY_BYTES, None);
     }
 
     /// There is room for answers again: requests kept behind the last ones are handled.
@@ -152,6 +200,10 @@ impl Connection {
     pub(crate) fn end<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
         self.ended = true;
         self.session.handle_end();
+        if self.phase == Phase::Introducing {
+            desk.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
+            self.phase = Phase::Ending { linger: false };
+        }
         self.catch_up(desk);
     }
 
@@ -184,6 +236,14 @@ impl Connection {
                         self.session.close_after_response();
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
+                    let slot = desk.address.slot;
+                    let (mut peer, mut refusal) = (None, None);
+                    if let Some(clients) = &desk.clients {
+                        peer = clients.address(slot);
+                        let may_ask =
+                            mail.is_some() || clients.may_ask(slot, &request, desk.now_ms, desk.stats);
+                        refusal = (!may_ask).then_some(clients.too_soon_fields());
+                    }
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
@@ -192,8 +252,14 @@ impl Connection {
                         address: desk.address,
                         unix_ms: desk.unix_ms,
                         waited_ms: waited.unwrap_or(0) as u32,
+                        peer,
                         rendered: Some((&mut *desk.rendered, desk.second)),
                     };
+                    if let Some(fields) = refusal {
+                        let _ = answer.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
+                        desk.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(&request));
+                        continue;
+                    }
                     let answered = match mail.take() {
                         Some(mail) => desk.handler.resume(mail, &request, answer),
                         None => desk.handler.handle(&request, answer),

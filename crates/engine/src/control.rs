@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use staunch_netio::handover;
 use staunch_protocol::Timeouts;
 
+use crate::clients::ClientPolicy;
 use crate::mailbox::{Inbox, Mailbox};
 use crate::order::{Drain, Name, Order};
 use crate::sockets::{self, Bound, Inherited};
@@ -72,6 +73,11 @@ impl Control {
     /// Other deadlines, also for the connections there are.
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.tell_all(|| Order::Timeouts(timeouts));
+    }
+
+    /// Other rules for clients, also for the connections there are, as far as they were counted.
+    pub fn set_clients(&self, policy: &ClientPolicy) {
+        self.tell_all(|| Order::Clients(policy.clone()));
     }
 
     /// Asks every worker for a sign of life, which it sends between two turns.

@@ -13,6 +13,7 @@ use staunch_netio::uring::{self, Uring};
 use staunch_netio::{Io, Waker, cpu, descriptors, memory};
 use staunch_protocol::Timeouts;
 
+use crate::clients::{ClientPolicy, ClientTable};
 use crate::control::Control;
 use crate::handler::Handler;
 use crate::limits::{CONNECTIONS_MAX, DESCRIPTORS_RESERVED, SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE};
@@ -47,6 +48,8 @@ pub struct Settings {
     pub connections_max: Option<u64>,
     /// Deadlines.
     pub timeouts: Timeouts,
+    /// Rules for clients.
+    pub clients: ClientPolicy,
 }
 
 /// The backend chosen, and why.
@@ -203,6 +206,7 @@ impl<M: Send + 'static> Engine<M> {
         let capacity =
             u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
         let backend = Arc::new(self.backend);
+        let client_table = ClientTable::default();
         for (index, listeners) in self.listeners.into_iter().enumerate() {
             let place = Place {
                 index: index as u16,
@@ -213,6 +217,8 @@ impl<M: Send + 'static> Engine<M> {
                 mailbox: Arc::clone(&self.mailboxes[index]),
                 stats: Arc::clone(&self.stats[index]),
                 timeouts: self.settings.timeouts,
+                clients: self.settings.clients.clone(),
+                client_table: client_table.clone(),
             };
             let handler = make_handler(index as u16);
             let backend = Arc::clone(&backend);
@@ -241,6 +247,8 @@ struct Place<M> {
     mailbox: Arc<Mailbox<M>>,
     stats: Arc<Stats>,
     timeouts: Timeouts,
+    clients: ClientPolicy,
+    client_table: ClientTable,
 }
 
 impl<M: Send + 'static> Place<M> {
@@ -263,10 +271,16 @@ impl<M: Send + 'static> Place<M> {
         }
     }
 
-    fn run<I: Io, H: Handler<Mail = M>>(self, io: I, handler: H, names: &[Name]) -> io::Result<()> {
+    fn run<I: Io, H: Handler<Mail = M>>(self, mut io: I, handler: H, names: &[Name]) -> io::Result<()> {
         let count = names.len() as u16;
+        if self.clients.needs_addresses() {
+            // Before anything is accepted.
+            io.learn_peers();
+        }
         let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index);
         worker.name_listeners(names);
+        worker.share_clients(self.client_table);
+        worker.set_clients(self.clients);
         worker.run()
     }
 }

@@ -92,6 +92,7 @@ pub struct Answer<'a> {
     pub(crate) address: Address,
     pub(crate) unix_ms: u64,
     pub(crate) waited_ms: u32,
+    pub(crate) peer: Option<IpAddr>,
     /// The worker's kept answers, and a number that changes with the date.
     pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
 }
@@ -106,12 +107,19 @@ impl<'a> Answer<'a> {
         date: &'a [u8; 29],
         address: Address,
     ) -> Self {
-        Self { session, outgoing, stats, date, address, unix_ms: 0, waited_ms: 0, rendered: None }
+        Self { session, outgoing, stats, date, address, peer: None, unix_ms: 0, waited_ms: 0, rendered: None }
     }
 
     /// Where mail to this connection goes.
     pub fn address(&self) -> Address {
         self.address
+    }
+
+    /// Where the connection comes from: the peer, or whoever a proxy told by the PROXY protocol. `None` if
+    /// nobody asked for it (see [`crate::ClientPolicy`]), or it is not known. What a proxy tells by
+    /// X-Forwarded-For is found by [`crate::client_of`].
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// The current date as 29 bytes (RFC 9110, section 5.6.7), for further fields that need one.

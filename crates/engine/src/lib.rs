@@ -4,6 +4,7 @@
 //! request's path, or share anything mutable between workers but mailboxes and counters.
 #![forbid(unsafe_code)]
 
+mod clients;
 mod connection;
 mod control;
 mod counter;
@@ -21,9 +22,11 @@ mod sockets;
 mod spare;
 mod start_error;
 mod stats;
+mod time;
 mod timer_wheel;
 mod worker;
 
+pub use clients::{ClientPolicy, ClientRate, ClientTable, Trusted, client_of};
 pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};

@@ -7,6 +7,8 @@ use std::sync::mpsc::Sender;
 
 use staunch_protocol::Timeouts;
 
+use crate::clients::ClientPolicy;
+
 /// How the connections of a worker come to their end.
 #[derive(Debug, Clone, Copy)]
 pub struct Drain {
@@ -30,6 +32,8 @@ pub(crate) enum Order {
     Drain(Drain),
     /// Other deadlines from now on, also of the connections there are.
     Timeouts(Timeouts),
+    /// Other rules for clients from now on.
+    Clients(ClientPolicy),
     /// Listen here too.
     Listen(Name, OwnedFd),
     /// Serve what is in the queues of these listeners, then give them up.

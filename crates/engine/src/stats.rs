@@ -28,6 +28,15 @@ pub struct Stats {
     pub sends_failed: Counter,
     /// Times accepting stopped for want of descriptors, memory or slots.
     pub accept_stops: Counter,
+    /// Connections answered 429, or that would be (dry run), because their client had as many as it may.
+    pub client_connections: Counter,
+    /// Requests answered 429, or that would be (dry run), because their client asks too often.
+    pub client_rate: Counter,
+    /// Connections and requests of clients that were not limited for want of a place to count them.
+    pub client_table_full: Counter,
+    /// Connections closed because they did not begin with the PROXY header they should, or not from a trusted
+    /// proxy.
+    pub proxy_faults: Counter,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
     /// Requests that were told to wait for their answer.

@@ -7,11 +7,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::{Deadline, Timeouts};
 
+use crate::clients::{Arrival, ClientPolicy, ClientTable, Clients};
 use crate::connection::{Connection, Desk, Phase};
 use crate::doors::Doors;
 use crate::draining::Draining;
@@ -23,6 +24,7 @@ use crate::order::{Drain, Name, Order};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
 use crate::stats::{Standing, Stats};
+use crate::time::Time;
 use crate::timer_wheel::TimerWheel;
 
 /// One worker. Lives on one thread.
@@ -44,20 +46,10 @@ pub struct Worker<I, H: Handler> {
     /// Connections whose send began in this turn, and after the turn those where it is not over: their nodes
     /// in the wheel do not know of it yet.
     sends_begun: Vec<Slot>,
+    /// Nothing while no rule asks who is connected.
+    clients: Option<Box<Clients>>,
+    client_table: ClientTable,
     index: u16,
-}
-
-/// The time of the present turn.
-struct Time {
-    now_ms: u64,
-    /// The same in nanoseconds.
-    now_ns: u64,
-    /// How long the last turn worked. 0 while nothing is measured.
-    last_turn_ns: u64,
-    /// What `now_ms` was at the beginning of 1970, wrapped round.
-    epoch_ms: u64,
-    date: [u8; 29],
-    date_until_ms: u64,
 }
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -85,18 +77,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
             mailbox,
             stats,
             timeouts,
-            time: Time {
-                now_ms,
-                now_ns: 0,
-                last_turn_ns: 0,
-                epoch_ms: 0,
-                date: [b' '; 29],
-                date_until_ms: 0,
-            },
+            time: Time::new(now_ms),
             spare: Spare::default(),
             rendered: Rendered::new(),
             due: Vec::new(),
             sends_begun: Vec::new(),
+            clients: None,
+            client_table: ClientTable::default(),
             index,
         };
         for listener in 0..listeners {
@@ -111,6 +98,24 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.doors = Doors::default();
         for (listener, name) in names.iter().enumerate() {
             self.doors.add(*name, listener as u16);
+        }
+    }
+
+    /// Counts clients together with the other workers of this table. To be called before `set_clients`.
+    pub fn share_clients(&mut self, table: ClientTable) {
+        self.client_table = table;
+    }
+
+    /// Rules for clients from now on, in place of those before. Connections that are there already and were
+    /// not counted stay so.
+    pub fn set_clients(&mut self, policy: ClientPolicy) {
+        match &mut self.clients {
+            Some(clients) => clients.set_policy(policy),
+            None if policy.needs_addresses() => {
+                self.io.learn_peers();
+                self.clients = Some(Box::new(Clients::new(policy, self.client_table.clone())));
+            }
+            None => {}
         }
     }
 
@@ -206,7 +211,24 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.connections[index].open(self.time.now_ms);
         self.stats.accepted.add(1);
         self.io.receive(slot);
+        if self.clients.is_some() {
+            self.look_at(slot);
+        }
         self.set_deadline(slot);
+    }
+
+    /// Decides about a new connection by where it comes from.
+    fn look_at(&mut self, slot: Slot) {
+        let peer = self.io.peer_address(slot);
+        let (connection, mut desk, _) = self.desk(slot);
+        let Some(clients) = &mut desk.clients else { return };
+        match clients.arrive(slot, peer, desk.now_ms, desk.stats) {
+            Arrival::Welcome => return,
+            Arrival::Unintroduced => connection.phase = Phase::Introducing,
+            Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
+            Arrival::TooMany => connection.turn_away(&mut desk),
+        }
+        self.flush(slot);
     }
 
     #[inline]
@@ -246,6 +268,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn retire(&mut self, slot: Slot) {
         self.connections[slot as usize].retire(&mut self.spare);
+        if let Some(clients) = &mut self.clients {
+            clients.leave(slot);
+        }
         self.wheel.clear(slot);
         self.stats.closed.add(1);
         while let Some(listener) = self.listeners.take_waiting_for_room() {
@@ -279,6 +304,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         match order {
             Order::Drain(drain) => self.begin_draining(drain),
             Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
+            Order::Clients(policy) => self.set_clients(policy),
             // The other workers still listen there.
             Order::Listen(name, socket) => _ = self.listen(name, socket),
             Order::Leave(name) => self.doors.leave(&mut self.io, |other| other == name, false, now_ms),
@@ -467,24 +493,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
             rendered: &mut self.rendered,
             address,
             draining: self.draining.is_some(),
+            clients: self.clients.as_deref_mut(),
         };
         (connection, desk, &self.io)
-    }
-}
-
-impl Time {
-    /// Reads the clock; the wall clock only when the date line has grown old.
-    #[inline]
-    fn read(&mut self, io: &impl Io) {
-        self.now_ns = io.now_ns();
-        self.now_ms = self.now_ns / 1_000_000;
-        if self.now_ms >= self.date_until_ms {
-            let wall = io.wall_time();
-            let unix_ms = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
-            self.epoch_ms = self.now_ms.wrapping_sub(unix_ms);
-            self.date_until_ms = self.now_ms + 1000 - unix_ms % 1000;
-            let text = httpdate::fmt_http_date(wall.max(UNIX_EPOCH));
-            self.date.copy_from_slice(&text.as_bytes()[..29]);
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions without input or output: bytes and time in, events and bytes out.
 //!
-//! It owns what HTTP means on the wire, and a proxy's introduction before it. It must never ask the time, open a
-//! file, start a thread, or know what is served: time is an argument in milliseconds, bytes are slices, output is appended to a vector.
+//! It owns what HTTP means on the wire, and a proxy's introduction before it. It must never ask the time,
+//! open a file, start a thread, or know what is served: time is an argument in milliseconds, bytes are
+//! slices, output is appended to a vector.
 #![forbid(unsafe_code)]
 
 pub mod http1;

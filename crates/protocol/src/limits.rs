@@ -21,8 +21,8 @@ pub const ANSWER_HEAD_BYTES_MAX: usize = HEAD_BYTES_MAX;
 pub const INTERIM_ANSWERS_MAX: u8 = 16;
 /// Longest header of PROXY protocol version 1, CRLF included (proxy-protocol.txt, section 2.1).
 pub const PROXY_LINE_BYTES_MAX: usize = 107;
-/// Longest header of PROXY protocol version 2: addresses of Unix sockets and 3 KiB of further fields, such as the
-/// names in a client's certificate. Without fields a proxy sends at most 232 bytes.
+/// Longest header of PROXY protocol version 2: addresses of Unix sockets and 3 KiB of further fields, such as
+/// the names in a client's certificate. Without fields a proxy sends at most 232 bytes.
 pub const PROXY_V2_BYTES_MAX: usize = 4096;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);

@@ -79,6 +79,12 @@ impl StatusPage {
             "requests_total": sum(&|stats| stats.requests.get()),
             "rejected_total": sum(&|stats| stats.rejected.get()),
             "bytes_sent_total": sum(&|stats| stats.sent_bytes.get()),
+            "clients": {
+                "connections_over": sum(&|stats| stats.client_connections.get()),
+                "requests_over": sum(&|stats| stats.client_rate.get()),
+                "table_full": sum(&|stats| stats.client_table_full.get()),
+                "proxy_faults": sum(&|stats| stats.proxy_faults.get()),
+            },
             "turns_total": sum(&|stats| stats.turns.get()),
             "responses": responses,
             "timeouts": timeouts,

@@ -3,6 +3,7 @@
 
 mod admin;
 mod banner;
+mod clients;
 mod config;
 mod confinement;
 mod doctor;

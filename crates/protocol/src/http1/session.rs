@@ -269,6 +269,15 @@ impl Session {
         self.since_ms
     }
 
+    /// Answers the connection as such, whatever the peer has sent or will, and reads no more: `rest` follows
+    /// the beginning of the response with fields, blank line and body.
+    pub fn turn_away(&mut self, status: Status, rest: &[u8], date: &[u8; 29], out: &mut Vec<u8>) {
+        response::begin(status, Persistence::Close, date, out);
+        out.extend_from_slice(rest);
+        self.kept = None;
+        self.close(true);
+    }
+
     /// The peer half-closed its side. Requests already received are still answered; after them comes `Close`.
     pub fn handle_end(&mut self) {
         self.peer_ended = true;

@@ -88,7 +88,7 @@ fn faults() {
         line("TCP4 203.0.113.\u{e9} 192.0.2.1 56324 80"),
         b"PROXY TCP4 203.0.113.\xff 192.0.2.1 56324 80\r\n".to_vec(),
         line(&format!("UNKNOWN {}", "f".repeat(92))),
-        vec![b"PROXY "[..].to_vec(), vec![b'x'; 101]].concat(),
+        [&b"PROXY "[..], &[b'x'; 101]].concat(),
         binary(0x11, 0x11, &V4),
         binary(0x22, 0x11, &V4),
         binary(0x21, 0x41, &V4),
@@ -139,7 +139,7 @@ proptest! {
         let whole = read_introduction(&bytes);
         for cut in 0..bytes.len() {
             let outcome = read_introduction(&bytes[..cut]);
-            prop_assert!(outcome == whole || outcome == Introduction::NeedMore, "{outcome:?} at {cut}, {whole:?}");
+            prop_assert!(outcome == whole || outcome == Introduction::NeedMore, "{outcome:?} at {cut}");
         }
         if let Introduction::Header { bytes_used, .. } = whole {
             prop_assert!(bytes_used <= bytes.len());

@@ -1,0 +1,26 @@
+//! From the configuration to the engine's rules for clients.
+//!
+//! It must never decide about a client; the engine does.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use staunch_config::Config;
+use staunch_engine::{ClientPolicy, ClientRate, Trusted};
+
+/// The rules for clients.
+pub(crate) fn policy(config: &Config) -> ClientPolicy {
+    let (clients, network) = (&config.clients, &config.network);
+    let count = |count: u64| NonZeroU32::new(u32::try_from(count).unwrap_or(u32::MAX));
+    let rate = clients
+        .client_rate
+        .and_then(|rate| Some(ClientRate::new(NonZeroU64::new(rate.count)?, NonZeroU32::new(rate.seconds)?)));
+    ClientPolicy {
+        addresses: false,
+        connections_max: clients.client_connections.and_then(count),
+        rate,
+        prefix_ipv6: clients.client_prefix_ipv6,
+        dry_run: clients.dry_run,
+        proxy_protocol: network.proxy_protocol,
+        trusted: Trusted::new(network.trusted_proxies.iter().map(|block| (block.address, block.prefix))),
+    }
+}
