@@ -1,0 +1,13 @@
+//! Who is connected, and what each client may take: on the simulated network, over real sockets, behind a real
+//! proxy.
+//!
+//! It must never assert a time measured by the clock: what is asserted are answers and the server's counters.
+#![forbid(unsafe_code)]
+
+mod caller;
+mod haproxy;
+mod limits;
+mod namespace;
+mod proxied;
+mod simulated;
+mod world;
