@@ -1,5 +1,4 @@
-//! Who is connected, and what each client may take: on the simulated network, over real sockets, behind a real
-//! proxy.
+//! Who is connected, and what each client may take: simulated, over real sockets, behind a real proxy.
 //!
 //! It must never assert a time measured by the clock: what is asserted are answers and the server's counters.
 #![forbid(unsafe_code)]
