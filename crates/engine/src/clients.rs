@@ -196,10 +196,8 @@ impl Drop for Clients {
 fn too_soon_fields(policy: &ClientPolicy) -> Vec<u8> {
     let seconds = policy.rate.map_or(1, ClientRate::retry_after_s);
     let length_bytes = TOO_SOON_BODY.len();
-    format!(
-        "Retry-After: {seconds}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length_bytes}\r\n\r\n"
-    )
-    .into_bytes()
+    let content = format!("Content-Type: text/plain; charset=utf-8\r\nContent-Length: {length_bytes}\r\n");
+    format!("Retry-After: {seconds}\r\n{content}\r\n").into_bytes()
 }
 
 fn in_ns(ms: u64) -> u64 {
