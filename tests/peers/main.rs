@@ -6,6 +6,7 @@
 mod caller;
 mod haproxy;
 mod limits;
+mod living;
 mod namespace;
 mod proxied;
 mod simulated;

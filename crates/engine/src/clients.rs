@@ -120,10 +120,15 @@ impl Clients {
         self.seats.get(slot as usize)?.address
     }
 
+    /// Where a request of this slot comes from.
+    pub(crate) fn client(&self, slot: u32, request: &Request<'_>) -> Option<IpAddr> {
+        self.address(slot).map(|peer| client_of(request, peer, &self.policy.trusted))
+    }
+
     /// Whether a request may be made now.
     pub(crate) fn may_ask(&self, slot: u32, request: &Request<'_>, now_ms: u64, stats: &Stats) -> bool {
-        let (Some(rate), Some(peer)) = (self.policy.rate, self.address(slot)) else { return true };
-        let address = client_of(request, peer, &self.policy.trusted);
+        let Some(rate) = self.policy.rate else { return true };
+        let Some(address) = self.client(slot, request) else { return true };
         let client = Client::new(address, self.policy.prefix_ipv6);
         match self.table().ask(client, rate, in_ns(now_ms)) {
             Turn::Granted => true,

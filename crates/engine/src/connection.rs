@@ -87,7 +87,11 @@ impl<H: Handler> Desk<'_, H> {
     /// The handler is told of an answer it has not given.
     #[cold]
     fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
-        let peer = self.clients.as_ref().and_then(|clients| clients.address(self.address.slot));
+        let slot = self.address.slot;
+        let peer = self.clients.as_ref().and_then(|clients| match request {
+            Some(request) => clients.client(slot, request),
+            None => clients.address(slot),
+        });
         let (body_bytes, unix_ms) = (body_bytes as u64, self.unix_ms);
         self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
     }
@@ -237,9 +241,8 @@ impl Connection {
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
                     let slot = desk.address.slot;
-                    let (mut peer, mut refusal) = (None, None);
+                    let mut refusal = None;
                     if let Some(clients) = &desk.clients {
-                        peer = clients.address(slot);
                         let may_ask =
                             mail.is_some() || clients.may_ask(slot, &request, desk.now_ms, desk.stats);
                         refusal = (!may_ask).then_some(clients.too_soon_fields());
@@ -252,7 +255,7 @@ impl Connection {
                         address: desk.address,
                         unix_ms: desk.unix_ms,
                         waited_ms: waited.unwrap_or(0) as u32,
-                        peer,
+                        clients: desk.clients.as_deref(),
                         rendered: Some((&mut *desk.rendered, desk.second)),
                     };
                     if let Some(fields) = refusal {

@@ -10,6 +10,7 @@ use staunch_netio::{FilePart, Outgoing, Slice};
 use staunch_protocol::Status;
 use staunch_protocol::http1::{BodyRule, Request, Session};
 
+use crate::clients::Clients;
 use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
 use crate::rendered::{Found, Rendered};
 use crate::stats::Stats;
@@ -92,7 +93,8 @@ pub struct Answer<'a> {
     pub(crate) address: Address,
     pub(crate) unix_ms: u64,
     pub(crate) waited_ms: u32,
-    pub(crate) peer: Option<IpAddr>,
+    /// If anybody asks who is connected.
+    pub(crate) clients: Option<&'a Clients>,
     /// The worker's kept answers, and a number that changes with the date.
     pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
 }
@@ -107,7 +109,17 @@ impl<'a> Answer<'a> {
         date: &'a [u8; 29],
         address: Address,
     ) -> Self {
-        Self { session, outgoing, stats, date, address, peer: None, unix_ms: 0, waited_ms: 0, rendered: None }
+        Self {
+            session,
+            outgoing,
+            stats,
+            date,
+            address,
+            clients: None,
+            unix_ms: 0,
+            waited_ms: 0,
+            rendered: None,
+        }
     }
 
     /// Where mail to this connection goes.
@@ -116,10 +128,15 @@ impl<'a> Answer<'a> {
     }
 
     /// Where the connection comes from: the peer, or whoever a proxy told by the PROXY protocol. `None` if
-    /// nobody asked for it (see [`crate::ClientPolicy`]), or it is not known. What a proxy tells by
-    /// X-Forwarded-For is found by [`crate::client_of`].
+    /// nobody asked for it (see [`crate::ClientPolicy`]), or it is not known.
     pub fn peer(&self) -> Option<IpAddr> {
-        self.peer
+        self.clients?.address(self.address.slot)
+    }
+
+    /// Where the request comes from: as `peer`, or if that is a trusted proxy, whom it names by
+    /// X-Forwarded-For (see [`crate::client_of`]).
+    pub fn client(&self, request: &Request<'_>) -> Option<IpAddr> {
+        self.clients?.client(self.address.slot, request)
     }
 
     /// The current date as 29 bytes (RFC 9110, section 5.6.7), for further fields that need one.

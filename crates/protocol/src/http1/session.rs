@@ -275,7 +275,7 @@ impl Session {
         response::begin(status, Persistence::Close, date, out);
         out.extend_from_slice(rest);
         self.kept = None;
-        self.close(true);
+        self.close(true, None);
     }
 
     /// The peer half-closed its side. Requests already received are still answered; after them comes `Close`.

@@ -70,8 +70,8 @@ impl<H> Logged<H> {
 
 impl Before {
     #[inline]
-    fn of(answer: &Answer<'_>) -> Self {
-        Self { unix_ms: answer.unix_ms(), waited_ms: answer.waited_ms(), client: None }
+    fn of(request: &Request<'_>, answer: &Answer<'_>) -> Self {
+        Self { unix_ms: answer.unix_ms(), waited_ms: answer.waited_ms(), client: answer.client(request) }
     }
 }
 
@@ -97,7 +97,7 @@ impl<H: Handler> Handler for Logged<H> {
         if wanted == 0 {
             return self.inner.handle(request, answer);
         }
-        let before = Before::of(&answer);
+        let before = Before::of(request, &answer);
         let answered = self.inner.handle(request, answer);
         self.note(wanted, request, &before, &answered);
         answered
@@ -105,7 +105,7 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn resume(&mut self, mail: H::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let wanted = self.log.wanted();
-        let before = Before::of(&answer);
+        let before = Before::of(request, &answer);
         let answered = self.inner.resume(mail, request, answer);
         if wanted != 0 {
             self.note(wanted, request, &before, &answered);
