@@ -84,6 +84,14 @@ impl<H: Handler> Desk<'_, H> {
         }
     }
 
+    /// Whether the client asks more often than it may.
+    #[inline]
+    fn is_too_soon(&self, request: &Request<'_>) -> bool {
+        self.clients
+            .as_ref()
+            .is_some_and(|clients| !clients.may_ask(self.address.slot, request, self.now_ms, self.stats))
+    }
+
     /// The handler is told of an answer it has not given.
     #[cold]
     fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
@@ -240,13 +248,7 @@ impl Connection {
                         self.session.close_after_response();
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
-                    let slot = desk.address.slot;
-                    let mut refusal = None;
-                    if let Some(clients) = &desk.clients {
-                        let may_ask =
-                            mail.is_some() || clients.may_ask(slot, &request, desk.now_ms, desk.stats);
-                        refusal = (!may_ask).then_some(clients.too_soon_fields());
-                    }
+                    let too_soon = mail.is_none() && desk.is_too_soon(&request);
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
@@ -258,8 +260,8 @@ impl Connection {
                         clients: desk.clients.as_deref(),
                         rendered: Some((&mut *desk.rendered, desk.second)),
                     };
-                    if let Some(fields) = refusal {
-                        let _ = answer.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
+                    if too_soon {
+                        answer.too_soon();
                         desk.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(&request));
                         continue;
                     }

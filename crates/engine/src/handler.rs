@@ -10,7 +10,7 @@ use staunch_netio::{FilePart, Outgoing, Slice};
 use staunch_protocol::Status;
 use staunch_protocol::http1::{BodyRule, Request, Session};
 
-use crate::clients::Clients;
+use crate::clients::{Clients, TOO_SOON_BODY};
 use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
 use crate::rendered::{Found, Rendered};
 use crate::stats::Stats;
@@ -244,6 +244,13 @@ impl<'a> Answer<'a> {
     fn begin(&mut self, status: Status) -> BodyRule {
         self.stats.count_response(status);
         self.session.begin_response(status, self.date, self.outgoing.bytes())
+    }
+
+    /// The client asks more often than it may.
+    #[cold]
+    pub(crate) fn too_soon(self) {
+        let fields = self.clients.map_or(&b"\r\n"[..], Clients::too_soon_fields);
+        let _ = self.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
     }
 
     /// The answer comes later, by mail to [`Answer::address`].

@@ -34,8 +34,7 @@ pub struct Stats {
     pub client_rate: Counter,
     /// Connections and requests of clients that were not limited for want of a place to count them.
     pub client_table_full: Counter,
-    /// Connections closed because they did not begin with the PROXY header they should, or not from a trusted
-    /// proxy.
+    /// Connections closed because they did not begin with the PROXY header they should.
     pub proxy_faults: Counter,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,

@@ -106,8 +106,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.client_table = table;
     }
 
-    /// Rules for clients from now on, in place of those before. Connections that are there already and were
-    /// not counted stay so.
+    /// Other rules for clients from now on. Connections that are there and were not counted stay so.
     pub fn set_clients(&mut self, policy: ClientPolicy) {
         match &mut self.clients {
             Some(clients) => clients.set_policy(policy),

@@ -13,6 +13,7 @@ use staunch_engine::{IoChoice, Settings};
 use staunch_netio::cpu;
 use staunch_protocol::Timeouts;
 
+use crate::clients;
 use crate::config::Failure;
 
 /// What the engine is to do, as far as the system allows it. `handed` are the sockets that were handed over,
@@ -31,6 +32,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         },
         connections_max: config.network.max_connections,
         timeouts: timeouts(&config.deadlines),
+        clients: clients::policy(config),
     })
 }
 
