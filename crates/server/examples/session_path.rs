@@ -1,9 +1,10 @@
 //! The path of a request from its bytes to its answer's bytes, and nothing else: for counting instructions.
 //!
-//! `session_path plain|browser|pipelined N` serves a file of 5 000 bytes (pipelined: 100 bytes) N times to
-//! one session, as the engine would, without any input or output. It owns a folder of its own under the
-//! system's temporary one and removes it. It must never ask the time, so that two runs do the same. Order:
-//! prepare, wait until all is held, answer.
+//! `session_path CASE N` serves a file of 5 000 bytes (pipelined: 100 bytes) N times to one session, as the
+//! engine would, without any input or output; cases that begin with `logged` write an access log too, and
+//! its thread is counted with the rest. It owns a folder of its own under the system's temporary one and
+//! removes it. It must never ask the time, so that two runs do the same. Order: prepare, wait until all is
+//! held, answer.
 
 use std::fs;
 use std::path::Path;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Post, Stats};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, Session};
+use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
 use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
@@ -23,6 +25,9 @@ const NOW_MS: u64 = 1000;
 /// As the engine keeps it between two responses.
 const KEPT_BYTES: usize = 16 * 1024;
 const PIPELINED: usize = 16;
+/// After so many requests the log is waited for, so that its ring never overflows.
+const LOGGED_AT_ONCE: usize = 1000;
+const PATIENCE: Duration = Duration::from_secs(60);
 const PLAIN: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const SMALL: &str = "GET /100.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BROWSER: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
@@ -36,18 +41,28 @@ const BROWSER: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let input = match arguments.first().map(String::as_str) {
-        Some("plain") => PLAIN.to_owned(),
-        Some("browser") => BROWSER.to_owned(),
+        Some("plain" | "logged") => PLAIN.to_owned(),
+        Some("browser" | "logged-browser") => BROWSER.to_owned(),
         Some("pipelined") => SMALL.repeat(PIPELINED),
         _ => String::new(),
     };
     let requests = arguments.get(1).and_then(|number| number.parse::<usize>().ok());
     let (Some(requests), false) = (requests, input.is_empty()) else {
-        eprintln!("usage: session_path plain|browser|pipelined REQUESTS");
+        eprintln!("usage: session_path plain|browser|pipelined|logged|logged-browser REQUESTS");
         return ExitCode::from(2);
     };
     let folder = std::env::temp_dir().join(format!("session-path-{}", std::process::id()));
-    let answered = prepare(&folder).map(|shared| answer_all(&shared, input.as_bytes(), requests));
+    let log = AccessLog::new(Arc::new(|text: &str| eprintln!("{text}")));
+    let is_logged = arguments[0].starts_with("logged");
+    let answered = prepare(&folder).and_then(|shared| {
+        if is_logged {
+            log.set(Some(settings(&folder)))?;
+        }
+        Ok(answer_all(&shared, input.as_bytes(), requests, &log))
+    });
+    if is_logged && log.counts().written != requests as u64 {
+        return fail(&format!("{:?}", log.counts()));
+    }
     // The folder is of no use any more; the next run has another one.
     let _ = fs::remove_dir_all(&folder);
     match answered {
@@ -60,6 +75,12 @@ fn main() -> ExitCode {
 fn fail(error: &str) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::FAILURE
+}
+
+/// Where the log goes: a name that the site has no answer for, so that it does not follow its changes.
+fn settings(folder: &Path) -> LogSettings {
+    let target = Target::File(folder.join(".log"));
+    LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 }
 }
 
 /// A site of two files, ready.
@@ -78,8 +99,8 @@ fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>
 }
 
 /// Gives one delivery after another to a session. Gives how many requests were answered in full.
-fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize) -> usize {
-    let mut site = shared.handler();
+fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize, log: &Arc<AccessLog>) -> usize {
+    let mut site = Logged::new(shared.handler(), Arc::clone(log), 0);
     let mut session = Session::new(NOW_MS);
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
     let mut answered = 0;
@@ -92,6 +113,9 @@ fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize) -> usize
         if answered == before || !long_enough {
             break;
         }
+        if answered / LOGGED_AT_ONCE > before / LOGGED_AT_ONCE {
+            log.finish(PATIENCE);
+        }
     }
     answered
 }
@@ -99,7 +123,7 @@ fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize) -> usize
 /// One delivery of bytes, as the engine handles it.
 fn deliver(
     session: &mut Session,
-    site: &mut SitesHandler,
+    site: &mut Logged<SitesHandler>,
     bytes: &[u8],
     outgoing: &mut Outgoing,
     stats: &Stats,
