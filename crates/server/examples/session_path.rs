@@ -27,7 +27,10 @@ const KEPT_BYTES: usize = 16 * 1024;
 const PIPELINED: usize = 16;
 /// After so many requests the log is waited for, so that its ring never overflows.
 const LOGGED_AT_ONCE: usize = 1000;
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A look costs instructions, so there are few; the log's thread comes back after a tenth of a second.
+const LOOK: Duration = Duration::from_millis(20);
+/// So many looks are more than any machine needs.
+const LOOKS_COUNT: usize = 3000;
 const PLAIN: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const SMALL: &str = "GET /100.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BROWSER: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
@@ -58,7 +61,7 @@ fn main() -> ExitCode {
         if is_logged {
             log.set(Some(settings(&folder)))?;
         }
-        Ok(answer_all(&shared, input.as_bytes(), requests, &log))
+        Ok(answer_all(&shared, input.as_bytes(), requests, &log, is_logged))
     });
     if is_logged && log.counts().written != requests as u64 {
         return fail(&format!("{:?}", log.counts()));
@@ -83,6 +86,16 @@ fn settings(folder: &Path) -> LogSettings {
     LogSettings { target, format: Format::Combined, size_bytes_max: None, keep: 0 }
 }
 
+/// Waits, without spinning, until so many lines were written.
+fn await_lines(log: &AccessLog, count: usize) {
+    for _ in 0..LOOKS_COUNT {
+        if log.counts().written >= count as u64 {
+            return;
+        }
+        sleep(LOOK);
+    }
+}
+
 /// A site of two files, ready.
 fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>> {
     fs::create_dir_all(folder)?;
@@ -99,7 +112,13 @@ fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>
 }
 
 /// Gives one delivery after another to a session. Gives how many requests were answered in full.
-fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize, log: &Arc<AccessLog>) -> usize {
+fn answer_all(
+    shared: &Arc<SitesShared>,
+    input: &[u8],
+    requests: usize,
+    log: &Arc<AccessLog>,
+    is_logged: bool,
+) -> usize {
     let mut site = Logged::new(shared.handler(), Arc::clone(log), 0);
     let mut session = Session::new(NOW_MS);
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
@@ -113,8 +132,8 @@ fn answer_all(shared: &Arc<SitesShared>, input: &[u8], requests: usize, log: &Ar
         if answered == before || !long_enough {
             break;
         }
-        if answered / LOGGED_AT_ONCE > before / LOGGED_AT_ONCE {
-            log.finish(PATIENCE);
+        if is_logged && (answered / LOGGED_AT_ONCE > before / LOGGED_AT_ONCE || answered == requests) {
+            await_lines(log, answered);
         }
     }
     answered

@@ -109,7 +109,6 @@ impl Writer {
         while let Ok(order) = self.orders.try_recv() {
             self.obey(order);
         }
-        self.speak_of_dropped();
         fullest_bytes
     }
 
@@ -148,6 +147,7 @@ impl Writer {
             self.format(&taken, self.outlets[index].worker);
         }
         self.write_chunk();
+        self.speak_of_dropped();
         self.outlets.retain(|outlet| !outlet.is_over());
         self.taken = taken;
         fullest_bytes
