@@ -114,6 +114,11 @@ impl House {
         after
     }
 
+    /// Another process may serve now: it will be ended with the house.
+    pub(crate) fn upgraded(&mut self) {
+        self.processes.extend(self.process());
+    }
+
     /// How the process first started has ended.
     #[track_caller]
     pub(crate) fn end(&mut self) -> Option<i32> {

@@ -54,6 +54,9 @@ fn connections_end_with_an_answer() {
     }
 }
 
+/// What stands in for a broken program is run by the shell, which a confined server may not run.
+const WITH_SHELL: [&str; 2] = ["--sandbox", "off"];
+
 /// A copy of the program in a folder of the test, to be broken.
 fn own_copy(folder: &std::path::Path) -> PathBuf {
     let program = folder.join("server");
@@ -74,9 +77,8 @@ fn a_program_that_does_not_serve_changes_nothing() {
     for io in WAYS {
         let folder = house::new_folder();
         let program = own_copy(&folder);
-        // Scripts need a shell, which a confined server may not run.
-        let mut command = house::command(&folder, &program);
-        let mut house = House::of(folder.clone(), command.args(["--io", io, "--sandbox", "off"]));
+        let mut house =
+            House::of(folder.clone(), house::command(&folder, &program).args(WITH_SHELL).args(["--io", io]));
         let load = Load::closed(&house.url("/small.txt"), 8, "2s");
         let cases: [(&[u8], u32, &str); 4] = [
             (b"#!/bin/sh\nexit 7\n", 0o755, ": it ended (exit status: 7)"),
@@ -102,14 +104,43 @@ fn a_program_that_does_not_serve_changes_nothing() {
     }
 }
 
+/// As after an upgrade of a package: another file stands in the program's place.
+#[test]
+fn a_replaced_program_takes_over() {
+    let folder = house::new_folder();
+    let program = own_copy(&folder);
+    let mut house = House::of(folder.clone(), &mut house::command(&folder, &program));
+    replace(&program, &fs::read(binary()).expect("the program"), 0o755);
+    let second = house.upgrade();
+    assert_eq!(house.end(), Some(0));
+    assert_eq!(get(house.address(), "/small.txt"), SMALL);
+    let runs = fs::read_link(format!("/proc/{second}/exe")).expect("a program");
+    assert_eq!(runs, program, "the one that replaced the first");
+}
+
+/// Connections that come one by one while processes change are all answered: none waits for a wake-up that a
+/// leaving process has used up.
+#[test]
+fn lone_connections_are_answered() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--workers", "2", "--keep-alive", "1s"]);
+        for _ in 0..10 {
+            let process = house.process().expect("a process");
+            house.signal(Signal::USR2);
+            while house.process() == Some(process) || house::is_running(process) {
+                assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+            }
+            house.upgraded();
+        }
+    }
+}
+
 /// A second wish while one is under way is refused; the end of the server is the end of the upgrade.
 #[test]
 fn one_upgrade_at_a_time() {
     let folder = house::new_folder();
     let program = own_copy(&folder);
-    // A script needs a shell, which a confined server may not run.
-    let mut command = house::command(&folder, &program);
-    let mut house = House::of(folder.clone(), command.args(["--sandbox", "off"]));
+    let mut house = House::of(folder.clone(), house::command(&folder, &program).args(WITH_SHELL));
     replace(&program, b"#!/bin/sh\nexec sleep 1000\n", 0o755);
     house.signal(Signal::USR2);
     house.until_said("upgrading: ", 1);

@@ -50,7 +50,7 @@ fn run(seed: u64) -> (u64, bool) {
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
         if turn == case.turn {
-            control.drain(case.drain);
+            drop(control.drain(case.drain));
         }
         if worker.is_over() {
             break;

@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use staunch_netio::handover;
@@ -63,11 +63,21 @@ impl Control {
         Ok(name)
     }
 
-    /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then.
-    pub fn drain(&self, drain: Drain) {
+    /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then. Nothing is
+    /// ever received, but the channel ends when no worker accepts any more.
+    pub fn drain(&self, drain: Drain) -> Receiver<u16> {
         // Copies must not keep sockets open that nobody accepts at.
         self.open().doors.clear();
-        self.tell_all(|| Order::Drain(drain));
+        let (left, all_left) = mpsc::channel();
+        self.tell_all(|| Order::Drain(drain, left.clone()));
+        all_left
+    }
+
+    /// Looks for connections at every listener, as if for the first time. To be used when another process
+    /// that accepted at the same sockets has left them: of those who wait for a connection the kernel wakes
+    /// one, and that one may have left instead of accepting.
+    pub fn look_again(&self) {
+        self.tell_all(|| Order::LookAgain);
     }
 
     /// Other deadlines, also for the connections there are.

@@ -55,6 +55,11 @@ impl Doors {
         }));
     }
 
+    /// The listeners that are not being given up.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = u16> {
+        self.open.iter().map(|(_, listener)| *listener)
+    }
+
     /// Whether nothing is listened at any more, and nothing can come from what was.
     pub(crate) fn are_gone(&self) -> bool {
         self.open.is_empty() && self.leaving.is_empty()

@@ -22,6 +22,9 @@ pub struct Drain {
     pub leave_queues: bool,
 }
 
+/// Dropped when a worker no longer accepts anywhere.
+pub(crate) type Left = Sender<u16>;
+
 /// Name of an address that is listened at, the same for all workers.
 pub(crate) type Name = u32;
 
@@ -29,7 +32,7 @@ pub(crate) type Name = u32;
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Accept no more, bring to its end what is under way, and stop.
-    Drain(Drain),
+    Drain(Drain, Left),
     /// Other deadlines from now on, also of the connections there are.
     Timeouts(Timeouts),
     /// Other rules for clients from now on.
@@ -38,6 +41,9 @@ pub(crate) enum Order {
     Listen(Name, OwnedFd),
     /// Serve what is in the queues of these listeners, then give them up.
     Leave(Name),
+    /// Accept anew at every listener: another process no longer does, and what it was woken for may still
+    /// wait.
+    LookAgain,
     /// Say that the worker is alive, by its index.
     Answer(Sender<u16>),
 }

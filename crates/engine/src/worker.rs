@@ -20,7 +20,7 @@ use crate::handler::{Address, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
-use crate::order::{Drain, Name, Order};
+use crate::order::{Drain, Left, Name, Order};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
 use crate::stats::{Standing, Stats};
@@ -36,6 +36,8 @@ pub struct Worker<I, H: Handler> {
     listeners: Listeners,
     doors: Doors,
     draining: Option<Draining>,
+    /// Somebody waits for all doors to be left.
+    left: Option<Left>,
     mailbox: Arc<Mailbox<H::Mail>>,
     stats: Arc<Stats>,
     timeouts: Timeouts,
@@ -74,6 +76,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             listeners: Listeners::new(listeners),
             doors: Doors::default(),
             draining: None,
+            left: None,
             mailbox,
             stats,
             timeouts,
@@ -301,7 +304,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn obey(&mut self, order: Order) {
         let now_ms = self.time.now_ms;
         match order {
-            Order::Drain(drain) => self.begin_draining(drain),
+            Order::Drain(drain, left) => self.begin_draining(drain, left),
+            Order::LookAgain => self.look_again(),
             Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
             Order::Clients(policy) => self.set_clients(policy),
             // The other workers still listen there.
@@ -327,14 +331,28 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    fn begin_draining(&mut self, drain: Drain) {
+    /// A listener that rests looks again by itself.
+    fn look_again(&mut self) {
+        for listener in self.doors.listeners() {
+            if !self.listeners.rests(listener) {
+                self.io.refuse(listener);
+                self.io.accept(listener);
+            }
+        }
+    }
+
+    fn begin_draining(&mut self, drain: Drain, left: Left) {
         let now_ms = self.time.now_ms;
         self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
+        self.left = Some(left);
     }
 
     fn go_on_draining(&mut self) {
         let now_ms = self.time.now_ms;
+        if self.doors.are_gone() {
+            self.left = None;
+        }
         let Some(draining) = &mut self.draining else { return };
         if !draining.is_due(now_ms) {
             return;

@@ -1,5 +1,6 @@
-//! What passes from one process to the next: listening sockets by address, and the pipe on which the next one
-//! says that it serves. And what systemd leaves to a service that it starts.
+//! What passes from one process to the next: listening sockets by address, a pipe on which the next one says
+//! that it serves, and one that ends when the former one has left the sockets. And what systemd leaves to a
+//! service that it starts.
 //!
 //! Both are agreed on by variables of the environment: STAUNCH_HANDOVER here, LISTEN_FDS there
 //! (sd_listen_fds(3)). It must never believe that something was left without looking.
@@ -38,7 +39,10 @@ impl Handed {
 
 /// The process before this one waits for the word that this one serves.
 #[derive(Debug)]
-pub(super) struct Ready(File);
+pub(super) struct Ready {
+    word: File,
+    left: OwnedFd,
+}
 
 /// What is said on the pipe.
 pub(super) const SHARES_QUEUES: u8 = b's';
@@ -46,9 +50,11 @@ pub(super) const SHARES_QUEUES: u8 = b's';
 pub(super) const HAS_OWN_QUEUES: u8 = b'o';
 
 impl Ready {
-    /// Says it. A process that has died meanwhile needs not know.
-    pub(super) fn tell(mut self, shares_queues: bool) {
-        let _ = self.0.write_all(&[if shares_queues { SHARES_QUEUES } else { HAS_OWN_QUEUES }]);
+    /// Says it. A process that has died meanwhile needs not know. Gives what becomes readable when the former
+    /// process no longer accepts.
+    pub(super) fn tell(mut self, shares_queues: bool) -> OwnedFd {
+        let _ = self.word.write_all(&[if shares_queues { SHARES_QUEUES } else { HAS_OWN_QUEUES }]);
+        self.left
     }
 }
 
@@ -82,9 +88,12 @@ fn from_process(text: &str) -> Result<(Vec<Handed>, Option<Ready>), String> {
         let inherited = Some(Inherited { wanted, sockets, backend: backend.clone() });
         handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), inherited });
     }
-    let pipe = number(&told["ready"]).ok_or("no pipe")?;
-    let pipe = handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))?;
-    Ok((handed, Some(Ready(File::from(pipe)))))
+    let pipe = |name: &str| {
+        let pipe = number(&told[name]).ok_or("no pipe")?;
+        handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))
+    };
+    let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
+    Ok((handed, Some(Ready { word, left })))
 }
 
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
@@ -108,14 +117,14 @@ fn claim(number: i32) -> Result<OwnedFd, String> {
         .map_err(|error| format!("descriptor {number} is no socket that listens: {error}"))
 }
 
-/// What the next process is told: these sockets, with the names under which some addresses are known, and the
-/// pipe on which it is waited for.
+/// What the next process is told: these sockets, with the names under which some addresses are known, and its
+/// ends of the pipes: to say that it serves, and to hear that this process has left.
 pub(super) fn describe(
     sockets: &[Inherited],
     known: &[Handed],
     backend: &str,
     number_of: impl Fn(&OwnedFd) -> i32,
-    pipe: &OwnedFd,
+    pipes: [&OwnedFd; 2],
 ) -> String {
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
@@ -123,7 +132,8 @@ pub(super) fn describe(
         json!({"wanted": inherited.wanted.to_string(), "names": names, "descriptors": descriptors})
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
-    json!({"backend": backend, "sockets": sockets, "ready": number_of(pipe)}).to_string()
+    json!({"backend": backend, "sockets": sockets, "ready": number_of(pipes[0]), "left": number_of(pipes[1])})
+        .to_string()
 }
 
 #[cfg(test)]
@@ -142,17 +152,17 @@ mod tests {
         let (wanted, socket) = listener();
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None }];
-        let pipe = OwnedFd::from(File::create("/dev/null").unwrap());
-        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, &pipe);
+        let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
+        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]]);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
-        let (_, pipe) = (number, pipe.into_raw_fd());
-        assert!(pipe > 2);
+        let numbers = pipes.map(IntoRawFd::into_raw_fd);
+        assert!(number > 2 && numbers.iter().all(|number| *number > 2));
         let (mut handed, ready) = from_process(&text).unwrap();
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));
         assert_eq!(inherited.backend.as_deref(), Some("epoll"));
-        ready.unwrap().tell(true);
+        drop(ready.unwrap().tell(true));
     }
 
     #[test]

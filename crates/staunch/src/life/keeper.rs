@@ -3,8 +3,9 @@
 //! It must never wake up while there is nothing to do, and never let one wish stop the server but the wish to
 //! end it.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::process;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -25,6 +26,9 @@ use super::watchdog::Watchdog;
 /// milliseconds, and are told in the answer that it was the last. Longer would only delay the end for those
 /// who do not.
 const IDLE_MS: u32 = 500;
+
+/// How long workers may take to leave their sockets: they do so between two turns.
+const LEAVING_MAX: Duration = Duration::from_secs(2);
 
 /// What is left to do for whoever has run the workers.
 pub(crate) struct Keeper {
@@ -74,12 +78,13 @@ struct Watch {
 struct Affairs {
     upgrade: Option<Upgrade>,
     ending: bool,
+    /// Readable when the process before this one has left the sockets.
+    former: Option<OwnedFd>,
 }
 
 impl Watch {
     fn run(mut self, ready: Option<Ready>) {
-        self.begin(ready);
-        let mut affairs = Affairs::default();
+        let mut affairs = Affairs { former: self.begin(ready), ..Affairs::default() };
         let mut watchdog = Watchdog::from_environment(clock::now_ms());
         loop {
             self.wait(&affairs, watchdog.as_ref());
@@ -96,19 +101,22 @@ impl Watch {
     }
 
     /// Says that the server serves, once every worker does.
-    fn begin(&self, ready: Option<Ready>) {
+    fn begin(&self, ready: Option<Ready>) -> Option<OwnedFd> {
         let (sender, answers) = mpsc::channel();
         self.duties.control.ping(&sender);
         // A worker that fails instead of answering ends the process.
         for _ in 0..self.duties.control.workers() {
             let _ = answers.recv();
         }
-        let Some(ready) = ready else { return self.notify.tell("READY=1\nSTATUS=Serving") };
+        let Some(ready) = ready else {
+            self.notify.tell("READY=1\nSTATUS=Serving");
+            return None;
+        };
         if let Err(error) = self.pid_file.write() {
             self.say(&error);
         }
         // systemd hears of it by the former process, which it still believes.
-        ready.tell(self.duties.shares_queues);
+        Some(ready.tell(self.duties.shares_queues))
     }
 
     /// Waits for a signal, for the process that takes over, or for a moment that was set.
@@ -123,6 +131,7 @@ impl Watch {
         let mut awaited = vec![PollFd::new(&signals, PollFlags::IN)];
         let pipe = upgrade.map(Upgrade::as_fd);
         awaited.extend(pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        awaited.extend(affairs.former.as_ref().map(|former| PollFd::new(former, PollFlags::IN)));
         // EINTR is a signal, and is seen at once.
         let _ = poll(&mut awaited, timeout.as_ref());
     }
@@ -154,7 +163,7 @@ impl Watch {
         let seconds = self.duties.drain_timeout.as_secs_f64();
         self.say(&format!("ending: answers under way have {seconds} s; a second signal ends at once"));
         self.notify.tell("STOPPING=1\nSTATUS=Ending");
-        self.drain(affairs, Some(IDLE_MS), false);
+        drop(self.drain(affairs, Some(IDLE_MS), false));
     }
 
     fn reload(&mut self) {
@@ -192,13 +201,20 @@ impl Watch {
 
     /// Looks how far an upgrade is.
     fn follow(&self, affairs: &mut Affairs) {
+        if affairs.former.as_ref().is_some_and(has_news) {
+            affairs.former = None;
+            self.duties.control.look_again();
+        }
         let Some(upgrade) = affairs.upgrade.take() else { return };
-        if has_news(&upgrade) {
+        if has_news(&upgrade.as_fd()) {
             let outcome = upgrade.hear();
             self.report(&outcome);
-            if let Outcome::Serves { process, shares_queues } = outcome {
+            if let Outcome::Serves { process, shares_queues, left } = outcome {
                 self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
-                self.drain(affairs, None, shares_queues);
+                let all_left = self.drain(affairs, None, shares_queues);
+                // Nothing is sent: it ends when the last worker has left its sockets, in a moment.
+                let _ = all_left.recv_timeout(LEAVING_MAX);
+                drop(left);
             }
         } else if clock::now_ms() >= upgrade.until_ms() {
             self.report(&upgrade.give_up("it did not serve in time"));
@@ -216,11 +232,11 @@ impl Watch {
         }
     }
 
-    fn drain(&self, affairs: &mut Affairs, idle_ms: Option<u32>, leave_queues: bool) {
+    fn drain(&self, affairs: &mut Affairs, idle_ms: Option<u32>, leave_queues: bool) -> Receiver<u16> {
         affairs.ending = true;
         (self.duties.end)(idle_ms.is_none());
         let cap_ms = u32::try_from(self.duties.drain_timeout.as_millis()).unwrap_or(u32::MAX);
-        self.duties.control.drain(Drain { cap_ms, idle_ms, leave_queues });
+        self.duties.control.drain(Drain { cap_ms, idle_ms, leave_queues })
     }
 
     fn say(&self, line: &str) {
@@ -229,9 +245,8 @@ impl Watch {
 }
 
 /// Whether something was said on the pipe, or its other end is gone.
-fn has_news(upgrade: &Upgrade) -> bool {
-    let pipe = upgrade.as_fd();
+fn has_news(pipe: &impl AsFd) -> bool {
     let looked: io::Result<usize> =
-        poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&Timespec::default())).map_err(Into::into);
+        poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&Timespec::default())).map_err(Into::into);
     looked.is_ok_and(|count| count > 0)
 }

@@ -3,7 +3,7 @@
 //! It must never let that process keep anything but the sockets and the pipe, nor leave one behind that did
 //! not make it.
 
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -21,13 +21,15 @@ const PATIENCE_MS: u64 = 30_000;
 pub(super) struct Upgrade {
     child: Child,
     pipe: PipeReader,
+    left: PipeWriter,
     until_ms: u64,
 }
 
 /// What became of it.
 pub(super) enum Outcome {
-    /// It serves, and whether at the same sockets.
-    Serves { process: u32, shares_queues: bool },
+    /// It serves, and whether at the same sockets. It waits for the end of a pipe, which is to come when this
+    /// process has left them.
+    Serves { process: u32, shares_queues: bool, left: PipeWriter },
     /// It does not, and is gone; why.
     Failed(String),
 }
@@ -43,17 +45,20 @@ impl Upgrade {
         duties: &Duties,
         now_ms: u64,
     ) -> Result<Self, String> {
-        let start = || -> io::Result<(Child, PipeReader)> {
+        let start = || -> io::Result<(Child, PipeReader, PipeWriter)> {
             let (pipe, word) = io::pipe()?;
             let word = descriptors::inheritable(&word)?;
+            let (heard, left) = io::pipe()?;
+            let heard = descriptors::inheritable(&heard)?;
             let sockets = duties.control.inheritable()?;
-            let told = handover::describe(&sockets, known, duties.backend, AsRawFd::as_raw_fd, &word);
+            let told =
+                handover::describe(&sockets, known, duties.backend, AsRawFd::as_raw_fd, [&word, &heard]);
             let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
-            Ok((child, pipe))
+            Ok((child, pipe, left))
         };
-        let (child, pipe) =
+        let (child, pipe, left) =
             start().map_err(|error| format!("cannot start {}: {error}", program.path.display()))?;
-        Ok(Self { child, pipe, until_ms: now_ms + PATIENCE_MS })
+        Ok(Self { child, pipe, left, until_ms: now_ms + PATIENCE_MS })
     }
 
     /// Number of the process.
@@ -75,9 +80,11 @@ impl Upgrade {
     pub(super) fn hear(mut self) -> Outcome {
         let mut word = [0];
         match self.pipe.read(&mut word) {
-            Ok(1) => {
-                Outcome::Serves { process: self.process(), shares_queues: word == [handover::SHARES_QUEUES] }
-            }
+            Ok(1) => Outcome::Serves {
+                process: self.process(),
+                shares_queues: word == [handover::SHARES_QUEUES],
+                left: self.left,
+            },
             _ => self.fail("it ended"),
         }
     }
