@@ -11,8 +11,14 @@ use staunch_protocol::http1::Request;
 use staunch_protocol::{Status, Timeouts};
 use staunch_tests::response::Response;
 
-const TIMEOUTS: Timeouts =
-    Timeouts { header_ms: 3_000, keep_alive_ms: 60_000, body_ms: 2_000, send_ms: 4_000, linger_ms: 1_000 };
+const TIMEOUTS: Timeouts = Timeouts {
+    header_ms: 3_000,
+    keep_alive_ms: 60_000,
+    body_ms: 2_000,
+    send_ms: 4_000,
+    linger_ms: 1_000,
+    body_rate_min: 0,
+};
 const TURNS_MAX: u64 = 200_000;
 
 pub(crate) const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -19,6 +19,8 @@ pub(crate) struct Fixture {
     pub(crate) asked: Rc<Cell<u64>>,
     /// A canary: one byte of every answer longer than this is wrong.
     pub(crate) spoil_above: usize,
+    /// Takes the time an answer takes.
+    pub(crate) work: Box<dyn Fn()>,
     /// Prepared blocks by path, with the length of their fields.
     pub(crate) blocks: HashMap<Vec<u8>, (Arc<[u8]>, usize)>,
 }
@@ -55,10 +57,17 @@ impl Handler for Fixture {
 
 impl Fixture {
     pub(crate) fn new(waiting: &Waiting, spoil_above: usize) -> Self {
-        Self { waiting: waiting.clone(), asked: Rc::default(), spoil_above, blocks: HashMap::new() }
+        Self {
+            waiting: waiting.clone(),
+            asked: Rc::default(),
+            spoil_above,
+            work: Box::new(|| ()),
+            blocks: HashMap::new(),
+        }
     }
 
     fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        (self.work)();
         if !matches!(request.method, Method::Get | Method::Head) {
             return answer.bytes(Status::METHOD_NOT_ALLOWED, b"Content-Length: 3\r\n\r\n", b"no\n");
         }

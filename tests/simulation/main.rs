@@ -5,6 +5,7 @@
 
 mod drain;
 mod fixture;
+mod pressure;
 mod script;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,8 +19,14 @@ use staunch_protocol::{Deadline, Timeouts};
 use fixture::{Fixture, Waiting};
 use script::Plan;
 
-const TIMEOUTS: Timeouts =
-    Timeouts { header_ms: 3_000, keep_alive_ms: 5_000, body_ms: 2_000, send_ms: 4_000, linger_ms: 1_000 };
+const TIMEOUTS: Timeouts = Timeouts {
+    header_ms: 3_000,
+    keep_alive_ms: 5_000,
+    body_ms: 2_000,
+    send_ms: 4_000,
+    linger_ms: 1_000,
+    body_rate_min: 0,
+};
 /// No conversation takes longer than its pauses and one deadline after another.
 const CONVERSATION_MS_MAX: u64 = 60_000;
 const TURNS_MAX: u64 = 200_000;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use staunch_engine::{Answer, Answered, ClientPolicy, Engine, Handler, IoChoice, Settings};
+use staunch_engine::{
+    Answer, Answered, ClientPolicy, Engine, Handler, IoChoice, Pressure, Settings, notice_on_standard_error,
+};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Status, Timeouts};
 
@@ -41,6 +43,8 @@ fn main() {
         connections_max: None,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
+        pressure: Pressure::default(),
+        notice: notice_on_standard_error(),
     })
     .expect("a free address");
     let fields = b"Content-Type: text/plain\r\nContent-Length: 5000\r\n\r\n";

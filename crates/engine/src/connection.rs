@@ -5,14 +5,14 @@
 //! `take_outgoing`.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{Event, Request, SelfAnswered, Session};
+use staunch_protocol::http1::{BodyRule, Event, Request, SelfAnswered, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
 
 use crate::clients::{Clients, TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
 use crate::handler::{Address, Answer, Handler, Refused};
-use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
+use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
 use crate::stats::Stats;
@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     behind: bool,
     /// The peer will send no more.
     ended: bool,
+    /// Came when only reserved slots were left: whatever it asks, it is told to come back.
+    turned_away: bool,
 }
 
 // The wheel's node and the backend's state of a slot are 16 bytes each.
@@ -74,6 +76,10 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) draining: bool,
     /// If clients mean anything.
     pub(crate) clients: Option<&'a mut Clients>,
+    pub(crate) strain: Strain,
+    /// What is reported now came then, at the earliest.
+    pub(crate) came_ms: u64,
+    pub(crate) patience_ms: u64,
 }
 
 impl<H: Handler> Desk<'_, H> {
@@ -114,6 +120,31 @@ impl<H: Handler> Desk<'_, H> {
     }
 }
 
+/// What requests have to suffer for at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Strain {
+    /// They have waited too long.
+    pub(crate) late: bool,
+    /// Only reserved slots are left: connections are to end with the next answer.
+    pub(crate) full: bool,
+}
+
+/// Deadlines of one that is turned away.
+const TURNED_AWAY: Timeouts = Timeouts {
+    header_ms: TURNED_AWAY_MS,
+    keep_alive_ms: TURNED_AWAY_MS,
+    body_ms: TURNED_AWAY_MS,
+    send_ms: TURNED_AWAY_MS,
+    linger_ms: TURNED_AWAY_MS,
+    body_rate_min: 0,
+};
+
+/// What one that is told to come back gets behind the status line: fields, and the body.
+const COME_BACK: (&[u8], &[u8]) = (
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 63\r\nRetry-After: 1\r\n\r\n",
+    b"503 Service Unavailable: too much to do; try again in a second\n",
+);
+
 impl Connection {
     /// An empty slot.
     pub(crate) fn free() -> Self {
@@ -128,13 +159,15 @@ impl Connection {
             paused: false,
             behind: false,
             ended: false,
+            turned_away: false,
         }
     }
 
-    /// Somebody connected.
-    pub(crate) fn open(&mut self, now_ms: u64) {
+    /// Somebody connected, to be `turned_away` or not.
+    pub(crate) fn open(&mut self, now_ms: u64, turned_away: bool) {
         let generation = self.generation.wrapping_add(1);
-        *self = Self { session: Session::new(now_ms), generation, phase: Phase::Open, ..Self::free() };
+        let (session, phase) = (Session::new(now_ms), Phase::Open);
+        *self = Self { session, generation, phase, turned_away, ..Self::free() };
     }
 
     /// Nobody is connected any more.
@@ -230,6 +263,7 @@ impl Connection {
 
     /// The story of a connection: every complete request in the bytes is answered, in order, until the bytes
     /// are used up, an answer has to wait, or enough answers stand to be sent.
+    /// `mail` is for the first of them.
     fn converse<H: Handler>(&mut self, bytes: &[u8], mut mail: Option<H::Mail>, desk: &mut Desk<'_, H>) {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];
@@ -248,6 +282,11 @@ impl Connection {
                         self.session.close_after_response();
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
+                    if self.is_strained(waited, desk) && self.send_back(waited, &request, desk, &mut outgoing)
+                    {
+                        mail = None;
+                        continue;
+                    }
                     let too_soon = mail.is_none() && desk.is_too_soon(&request);
                     let answer = Answer {
                         session: &mut self.session,
@@ -271,11 +310,7 @@ impl Connection {
                     };
                     if answered.is_later() {
                         input = before;
-                        self.phase = Phase::Waiting;
-                        if waited.is_none() {
-                            desk.stats.waits.add(1);
-                            self.session.set_waiting_since(desk.now_ms);
-                        }
+                        self.begin_waiting(waited.is_none(), desk);
                         break;
                     }
                     desk.stats.requests.add(1);
@@ -296,6 +331,54 @@ impl Connection {
         }
         self.session.keep(input);
         self.put_outgoing(outgoing, desk.spare);
+    }
+
+    /// The answer comes by mail: since when it is waited for counts from when the request came.
+    fn begin_waiting<H>(&mut self, is_first_time: bool, desk: &Desk<'_, H>) {
+        self.phase = Phase::Waiting;
+        if is_first_time {
+            desk.stats.waits.add(1);
+            self.session.set_waiting_since(desk.came_ms);
+        }
+    }
+
+    /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
+    #[inline]
+    fn is_strained<H>(&self, waited_ms: Option<u64>, desk: &Desk<'_, H>) -> bool {
+        desk.strain.late || desk.strain.full || self.turned_away || waited_ms.is_some()
+    }
+
+    /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
+    /// last of its connection if others need the slot. `waited_ms` is how long it did for mail.
+    #[cold]
+    fn send_back<H: Handler>(
+        &mut self,
+        waited_ms: Option<u64>,
+        request: &Request<'_>,
+        desk: &mut Desk<'_, H>,
+        outgoing: &mut Outgoing,
+    ) -> bool {
+        if desk.strain.full || self.turned_away {
+            self.session.close_after_response();
+        }
+        let is_late = waited_ms.map_or(desk.strain.late, |waited_ms| waited_ms > desk.patience_ms);
+        let counter = match (self.turned_away, is_late) {
+            (true, _) => &desk.stats.shed_full,
+            (false, true) => &desk.stats.shed_patience,
+            (false, false) => return false,
+        };
+        counter.add(1);
+        if waited_ms.is_some() {
+            desk.stats.answered_late.add(1);
+            desk.stats.requests.add(1);
+        }
+        let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
+        let rule = self.session.begin_response(status, desk.date, outgoing.bytes());
+        let body = if rule == BodyRule::Send { body } else { b"" };
+        outgoing.bytes().extend_from_slice(fields);
+        outgoing.bytes().extend_from_slice(body);
+        desk.tell(status, body.len(), Some(request));
+        true
     }
 
     /// What is to be sent now, if anything. At most one send is under way at a time.
@@ -323,7 +406,22 @@ impl Connection {
     /// The send or lingering deadline runs from now.
     #[inline]
     pub(crate) fn start_deadline(&mut self, deadline: Deadline, now_ms: u64, timeouts: &Timeouts) {
-        self.deadline_ms = now_ms + u64::from(timeouts.length_ms(deadline));
+        self.deadline_ms = now_ms + u64::from(self.timeouts(timeouts).length_ms(deadline));
+    }
+
+    /// The peer took so many bytes: the send deadline begins anew, unless the peer is to take a minimum on
+    /// the mean; then it moves by a second for every `rate_min` bytes.
+    pub(crate) fn progress(&mut self, bytes: u32, rate_min: u64, now_ms: u64, timeouts: &Timeouts) {
+        let before_ms = self.deadline_ms;
+        self.start_deadline(Deadline::Send, now_ms, timeouts);
+        if let Some(earned_ms) = (u64::from(bytes) * 1000).checked_div(rate_min) {
+            self.deadline_ms = self.deadline_ms.min(before_ms + earned_ms);
+        }
+    }
+
+    #[inline]
+    fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
+        if self.turned_away { &TURNED_AWAY } else { usual }
     }
 
     /// The deadline that is running, and when it ends.
@@ -334,7 +432,7 @@ impl Connection {
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
             _ if self.sending => Some((self.deadline_ms, Deadline::Send)),
             Phase::Closing => None,
-            _ => self.session.poll_timeout(timeouts),
+            _ => self.session.poll_timeout(self.timeouts(timeouts)),
         }
     }
 
@@ -350,5 +448,42 @@ impl Connection {
         } else {
             self.outgoing = Some(outgoing);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many bytes every so many milliseconds; gives when the deadline cut it off, if ever.
+    fn cut_off_ms(bytes: u32, every_ms: u64, rate_min: u64) -> Option<u64> {
+        let timeouts = Timeouts { send_ms: 30_000, ..Timeouts::default() };
+        let mut connection = Connection::free();
+        connection.start_deadline(Deadline::Send, 0, &timeouts);
+        for now_ms in (every_ms..1_000_000).step_by(every_ms as usize) {
+            if connection.deadline_ms < now_ms {
+                return Some(connection.deadline_ms);
+            }
+            connection.progress(bytes, rate_min, now_ms, &timeouts);
+        }
+        None
+    }
+
+    #[test]
+    fn a_slow_reader_finishes_and_one_that_only_pretends_does_not() {
+        assert_eq!(cut_off_ms(1, 1_000, 0), None, "no minimum is asked for");
+        assert_eq!(cut_off_ms(1, 31_000, 0), Some(30_000), "no progress in time");
+        assert_eq!(cut_off_ms(100, 1_000, 100), None);
+        assert_eq!(cut_off_ms(3_000, 25_000, 100), None, "in bursts");
+        assert_eq!(cut_off_ms(1, 1_000, 100), Some(30_300));
+        assert_eq!(cut_off_ms(50, 1_000, 100), Some(60_000 - 500), "half of it lasts twice as long");
+    }
+
+    #[test]
+    fn what_is_said_to_come_back_is_as_long_as_it_says() {
+        let (fields, body) = COME_BACK;
+        let length = format!("\r\nContent-Length: {}\r\n", body.len());
+        assert!(fields.windows(length.len()).any(|window| window == length.as_bytes()));
+        assert!(fields.ends_with(b"\r\n\r\n"));
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use staunch_netio::handover;
 use staunch_protocol::Timeouts;
 
+use crate::admission::Pressure;
 use crate::clients::ClientPolicy;
 use crate::mailbox::{Inbox, Mailbox};
 use crate::order::{Drain, Name, Order};
@@ -88,6 +89,11 @@ impl Control {
     /// Other rules for clients, also for the connections there are, as far as they were counted.
     pub fn set_clients(&self, policy: &ClientPolicy) {
         self.tell_all(|| Order::Clients(policy.clone()));
+    }
+
+    /// Another way to give way from now on.
+    pub fn set_pressure(&self, pressure: Pressure) {
+        self.tell_all(|| Order::Pressure(pressure));
     }
 
     /// Asks every worker for a sign of life, which it sends between two turns.

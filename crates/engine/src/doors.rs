@@ -92,12 +92,12 @@ impl Doors {
 
 impl Leaving {
     fn is_gone(&mut self, io: &mut impl Io, now_ms: u64) -> bool {
-        let Some(queued) = io.queued(self.listener) else { return true };
-        let due_ms = if queued == 0 { self.from_ms } else { self.until_ms };
+        let Some(queue) = io.queue(self.listener) else { return true };
+        let due_ms = if queue.waiting == 0 { self.from_ms } else { self.until_ms };
         if !self.dropped && (self.at_once || now_ms >= due_ms) {
             self.dropped = true;
             io.drop_listener(self.listener);
         }
-        io.queued(self.listener).is_none()
+        io.queue(self.listener).is_none()
     }
 }

@@ -13,10 +13,12 @@ use staunch_netio::uring::{self, Uring};
 use staunch_netio::{Io, Waker, cpu, descriptors, memory};
 use staunch_protocol::Timeouts;
 
+use crate::admission::Pressure;
 use crate::clients::{ClientPolicy, ClientTable};
+use crate::complaint::{Complaints, Notice};
+use crate::connection_limit::{Means, connection_limit};
 use crate::control::Control;
 use crate::handler::Handler;
-use crate::limits::{CONNECTIONS_MAX, DESCRIPTORS_RESERVED, SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE};
 use crate::mailbox::{Mailbox, Post};
 use crate::order::Name;
 use crate::sockets::{self, Inherited};
@@ -36,7 +38,7 @@ pub enum IoChoice {
 }
 
 /// What an engine is built from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// Addresses to listen at. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
@@ -50,6 +52,10 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Rules for clients.
     pub clients: ClientPolicy,
+    /// When to give way.
+    pub pressure: Pressure,
+    /// Where lines for the operator go.
+    pub notice: Notice,
 }
 
 /// The backend chosen, and why.
@@ -102,15 +108,15 @@ impl<M: Send + 'static> Engine<M> {
     pub fn bind_or_take_over(settings: Settings, inherited: Vec<Inherited>) -> Result<Self, StartError> {
         assert!(!settings.workers.is_empty() && !settings.listen.is_empty());
         let descriptors = descriptors::raise_descriptor_limit()
-            .map_err(|error| StartError(format!("cannot raise the descriptor limit: {error}")))?;
+            .map_err(|error| StartError::System(format!("cannot raise the descriptor limit: {error}")))?;
         let (backend, reason) = choose(settings.io)?;
-        let (connections_max, connections_reason) = connection_limit(&settings, &backend, descriptors)?;
+        let (connections_max, connections_reason) = limit_connections(&settings, &backend, descriptors)?;
         let wakers = settings
             .workers
             .iter()
             .map(|_| Waker::new())
             .collect::<io::Result<Vec<_>>>()
-            .map_err(|error| StartError(format!("cannot make an eventfd: {error}")))?;
+            .map_err(|error| StartError::System(format!("cannot make an eventfd: {error}")))?;
         let mailboxes: Vec<_> = wakers.iter().map(|waker| Arc::new(mailbox(waker.clone()))).collect();
         let control = Control::new(&mailboxes);
         let rival =
@@ -141,10 +147,10 @@ impl<M: Send + 'static> Engine<M> {
     /// io_uring or a number of connections asked for, where they are no longer to be had.
     pub fn choose_again(&mut self) -> Result<(), StartError> {
         let descriptors = descriptors::raise_descriptor_limit()
-            .map_err(|error| StartError(format!("cannot raise the descriptor limit: {error}")))?;
+            .map_err(|error| StartError::System(format!("cannot raise the descriptor limit: {error}")))?;
         (self.backend, self.reason) = choose(self.settings.io)?;
         (self.connections_max, self.connections_reason) =
-            connection_limit(&self.settings, &self.backend, descriptors)?;
+            limit_connections(&self.settings, &self.backend, descriptors)?;
         Ok(())
     }
 
@@ -207,6 +213,8 @@ impl<M: Send + 'static> Engine<M> {
             u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
         let backend = Arc::new(self.backend);
         let client_table = ClientTable::default();
+        let complaints = Complaints::new(Arc::clone(&self.settings.notice));
+        let workers = self.wakers.len() as u16;
         for (index, listeners) in self.listeners.into_iter().enumerate() {
             let place = Place {
                 index: index as u16,
@@ -219,6 +227,9 @@ impl<M: Send + 'static> Engine<M> {
                 timeouts: self.settings.timeouts,
                 clients: self.settings.clients.clone(),
                 client_table: client_table.clone(),
+                pressure: self.settings.pressure,
+                workers,
+                complaints: complaints.clone(),
             };
             let handler = make_handler(index as u16);
             let backend = Arc::clone(&backend);
@@ -226,12 +237,12 @@ impl<M: Send + 'static> Engine<M> {
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || ended.send(place.work(&backend, handler)))
-                .map_err(|error| StartError(format!("cannot start a thread: {error}")))?;
+                .map_err(|error| StartError::System(format!("cannot start a thread: {error}")))?;
         }
         drop(ended);
         for _ in &self.wakers {
-            let end = ends.recv().map_err(|_| StartError("a worker is gone".into()))?;
-            end.map_err(|error| StartError(format!("a worker failed: {error}")))?;
+            let end = ends.recv().map_err(|_| StartError::System("a worker is gone".into()))?;
+            end.map_err(|error| StartError::System(format!("a worker failed: {error}")))?;
         }
         Ok(())
     }
@@ -249,6 +260,9 @@ struct Place<M> {
     timeouts: Timeouts,
     clients: ClientPolicy,
     client_table: ClientTable,
+    pressure: Pressure,
+    workers: u16,
+    complaints: Complaints,
 }
 
 impl<M: Send + 'static> Place<M> {
@@ -277,7 +291,9 @@ impl<M: Send + 'static> Place<M> {
             // Before anything is accepted.
             io.learn_peers();
         }
-        let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index);
+        let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index)
+            .among(self.workers, self.complaints);
+        worker.set_pressure(self.pressure);
         worker.name_listeners(names);
         worker.share_clients(self.client_table);
         worker.set_clients(self.clients);
@@ -294,9 +310,9 @@ fn choose(io: IoChoice) -> Result<(Backend, String), StartError> {
     match (io, uring::probe()) {
         (IoChoice::Epoll, _) => Ok((Backend::Epoll, "asked for".into())),
         (IoChoice::Uring, Ok(features)) => Ok((Backend::Uring(features), "asked for".into())),
-        (IoChoice::Uring, Err(refusal)) => {
-            Err(StartError(format!("io_uring cannot be used here: {refusal}; use --io auto or --io epoll")))
-        }
+        (IoChoice::Uring, Err(refusal)) => Err(StartError::Configuration(format!(
+            "io_uring cannot be used here: {refusal}; use --io auto or --io epoll"
+        ))),
         (IoChoice::Auto, Ok(features)) => {
             Ok((Backend::Uring(features), "every operation it needs works here".into()))
         }
@@ -305,31 +321,19 @@ fn choose(io: IoChoice) -> Result<(Backend, String), StartError> {
 }
 
 /// How many connections may be open, and why so many.
-fn connection_limit(
+fn limit_connections(
     settings: &Settings,
     backend: &Backend,
     descriptors: u64,
 ) -> Result<(u64, String), StartError> {
-    let per_descriptor = descriptors.saturating_sub(DESCRIPTORS_RESERVED).max(1);
-    let by_memory =
-        (memory::total_bytes() / SOCKET_MEMORY_SHARE / SOCKET_MEMORY_BYTES).clamp(1, CONNECTIONS_MAX);
-    match (settings.connections_max, backend) {
-        (Some(wanted), Backend::Epoll) if wanted > per_descriptor => Err(StartError(format!(
-            "--max-connections {wanted} needs more than the {descriptors} descriptors allowed here \
-             ({DESCRIPTORS_RESERVED} are kept for files); raise `ulimit -n` or use --io uring"
-        ))),
-        (Some(wanted), _) => Ok((wanted, "asked for".into())),
-        (None, Backend::Epoll) => {
-            let reason =
-                format!("{descriptors} descriptors (ulimit -n) less {DESCRIPTORS_RESERVED} for files");
-            Ok((per_descriptor.min(CONNECTIONS_MAX), reason))
-        }
-        (None, Backend::Uring(_)) if by_memory == CONNECTIONS_MAX => Ok((
-            by_memory,
-            "the most for one process; a quarter of memory at 4 KiB each would allow more".into(),
-        )),
-        (None, Backend::Uring(_)) => Ok((by_memory, "a quarter of memory at 4 KiB a connection".into())),
-    }
+    let (total_bytes, limit_bytes) = (memory::total_bytes(), memory::group_limit_bytes());
+    let means = Means {
+        is_uring: matches!(backend, Backend::Uring(_)),
+        descriptors,
+        memory_bytes: total_bytes.min(limit_bytes.unwrap_or(u64::MAX)),
+        memory_is_limited: limit_bytes.is_some_and(|limit_bytes| limit_bytes < total_bytes),
+    };
+    connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
 }
 
 /// Where is listened at, and each worker's sockets with their names.
@@ -353,7 +357,7 @@ fn listen(
         } else {
             sockets::bind_beside(wanted, &sockets, workers)?
         };
-        let name = control.note(&bound).map_err(|error| StartError(error.to_string()))?;
+        let name = control.note(&bound).map_err(|error| StartError::System(error.to_string()))?;
         addresses.push(bound.address);
         for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
             listeners.extend(sockets.into_iter().map(|socket| (name, socket)));

@@ -4,8 +4,13 @@
 //! request's path, or share anything mutable between workers but mailboxes and counters.
 #![forbid(unsafe_code)]
 
+mod admission;
+mod admission_pace;
+mod admission_queue;
 mod clients;
+mod complaint;
 mod connection;
+mod connection_limit;
 mod control;
 mod counter;
 mod doors;
@@ -26,7 +31,9 @@ mod time;
 mod timer_wheel;
 mod worker;
 
+pub use admission::Pressure;
 pub use clients::{ClientPolicy, ClientRate, ClientTable, Trusted, client_of};
+pub use complaint::{Notice, notice_on_standard_error};
 pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};

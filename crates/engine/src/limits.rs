@@ -42,6 +42,11 @@ pub(crate) const CONNECTION_BYTES_MAX: usize = 128;
 pub(crate) const BACKLOG_CONNECTIONS_MAX: i32 = 4096;
 /// Descriptors kept back for files being sent, folders being watched, and the server's own.
 pub(crate) const DESCRIPTORS_RESERVED: u64 = 512;
+/// But never more than one part in so many of what there are: connections need some too.
+pub(crate) const DESCRIPTORS_RESERVED_PART: u64 = 2;
+/// One part in so many of the descriptors may be rings, each for as many connections as there are
+/// descriptors.
+pub(crate) const RINGS_PART: u64 = 8;
 /// What the kernel spends on one idle TCP connection, in bytes: about 4 KiB on Linux 6.x.
 pub(crate) const SOCKET_MEMORY_BYTES: u64 = 4096;
 /// Connections may take one part in so many of the memory when nothing else limits them.
@@ -57,3 +62,39 @@ pub(crate) const CLIENT_ATTEMPTS_MAX: u32 = 64;
 
 const _: () = assert!(RENDERED_BYTES_MIN < COPIED_BYTES_MAX);
 const _: () = assert!(COPIED_BYTES_MAX as u64 * 4 <= OUTGOING_BYTES_MAX);
+/// Reserved connections, 1 % of all, unless somebody says otherwise: at least enough that a burst is told to
+/// come back, at most what a worker answers within milliseconds.
+pub(crate) const RESERVED_CONNECTIONS_MIN: u64 = 8;
+/// See [`RESERVED_CONNECTIONS_MIN`].
+pub(crate) const RESERVED_CONNECTIONS_MAX: u64 = 256;
+/// Never more than one part in so many is reserved: slots are for serving.
+pub(crate) const RESERVED_PART_MIN: u64 = 8;
+/// Idle time that is left to a connection when the table is full: a page's next request comes within it.
+pub(crate) const KEEP_ALIVE_CROWDED_MS: u32 = 1_000;
+/// A connection is idle enough to be closed for another after so long; a page being loaded pauses for less.
+pub(crate) const EVICTED_IDLE_MS_MIN: u64 = 1_000;
+/// Slots looked at for one connection to close: the oldest idle one of 16 is among the oldest twelfth of all
+/// in three of four cases, and to look at them costs a fraction of accepting.
+pub(crate) const EVICTION_SLOTS_COUNT: u32 = 16;
+/// Accepting begins anew when one in ten slots is free, or so many: enough that it does not stop again at
+/// once.
+pub(crate) const ROOM_CONNECTIONS_MAX: u32 = 64;
+/// How long accepting rests at most when every slot is taken: then it is tried whether that is still so.
+pub(crate) const FULL_PAUSE_MS: u64 = 1_000;
+/// Time for everything about a connection that is to be turned away: a head, an answer, a farewell.
+pub(crate) const TURNED_AWAY_MS: u32 = 2_000;
+/// The clock is read again within a turn after so many completions: 20 ns among some 100 us.
+pub(crate) const STEP_COMPLETIONS_MAX: u32 = 32;
+/// Or, if requests are slow, after about one part in so many of the patience.
+pub(crate) const PATIENCE_STEP_PART: u64 = 16;
+/// Fewest connections the kernel holds for us under pressure: a browser opens six at once.
+pub(crate) const QUEUE_CONNECTIONS_MIN: u32 = 16;
+/// The kernel's queue is looked at this often at most, so that it changes ten times a second at most.
+pub(crate) const QUEUE_CHANGE_MS: u64 = 100;
+/// The kernel's queue gets its old length back when it was not half full for so long.
+pub(crate) const QUEUE_CALM_MS: u64 = 1_000;
+/// The operator is told something once in so long.
+pub(crate) const COMPLAINT_MS: u64 = 1_000;
+/// Lines that wait to be written to standard error: at one a second, more than a terminal that hangs
+/// deserves.
+pub(crate) const NOTICES_WAITING_MAX: usize = 16;

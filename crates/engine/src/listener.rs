@@ -1,67 +1,136 @@
-//! Listeners that rest: which stopped accepting, why, and when they try again.
+//! Listeners that rest: which stopped accepting, why, and when they go on.
 //!
-//! It must never lose a listener: one that stopped always comes back, by time or by room.
+//! It must never lose a listener: each reason to rest ends by time, by room, or with the turn, and when the
+//! last one has ended the listener is given out to be accepted on again.
 
-use crate::limits::ACCEPT_PAUSE_MS;
-
-/// ENFILE also stands for a full table of connections.
-const ENFILE: i32 = 23;
+use crate::limits::{ACCEPT_PAUSE_MS, FULL_PAUSE_MS};
 
 /// The listeners of one worker.
 pub(crate) struct Listeners {
-    resting: Vec<Option<Rest>>,
+    rests: Vec<Rest>,
 }
 
-#[derive(Clone, Copy)]
+/// Why a listener rests; accepts if there is no reason.
+#[derive(Clone, Copy, Default)]
 struct Rest {
-    until_ms: u64,
-    /// Ends as well when a connection of ours ends.
+    /// The kernel had no descriptor or memory, or the table was full: until this time.
+    until_ms: Option<u64>,
+    /// That rest ends as well when there is room again.
     for_room: bool,
+    /// More was accepted than can be worked on in time: until the end of the turn.
+    this_turn: bool,
 }
 
 impl Listeners {
     pub(crate) fn new(count: u16) -> Self {
-        Self { resting: vec![None; usize::from(count)] }
+        Self { rests: vec![Rest::default(); usize::from(count)] }
+    }
+
+    pub(crate) fn count(&self) -> u16 {
+        self.rests.len() as u16
     }
 
     /// A listener of this number came, perhaps in the place of one that is gone.
     pub(crate) fn add(&mut self, listener: u16) {
         let index = usize::from(listener);
-        self.resting.resize(self.resting.len().max(index + 1), None);
-        self.resting[index] = None;
+        self.rests.resize(self.rests.len().max(index + 1), Rest::default());
+        self.rests[index] = Rest::default();
     }
 
-    /// A listener stopped.
-    pub(crate) fn stop(&mut self, listener: u16, errno: i32, now_ms: u64) {
-        let rest = Rest { until_ms: now_ms + ACCEPT_PAUSE_MS, for_room: errno == ENFILE };
-        self.resting[usize::from(listener)] = Some(rest);
+    /// A listener stopped because every slot is taken, or else because the kernel is short of something.
+    pub(crate) fn stop(&mut self, listener: u16, for_room: bool, now_ms: u64) {
+        let pause_ms = if for_room { FULL_PAUSE_MS } else { ACCEPT_PAUSE_MS };
+        let rest = &mut self.rests[usize::from(listener)];
+        (rest.until_ms, rest.for_room) = (Some(now_ms + pause_ms), for_room);
     }
 
-    /// Whether it rests.
+    /// A listener is to rest until the end of the turn. Returns whether it accepted until now.
+    pub(crate) fn pause(&mut self, listener: u16) -> bool {
+        let rest = &mut self.rests[usize::from(listener)];
+        let accepted = rest.until_ms.is_none() && !rest.this_turn;
+        rest.this_turn |= accepted;
+        accepted
+    }
+
+    /// Whether it rests beyond the turn.
     pub(crate) fn rests(&self, listener: u16) -> bool {
-        self.resting[usize::from(listener)].is_some()
+        self.rests[usize::from(listener)].until_ms.is_some()
     }
 
     /// When the first of them tries again.
     #[inline]
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        self.resting.iter().flatten().map(|rest| rest.until_ms).min()
+        self.rests.iter().filter_map(|rest| rest.until_ms).min()
     }
 
-    /// One whose rest is over.
+    /// One whose rest is over by time.
     #[inline]
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<u16> {
-        self.take(|rest| rest.until_ms <= now_ms)
+        self.take(|rest| rest.until_ms.is_some_and(|until_ms| until_ms <= now_ms))
     }
 
-    /// One that waited for a free slot.
+    /// One that waited for room.
     pub(crate) fn take_waiting_for_room(&mut self) -> Option<u16> {
-        self.take(|rest| rest.for_room)
+        self.take(|rest| rest.until_ms.is_some() && rest.for_room)
     }
 
-    fn take(&mut self, wanted: impl Fn(&Rest) -> bool) -> Option<u16> {
-        let index = self.resting.iter().position(|rest| rest.as_ref().is_some_and(&wanted))?;
-        self.resting[index] = None;
-        Some(index as u16)
+    /// One that was to rest until now, the end of the turn.
+    pub(crate) fn take_paused(&mut self) -> Option<u16> {
+        while let Some(index) = self.rests.iter().position(|rest| rest.this_turn) {
+            self.rests[index].this_turn = false;
+            if self.rests[index].until_ms.is_none() {
+                return Some(index as u16);
+            }
+        }
+        None
+    }
+
+    /// Ends the rest of one; it is given out unless it rests until the end of the turn as well.
+    fn take(&mut self, is_over: impl Fn(&Rest) -> bool) -> Option<u16> {
+        while let Some(index) = self.rests.iter().position(&is_over) {
+            let rest = &mut self.rests[index];
+            (rest.until_ms, rest.for_room) = (None, false);
+            if !rest.this_turn {
+                return Some(index as u16);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_ends_and_the_last_one_gives_the_listener_back() {
+        let mut listeners = Listeners::new(2);
+        listeners.stop(1, false, 0);
+        assert_eq!(listeners.take_waiting_for_room(), None);
+        assert_eq!(listeners.next_ms(), Some(ACCEPT_PAUSE_MS));
+        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS - 1), None);
+        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS), Some(1));
+
+        listeners.stop(0, true, 0);
+        assert_eq!(listeners.take_waiting_for_room(), Some(0));
+        listeners.stop(0, true, 0);
+        assert_eq!(listeners.take_due(FULL_PAUSE_MS), Some(0));
+        assert_eq!(listeners.next_ms(), None);
+    }
+
+    #[test]
+    fn two_reasons_at_once() {
+        let mut listeners = Listeners::new(1);
+        assert!(listeners.pause(0) && !listeners.pause(0));
+        listeners.stop(0, true, 0);
+        assert_eq!(listeners.take_waiting_for_room(), None, "it still rests until the end of the turn");
+        assert_eq!(listeners.take_paused(), Some(0));
+
+        assert!(listeners.pause(0));
+        listeners.stop(0, false, 0);
+        assert!(!listeners.pause(0));
+        assert_eq!(listeners.take_paused(), None, "it still rests until its time");
+        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS), Some(0));
+        assert_eq!(listeners.take_paused(), None);
     }
 }

@@ -25,6 +25,11 @@ impl<M> Mailbox<M> {
         Self { bag: Mutex::new(Bag { letters: Vec::new(), orders: Vec::new() }), wake }
     }
 
+    /// Wakes the worker without a letter: it hears of it after everything that happened before.
+    pub(crate) fn knock(&self) {
+        (self.wake)();
+    }
+
     /// Takes all letters.
     pub fn take(&self) -> Vec<(Address, M)> {
         std::mem::take(&mut self.open().letters)

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 
 use staunch_protocol::Timeouts;
 
+use crate::admission::Pressure;
 use crate::clients::ClientPolicy;
 
 /// How the connections of a worker come to their end.
@@ -37,6 +38,8 @@ pub(crate) enum Order {
     Timeouts(Timeouts),
     /// Other rules for clients from now on.
     Clients(ClientPolicy),
+    /// Another way to give way from now on.
+    Pressure(Pressure),
     /// Listen here too.
     Listen(Name, OwnedFd),
     /// Serve what is in the queues of these listeners, then give them up.

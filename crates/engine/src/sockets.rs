@@ -43,7 +43,7 @@ pub(crate) fn bind(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) 
         None => wait_until_free(wanted).and_then(|()| bind_anew(wanted, wanted, workers)),
         Some(_) => take_over(wanted, inherited, workers),
     };
-    result.map_err(|error| StartError(explain(wanted, &error)))
+    result.map_err(|error| StartError::System(explain(wanted, &error)))
 }
 
 /// Listens beside sockets that are left alone: another backend accepts there, and what one wants of a socket
@@ -59,7 +59,7 @@ pub(crate) fn bind_beside(
     let address = others.first().map_or(Ok(wanted), socket::local_address);
     address
         .and_then(|address| bind_anew(wanted, address, workers))
-        .map_err(|error| StartError(explain(wanted, &error)))
+        .map_err(|error| StartError::System(explain(wanted, &error)))
 }
 
 fn bind_anew(wanted: SocketAddr, address: SocketAddr, workers: usize) -> io::Result<Bound> {

@@ -6,11 +6,17 @@ use std::fmt;
 
 /// Why an engine cannot start, in a sentence for the one who started it.
 #[derive(Debug)]
-pub struct StartError(pub(crate) String);
+pub enum StartError {
+    /// The settings ask for what cannot be.
+    Configuration(String),
+    /// The system refuses.
+    System(String),
+}
 
 impl fmt::Display for StartError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        let (Self::Configuration(text) | Self::System(text)) = self;
+        formatter.write_str(text)
     }
 }
 

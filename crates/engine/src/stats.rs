@@ -36,6 +36,16 @@ pub struct Stats {
     pub client_table_full: Counter,
     /// Connections closed because they did not begin with the PROXY header they should.
     pub proxy_faults: Counter,
+    /// Idle connections closed for others, above the soft limit.
+    pub evicted_idle: Counter,
+    /// Requests answered 503 because only reserved slots were left when their connection came.
+    pub shed_full: Counter,
+    /// Requests answered 503 because they had waited longer than the patience.
+    pub shed_patience: Counter,
+    /// Times accepting paused because what was accepted in a turn was more work than may wait.
+    pub accept_pauses: Counter,
+    /// Times the length of the kernel's queues was changed.
+    pub queue_changes: Counter,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
     /// Requests that were told to wait for their answer.

@@ -5,14 +5,17 @@
 //! while it is measured.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::{Deadline, Timeouts};
 
+use crate::admission::Admission;
+use crate::admission_pace::Pace;
+use crate::admission_queue::QueueLimit;
 use crate::clients::{Arrival, ClientPolicy, ClientTable, Clients};
+use crate::complaint::Complaints;
 use crate::connection::{Connection, Desk, Phase};
 use crate::doors::Doors;
 use crate::draining::Draining;
@@ -20,12 +23,15 @@ use crate::handler::{Address, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
-use crate::order::{Drain, Left, Name, Order};
+use crate::order::{Left, Name};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
 use crate::stats::{Standing, Stats};
 use crate::time::Time;
 use crate::timer_wheel::TimerWheel;
+
+mod giving_way;
+mod obeying;
 
 /// One worker. Lives on one thread.
 pub struct Worker<I, H: Handler> {
@@ -40,7 +46,14 @@ pub struct Worker<I, H: Handler> {
     left: Option<Left>,
     mailbox: Arc<Mailbox<H::Mail>>,
     stats: Arc<Stats>,
+    /// Those in force: under pressure shorter than what was asked for.
     timeouts: Timeouts,
+    admission: Admission,
+    pace: Pace,
+    queue_limit: QueueLimit,
+    complaints: Complaints,
+    /// Where connections to be closed for others were looked for last.
+    hand: Slot,
     time: Time,
     spare: Spare,
     rendered: Rendered,
@@ -66,13 +79,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
         timeouts: Timeouts,
         index: u16,
     ) -> Self {
-        let capacity = io.capacity() as usize;
-        let now_ms = io.now_ms();
+        let capacity = io.capacity();
+        let now_ns = io.now_ns();
+        let now_ms = now_ns / 1_000_000;
         let mut worker = Self {
             io,
             handler,
-            connections: Vec::with_capacity(capacity),
-            wheel: TimerWheel::new(now_ms, capacity),
+            connections: Vec::with_capacity(capacity as usize),
+            wheel: TimerWheel::new(now_ms, capacity as usize),
             listeners: Listeners::new(listeners),
             doors: Doors::default(),
             draining: None,
@@ -80,6 +94,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
             mailbox,
             stats,
             timeouts,
+            admission: Admission::new(capacity, timeouts),
+            pace: Pace::new(now_ns),
+            queue_limit: QueueLimit::default(),
+            complaints: Complaints::silent(),
+            hand: 0,
             time: Time::new(now_ms),
             spare: Spare::default(),
             rendered: Rendered::new(),
@@ -147,19 +166,26 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub fn turn(&mut self) -> io::Result<()> {
         self.io.submit_and_wait(self.timeout())?;
         self.time.read(&self.io);
+        self.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
         self.stats.turns.add(1);
         let begun_before = self.sends_begun.len();
         let before = self.stats.standing();
         while let Some(completion) = self.io.next_completion() {
+            if self.pace.step() {
+                self.look_at_the_clock();
+            }
             match completion {
                 Completion::Received { slot, input } => self.received(slot, input),
                 Completion::Sent { slot, outgoing, errno } => self.sent(slot, outgoing, errno),
                 Completion::Accepted { slot, .. } => self.admit(slot),
                 Completion::Ended { slot, errno } => self.ended(slot, errno),
-                Completion::Progress { slot } => self.progressed(slot),
+                Completion::Progress { slot, bytes } => self.progressed(slot, bytes),
                 Completion::Closed { slot } => self.retire(slot),
                 Completion::AcceptStopped { listener, errno } => self.accept_stopped(listener, errno),
-                Completion::Woken => self.deliver(),
+                Completion::Woken => {
+                    self.pace.hear_knock();
+                    self.deliver();
+                }
                 Completion::Connected { .. } | Completion::Inspected { .. } => {
                     unreachable!("a server does not connect")
                 }
@@ -175,6 +201,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.stats.is_measuring() {
             self.measure_turn(before);
         }
+        self.end_turn();
         Ok(())
     }
 
@@ -200,7 +227,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let send_ms = sending.then(|| self.time.now_ms + u64::from(self.timeouts.send_ms));
         let draining_ms = self.draining.map(|draining| draining.next_ms());
         let doors_ms = self.doors.next_ms(self.time.now_ms);
-        let times_ms = [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms];
+        let queue_ms = self.queue_limit.deadline_ms();
+        let times_ms =
+            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms, queue_ms];
         let next_ms = times_ms.into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
@@ -210,7 +239,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, Connection::free);
         }
-        self.connections[index].open(self.time.now_ms);
+        self.count_opened();
+        self.connections[index].open(self.time.now_ms, self.admission.is_full());
         self.stats.accepted.add(1);
         self.io.receive(slot);
         if self.clients.is_some() {
@@ -254,9 +284,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.flush(slot);
     }
 
-    fn progressed(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot as usize];
-        connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
+    fn progressed(&mut self, slot: Slot, bytes: u32) {
+        let rate_min = self.admission.pressure().send_rate_min;
+        self.connections[slot as usize].progress(bytes, rate_min, self.time.now_ms, &self.timeouts);
     }
 
     fn ended(&mut self, slot: Slot, errno: i32) {
@@ -275,14 +305,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.wheel.clear(slot);
         self.stats.closed.add(1);
-        while let Some(listener) = self.listeners.take_waiting_for_room() {
-            self.io.accept(listener);
-        }
-    }
-
-    fn accept_stopped(&mut self, listener: u16, errno: i32) {
-        self.stats.accept_stops.add(1);
-        self.listeners.stop(listener, errno, self.time.now_ms);
+        self.count_closed();
     }
 
     fn deliver(&mut self) {
@@ -298,74 +321,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         for order in self.mailbox.take_orders() {
             self.obey(order);
-        }
-    }
-
-    fn obey(&mut self, order: Order) {
-        let now_ms = self.time.now_ms;
-        match order {
-            Order::Drain(drain, left) => self.begin_draining(drain, left),
-            Order::LookAgain => self.look_again(),
-            Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
-            Order::Clients(policy) => self.set_clients(policy),
-            // The other workers still listen there.
-            Order::Listen(name, socket) => _ = self.listen(name, socket),
-            Order::Leave(name) => self.doors.leave(&mut self.io, |other| other == name, false, now_ms),
-            // Whoever asked may have gone.
-            Order::Answer(sender) => _ = sender.send(self.index),
-        }
-    }
-
-    fn listen(&mut self, name: Name, socket: OwnedFd) -> io::Result<()> {
-        let listener = self.io.add_listener(socket)?;
-        self.listeners.add(listener);
-        self.doors.add(name, listener);
-        self.io.accept(listener);
-        Ok(())
-    }
-
-    fn set_timeouts(&mut self, timeouts: Timeouts) {
-        self.timeouts = timeouts;
-        for slot in 0..self.connections.len() {
-            self.set_deadline(slot as Slot);
-        }
-    }
-
-    /// A listener that rests looks again by itself.
-    fn look_again(&mut self) {
-        for listener in self.doors.listeners() {
-            if !self.listeners.rests(listener) {
-                self.io.refuse(listener);
-                self.io.accept(listener);
-            }
-        }
-    }
-
-    fn begin_draining(&mut self, drain: Drain, left: Left) {
-        let now_ms = self.time.now_ms;
-        self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
-        self.draining = Some(Draining::new(drain, now_ms));
-        self.left = Some(left);
-    }
-
-    fn go_on_draining(&mut self) {
-        let now_ms = self.time.now_ms;
-        if self.doors.are_gone() {
-            self.left = None;
-        }
-        let Some(draining) = &mut self.draining else { return };
-        if !draining.is_due(now_ms) {
-            return;
-        }
-        let draining = *draining;
-        if draining.is_over(now_ms) {
-            self.doors.hurry();
-        }
-        for slot in 0..self.connections.len() {
-            let connection = &self.connections[slot];
-            if connection.phase != Phase::Free && draining.ends(connection, now_ms) {
-                self.close(slot as Slot);
-            }
         }
     }
 
@@ -497,6 +452,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// A connection with what it needs to handle something.
     #[inline]
     fn desk(&mut self, slot: Slot) -> (&mut Connection, Desk<'_, H>, &I) {
+        let strain = self.strain();
         let connection = &mut self.connections[slot as usize];
         let address = Address { worker: self.index, slot, generation: connection.generation };
         let desk = Desk {
@@ -511,6 +467,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             address,
             draining: self.draining.is_some(),
             clients: self.clients.as_deref_mut(),
+            strain,
+            came_ms: self.pace.came_ms(self.time.now_ms),
+            patience_ms: self.admission.pressure().patience_ms.map_or(u64::MAX, u64::from),
         };
         (connection, desk, &self.io)
     }

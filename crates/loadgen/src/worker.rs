@@ -172,7 +172,7 @@ impl<I: Io> Worker<I> {
             | Completion::Connected { slot, .. }
             | Completion::Inspected { slot, .. }
             | Completion::Ended { slot, .. }
-            | Completion::Progress { slot }
+            | Completion::Progress { slot, .. }
             | Completion::Closed { slot } => *slot,
             Completion::Woken | Completion::Accepted { .. } | Completion::AcceptStopped { .. } => return,
         };

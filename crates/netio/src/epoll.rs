@@ -35,7 +35,7 @@ use self::table::{Connection, Table};
 use self::waiting::wait;
 use self::watch::watch;
 use crate::warming::Warmed;
-use crate::{Completion, Input, Io, Outgoing, Slot, Target, Waker};
+use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target, Waker};
 
 mod connecting;
 mod flight;
@@ -156,8 +156,12 @@ impl Io for Epoll {
         self.listeners[usize::from(listener)].give_up(&self.epoll);
     }
 
-    fn queued(&self, listener: u16) -> Option<u32> {
-        self.listeners[usize::from(listener)].queued()
+    fn set_queue_limit(&mut self, listener: u16, connections: u32) {
+        self.listeners[usize::from(listener)].set_queue_limit(connections);
+    }
+
+    fn queue(&self, listener: u16) -> Option<Queue> {
+        self.listeners[usize::from(listener)].queue()
     }
 
     fn learn_peers(&mut self) {

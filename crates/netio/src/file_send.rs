@@ -114,6 +114,11 @@ impl FileSend {
         })
     }
 
+    /// How many bytes of the part were taken.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
     /// After `Cold`: asks the warming thread for the next bytes; `token` comes out of `home`, and until then
     /// there must be no `step`: it would wait for the disk. `false` if the thread has too much to do: `step`
     /// again a little later.

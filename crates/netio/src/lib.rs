@@ -29,5 +29,6 @@ pub use epoll::Epoll;
 pub use file_send::stamp;
 pub use operation::{Completion, Input, Io, Slot};
 pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};
+pub use socket::Queue;
 pub use target::{Address, Target};
 pub use wake::Waker;

@@ -1,4 +1,10 @@
-//! How much memory this machine has.
+//! How much memory this machine has, and how much of it this process may use.
+
+use std::fs;
+use std::path::Path;
+
+/// Where control groups are mounted.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 
 /// Physical memory in bytes.
 pub fn total_bytes() -> u64 {
@@ -6,4 +12,55 @@ pub fn total_bytes() -> u64 {
     #[allow(clippy::unnecessary_cast, reason = "the field's type differs between processors")]
     let total = info.totalram as u64;
     total * u64::from(info.mem_unit.max(1))
+}
+
+/// What the container or the control groups around this process allow, in bytes, the smallest of all; `None`
+/// if nothing limits it.
+pub fn group_limit_bytes() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().filter_map(|line| limit_bytes(Path::new(CONTROL_GROUPS), line)).min()
+}
+
+/// The limit for a line of `/proc/self/cgroup`: `0::/GROUP` in version 2, `NUMBER:memory:/GROUP` in version
+/// 1.
+fn limit_bytes(root: &Path, line: &str) -> Option<u64> {
+    let mut words = line.splitn(3, ':').skip(1);
+    match (words.next()?, words.next()?) {
+        ("", group) => smallest_limit_bytes(root, group, "memory.max"),
+        ("memory", group) => smallest_limit_bytes(&root.join("memory"), group, "memory.limit_in_bytes"),
+        _ => None,
+    }
+}
+
+/// The smallest limit of a group, named by its path below the root, and of all those around it.
+fn smallest_limit_bytes(root: &Path, group: &str, file: &str) -> Option<u64> {
+    let group = root.join(group.trim_start_matches('/'));
+    let around = group.ancestors().take_while(|folder| folder.starts_with(root));
+    around.filter_map(|folder| fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_limit_around_counts() {
+        let root = std::env::temp_dir().join(format!("staunch-groups-{}", std::process::id()));
+        let inner = root.join("outer/inner");
+        fs::create_dir_all(&inner).unwrap();
+        let limit = || limit_bytes(&root, "0::/outer/inner");
+        assert_eq!(limit(), None);
+        fs::write(inner.join("memory.max"), "max\n").unwrap();
+        assert_eq!(limit(), None);
+        fs::write(root.join("outer/memory.max"), "33554432\n").unwrap();
+        assert_eq!(limit(), Some(33_554_432));
+        fs::write(inner.join("memory.max"), "4096\n").unwrap();
+        assert_eq!(limit(), Some(4096));
+        assert_eq!(limit_bytes(&root, "0::/"), None);
+        fs::create_dir_all(root.join("memory")).unwrap();
+        fs::write(root.join("memory/memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
+        assert_eq!(limit_bytes(&root, "4:memory:/nowhere"), Some(9_223_372_036_854_771_712));
+        assert_eq!(limit_bytes(&root, "3:cpuset:/"), None);
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

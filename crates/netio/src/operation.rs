@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 
-use crate::{Outgoing, Target, clock};
+use crate::{Outgoing, Queue, Target, clock};
 
 /// Number of a connection in the table of one [`Io`]: dense, from zero, used again after `Closed`.
 pub type Slot = u32;
@@ -70,6 +70,8 @@ pub enum Completion {
     Progress {
         /// Which connection.
         slot: Slot,
+        /// How many bytes were taken since the send began or the last `Progress`; at least 1.
+        bytes: u32,
     },
     /// The outgoing was taken by the kernel as a whole, or has failed and will not go on.
     Sent {
@@ -152,9 +154,14 @@ pub trait Io {
     /// holds the socket too.
     fn drop_listener(&mut self, listener: u16);
 
-    /// How many connections wait in a listener's queue; `None` once it was dropped and no `Accepted` of it
-    /// can be under way any more.
-    fn queued(&self, listener: u16) -> Option<u32>;
+    /// What waits in the kernel to be accepted on a listener, and how much may; `None` once it was dropped
+    /// and no `Accepted` of it can be under way any more. Costs a system call.
+    fn queue(&self, listener: u16) -> Option<Queue>;
+
+    /// Sets how many connections the kernel holds for a listener until they are accepted; it lowers the
+    /// number to `net.core.somaxconn`. Those that are there already stay. What comes beyond is dropped by
+    /// the kernel, for about a microsecond each, and tried again by the peer.
+    fn set_queue_limit(&mut self, listener: u16, connections: u32);
 
     /// From now on the address of each accepted connection is learnt, for [`Io::peer_address`]. It costs
     /// something for each, so it is not done unasked.

@@ -9,13 +9,14 @@ mod connecting;
 mod connection;
 mod faults;
 mod peer;
+mod play;
 mod random;
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 pub use self::faults::Faults;
@@ -24,12 +25,14 @@ pub use self::random::Random;
 
 use self::connecting::Attempt;
 use self::connection::{Connection, Flight};
-use self::faults::{ACCEPT_ERRNOS, ECANCELED, ECONNRESET, ENFILE, JUMP_MS_MAX};
+use self::faults::{ACCEPT_ERRNOS, ENFILE, JUMP_MS_MAX};
 use self::peer::Peer;
-use crate::{Completion, Input, Io, Outgoing, Slot, Target};
+use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
 const BUFFERS: usize = 4;
+/// Connections that wait for a listener at first.
+const QUEUE_LIMIT: u32 = 4096;
 
 /// The simulated backend.
 pub struct Simulated {
@@ -37,6 +40,8 @@ pub struct Simulated {
     random: Random,
     faults: Faults,
     now_ms: u64,
+    /// Milliseconds the owner's work has taken since the last wait.
+    worked_ms: Arc<AtomicU64>,
     capacity: u32,
     peers: Vec<Peer>,
     /// Peers that connect and are not yet accepted.
@@ -49,6 +54,7 @@ pub struct Simulated {
     learns_peers: bool,
     /// The connection reported last as accepted.
     accepted: Option<Slot>,
+    queue_limit: u32,
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
@@ -64,6 +70,7 @@ impl Simulated {
             random: Random::new(seed),
             faults,
             now_ms: 1_000_000,
+            worked_ms: Arc::default(),
             capacity,
             peers: Vec::new(),
             backlog: VecDeque::new(),
@@ -73,6 +80,7 @@ impl Simulated {
             dropped: false,
             learns_peers: false,
             accepted: None,
+            queue_limit: QUEUE_LIMIT,
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
@@ -130,6 +138,18 @@ impl Simulated {
     pub fn waker(&self) -> impl Fn() + Send + Sync + 'static {
         let woken = Arc::clone(&self.woken);
         move || woken.store(true, Ordering::SeqCst)
+    }
+
+    /// Lets work take time: so many milliseconds pass at once for the owner, and for the world at the next
+    /// wait.
+    pub fn work(&self) -> impl Fn(u64) + Send + Sync + 'static {
+        let worked_ms = Arc::clone(&self.worked_ms);
+        move |ms| _ = worked_ms.fetch_add(ms, Ordering::Relaxed)
+    }
+
+    /// How many connections may wait to be accepted. The simulated kernel drops none all the same.
+    pub fn queue_limit(&self) -> u32 {
+        self.queue_limit
     }
 
     /// Sees to it that nothing is left over.
@@ -212,110 +232,6 @@ impl Simulated {
         self.slots[slot as usize] = Some(connection);
     }
 
-    fn play_slot(&mut self, slot: Slot) {
-        let Some(connection) = &self.slots[slot as usize] else { return };
-        let Some(peer) = connection.peer_connected() else { return self.play_connect(slot) };
-        if self.random.chance(self.faults.resets) && !self.peers[peer].reset {
-            self.peers[peer].reset = true;
-            self.peers[peer].end(End::Own, self.now_ms);
-        }
-        self.play_send(slot, peer);
-        self.play_receive(slot, peer);
-        self.play_close(slot, peer);
-    }
-
-    fn play_connect(&mut self, slot: Slot) {
-        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
-        if connection.closing {
-            connection.gone = true;
-            self.ready.push_back(Completion::Closed { slot });
-        } else if connection.over_ms().is_some_and(|ms| ms <= self.now_ms) {
-            let errno = connection.settle();
-            if let Some(peer) = connection.peer_connected() {
-                self.peers[peer].connected();
-            }
-            self.ready.push_back(Completion::Connected { slot, errno });
-        }
-    }
-
-    fn play_send(&mut self, slot: Slot, peer: PeerId) {
-        let short = self.random.chance(self.faults.short_writes);
-        let part = self.random.bits() as usize;
-        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
-        let Some(mut flight) = connection.flight.take() else { return };
-        let peer = &mut self.peers[peer];
-        if connection.closing && !flight.last || peer.reset {
-            let errno = if peer.reset { ECONNRESET } else { ECANCELED };
-            self.ready.push_back(Completion::Sent { slot, outgoing: flight.outgoing, errno });
-            return;
-        }
-        let gone = peer.transcript.ended.is_some();
-        if peer.stalled && !gone {
-            connection.flight = Some(flight);
-            return;
-        }
-        let left = flight.bytes.len() - flight.taken;
-        let taken = if short { 1 + part % left } else { left };
-        if !gone {
-            peer.transcript.received.extend_from_slice(&flight.bytes[flight.taken..flight.taken + taken]);
-        }
-        flight.taken += taken;
-        if flight.taken < flight.bytes.len() {
-            connection.flight = Some(flight);
-            self.ready.push_back(Completion::Progress { slot });
-        } else {
-            connection.closing |= flight.last;
-            self.ready.push_back(Completion::Sent { slot, outgoing: flight.outgoing, errno: 0 });
-        }
-    }
-
-    fn play_receive(&mut self, slot: Slot, peer: PeerId) {
-        let short = self.random.chance(self.faults.short_reads);
-        let starved = self.random.chance(self.faults.empty_buffers);
-        let piece = 1 + self.random.below(40);
-        let connection = self.slots[slot as usize].as_mut().expect("played only while open");
-        let peer = &mut self.peers[peer];
-        if !connection.receiving || connection.closing {
-            return;
-        }
-        if peer.reset {
-            connection.receiving = false;
-            connection.ended = true;
-            self.ready.push_back(Completion::Ended { slot, errno: ECONNRESET });
-        } else if !peer.unread.is_empty() {
-            let Some(buffer) = self.buffers.iter().position(Option::is_none).filter(|_| !starved) else {
-                return;
-            };
-            let length = peer.unread.len().min(if short { piece } else { 4096 });
-            self.buffers[buffer] = Some(peer.unread.drain(..length).collect());
-            let input = Input { buffer: buffer as u32, length: length as u32 };
-            self.ready.push_back(Completion::Received { slot, input });
-        } else if peer.half_closed {
-            connection.receiving = false;
-            connection.ended = true;
-            self.ready.push_back(Completion::Ended { slot, errno: 0 });
-        }
-    }
-
-    /// Half-closing and closing take effect once what was sent before is taken.
-    fn play_close(&mut self, slot: Slot, peer: PeerId) {
-        let connection = self.slots[slot as usize].as_ref().expect("played only while open");
-        if connection.flight.is_some() {
-            return;
-        }
-        let (closing, shut) = (connection.closing, connection.shut);
-        let peer = &mut self.peers[peer];
-        if closing {
-            let end = if peer.unread.is_empty() { End::Orderly } else { End::Reset };
-            peer.end(end, self.now_ms);
-            self.slots[slot as usize].as_mut().expect("played only while open").gone = true;
-            self.ready.push_back(Completion::Closed { slot });
-        } else if shut && peer.transcript.ended.is_none() {
-            peer.end(End::Orderly, self.now_ms);
-            peer.half_closed |= !self.random.chance(self.faults.delays);
-        }
-    }
-
     /// When something can happen by itself.
     fn next_ms(&self) -> Option<u64> {
         let attempts = self.slots.iter().flatten().filter_map(Connection::over_ms);
@@ -325,15 +241,15 @@ impl Simulated {
 
 impl Io for Simulated {
     fn now_ms(&self) -> u64 {
-        self.now_ms
+        self.now_ms + self.worked_ms.load(Ordering::Relaxed)
     }
 
     fn now_ns(&self) -> u64 {
-        self.now_ms * 1_000_000
+        self.now_ms() * 1_000_000
     }
 
     fn wall_time(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + self.now_ms)
+        SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + self.now_ms())
     }
 
     fn capacity(&self) -> u32 {
@@ -361,8 +277,15 @@ impl Io for Simulated {
         }
     }
 
-    fn queued(&self, _listener: u16) -> Option<u32> {
-        (!self.dropped).then_some(self.backlog.len() as u32)
+    fn set_queue_limit(&mut self, listener: u16, connections: u32) {
+        self.demand(listener == 0, "no such listener");
+        self.demand(connections > 0, "a queue for nobody");
+        self.queue_limit = connections;
+    }
+
+    fn queue(&self, _listener: u16) -> Option<Queue> {
+        let queue = Queue { waiting: self.backlog.len() as u32, limit: self.queue_limit };
+        (!self.dropped).then_some(queue)
     }
 
     fn learn_peers(&mut self) {
@@ -449,6 +372,7 @@ impl Io for Simulated {
 
     fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.turns += 1;
+        self.now_ms += self.worked_ms.swap(0, Ordering::Relaxed);
         self.play();
         if !self.ready.is_empty() || self.is_restless() {
             return Ok(());

@@ -66,6 +66,28 @@ pub fn stop_listening(listener: &impl AsFd) -> io::Result<()> {
     Ok(rustix::net::shutdown(listener, rustix::net::Shutdown::Both)?)
 }
 
+/// A listener's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// Connections that wait to be accepted.
+    pub waiting: u32,
+    /// How many may.
+    pub limit: u32,
+}
+
+/// Changes how many connections may wait in the queue of a listener.
+pub(crate) fn set_queue_limit(listener: BorrowedFd<'_>, connections: u32) {
+    // listen(2) does not fail for a socket that listens already.
+    let _ = rustix::net::listen(listener, i32::try_from(connections).unwrap_or(i32::MAX));
+}
+
+/// How many connections wait in the queue of a listener, and how many may.
+pub(crate) fn queue(listener: BorrowedFd<'_>) -> Option<Queue> {
+    // Linux reports the queue of a listener as `tcpi_unacked` and `tcpi_sacked`.
+    let info = tcp_info(listener).ok()?;
+    Some(Queue { waiting: info.tcpi_unacked, limit: info.tcpi_sacked })
+}
+
 /// Sets an option that is an int.
 ///
 /// # Errors
@@ -109,11 +131,6 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
         )
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(info) }
-}
-
-/// How many connections wait to be accepted: Linux reports the fill of a listener's queue as `tcpi_unacked`.
-pub(crate) fn queued(listener: BorrowedFd<'_>) -> u32 {
-    tcp_info(listener).map_or(0, |info| info.tcpi_unacked)
 }
 
 /// Drops from now on whoever begins to connect (a segment with SYN, without ACK), by a filter of the kernel.
@@ -196,12 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn the_fill_of_the_queue_is_told() {
+    fn the_queue_of_a_listener_is_seen_and_changed() {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), BACKLOG).unwrap();
-        assert_eq!(queued(listener.as_fd()), 0);
+        let queue = || queue(listener.as_fd());
+        assert_eq!(queue(), Some(Queue { waiting: 0, limit: 16 }));
         let address = local_address(&listener).unwrap();
-        let _clients = [(); 3].map(|()| std::net::TcpStream::connect(address).unwrap());
-        assert_eq!(queued(listener.as_fd()), 3);
+        let _waiting = [(); 3].map(|()| std::net::TcpStream::connect(address).unwrap());
+        assert_eq!(queue(), Some(Queue { waiting: 3, limit: 16 }));
+        set_queue_limit(listener.as_fd(), 2);
+        assert_eq!(queue(), Some(Queue { waiting: 3, limit: 2 }));
     }
 
     #[test]
@@ -212,7 +232,7 @@ mod tests {
         drop_newcomers(listener.as_fd()).unwrap();
         let late = std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(50));
         assert_eq!(late.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(queued(listener.as_fd()), 1);
+        assert_eq!(queue(listener.as_fd()).map(|queue| queue.waiting), Some(1));
     }
 
     #[test]

@@ -36,7 +36,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::{Completion, Input, Io, Outgoing, Slot, Target};
+use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 impl Io for Uring {
     fn capacity(&self) -> u32 {
@@ -63,8 +63,12 @@ impl Io for Uring {
         self.give_up_listener(listener);
     }
 
-    fn queued(&self, listener: u16) -> Option<u32> {
-        self.listeners[usize::from(listener)].queued()
+    fn set_queue_limit(&mut self, listener: u16, connections: u32) {
+        self.listeners[usize::from(listener)].set_queue_limit(connections);
+    }
+
+    fn queue(&self, listener: u16) -> Option<Queue> {
+        self.listeners[usize::from(listener)].queue()
     }
 
     fn learn_peers(&mut self) {

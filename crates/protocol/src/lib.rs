@@ -13,4 +13,4 @@ mod timer;
 
 pub use http1::answer;
 pub use status::Status;
-pub use timer::{Deadline, Timeouts};
+pub use timer::{Deadline, RATE_GRACE_MS, Timeouts};

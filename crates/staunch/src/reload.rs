@@ -57,6 +57,7 @@ impl Reload {
         }
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
+        self.control.set_pressure(settings.pressure);
         self.control.apply(change).map_err(|error| format!("cannot listen everywhere: {error}"))?;
         let drain_timeout = config.process.drain_timeout;
         let lines = self.unchanged(&config).into_iter().collect();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use staunch_config::Config;
 use staunch_config::groups::Content;
-use staunch_engine::Engine;
+use staunch_engine::{Engine, StartError};
 use staunch_server::log::Logged;
 use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
@@ -33,12 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = arguments.loader.load()?;
     let user = confinement::identity(&config)?;
     let handed = arrival.names();
-    let settings = settings::of(&config, &handed)?;
+    let mut settings = settings::of(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
+    settings.notice = Arc::clone(&seeing.notice);
     let content = default_content(&config);
     let sites = SitesShared::open(sites::of(&config))?;
-    let mut engine =
-        Engine::bind_or_take_over(settings, arrival.sockets()).map_err(|error| error.to_string())?;
+    let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     seeing.reload(&config.logs)?;
@@ -85,6 +85,14 @@ fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Ar
         reopen: Box::new(move || reopening.reopen()),
         end: Box::new(move |hands_over| ending.drain(hands_over)),
         say: Arc::clone(&seeing.notice),
+    }
+}
+
+/// Whose fault it is that the engine cannot start.
+fn blame(error: StartError) -> Failure {
+    match error {
+        StartError::Configuration(text) => Failure::configuration(text),
+        StartError::System(text) => text.into(),
     }
 }
 

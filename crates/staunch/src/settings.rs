@@ -3,13 +3,14 @@
 //! It must never touch a socket: it is asked for a test of the configuration too.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_config::Config;
 use staunch_config::groups::{Deadlines, Network};
 use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
-use staunch_engine::{IoChoice, Settings};
+use staunch_engine::{IoChoice, Pressure, Settings};
 use staunch_netio::cpu;
 use staunch_protocol::Timeouts;
 
@@ -33,7 +34,23 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         connections_max: config.network.max_connections,
         timeouts: timeouts(&config.deadlines),
         clients: clients::policy(config),
+        pressure: pressure(config),
+        // Who starts the server has a better place.
+        notice: Arc::new(|_| ()),
     })
+}
+
+/// When to give way.
+fn pressure(config: &Config) -> Pressure {
+    let wanted = &config.pressure;
+    let whole = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    Pressure {
+        patience_ms: wanted.patience.map(milliseconds),
+        soft_connections: wanted.soft_connections,
+        reserved_connections: wanted.reserved_connections.map(whole),
+        send_rate_min: config.deadlines.send_rate_min,
+        body_rate_min: config.deadlines.body_rate_min,
+    }
 }
 
 /// A socket for every name that the settings want one of, for a test of them: whoever starts the server
@@ -86,12 +103,15 @@ fn workers(network: &Network) -> Result<Vec<Option<usize>>, Failure> {
 }
 
 fn timeouts(deadlines: &Deadlines) -> Timeouts {
-    let ms = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
     Timeouts {
-        header_ms: ms(deadlines.header_timeout),
-        keep_alive_ms: ms(deadlines.keep_alive),
-        body_ms: ms(deadlines.body_timeout),
-        send_ms: ms(deadlines.send_timeout),
+        header_ms: milliseconds(deadlines.header_timeout),
+        keep_alive_ms: milliseconds(deadlines.keep_alive),
+        body_ms: milliseconds(deadlines.body_timeout),
+        send_ms: milliseconds(deadlines.send_timeout),
         ..Timeouts::default()
     }
+}
+
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

@@ -63,10 +63,10 @@ impl Flight {
         Self { outgoing, last, delay_ms: 0, part: 0, part_taken: 0, own_taken: 0, file }
     }
 
-    /// Hands to the kernel what it takes, up to a turn's measure. Returns whether it took anything, and why
-    /// it ended.
+    /// Hands to the kernel what it takes, up to a turn's measure. Returns how many bytes it took, and why it
+    /// ended.
     #[inline]
-    pub(super) fn advance(&mut self, socket: BorrowedFd<'_>) -> (bool, Stop) {
+    pub(super) fn advance(&mut self, socket: BorrowedFd<'_>) -> (u64, Stop) {
         let (own, parts) = self.outgoing.contents();
         let rest = match parts {
             [] => &own[self.own_taken..],
@@ -76,7 +76,7 @@ impl Flight {
             _ => return self.advance_parts(socket),
         };
         match rustix::net::send(socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(taken) if taken == rest.len() => (true, Stop::Done),
+            Ok(taken) if taken == rest.len() => (taken as u64, Stop::Done),
             // Less than all means that the socket is full now.
             Ok(taken) => {
                 if parts.is_empty() {
@@ -84,9 +84,9 @@ impl Flight {
                 } else {
                     self.part_taken += taken;
                 }
-                (true, Stop::Full)
+                (taken as u64, Stop::Full)
             }
-            Err(errno) => (false, stop_of(errno)),
+            Err(errno) => (0, stop_of(errno)),
         }
     }
 
@@ -105,8 +105,8 @@ impl Flight {
         self.delay_ms
     }
 
-    fn advance_parts(&mut self, socket: BorrowedFd<'_>) -> (bool, Stop) {
-        let mut progress = false;
+    fn advance_parts(&mut self, socket: BorrowedFd<'_>) -> (u64, Stop) {
+        let mut progress = 0;
         let mut file_steps = 0;
         let mut bytes_left = TURN_BYTES_MAX;
         loop {
@@ -119,10 +119,11 @@ impl Flight {
             }
             if let Some(Part::File(part)) = parts.get(self.part) {
                 file_steps += 1;
+                let before_bytes = self.file.sent_bytes();
                 match self.file.step(socket, part) {
-                    FileStep::Progress => progress = true,
+                    FileStep::Progress => progress += self.file.sent_bytes() - before_bytes,
                     FileStep::Done => {
-                        progress = true;
+                        progress += part.length_bytes - before_bytes;
                         self.part += 1;
                         self.file = FileSend::default();
                         self.delay_ms = 0;
@@ -136,7 +137,7 @@ impl Flight {
             }
             match self.send_memory(socket, bytes_left) {
                 Ok((wanted, taken)) => {
-                    progress |= taken > 0;
+                    progress += taken as u64;
                     self.take(taken);
                     if taken < wanted {
                         return (progress, Stop::Full);

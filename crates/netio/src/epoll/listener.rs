@@ -18,7 +18,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
-use crate::socket;
+use crate::{Queue, socket};
 
 /// Connections accepted from one listener in one turn: enough for a burst, too few to keep the others waiting
 /// long.
@@ -65,9 +65,16 @@ impl Listener {
         let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
     }
 
-    /// How many connections wait; `None` once it was given up.
-    pub(super) fn queued(&self) -> Option<u32> {
-        self.socket.as_ref().map(|socket| socket::queued(socket.as_fd()))
+    /// What waits, and how much may; `None` once it was given up.
+    pub(super) fn queue(&self) -> Option<Queue> {
+        socket::queue(self.socket.as_ref()?.as_fd())
+    }
+
+    /// Changes how many may wait.
+    pub(super) fn set_queue_limit(&self, connections: u32) {
+        if let Some(socket) = &self.socket {
+            socket::set_queue_limit(socket.as_fd(), connections);
+        }
     }
 
     /// No longer watched, which closing alone would not do while another process holds the socket too.

@@ -13,13 +13,14 @@ impl Epoll {
     pub(super) fn go_on_sending(&mut self, slot: Slot) -> Option<Completion> {
         let connection = self.table.get_mut(slot)?;
         let flight = self.flights.get_mut(connection.flight()?);
-        let (progress, stop) = flight.advance(connection.socket());
+        let (taken_bytes, stop) = flight.advance(connection.socket());
         match stop {
             Stop::Done => self.finish_held(slot, 0),
             Stop::Failed(errno) => self.finish_held(slot, errno),
             stop => {
                 self.hold(slot, stop);
-                return progress.then_some(Completion::Progress { slot });
+                let bytes = u32::try_from(taken_bytes).unwrap_or(u32::MAX);
+                return (bytes > 0).then_some(Completion::Progress { slot, bytes });
             }
         }
         None

@@ -86,10 +86,14 @@ impl Uring {
         let Some(send) = self.files.pop_front() else { return false };
         let in_flight = self.in_flight.get(send);
         let slot = in_flight.slot;
+        let before_bytes = in_flight.stepped_bytes();
         match in_flight.step_file() {
             FileStep::Progress => {
+                let bytes = (in_flight.stepped_bytes() - before_bytes) as u32;
                 self.files.push_back(send);
-                self.pending.push_back(Completion::Progress { slot });
+                if bytes > 0 {
+                    self.pending.push_back(Completion::Progress { slot, bytes });
+                }
             }
             FileStep::WouldBlock => self.wait_writable(slot),
             FileStep::Draining => self.wait_moment(send),

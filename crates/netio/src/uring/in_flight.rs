@@ -129,6 +129,11 @@ impl InFlight {
         self.taken_of_part
     }
 
+    /// How much of the present part of a file was sent by steps.
+    pub(crate) fn stepped_bytes(&self) -> u64 {
+        self.file.as_ref().map_or(0, |job| job.progress.sent_bytes())
+    }
+
     /// One step of the present part of a file.
     pub(crate) fn step_file(&mut self) -> FileStep {
         match self.file_and_part() {

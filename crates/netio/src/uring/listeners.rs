@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::callers::Callers;
-use crate::socket::{self, tcp_info};
+use crate::{Queue, socket};
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,7 @@ impl Listener {
     /// When it is not a listening socket.
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, false)?;
-        // Linux reports the length of a listener's queue as `tcpi_sacked`.
-        let backlog = tcp_info(socket.as_fd())?.tcpi_sacked;
+        let backlog = socket::queue(socket.as_fd()).ok_or(io::ErrorKind::InvalidInput)?.limit;
         let place = Place { ring: 0, multishot: false };
         let socket = Some(socket);
         Ok(Self {
@@ -63,11 +62,18 @@ impl Listener {
         let _ = self.socket.as_ref().map(|socket| socket::drop_newcomers(socket.as_fd()));
     }
 
-    /// How many connections wait; `None` once it is gone.
-    pub(crate) fn queued(&self) -> Option<u32> {
+    /// What waits, and how much may; `None` once it is gone.
+    pub(crate) fn queue(&self) -> Option<Queue> {
         match &self.socket {
-            Some(socket) => Some(socket::queued(socket.as_fd())),
-            None => (!self.is_gone()).then_some(0),
+            Some(socket) => socket::queue(socket.as_fd()),
+            None => (!self.is_gone()).then_some(Queue { waiting: 0, limit: self.backlog }),
+        }
+    }
+
+    /// Changes how many may wait.
+    pub(crate) fn set_queue_limit(&self, connections: u32) {
+        if let Some(socket) = &self.socket {
+            socket::set_queue_limit(socket.as_fd(), connections);
         }
     }
 

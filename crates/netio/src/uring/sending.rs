@@ -88,7 +88,7 @@ impl Uring {
             return None;
         }
         self.go_on_sending(slot);
-        Some(Completion::Progress { slot })
+        Some(Completion::Progress { slot, bytes: result as u32 })
     }
 
     /// A close that was linked to the last send has completed: both are done. Had the send failed, its own

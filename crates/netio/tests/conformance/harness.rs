@@ -258,7 +258,10 @@ impl<I: Io> Harness<I> {
                 Event::Received(slot, bytes)
             }
             Completion::Ended { slot, errno } => Event::Ended(slot, errno),
-            Completion::Progress { slot } => Event::Progress(slot),
+            Completion::Progress { slot, bytes } => {
+                assert!(bytes > 0);
+                Event::Progress(slot)
+            }
             Completion::Sent { slot, outgoing, errno } => {
                 assert!(outgoing.is_empty(), "a container comes back empty");
                 assert_eq!(outgoing.length_bytes(), 0);

@@ -23,9 +23,9 @@ pub(super) enum Progress {
 pub(super) struct Discard {
     /// Bytes left of the body, or of the chunk (while its size is read: the size so far).
     remaining_bytes: u32,
-    /// What chunks and everything around them may still cost. Counting the lines too, a body of many tiny
-    /// chunks with long extensions is no cheaper way to keep a server reading.
-    budget_bytes: u32,
+    /// Bytes taken so far, the lines around the chunks too: so a body of many tiny chunks with long
+    /// extensions is no cheaper way to keep a server reading.
+    taken_bytes: u32,
     rest: Rest,
 }
 
@@ -49,7 +49,7 @@ impl Discard {
     pub(super) const UNREAD: Self = Self::at(Rest::Lost, 0);
 
     const fn at(rest: Rest, remaining_bytes: u32) -> Self {
-        Self { remaining_bytes, budget_bytes: DISCARDED_BODY_BYTES_MAX as u32, rest }
+        Self { remaining_bytes, taken_bytes: 0, rest }
     }
 
     /// The body so delimited.
@@ -67,6 +67,11 @@ impl Discard {
     #[inline]
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.rest, Rest::Lost)
+    }
+
+    /// How much of the body was taken, everything around its chunks included.
+    pub(super) fn taken_bytes(&self) -> u32 {
+        self.taken_bytes
     }
 
     /// Takes from `input` what belongs to the body.
@@ -92,7 +97,8 @@ impl Discard {
                 Rest::Chunked(lines) => {
                     let Some((byte, rest)) = input.split_first() else { return Progress::NeedInput };
                     *input = rest;
-                    Some(self.spend(1).and_then(|()| self.step(lines, *byte)).unwrap_or(Rest::Lost))
+                    self.taken_bytes += 1;
+                    Some(self.allow(0).and_then(|()| self.step(lines, *byte)).unwrap_or(Rest::Lost))
                 }
             };
             self.rest = next.unwrap_or(self.rest);
@@ -104,12 +110,13 @@ impl Discard {
         let skipped = input.len().min(self.remaining_bytes as usize);
         *input = input.get(skipped..).unwrap_or_default();
         self.remaining_bytes -= skipped as u32;
+        self.taken_bytes += skipped as u32;
         self.remaining_bytes == 0
     }
 
-    fn spend(&mut self, bytes: u32) -> Option<()> {
-        self.budget_bytes = self.budget_bytes.checked_sub(bytes)?;
-        Some(())
+    /// Whether so many more bytes are worth reading.
+    fn allow(&self, bytes: u32) -> Option<()> {
+        (u64::from(self.taken_bytes) + u64::from(bytes) <= DISCARDED_BODY_BYTES_MAX).then_some(())
     }
 
     /// One byte of what surrounds the chunks; `None` when it may not stand here, or says too much.
@@ -123,7 +130,7 @@ impl Discard {
                 }
             }
             Sign::SizeRead => {
-                self.spend(self.remaining_bytes)?;
+                self.allow(self.remaining_bytes)?;
                 if self.remaining_bytes == 0 {
                     lines.begin_trailer();
                 }

@@ -91,6 +91,8 @@ pub struct Session {
     search: HeadSearch,
     /// Bytes before the head of the request last given, in the input of the poll that gave it.
     before_head_bytes: u32,
+    /// How long before `since_ms` the body under way began.
+    body_ms: u32,
     phase: Phase,
     /// The next poll sees the input of the request last given once more, from its beginning.
     rewound: bool,
@@ -134,6 +136,7 @@ impl Session {
             discard: Discard::NOTHING,
             search: HeadSearch::default(),
             before_head_bytes: 0,
+            body_ms: 0,
             phase: Phase::Head,
             rewound: false,
             empty_line_skipped: false,
@@ -188,6 +191,7 @@ impl Session {
         if self.phase == Phase::Answered {
             self.phase = Phase::Discarding;
             self.since_ms = now_ms;
+            self.body_ms = 0;
         }
         if self.phase == Phase::Discarding {
             self.poll_body(input, now_ms);
@@ -293,7 +297,13 @@ impl Session {
             Phase::Discarding => Deadline::Body,
             Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return None,
         };
-        Some((self.since_ms + u64::from(timeouts.length_ms(deadline)), deadline))
+        let mut length_ms = u64::from(timeouts.length_ms(deadline));
+        if deadline == Deadline::Body
+            && let Some(allowance_ms) = timeouts.body_allowance_ms(self.discard.taken_bytes())
+        {
+            length_ms = length_ms.min(allowance_ms.saturating_sub(u64::from(self.body_ms)));
+        }
+        Some((self.since_ms + length_ms, deadline))
     }
 
     /// Since when nothing of a request has come and nothing is owed to the peer: between two requests, or
@@ -336,7 +346,11 @@ impl Session {
             }
             Progress::Lost => _ = self.close(true, None),
             Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true, None),
-            Progress::NeedInput if input_bytes > 0 => self.since_ms = now_ms,
+            Progress::NeedInput if input_bytes > 0 => {
+                let since_ms = std::mem::replace(&mut self.since_ms, now_ms);
+                let passed_ms = u32::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(u32::MAX);
+                self.body_ms = self.body_ms.saturating_add(passed_ms);
+            }
             Progress::NeedInput => {}
         }
     }

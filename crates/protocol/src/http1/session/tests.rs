@@ -189,7 +189,7 @@ fn the_end_of_the_peer() {
 
 #[test]
 fn deadlines() {
-    let timeouts = Timeouts { header_ms: 10, keep_alive_ms: 20, body_ms: 30, send_ms: 1, linger_ms: 1 };
+    let timeouts = Timeouts { header_ms: 10, keep_alive_ms: 20, body_ms: 30, ..Timeouts::default() };
     let mut session = Session::new(100);
     let at = |session: &mut Session, bytes: &[u8], now_ms| {
         deliver(session, bytes, now_ms);
@@ -210,6 +210,34 @@ fn deadlines() {
     assert_eq!(at(&mut session, b"", 150), Some((170, Deadline::Body)));
     assert_eq!(at(&mut session, b"bc", 160), Some((180, Deadline::KeepAlive)));
     assert_eq!(at(&mut session, b"BAD\r\n\r\n", 170), None);
+}
+
+#[test]
+fn a_body_has_to_bring_its_minimum() {
+    let timeouts = Timeouts { body_ms: 15_000, body_rate_min: 100, ..Timeouts::default() };
+    let cases: [(usize, u64, bool); 4] =
+        [(1, 1_000, false), (90, 1_000, false), (110, 1_000, true), (1500, 14_000, true)];
+    for head in ["Content-Length: 100000", "Transfer-Encoding: chunked"] {
+        for (piece_bytes, every_ms, is_enough) in cases {
+            let mut session = Session::new(0);
+            deliver(&mut session, format!("POST / HTTP/1.1\r\nHost: a\r\n{head}\r\n\r\n").as_bytes(), 0);
+            if head.starts_with('T') {
+                deliver(&mut session, b"186a0\r\n", 0);
+            }
+            let mut now_ms = 0;
+            let deadline_ms = |session: &Session| session.poll_timeout(&timeouts).expect("a body").0;
+            while now_ms < 400_000 && now_ms + every_ms <= deadline_ms(&session) {
+                now_ms += every_ms;
+                deliver(&mut session, &vec![b'x'; piece_bytes], now_ms);
+            }
+            assert_eq!(
+                now_ms > 390_000,
+                is_enough,
+                "{head}: {piece_bytes} bytes every {every_ms} ms: {now_ms}"
+            );
+            assert!(is_enough || now_ms >= 14_000, "{head}: cut off within its grace: {now_ms}");
+        }
+    }
 }
 
 #[test]

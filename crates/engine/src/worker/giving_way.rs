@@ -1,0 +1,182 @@
+//! The worker under pressure: what `admission` tells is done here to connections, listeners and queues.
+//!
+//! It must never cut off work in flight: only connections between two requests are closed for others.
+
+use staunch_netio::{Io, Slot};
+use staunch_protocol::Timeouts;
+
+use super::Worker;
+use crate::admission::Pressure;
+use crate::complaint::Complaints;
+use crate::connection::Strain;
+use crate::handler::Handler;
+use crate::limits::{EVICTED_IDLE_MS_MIN, EVICTION_SLOTS_COUNT};
+
+/// Errors of accept(2) that somebody can do something about.
+const ENOMEM: i32 = 12;
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+const ENOBUFS: i32 = 105;
+
+impl<I: Io, H: Handler> Worker<I, H> {
+    /// Tells the worker how many share what a [`Pressure`] says, and where to complain.
+    pub(crate) fn among(mut self, workers: u16, complaints: Complaints) -> Self {
+        self.admission.set_workers(workers);
+        self.complaints = complaints;
+        self
+    }
+
+    /// From now on it gives way so. Connections that are there stay; those above a new limit are closed as
+    /// they become idle and others come.
+    pub fn set_pressure(&mut self, pressure: Pressure) {
+        self.admission.set_pressure(pressure);
+        self.pace.set_patience(pressure.patience_ms);
+        self.timeouts = self.admission.timeouts();
+    }
+
+    /// From now on deadlines are so long, those that run already too.
+    pub fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.admission.set_timeouts(timeouts);
+        self.timeouts = self.admission.timeouts();
+        for slot in 0..self.connections.len() {
+            self.set_deadline(slot as Slot);
+        }
+    }
+
+    #[inline]
+    pub(super) fn strain(&self) -> Strain {
+        Strain { late: self.pace.is_late(), full: self.admission.is_full() }
+    }
+
+    /// A connection was opened.
+    pub(super) fn count_opened(&mut self) {
+        self.admission.count_opened();
+        if self.admission.is_crowded() {
+            self.timeouts = self.admission.timeouts();
+            self.evict();
+        }
+        if self.pace.count_accepted() {
+            self.pause_accepting();
+        }
+    }
+
+    /// A connection is gone: another one may come.
+    pub(super) fn count_closed(&mut self) {
+        if self.admission.is_crowded() {
+            self.admission.count_closed();
+            self.timeouts = self.admission.timeouts();
+        } else {
+            self.admission.count_closed();
+        }
+        if self.admission.has_room() {
+            while let Some(listener) = self.listeners.take_waiting_for_room() {
+                self.io.accept(listener);
+            }
+        }
+    }
+
+    /// Closes the oldest idle one of the next few connections, if there is one. The hand goes around the
+    /// table like a clock's, so that each comes under it once a round.
+    fn evict(&mut self) {
+        let count = self.connections.len() as u32;
+        let mut oldest: Option<(u64, Slot)> = None;
+        for _ in 0..EVICTION_SLOTS_COUNT.min(count) {
+            self.hand = if self.hand + 1 < count { self.hand + 1 } else { 0 };
+            let since_ms = self.connections[self.hand as usize].idle_since_ms();
+            oldest = since_ms.map(|ms| (ms, self.hand)).into_iter().chain(oldest).min();
+        }
+        if let Some((since_ms, slot)) = oldest
+            && self.time.now_ms.saturating_sub(since_ms) >= EVICTED_IDLE_MS_MIN
+        {
+            self.stats.evicted_idle.add(1);
+            self.close(slot);
+        }
+    }
+
+    /// No more in this turn: what was accepted is more work than may wait.
+    fn pause_accepting(&mut self) {
+        for listener in 0..self.listeners.count() {
+            if self.listeners.pause(listener) {
+                self.stats.accept_pauses.add(1);
+                self.io.refuse(listener);
+            }
+        }
+    }
+
+    /// Reads the clock within a long turn.
+    #[cold]
+    pub(super) fn look_at_the_clock(&mut self) {
+        let now_ns = self.io.now_ns();
+        self.time.now_ms = now_ns / 1_000_000;
+        self.pace.look(now_ns);
+    }
+
+    /// The turn's work is done: how long did it take, and what has piled up meanwhile?
+    #[inline]
+    pub(super) fn end_turn(&mut self) {
+        if self.pace.wants_end() && self.pace.end_turn(self.io.now_ns(), self.stats.requests.get()) {
+            self.mailbox.knock();
+        }
+        let may_be_pressed = self.pace.accepted() > 0 || self.queue_limit.deadline_ms().is_some();
+        if may_be_pressed && self.draining.is_none() && self.queue_limit.is_due(self.time.now_ms) {
+            self.look_at_the_queues();
+        }
+        while let Some(listener) = self.listeners.take_paused() {
+            self.io.accept(listener);
+        }
+    }
+
+    fn look_at_the_queues(&mut self) {
+        let listeners = self.listeners.count();
+        let queues = (0..listeners).filter_map(|listener| self.io.queue(listener));
+        let Some((waiting, limit)) = queues
+            .map(|queue| (queue.waiting, queue.limit))
+            .reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))
+        else {
+            return;
+        };
+        let worth = self.pace.queue_worth().map(|worth| worth / u64::from(listeners));
+        if let Some(limit) = self.queue_limit.look(self.time.now_ms, waiting, limit, worth) {
+            self.stats.queue_changes.add(1);
+            (0..listeners).for_each(|listener| self.io.set_queue_limit(listener, limit));
+        }
+    }
+
+    /// Gives the queues their length back, for whoever accepts next at these sockets.
+    pub(super) fn restore_queues(&mut self) {
+        if let Some(limit) = self.queue_limit.end() {
+            (0..self.listeners.count()).for_each(|listener| self.io.set_queue_limit(listener, limit));
+        }
+    }
+
+    /// Accepting on a listener has stopped, and will go on by time or by room.
+    pub(super) fn accept_stopped(&mut self, listener: u16, errno: i32) {
+        self.stats.accept_stops.add(1);
+        let now_ms = self.time.now_ms;
+        let for_room = errno == ENFILE && self.admission.has_none_left();
+        self.listeners.stop(listener, for_room, now_ms);
+        let (open, capacity) = (self.admission.open(), self.admission.capacity());
+        let worker = self.index;
+        self.complaints.say(now_ms, || match errno {
+            _ if for_room => format!(
+                "worker {worker}: all its {capacity} connections are in use, others wait in the kernel; \
+                 raise --max-connections (and ulimit -n if it allows no more)"
+            ),
+            EMFILE => format!(
+                "worker {worker}: no descriptor is left for a connection (EMFILE, {open} are open); raise \
+                 ulimit -n or lower --max-connections"
+            ),
+            ENFILE => format!(
+                "worker {worker}: no place is left for a connection (ENFILE, {open} are open); raise the \
+                 host's fs.file-max or lower --max-connections"
+            ),
+            ENOMEM | ENOBUFS => format!(
+                "worker {worker}: the kernel has no memory for a connection (errno {errno}, {open} are \
+                 open); raise the memory limit or lower --max-connections"
+            ),
+            _ => format!(
+                "worker {worker}: accepting fails (errno {errno}, {open} are open); it is tried again"
+            ),
+        });
+    }
+}

@@ -1,0 +1,79 @@
+//! What a worker does when it is told to: listen elsewhere, give way otherwise, come to its end.
+//!
+//! It must never close a connection with a request under way before the time for that is over.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use staunch_netio::{Io, Slot};
+
+use super::Worker;
+use crate::connection::Phase;
+use crate::draining::Draining;
+use crate::handler::Handler;
+use crate::order::{Drain, Left, Name, Order};
+
+impl<I: Io, H: Handler> Worker<I, H> {
+    pub(super) fn obey(&mut self, order: Order) {
+        let now_ms = self.time.now_ms;
+        match order {
+            Order::Drain(drain, left) => self.begin_draining(drain, left),
+            Order::LookAgain => self.look_again(),
+            Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
+            Order::Pressure(pressure) => self.set_pressure(pressure),
+            Order::Clients(policy) => self.set_clients(policy),
+            // The other workers still listen there.
+            Order::Listen(name, socket) => _ = self.listen(name, socket),
+            Order::Leave(name) => self.doors.leave(&mut self.io, |other| other == name, false, now_ms),
+            // Whoever asked may have gone.
+            Order::Answer(sender) => _ = sender.send(self.index),
+        }
+    }
+
+    fn listen(&mut self, name: Name, socket: OwnedFd) -> io::Result<()> {
+        let listener = self.io.add_listener(socket)?;
+        self.listeners.add(listener);
+        self.doors.add(name, listener);
+        self.io.accept(listener);
+        Ok(())
+    }
+
+    /// A listener that rests looks again by itself.
+    fn look_again(&mut self) {
+        for listener in self.doors.listeners() {
+            if !self.listeners.rests(listener) {
+                self.io.refuse(listener);
+                self.io.accept(listener);
+            }
+        }
+    }
+
+    fn begin_draining(&mut self, drain: Drain, left: Left) {
+        let now_ms = self.time.now_ms;
+        self.restore_queues();
+        self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
+        self.draining = Some(Draining::new(drain, now_ms));
+        self.left = Some(left);
+    }
+
+    pub(super) fn go_on_draining(&mut self) {
+        let now_ms = self.time.now_ms;
+        if self.doors.are_gone() {
+            self.left = None;
+        }
+        let Some(draining) = &mut self.draining else { return };
+        if !draining.is_due(now_ms) {
+            return;
+        }
+        let draining = *draining;
+        if draining.is_over(now_ms) {
+            self.doors.hurry();
+        }
+        for slot in 0..self.connections.len() {
+            let connection = &self.connections[slot];
+            if connection.phase != Phase::Free && draining.ends(connection, now_ms) {
+                self.close(slot as Slot);
+            }
+        }
+    }
+}
