@@ -275,6 +275,7 @@ impl Session {
 
     /// Answers the connection as such, whatever the peer has sent or will, and reads no more: `rest` follows
     /// the beginning of the response with fields, blank line and body.
+    #[cold]
     pub fn turn_away(&mut self, status: Status, rest: &[u8], date: &[u8; 29], out: &mut Vec<u8>) {
         response::begin(status, Persistence::Close, date, out);
         out.extend_from_slice(rest);

@@ -76,8 +76,8 @@ fn a_burst_of_one_second_and_then_one_at_a_time() {
 
     let slow = ClientRate::new(30.try_into().unwrap(), 60.try_into().unwrap());
     let asked = [0, 1_999, 2_000, 3_000, 4_000].map(|ms| table.ask(client(4), slow, ms * 1_000_000));
-    use Turn::{Granted, TooSoon};
-    assert_eq!(asked, [Granted, TooSoon, Granted, TooSoon, Granted], "one every two seconds");
+    let expected = [Turn::Granted, Turn::TooSoon, Turn::Granted, Turn::TooSoon, Turn::Granted];
+    assert_eq!(asked, expected, "one every two seconds");
     assert_eq!((slow.retry_after_s(), rate(10).retry_after_s()), (2, 1));
 }
 
