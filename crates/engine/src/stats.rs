@@ -56,9 +56,9 @@ pub struct Stats {
     pub waits_lost: Counter,
     /// Connections that had an answer under way when the last turn ended.
     pub sending: Gauge,
-    /// From the turn in which the last bytes of a request were reported to that turn's end, when its answer is
-    /// handed to the kernel; for one that had to wait, from the turn in which it was told so to the one that
-    /// answered it. While [`Stats::measure`] is on.
+    /// From the turn in which the last bytes of a request were reported to that turn's end, when its answer
+    /// is handed to the kernel; for one that had to wait, from the turn in which it was told so to the one
+    /// that answered it. While [`Stats::measure`] is on.
     pub latency: Histogram,
     /// How long requests may have waited in this process before they were looked at: the length of the turn
     /// before, as what a turn reports came while the one before it was at work, or later. While

@@ -100,7 +100,8 @@ impl Seeing {
         Ok(())
     }
 
-    /// No further requests are wanted. `hands_over`: another process answers on the admin address from now on.
+    /// No further requests are wanted. `hands_over`: another process answers on the admin address from now
+    /// on.
     pub(crate) fn drain(&self, hands_over: bool) {
         if let Some((sources, door)) = self.shown.get() {
             sources.drain();

@@ -1,6 +1,7 @@
 //! `staunch top`: a running server, seen from its admin address.
 //!
-//! It asks once a second, and draws what changed since. It must never ask more often: who looks must not be a load.
+//! It asks once a second, and draws what changed since. It must never ask more often: who looks must not be a
+//! load.
 
 mod fetch;
 mod figures;

@@ -25,6 +25,7 @@ mod plot;
 mod pressure;
 mod process;
 mod scenario;
+mod seeing;
 mod servers;
 mod setting;
 mod setup;

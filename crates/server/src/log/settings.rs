@@ -69,7 +69,7 @@ fields! {
     Referer "referer" "Referer as sent.",
     UserAgent "user_agent" "User-Agent as sent.",
     ForwardedFor "forwarded_for" "The first X-Forwarded-For as sent: not to be trusted.",
-    DurationUs "duration_us" "How long the request waited for content to be loaded, in steps of 1000; 0 if not.",
+    DurationUs "duration_us" "How long the request waited for content, in steps of 1000; 0 if not at all.",
     Worker "worker" "Number of the worker that answered.",
 }
 
@@ -106,7 +106,9 @@ impl fmt::Display for LogError {
         let Self { target, error } = self;
         match error.kind() {
             io::ErrorKind::NotFound => write!(formatter, "the folder of the log {target} does not exist"),
-            io::ErrorKind::PermissionDenied => write!(formatter, "the log {target} may not be written"),
+            io::ErrorKind::PermissionDenied => {
+                write!(formatter, "the log {target} may not be written by this user, or in this sandbox")
+            }
             io::ErrorKind::IsADirectory => write!(formatter, "the log {target} is a folder"),
             _ => write!(formatter, "the log {target} cannot be opened: {error}"),
         }

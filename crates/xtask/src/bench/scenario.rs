@@ -4,7 +4,9 @@
 
 use super::figures::Outcome;
 use super::setting::Setting;
-use super::{attack, bigfile, change, generator, idle, instructions, life, pressure, start, throughput};
+use super::{
+    attack, bigfile, change, generator, idle, instructions, life, pressure, seeing, start, throughput,
+};
 
 /// One thing that is measured.
 pub(super) struct Scenario {
@@ -38,6 +40,7 @@ const SCENARIOS: &[Scenario] = &[
     server("browser", |setting| throughput::run(&throughput::BROWSER, setting)),
     server("pipelined", |setting| throughput::run(&throughput::PIPELINED, setting)),
     server("connect", |setting| throughput::run(&throughput::CONNECT, setting)),
+    server("access-log", seeing::run),
     server("bigfile", bigfile::run),
     server("idle", idle::run),
     server("change", change::run),
