@@ -35,6 +35,7 @@ fn combined_lines_are_what_was_asked() {
         ];
         for (line, expected) in lines.iter().zip(expected) {
             assert_eq!(behind_date(line), expected, "{io}");
+            assert!(line.starts_with("127.0.0.1 - "), "{io}: {line}");
         }
         assert!(absent.parse::<u64>().expect("a length") > 100);
         assert!(lines[2].contains(" - anna [") && lines[0].contains(" - - ["), "{lines:?}");

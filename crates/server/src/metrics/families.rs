@@ -64,8 +64,16 @@ fn requests(workers: &[WorkerFigures], out: &mut Exposition) {
     for (index, class) in ["1xx", "2xx", "3xx", "4xx", "5xx"].iter().enumerate() {
         out.sample(&[("class", class)], sum(workers, |one| one.responses[index]));
     }
-    out.counter("staunch_refusals_total", "What was refused before it was worked on, by reason.");
+    out.counter(
+        "staunch_refusals_total",
+        "What was refused before it was worked on, or would be but for a dry run, by reason.",
+    );
     by_reason("reason", workers, |one| &one.refusals, out);
+    out.counter(
+        "staunch_clients_uncounted_total",
+        "Connections and requests of clients that were not limited for want of a place to count them.",
+    )
+    .sample(&[], sum(workers, |one| one.uncounted_clients));
     out.counter("staunch_sent_bytes_total", "Bytes handed to the kernel for sending, heads included.")
         .sample(&[], sum(workers, |one| one.sent_bytes));
     out.counter("staunch_sends_failed_total", "Sends that failed before all was taken.")

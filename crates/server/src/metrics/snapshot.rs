@@ -76,6 +76,8 @@ pub struct WorkerFigures {
     pub turns: u64,
     /// Answers by class of their status: 1xx to 5xx.
     pub responses: [u64; 5],
+    /// Connections and requests of clients that could not be counted.
+    pub uncounted_clients: u64,
     /// Connections and requests refused.
     pub refusals: ByReason,
     /// Connections ended by a deadline.
@@ -133,8 +135,13 @@ const DEADLINES: [(&str, Deadline); 5] = [
     ("linger", Deadline::Linger),
 ];
 
-fn refusals(stats: &Stats) -> [(&'static str, u64); 1] {
-    [("malformed", stats.rejected.get())]
+fn refusals(stats: &Stats) -> [(&'static str, u64); 4] {
+    [
+        ("malformed", stats.rejected.get()),
+        ("client_connections", stats.client_connections.get()),
+        ("client_rate", stats.client_rate.get()),
+        ("proxy_fault", stats.proxy_faults.get()),
+    ]
 }
 
 impl WorkerFigures {
@@ -155,6 +162,7 @@ impl WorkerFigures {
             accept_stops: stats.accept_stops.get(),
             turns: stats.turns.get(),
             responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
+            uncounted_clients: stats.client_table_full.get(),
             refusals: refusals(stats).map(named).into(),
             timeouts: DEADLINES.map(|(name, deadline)| named((name, stats.timeouts(deadline)))).into(),
             latency: HistogramFigures::of(&stats.latency),
