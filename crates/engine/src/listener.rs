@@ -52,9 +52,10 @@ impl Listeners {
         accepted
     }
 
-    /// Whether it rests beyond the turn.
+    /// Whether it rests, and will be given out by itself.
     pub(crate) fn rests(&self, listener: u16) -> bool {
-        self.rests[usize::from(listener)].until_ms.is_some()
+        let rest = &self.rests[usize::from(listener)];
+        rest.until_ms.is_some() || rest.this_turn
     }
 
     /// When the first of them tries again.
@@ -121,7 +122,9 @@ mod tests {
     #[test]
     fn two_reasons_at_once() {
         let mut listeners = Listeners::new(1);
+        assert!(!listeners.rests(0));
         assert!(listeners.pause(0) && !listeners.pause(0));
+        assert!(listeners.rests(0), "nobody else may give it out");
         listeners.stop(0, true, 0);
         assert_eq!(listeners.take_waiting_for_room(), None, "it still rests until the end of the turn");
         assert_eq!(listeners.take_paused(), Some(0));
