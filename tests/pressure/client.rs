@@ -81,6 +81,15 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until the start-up block, which goes on behind the line with the address, says this.
+pub(crate) fn until_said(server: &Server, text: &str) {
+    let mut said = Vec::new();
+    until(text, || {
+        said.extend(server.said());
+        said.iter().any(|line| line.contains(text))
+    });
+}
+
 /// Whether a new client is answered as usual.
 pub(crate) fn is_served(address: SocketAddr) -> bool {
     Client::with(address, REQUEST).receive().is_ok_and(|response| response.status == 200)

@@ -7,7 +7,7 @@ use std::process::Command;
 use staunch_tests::process::{Server, binary, finish};
 use staunch_tests::tree::Tree;
 
-use crate::client::{BEGINNING, Client, ENGINES, is_served, until};
+use crate::client::{BEGINNING, Client, ENGINES, is_served, until, until_said};
 
 /// A control group of our own for memory, removed at the end. `None` where none can be made.
 struct Group(PathBuf);
@@ -48,8 +48,7 @@ fn thirty_two_mebibytes_are_seen_and_enough() {
         command.arg("-c").arg(join).arg(&group.0).arg(binary()).arg("serve").arg(tree.root());
         command.args(["--listen", "127.0.0.1:0", "--workers", "1", "--cache-size", "4MiB", "--io", io]);
         let mut server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
-        let said = server.said().join("\n");
-        assert!(said.contains("2048") && said.contains("memory this process may use"), "{io}: {said}");
+        until_said(&server, "at most 2048 (a quarter of the memory this process may use");
         let held: Vec<Client> = (0..1_500).map(|_| Client::with(server.address(), BEGINNING)).collect();
         until("new clients are served beside them", || is_served(server.address()));
         assert!(server.is_running(), "{io}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
 
-use crate::client::{BEGINNING, Client, ENGINES, REQUEST, is_served, served, until};
+use crate::client::{BEGINNING, Client, ENGINES, REQUEST, is_served, served, until, until_said};
 
 /// With 16 connections the last 2 are reserved, and above 13 idle ones are closed.
 const SIXTEEN: [&str; 2] = ["--max-connections", "16"];
@@ -103,8 +103,7 @@ fn without_descriptors_it_stays_up_says_so_and_recovers() {
         let tree = Tree::with(&[]).expect("a tree");
         let log = tree.root().with_extension(format!("{io}.64.log"));
         let mut server = logging(&tree, &log, &format!("--io {io}"), "ulimit -n 64");
-        let limit = server.said().join("\n");
-        assert!(limit.contains("64 descriptors (ulimit -n)"), "{io}: {limit}");
+        until_said(&server, "64 descriptors (ulimit -n)");
         let held: Vec<Client> = (0..600).map(|_| Client::with(server.address(), BEGINNING)).collect();
         until("the operator is told", || {
             std::fs::read_to_string(&log).is_ok_and(|said| said.contains("raise"))
