@@ -5,7 +5,7 @@
 //! lifted, no privilege handed out. It reads files beneath a root and asks the kernel nothing else, so a
 //! recorded tree is judged like a living host.
 //!
-//! Order: [`Host::at`], [`examine`], then [`text`], [`json`], [`explain`]; or [`Change::of`] and its
+//! Order: [`Host::at`], [`examine()`], then [`text()`], [`json()`], [`explain()`]; or [`Change::of`] and its
 //! `apply`.
 #![forbid(unsafe_code)]
 

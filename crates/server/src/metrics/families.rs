@@ -52,6 +52,16 @@ fn connections(snapshot: &Snapshot, out: &mut Exposition) {
         "Times accepting stopped for want of descriptors, memory or slots.",
     )
     .sample(&[], sum(workers, |one| one.accept_stops));
+    out.counter(
+        "staunch_accept_pauses_total",
+        "Times accepting paused for a turn because more was accepted than patience allows.",
+    )
+    .sample(&[], sum(workers, |one| one.accept_pauses));
+    out.counter(
+        "staunch_accept_queue_changes_total",
+        "Times the kernel's queue of new connections was shortened or given its length back.",
+    )
+    .sample(&[], sum(workers, |one| one.queue_changes));
     out.counter("staunch_timeouts_total", "Connections that ran into a deadline, by its name.");
     by_reason("deadline", workers, |one| &one.timeouts, out);
 }

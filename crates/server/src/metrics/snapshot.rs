@@ -72,6 +72,10 @@ pub struct WorkerFigures {
     pub sends_failed: u64,
     /// Times accepting stopped.
     pub accept_stops: u64,
+    /// Times accepting paused because more was accepted than patience allows.
+    pub accept_pauses: u64,
+    /// Times the kernel's queue of new connections was shortened or given its length back.
+    pub queue_changes: u64,
     /// Turns of the loop.
     pub turns: u64,
     /// Answers by class of their status: 1xx to 5xx.
@@ -135,9 +139,12 @@ const DEADLINES: [(&str, Deadline); 5] = [
     ("linger", Deadline::Linger),
 ];
 
-fn refusals(stats: &Stats) -> [(&'static str, u64); 4] {
+fn refusals(stats: &Stats) -> [(&'static str, u64); 7] {
     [
         ("malformed", stats.rejected.get()),
+        ("patience", stats.shed_patience.get()),
+        ("full", stats.shed_full.get()),
+        ("idle_for_others", stats.evicted_idle.get()),
         ("client_connections", stats.client_connections.get()),
         ("client_rate", stats.client_rate.get()),
         ("proxy_fault", stats.proxy_faults.get()),
@@ -160,6 +167,8 @@ impl WorkerFigures {
             sent_bytes: stats.sent_bytes.get(),
             sends_failed: stats.sends_failed.get(),
             accept_stops: stats.accept_stops.get(),
+            accept_pauses: stats.accept_pauses.get(),
+            queue_changes: stats.queue_changes.get(),
             turns: stats.turns.get(),
             responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
             uncounted_clients: stats.client_table_full.get(),
