@@ -5,7 +5,7 @@
 
 use staunch_netio::Io;
 
-use crate::limits::{LEAVE_LOOK_MS, LEAVE_MS_MAX, LEAVE_MS_MIN};
+use crate::limits::{LEAVE_CROWD, LEAVE_CROWD_QUIET_MS, LEAVE_LOOK_MS, LEAVE_MS_MAX, LEAVE_QUIET_MS};
 use crate::order::Name;
 
 /// The listeners of one worker.
@@ -39,7 +39,7 @@ impl Doors {
         at_once: bool,
         now_ms: u64,
     ) {
-        let (from_ms, until_ms) = (now_ms + LEAVE_MS_MIN, now_ms + LEAVE_MS_MAX);
+        let (from_ms, until_ms) = (now_ms + LEAVE_QUIET_MS, now_ms + LEAVE_MS_MAX);
         let left = self.open.extract_if(.., |(name, _)| is_meant(*name));
         let left = left.inspect(|(_, listener)| {
             if !at_once {
@@ -93,8 +93,13 @@ impl Doors {
 impl Leaving {
     fn is_gone(&mut self, io: &mut impl Io, now_ms: u64) -> bool {
         let Some(queue) = io.queue(self.listener) else { return true };
-        let due_ms = if queue.waiting == 0 { self.from_ms } else { self.until_ms };
-        if !self.dropped && (self.at_once || now_ms >= due_ms) {
+        let quiet_ms = match queue.waiting {
+            0 => 0,
+            1..LEAVE_CROWD => LEAVE_QUIET_MS,
+            _ => LEAVE_CROWD_QUIET_MS,
+        };
+        self.from_ms = self.from_ms.max(now_ms + quiet_ms);
+        if !self.dropped && (self.at_once || now_ms >= self.from_ms.min(self.until_ms)) {
             self.dropped = true;
             io.drop_listener(self.listener);
         }

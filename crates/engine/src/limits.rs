@@ -24,12 +24,20 @@ pub(crate) const KEEP_ALIVE_EARLY_PART: u32 = 4;
 /// How long accepting rests after the kernel had no descriptor or memory for a connection: long enough not to
 /// spin, short enough not to be noticed once there is room.
 pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
-/// How long those who were about to connect when a listener's door was shut have for the rest of their
-/// handshake, and for their first bytes, before which the kernel keeps them to itself.
-pub(crate) const LEAVE_MS_MIN: u64 = 200;
-/// How long a listener that is given up goes on accepting at most: what was in its queue before is long taken
-/// then, and those who come all the time do not keep it for ever.
-pub(crate) const LEAVE_MS_MAX: u64 = 1_000;
+/// A worker whose turns are longer than this may have bytes before it that came long ago: a backend reports
+/// some thousand things a turn at most, each of which costs more than two microseconds.
+pub(crate) const DRAIN_TURN_MS_MAX: u64 = 10;
+/// How long a queue must have been empty since a listener's door was shut: those who were about to connect
+/// have so long for the rest of their handshake, and for their first bytes, before which the kernel keeps
+/// them to itself.
+pub(crate) const LEAVE_QUIET_MS: u64 = 200;
+/// A queue of so many may have been full a moment ago: a worker that keeps up has fewer.
+pub(crate) const LEAVE_CROWD: u32 = 16;
+/// How long it must then have been empty: who finds a queue full sends again after 200, 400, 800 and 1600 ms.
+pub(crate) const LEAVE_CROWD_QUIET_MS: u64 = 3_000;
+/// How long a listener that is given up goes on accepting at most, for kernels that let newcomers in all the
+/// same: a busy worker may need seconds for a full queue.
+pub(crate) const LEAVE_MS_MAX: u64 = 30_000;
 /// How soon its queue is looked at again: new connections end the wait by themselves, so this is only for the
 /// last look.
 pub(crate) const LEAVE_LOOK_MS: u64 = 10;

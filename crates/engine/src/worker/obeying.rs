@@ -11,6 +11,7 @@ use super::Worker;
 use crate::connection::Phase;
 use crate::draining::Draining;
 use crate::handler::Handler;
+use crate::limits::DRAIN_TURN_MS_MAX;
 use crate::order::{Drain, Left, Name, Order};
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -66,8 +67,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return;
         }
         let draining = *draining;
-        if draining.is_over(now_ms) {
+        let over = draining.is_over(now_ms);
+        if over {
             self.doors.hurry();
+        }
+        // Who seems idle may have asked long ago, if the worker has not come to it.
+        if !over && self.io.now_ms() - now_ms > DRAIN_TURN_MS_MAX {
+            return;
         }
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use super::lasting::{Lasting, PATH};
+use super::lasting::{Lasting, PATH, WORK_PATH};
 use crate::bench::crowd::Crowd;
 use crate::bench::figures::{Bar, Direction, Outcome};
 use crate::bench::generator;
@@ -14,11 +14,10 @@ use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
 
 const CONNECTIONS: u32 = 10_000;
-/// A file that takes its time for so many.
-const FILE: &str = "/1000000.bin";
-const FILE_BYTES: u64 = 1_000_000;
+/// Less than the kernel takes in at once, so that no connection waits for the memory of others.
+const FILE_BYTES: u64 = 100_000;
 /// By then all have asked, and most wait for the rest of their answer.
-const BEFORE_TERM: Duration = Duration::from_secs(3);
+const BEFORE_TERM: Duration = Duration::from_millis(1500);
 const SECONDS: u32 = 30;
 /// `drain_timeout` where nothing is said.
 const CAP_S: f64 = 30.0;
@@ -51,11 +50,11 @@ type Measure = fn(Kind, &Setting, &mut Outcome) -> Result<(), String>;
 
 fn busy(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let mut server = Lasting::start(setting, kind)?;
-    let path = server.folder.join("site").join(&FILE[1..]);
+    let path = server.folder.join("site").join(&WORK_PATH[1..]);
     File::create(&path)
         .and_then(|file| file.set_len(FILE_BYTES))
         .map_err(|error| format!("{}: {error}", path.display()))?;
-    let url = server.url(FILE);
+    let url = server.url(WORK_PATH);
     let (beside, taken) = thread::scope(|scope| {
         let load = scope.spawn(|| generator::once(setting, &url, CONNECTIONS, SECONDS));
         sleep(BEFORE_TERM);

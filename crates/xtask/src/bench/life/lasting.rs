@@ -18,6 +18,8 @@ use crate::bench::{content, machine, process};
 /// Asked for by the load.
 pub(super) const PATH: &str = "/5000.txt";
 const FILE_BYTES: usize = 5000;
+/// Each answer costs some of the processor's time, so that many requests wait.
+pub(super) const WORK_PATH: &str = "/100000.bin";
 /// How long anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
@@ -159,7 +161,8 @@ fn configure(folder: &Path, address: SocketAddr, round: u32) -> Result<(), Strin
     let text = format!(
         "listen = [\"{address}\"]\nroot = \"{folder}/site\"\nworkers = 1\nencodings = []\n\
          max_connections = 12000\npid_file = \"{folder}/pid\"\nkeep_alive = \"{}s\"\n\
-         headers = {{ X-Round = \"{round}\" }}\n",
+         patience = \"off\"\nheaders = {{ X-Round = \"{round}\" }}\n\
+         [[path]]\nmatch = \"{WORK_PATH}\"\nresponse_work = \"300us\"\n",
         600 + round % 2,
         folder = folder.display()
     );
