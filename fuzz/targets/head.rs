@@ -16,6 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(request.accept(), request.values(b"accept").next());
         }
         Event::NeedInput => assert!(out.is_empty()),
-        Event::Close { linger } => assert!(linger && out.starts_with(b"HTTP/1.1 ")),
+        Event::Close { linger, answered } => {
+            assert!(linger && answered.is_some() && out.starts_with(b"HTTP/1.1 "));
+        }
     }
 });

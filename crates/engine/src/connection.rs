@@ -79,7 +79,6 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) strain: Strain,
     /// What is reported now came then, at the earliest.
     pub(crate) came_ms: u64,
-    pub(crate) patience_ms: u64,
 }
 
 impl<H: Handler> Desk<'_, H> {
@@ -282,8 +281,7 @@ impl Connection {
                         self.session.close_after_response();
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
-                    if self.is_strained(waited, desk) && self.send_back(waited, &request, desk, &mut outgoing)
-                    {
+                    if self.is_strained(desk) && self.send_back(waited, &request, desk, &mut outgoing) {
                         mail = None;
                         continue;
                     }
@@ -344,8 +342,8 @@ impl Connection {
 
     /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
     #[inline]
-    fn is_strained<H>(&self, waited_ms: Option<u64>, desk: &Desk<'_, H>) -> bool {
-        desk.strain.late || desk.strain.full || self.turned_away || waited_ms.is_some()
+    fn is_strained<H>(&self, desk: &Desk<'_, H>) -> bool {
+        desk.strain.late || desk.strain.full || self.turned_away
     }
 
     /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
@@ -361,7 +359,8 @@ impl Connection {
         if desk.strain.full || self.turned_away {
             self.session.close_after_response();
         }
-        let is_late = waited_ms.map_or(desk.strain.late, |waited_ms| waited_ms > desk.patience_ms);
+        // What has waited for its content has it now: to send it costs no more than to refuse it.
+        let is_late = waited_ms.is_none() && desk.strain.late;
         let counter = match (self.turned_away, is_late) {
             (true, _) => &desk.stats.shed_full,
             (false, true) => &desk.stats.shed_patience,

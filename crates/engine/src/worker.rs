@@ -469,7 +469,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
             clients: self.clients.as_deref_mut(),
             strain,
             came_ms: self.pace.came_ms(self.time.now_ms),
-            patience_ms: self.admission.pressure().patience_ms.map_or(u64::MAX, u64::from),
         };
         (connection, desk, &self.io)
     }
