@@ -7,3 +7,4 @@ mod client;
 mod memory;
 mod rates;
 mod slots;
+mod watches;
