@@ -172,3 +172,22 @@ fn the_former_process_may_be_killed() {
         assert_ne!(third, second);
     }
 }
+
+/// Whoever stops a service tells all its processes, the former one too: that is the first time for it.
+#[test]
+fn the_former_process_may_be_told_to_end() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io]);
+        let mut slow = Talk::with(house.address());
+        slow.ask("/large.bin");
+        while slow.0.received().is_empty() {
+            assert!(slow.0.fill(house::PATIENCE));
+        }
+        let first = house.first();
+        house.upgrade();
+        house::send(first, Signal::TERM);
+        house.until_said("ending: answers under way", 1);
+        assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
+        slow.ends();
+    }
+}

@@ -77,7 +77,9 @@ struct Watch {
 #[derive(Default)]
 struct Affairs {
     upgrade: Option<Upgrade>,
+    /// It drains: because it was told to end, or because another process serves now.
     ending: bool,
+    told_to_end: bool,
     /// Readable when the process before this one has left the sockets.
     former: Option<OwnedFd>,
 }
@@ -138,7 +140,7 @@ impl Watch {
 
     fn obey(&mut self, wish: Wish, affairs: &mut Affairs) {
         match wish {
-            Wish::End if affairs.ending => {
+            Wish::End if affairs.told_to_end => {
                 self.say("ended at once, by a second signal");
                 self.pid_file.remove();
                 process::exit(0);
@@ -160,6 +162,7 @@ impl Watch {
         if let Some(upgrade) = affairs.upgrade.take() {
             self.report(&upgrade.give_up("the server is ended before it serves"));
         }
+        affairs.told_to_end = true;
         let seconds = self.duties.drain_timeout.as_secs_f64();
         self.say(&format!("ending: answers under way have {seconds} s; a second signal ends at once"));
         self.notify.tell("STOPPING=1\nSTATUS=Ending");
