@@ -32,9 +32,13 @@ fn with_too_few_watches_changes_are_seen_all_the_same() {
             }
         }
         assert!(server.is_running(), "{io}");
-        let said = server.said();
-        let told = said.iter().filter(|line| line.contains("fs.inotify.max_user_watches"));
-        assert_eq!(told.count(), 1, "{io}: {said:?}");
+        let is_told = |line: &String| line.contains("fs.inotify.max_user_watches");
+        let mut said = Vec::new();
+        until("it is said", || {
+            said.extend(server.said());
+            said.iter().any(is_told)
+        });
+        assert_eq!(said.iter().filter(|line| is_told(line)).count(), 1, "{io}: {said:?}");
     }
 }
 

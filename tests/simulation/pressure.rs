@@ -105,7 +105,7 @@ fn judge(mut rest: &[u8], plan: &Plan, whole: bool) {
 fn under_pressure_nothing_is_cut_off_lost_or_spun() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = number("STAUNCH_SEED").map_or(0..SEEDS, |seed| seed..seed + 1);
-    let mut sums = [("late", 0), ("full", 0), ("evicted", 0), ("stops", 0), ("pauses", 0), ("queues", 0)];
+    let mut sums = [("late", 0), ("full", 0), ("evicted", 0), ("stops", 0), ("pauses", 0), ("newcomers", 0)];
     for seed in seeds.clone() {
         let stats = catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|_| {
             panic!("seed {seed} fails; again with: STAUNCH_SEED={seed} cargo test --test simulation pressure")
@@ -116,7 +116,7 @@ fn under_pressure_nothing_is_cut_off_lost_or_spun() {
             &stats.evicted_idle,
             &stats.accept_stops,
             &stats.accept_pauses,
-            &stats.queue_changes,
+            &stats.newcomers_stopped,
         ];
         for (sum, counter) in sums.iter_mut().zip(counters) {
             sum.1 += counter.get();

@@ -77,7 +77,7 @@ fn report(stats: &Stats, work_ns: u64, busy_ns: &AtomicU64) {
             ("evicted", stats.evicted_idle.get()),
             ("stops", stats.accept_stops.get()),
             ("pauses", stats.accept_pauses.get()),
-            ("queue changes", stats.queue_changes.get()),
+            ("newcomers stopped", stats.newcomers_stopped.get()),
             ("turns", stats.turns.get()),
             ("busy us", busy_ns.load(Ordering::Relaxed) / 1_000),
         ]

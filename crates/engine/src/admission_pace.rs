@@ -45,6 +45,12 @@ pub(crate) struct Pace {
     requests_before: u64,
     /// Connections accepted in the present turn.
     accepted: u32,
+    /// Connections accepted of which nothing was heard yet: io_uring empties the kernel's queue, and reports
+    /// what the peers have sent some turns later.
+    unheard: u32,
+    /// They are counted for one patience; which one this is, and when it ends.
+    era: u8,
+    era_until_ns: u64,
 }
 
 impl Pace {
@@ -63,12 +69,16 @@ impl Pace {
             late: false,
             requests_before: 0,
             accepted: 0,
+            unheard: 0,
+            era: 1,
+            era_until_ns: u64::MAX,
         }
     }
 
     pub(crate) fn set_patience(&mut self, patience_ms: Option<u32>) {
         self.patience_ns = patience_ms.map_or(u64::MAX, |ms| u64::from(ms) * 1_000_000);
         self.late = false;
+        self.era_until_ns = 0;
         self.begin_steps();
     }
 
@@ -160,11 +170,47 @@ impl Pace {
         if self.is_on() { self.oldest_ns / 1_000_000 } else { now_ms }
     }
 
-    /// A connection was accepted. Returns whether those of this turn are more work than may wait.
+    /// Whether what is reported in this turn may have waited longer than a quarter of the patience before.
+    pub(crate) fn is_old(&self) -> bool {
+        self.is_on() && self.began_ns.saturating_sub(self.oldest_ns) > self.patience_ns / 4
+    }
+
+    /// A connection was accepted. Returns what is to be told to `count_heard`.
     #[inline]
-    pub(crate) fn count_accepted(&mut self) -> bool {
+    pub(crate) fn count_accepted(&mut self) -> u8 {
+        if self.began_ns >= self.era_until_ns {
+            self.begin_era();
+        }
         self.accepted += 1;
+        self.unheard += 1;
+        self.era
+    }
+
+    /// Whether the connections accepted in this turn are more work than may wait.
+    #[inline]
+    pub(crate) fn accepted_too_many(&self) -> bool {
         self.is_on() && u64::from(self.accepted) * self.work_ns > self.patience_ns / 2
+    }
+
+    /// Of whom nothing was heard for a patience is silent: they wait for themselves, not for us.
+    #[cold]
+    fn begin_era(&mut self) {
+        self.era = self.era.checked_add(1).unwrap_or(1);
+        self.era_until_ns = self.began_ns.saturating_add(self.patience_ns);
+        self.unheard = 0;
+    }
+
+    /// One that was accepted has been heard, or is gone.
+    #[inline]
+    pub(crate) fn count_heard(&mut self, accepted: u8) {
+        if accepted == self.era {
+            self.unheard = self.unheard.saturating_sub(1);
+        }
+    }
+
+    /// How many were accepted and not heard yet.
+    pub(crate) fn unheard(&self) -> u32 {
+        self.unheard
     }
 
     /// How many connections were accepted in this turn.
@@ -285,9 +331,31 @@ mod tests {
         pace.begin_turn(10 * MS, 0);
         pace.end_turn(20 * MS, 20);
         assert_eq!(pace.queue_worth(), Some(500));
-        assert!((0..1_000).all(|_| !pace.count_accepted()) && pace.count_accepted());
+        let accept = |pace: &mut Pace| {
+            let era = pace.count_accepted();
+            (era, pace.accepted_too_many())
+        };
+        assert!((0..1_000).all(|_| !accept(&mut pace).1) && accept(&mut pace).1);
         pace.set_patience(None);
-        assert!(!pace.count_accepted());
+        assert!(!accept(&mut pace).1);
         assert_eq!(pace.queue_worth(), None);
+    }
+
+    #[test]
+    fn those_who_stay_silent_do_not_wait_for_us() {
+        let mut pace = Pace::new(0);
+        pace.set_patience(Some(100));
+        pace.begin_turn(MS, 0);
+        let silent = pace.count_accepted();
+        let heard = pace.count_accepted();
+        pace.count_heard(heard);
+        assert_eq!(pace.unheard(), 1);
+        pace.begin_turn(102 * MS, 0);
+        let late = pace.count_accepted();
+        assert_eq!(pace.unheard(), 1, "the silent one is not counted any more");
+        pace.count_heard(silent);
+        assert_eq!(pace.unheard(), 1);
+        pace.count_heard(late);
+        assert_eq!(pace.unheard(), 0);
     }
 }

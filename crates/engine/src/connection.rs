@@ -48,6 +48,8 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// The send under way began in this turn.
     pub(crate) just_begun: bool,
+    /// When it was accepted, as the pace counts, if nothing was heard of the peer yet; else 0.
+    pub(crate) unheard_since: u8,
     pub(crate) paused: bool,
     /// Enough answers stood to be sent: the session was not asked to its end.
     behind: bool,
@@ -155,6 +157,7 @@ impl Connection {
             phase: Phase::Free,
             sending: false,
             just_begun: false,
+            unheard_since: 0,
             paused: false,
             behind: false,
             ended: false,

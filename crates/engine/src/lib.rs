@@ -6,7 +6,7 @@
 
 mod admission;
 mod admission_pace;
-mod admission_queue;
+mod admission_valve;
 mod clients;
 mod complaint;
 mod connection;

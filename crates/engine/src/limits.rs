@@ -95,12 +95,14 @@ pub(crate) const TURNED_AWAY_MS: u32 = 2_000;
 pub(crate) const STEP_COMPLETIONS_MAX: u32 = 32;
 /// Or, if requests are slow, after about one part in so many of the patience.
 pub(crate) const PATIENCE_STEP_PART: u64 = 16;
-/// Fewest connections the kernel holds for us under pressure: a browser opens six at once.
-pub(crate) const QUEUE_CONNECTIONS_MIN: u32 = 16;
-/// The kernel's queue is looked at this often at most, so that it changes ten times a second at most.
-pub(crate) const QUEUE_CHANGE_MS: u64 = 100;
-/// The kernel's queue gets its old length back when it was not half full for so long.
-pub(crate) const QUEUE_CALM_MS: u64 = 1_000;
+/// So many connections may always wait in the kernel's queue: a browser opens six at once.
+pub(crate) const VALVE_WAITING_MIN: u64 = 16;
+/// The kernel's queue is looked at this often while there is no pressure.
+pub(crate) const VALVE_LOOK_MS: u64 = 100;
+/// Or after so many connections in one turn: a microsecond among some 200.
+pub(crate) const VALVE_CROWD: u32 = 16;
+/// Pressure is over when newcomers had no reason to be kept out for so long.
+pub(crate) const VALVE_CALM_MS: u64 = 1_000;
 /// The operator is told something once in so long.
 pub(crate) const COMPLAINT_MS: u64 = 1_000;
 /// Lines that wait to be written to standard error: at one a second, more than a terminal that hangs

@@ -44,8 +44,8 @@ pub struct Stats {
     pub shed_patience: Counter,
     /// Times accepting paused because what was accepted in a turn was more work than may wait.
     pub accept_pauses: Counter,
-    /// Times the length of the kernel's queues was changed.
-    pub queue_changes: Counter,
+    /// Times newcomers were kept out of the kernel's queue because too much waited.
+    pub newcomers_stopped: Counter,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
     /// Requests that were told to wait for their answer.

@@ -13,7 +13,7 @@ use staunch_protocol::{Deadline, Timeouts};
 
 use crate::admission::Admission;
 use crate::admission_pace::Pace;
-use crate::admission_queue::QueueLimit;
+use crate::admission_valve::Valve;
 use crate::clients::{Arrival, ClientPolicy, ClientTable, Clients};
 use crate::complaint::Complaints;
 use crate::connection::{Connection, Desk, Phase};
@@ -50,7 +50,7 @@ pub struct Worker<I, H: Handler> {
     timeouts: Timeouts,
     admission: Admission,
     pace: Pace,
-    queue_limit: QueueLimit,
+    valve: Valve,
     complaints: Complaints,
     /// Where connections to be closed for others were looked for last.
     hand: Slot,
@@ -96,7 +96,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             timeouts,
             admission: Admission::new(capacity, timeouts),
             pace: Pace::new(now_ns),
-            queue_limit: QueueLimit::default(),
+            valve: Valve::default(),
             complaints: Complaints::silent(),
             hand: 0,
             time: Time::new(now_ms),
@@ -110,6 +110,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         };
         for listener in 0..listeners {
             worker.doors.add(0, listener);
+            worker.io.open_door(listener);
             worker.io.accept(listener);
         }
         worker
@@ -227,9 +228,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let send_ms = sending.then(|| self.time.now_ms + u64::from(self.timeouts.send_ms));
         let draining_ms = self.draining.map(|draining| draining.next_ms());
         let doors_ms = self.doors.next_ms(self.time.now_ms);
-        let queue_ms = self.queue_limit.deadline_ms();
+        let valve_ms = self.valve.deadline_ms();
         let times_ms =
-            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms, queue_ms];
+            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms, valve_ms];
         let next_ms = times_ms.into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
@@ -241,6 +242,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.count_opened();
         self.connections[index].open(self.time.now_ms, self.admission.is_full());
+        self.count_accepted(slot);
         self.stats.accepted.add(1);
         self.io.receive(slot);
         if self.clients.is_some() {
@@ -265,6 +267,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     #[inline]
     fn received(&mut self, slot: Slot, input: Input) {
+        self.hear(slot);
         let (connection, mut desk, io) = self.desk(slot);
         connection.receive(io.input(&input), &mut desk);
         self.io.release(input);
@@ -299,6 +302,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn retire(&mut self, slot: Slot) {
+        self.hear(slot);
         self.connections[slot as usize].retire(&mut self.spare);
         if let Some(clients) = &mut self.clients {
             clients.leave(slot);

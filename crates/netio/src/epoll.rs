@@ -156,8 +156,8 @@ impl Io for Epoll {
         self.listeners[usize::from(listener)].give_up(&self.epoll);
     }
 
-    fn set_queue_limit(&mut self, listener: u16, connections: u32) {
-        self.listeners[usize::from(listener)].set_queue_limit(connections);
+    fn open_door(&mut self, listener: u16) {
+        self.listeners[usize::from(listener)].open_door();
     }
 
     fn queue(&self, listener: u16) -> Option<Queue> {

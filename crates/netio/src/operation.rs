@@ -146,9 +146,12 @@ pub trait Io {
     }
 
     /// Lets nobody new into the queue of a listener from now on: whoever begins to connect is not answered,
-    /// and tries again. What is in the queue, or on its way into it, is accepted as before. Afterwards
-    /// `drop_listener` is all that is left.
+    /// and tries again; it costs about a microsecond each. What is in the queue, or on its way into it, is
+    /// accepted as before.
     fn shut_door(&mut self, listener: u16);
+
+    /// Lets newcomers in again, whoever has shut them out: the socket may have come from another process.
+    fn open_door(&mut self, listener: u16);
 
     /// As `refuse`, and gives the socket up for good. Connections in its queue are lost, unless somebody else
     /// holds the socket too.
@@ -157,11 +160,6 @@ pub trait Io {
     /// What waits in the kernel to be accepted on a listener, and how much may; `None` once it was dropped
     /// and no `Accepted` of it can be under way any more. Costs a system call.
     fn queue(&self, listener: u16) -> Option<Queue>;
-
-    /// Sets how many connections the kernel holds for a listener until they are accepted; it lowers the
-    /// number to `net.core.somaxconn`. Those that are there already stay. What comes beyond is dropped by
-    /// the kernel, for about a microsecond each, and tried again by the peer.
-    fn set_queue_limit(&mut self, listener: u16, connections: u32);
 
     /// From now on the address of each accepted connection is learnt, for [`Io::peer_address`]. It costs
     /// something for each, so it is not done unasked.

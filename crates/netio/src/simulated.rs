@@ -54,7 +54,7 @@ pub struct Simulated {
     learns_peers: bool,
     /// The connection reported last as accepted.
     accepted: Option<Slot>,
-    queue_limit: u32,
+    door_shut: bool,
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
@@ -80,7 +80,7 @@ impl Simulated {
             dropped: false,
             learns_peers: false,
             accepted: None,
-            queue_limit: QUEUE_LIMIT,
+            door_shut: false,
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
@@ -147,9 +147,9 @@ impl Simulated {
         move |ms| _ = worked_ms.fetch_add(ms, Ordering::Relaxed)
     }
 
-    /// How many connections may wait to be accepted. The simulated kernel drops none all the same.
-    pub fn queue_limit(&self) -> u32 {
-        self.queue_limit
+    /// Whether newcomers are to be kept out. The simulated kernel lets them in all the same.
+    pub fn is_door_shut(&self) -> bool {
+        self.door_shut
     }
 
     /// Sees to it that nothing is left over.
@@ -267,7 +267,10 @@ impl Io for Simulated {
         self.accepting = false;
     }
 
-    fn shut_door(&mut self, _listener: u16) {}
+    fn shut_door(&mut self, listener: u16) {
+        self.demand(listener == 0, "no such listener");
+        self.door_shut = true;
+    }
 
     fn drop_listener(&mut self, listener: u16) {
         self.refuse(listener);
@@ -277,14 +280,13 @@ impl Io for Simulated {
         }
     }
 
-    fn set_queue_limit(&mut self, listener: u16, connections: u32) {
+    fn open_door(&mut self, listener: u16) {
         self.demand(listener == 0, "no such listener");
-        self.demand(connections > 0, "a queue for nobody");
-        self.queue_limit = connections;
+        self.door_shut = false;
     }
 
     fn queue(&self, _listener: u16) -> Option<Queue> {
-        let queue = Queue { waiting: self.backlog.len() as u32, limit: self.queue_limit };
+        let queue = Queue { waiting: self.backlog.len() as u32, limit: QUEUE_LIMIT };
         (!self.dropped).then_some(queue)
     }
 

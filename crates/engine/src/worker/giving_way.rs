@@ -55,8 +55,22 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.timeouts = self.admission.timeouts();
             self.evict();
         }
-        if self.pace.count_accepted() {
+    }
+
+    /// Something is to be heard of it soon, or too much in this turn.
+    pub(super) fn count_accepted(&mut self, slot: Slot) {
+        self.connections[slot as usize].unheard_since = self.pace.count_accepted();
+        if self.pace.accepted_too_many() {
             self.pause_accepting();
+        }
+    }
+
+    /// The first bytes of a connection came, or it ended without any: it does not wait any more.
+    #[inline]
+    pub(super) fn hear(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.unheard_since != 0 {
+            self.pace.count_heard(std::mem::take(&mut connection.unheard_since));
         }
     }
 
@@ -109,6 +123,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let now_ns = self.io.now_ns();
         self.time.now_ms = now_ns / 1_000_000;
         self.pace.look(now_ns);
+        self.turn_the_valve();
     }
 
     /// The turn's work is done: how long did it take, and what has piled up meanwhile?
@@ -117,35 +132,39 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.pace.wants_end() && self.pace.end_turn(self.io.now_ns(), self.stats.requests.get()) {
             self.mailbox.knock();
         }
-        let may_be_pressed = self.pace.accepted() > 0 || self.queue_limit.deadline_ms().is_some();
-        if may_be_pressed && self.draining.is_none() && self.queue_limit.is_due(self.time.now_ms) {
-            self.look_at_the_queues();
-        }
+        self.turn_the_valve();
         while let Some(listener) = self.listeners.take_paused() {
             self.io.accept(listener);
         }
     }
 
-    fn look_at_the_queues(&mut self) {
-        let listeners = self.listeners.count();
-        let queues = (0..listeners).filter_map(|listener| self.io.queue(listener));
-        let Some((waiting, limit)) = queues
-            .map(|queue| (queue.waiting, queue.limit))
-            .reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))
-        else {
-            return;
-        };
-        let worth = self.pace.queue_worth().map(|worth| worth / u64::from(listeners));
-        if let Some(limit) = self.queue_limit.look(self.time.now_ms, waiting, limit, worth) {
-            self.stats.queue_changes.add(1);
-            (0..listeners).for_each(|listener| self.io.set_queue_limit(listener, limit));
+    /// Keeps newcomers out, or lets them in again, if it is time to think of that.
+    #[inline]
+    fn turn_the_valve(&mut self) {
+        if self.valve.is_due(self.time.now_ms, self.pace.accepted()) && self.draining.is_none() {
+            self.look_at_the_queues();
         }
     }
 
-    /// Gives the queues their length back, for whoever accepts next at these sockets.
-    pub(super) fn restore_queues(&mut self) {
-        if let Some(limit) = self.queue_limit.end() {
-            (0..self.listeners.count()).for_each(|listener| self.io.set_queue_limit(listener, limit));
+    #[cold]
+    fn look_at_the_queues(&mut self) {
+        let queues = self.doors.listeners().filter_map(|listener| self.io.queue(listener));
+        let waiting = queues.map(|queue| queue.waiting).sum::<u32>() + self.pace.unheard();
+        let (worth, is_old) = (self.pace.queue_worth(), self.pace.is_old());
+        match self.valve.look(self.time.now_ms, waiting, worth, is_old) {
+            Some(true) => {
+                self.stats.newcomers_stopped.add(1);
+                self.doors.listeners().for_each(|listener| self.io.shut_door(listener));
+            }
+            Some(false) => self.doors.listeners().for_each(|listener| self.io.open_door(listener)),
+            None => {}
+        }
+    }
+
+    /// Lets newcomers in, for whoever accepts next at these sockets.
+    pub(super) fn open_the_valve(&mut self) {
+        if self.valve.end() {
+            self.doors.listeners().for_each(|listener| self.io.open_door(listener));
         }
     }
 

@@ -35,6 +35,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let listener = self.io.add_listener(socket)?;
         self.listeners.add(listener);
         self.doors.add(name, listener);
+        self.io.open_door(listener);
         self.io.accept(listener);
         Ok(())
     }
@@ -51,7 +52,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn begin_draining(&mut self, drain: Drain, left: Left) {
         let now_ms = self.time.now_ms;
-        self.restore_queues();
+        self.open_the_valve();
         self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
         self.left = Some(left);

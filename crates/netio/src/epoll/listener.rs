@@ -70,11 +70,9 @@ impl Listener {
         socket::queue(self.socket.as_ref()?.as_fd())
     }
 
-    /// Changes how many may wait.
-    pub(super) fn set_queue_limit(&self, connections: u32) {
-        if let Some(socket) = &self.socket {
-            socket::set_queue_limit(socket.as_fd(), connections);
-        }
+    /// See [`crate::Io::open_door`].
+    pub(super) fn open_door(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
     }
 
     /// No longer watched, which closing alone would not do while another process holds the socket too.

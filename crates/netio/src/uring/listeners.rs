@@ -70,11 +70,9 @@ impl Listener {
         }
     }
 
-    /// Changes how many may wait.
-    pub(crate) fn set_queue_limit(&self, connections: u32) {
-        if let Some(socket) = &self.socket {
-            socket::set_queue_limit(socket.as_fd(), connections);
-        }
+    /// See [`crate::Io::open_door`].
+    pub(crate) fn open_door(&self) {
+        let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
     }
 
     /// Whether its number may be used again: nothing of it is with the kernel.

@@ -58,10 +58,10 @@ fn connections(snapshot: &Snapshot, out: &mut Exposition) {
     )
     .sample(&[], sum(workers, |one| one.accept_pauses));
     out.counter(
-        "staunch_accept_queue_changes_total",
-        "Times the kernel's queue of new connections was shortened or given its length back.",
+        "staunch_newcomers_stopped_total",
+        "Times newcomers were kept out of the kernel's queue because too much waited there.",
     )
-    .sample(&[], sum(workers, |one| one.queue_changes));
+    .sample(&[], sum(workers, |one| one.newcomers_stopped));
     out.counter("staunch_timeouts_total", "Connections that ran into a deadline, by its name.");
     by_reason("deadline", workers, |one| &one.timeouts, out);
 }

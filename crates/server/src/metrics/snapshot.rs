@@ -74,8 +74,8 @@ pub struct WorkerFigures {
     pub accept_stops: u64,
     /// Times accepting paused because more was accepted than patience allows.
     pub accept_pauses: u64,
-    /// Times the kernel's queue of new connections was shortened or given its length back.
-    pub queue_changes: u64,
+    /// Times newcomers were kept out of the kernel's queue.
+    pub newcomers_stopped: u64,
     /// Turns of the loop.
     pub turns: u64,
     /// Answers by class of their status: 1xx to 5xx.
@@ -168,7 +168,7 @@ impl WorkerFigures {
             sends_failed: stats.sends_failed.get(),
             accept_stops: stats.accept_stops.get(),
             accept_pauses: stats.accept_pauses.get(),
-            queue_changes: stats.queue_changes.get(),
+            newcomers_stopped: stats.newcomers_stopped.get(),
             turns: stats.turns.get(),
             responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
             uncounted_clients: stats.client_table_full.get(),

@@ -56,13 +56,26 @@ impl Watched {
 /// # Errors
 /// A program that cannot be started, fails, or takes much longer than it is meant to.
 pub(super) fn run(words: &[String], meant: Duration, scratch: &Path) -> Result<Watched, String> {
+    run_on(&CPU.to_string(), words, meant, scratch)
+}
+
+/// The same on these CPUs, as `taskset` names them.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn run_on(
+    cpus: &str,
+    words: &[String],
+    meant: Duration,
+    scratch: &Path,
+) -> Result<Watched, String> {
     let folder = scratch.join("run").join("generator");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (output, errors) = (folder.join("output"), folder.join("errors"));
     let create = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let started = Instant::now();
     let cpus_before = CpuTimes::read();
-    let mut child = pinned(CPU)
+    let mut child = pinned(cpus)
         .args(words)
         .stdin(Stdio::null())
         .stdout(create(&output)?)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::reading::Report;
 use super::running;
 use super::tool::Tool;
+use crate::bench::machine;
 use crate::bench::setting::Setting;
 
 /// Clients that come again and again without a pause: enough that a server of one processor never waits.
@@ -44,8 +45,9 @@ pub(crate) fn strangers_peak(setting: &Setting, url: &str) -> Result<f64, String
 /// A generator that fails.
 pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offered, String> {
     let seconds = setting.seconds.max(2);
-    let words = Tool::Epoll.strangers(&setting.programs, rate, seconds, url);
-    let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
+    let words = Tool::Uring.strangers(&setting.programs, rate, seconds, url);
+    let (cpus, words) = with_room(words);
+    let watched = running::run_on(cpus, &words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = Report::read(&watched.output)?;
     let ends = format!(
         "offered {} at {rate}/s, in time {}, refused {}, reset {}, wrong answer {}, timed out {}, \
@@ -65,6 +67,23 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
         p99_ms: report.latency_ms.p99,
         words: ends,
     })
+}
+
+/// Tens of thousands of connections begun a second are too much for the ports of one address, and nearly too
+/// much for one processor: where there are four, two of them offer the load.
+fn with_room(mut words: Vec<String>) -> (&'static str, Vec<String>) {
+    let url = words.len() - 1;
+    let sources = (2..8).map(|last| format!("127.0.0.{last}")).collect::<Vec<_>>().join(",");
+    words.splice(url..url, ["--source".to_owned(), sources]);
+    if machine::processors() < 4 {
+        return ("1", words);
+    }
+    for (flag, value) in [("-t", "2"), ("--cpus", "2,3")] {
+        if let Some(place) = words.iter().position(|word| word == flag) {
+            words[place + 1] = value.to_owned();
+        }
+    }
+    ("2,3", words)
 }
 
 /// What honest clients saw.
