@@ -48,6 +48,8 @@ pub(crate) struct Connection {
     pub(crate) resting: bool,
     /// Close when the kernel has told about retransmissions.
     pub(crate) close_when_inspected: bool,
+    /// Counted by its lane as held.
+    pub(crate) held: bool,
     /// The first byte of the oldest flight's answer has come.
     pub(crate) answering: bool,
     /// How many of the flights, the last ones, have not been sent.

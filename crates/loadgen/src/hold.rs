@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::outcome::{MOMENT_MS, Outcome};
-use crate::plan::{LaneKind, Plan};
+use crate::plan::Plan;
 use crate::run::run;
 use crate::worker::Control;
 
@@ -17,11 +17,13 @@ use crate::worker::Control;
 pub struct HoldOutcome {
     /// How many were to be held.
     pub wanted: u64,
-    /// How many were held at most.
+    /// How many stood at the end: never more than wanted. One that was closed and made again counts once.
     pub held: u64,
-    /// When that many were held first, in seconds since the begin.
-    pub seconds: f64,
-    /// How many the server closed.
+    /// When all stood first, in seconds since the begin, or none if they never did.
+    pub complete_s: Option<f64>,
+    /// How many were made, those that were closed and made again included.
+    pub made: u64,
+    /// How many the server closed while they were idle.
     pub ended: u64,
     /// Memory of this process for each connection, in bytes.
     pub client_bytes_each: f64,
@@ -32,7 +34,8 @@ pub struct HoldOutcome {
     pub outcome: Outcome,
 }
 
-/// Carries out a plan whose lanes hold so many connections, and ends it when they were held for a while.
+/// Carries out a plan whose lanes hold so many connections, and ends it a while after all stood: what
+/// counts is how many stand then.
 ///
 /// # Errors
 /// What keeps the plan from being carried out.
@@ -44,54 +47,48 @@ pub fn hold(
     observe: &mut dyn FnMut(&crate::Moment),
 ) -> Result<HoldOutcome, Fault> {
     let before = Memory::now();
-    let mut peak = Peak::default();
-    // A connection in the queue of the kernel is made, but held by nobody until it was answered.
-    let answered =
-        plan.lanes.iter().any(|lane| matches!(lane.kind, LaneKind::Hold { request_first: true, .. }));
+    let mut gathering = Gathering::default();
+    let mut memory = None;
     let outcome = run(plan, control, &mut |moment| {
         observe(moment);
-        let counts = &moment.counts;
-        let answers = counts.in_time + counts.late + counts.wrong_answer;
-        peak.note(
-            if answered { answers } else { counts.connections_made },
-            moment.counts.connections_ended,
-            moment.at_ms,
-        );
-        let held_ms = moment.at_ms - peak.at_ms;
-        if peak.held >= wanted && u128::from(held_ms) + u128::from(MOMENT_MS) >= hold_for.as_millis() {
-            peak.memory.get_or_insert_with(Memory::now);
+        if memory.is_none() && gathering.note(moment.held, moment.at_ms, wanted, hold_for) {
+            memory = Some(Memory::now());
             control.stop();
         }
     })?;
-    let after = peak.memory.unwrap_or_else(Memory::now);
-    let each = |bytes: i64| bytes as f64 / peak.held.max(1) as f64;
+    let after = memory.unwrap_or_else(Memory::now);
+    let each = |bytes: i64| bytes as f64 / gathering.held.max(1) as f64;
+    let counts = outcome.counts();
     Ok(HoldOutcome {
         wanted,
-        held: peak.held,
-        seconds: peak.at_ms as f64 / 1000.0,
-        ended: outcome.counts().connections_ended,
+        held: gathering.held,
+        complete_s: gathering.complete_ms.map(|at_ms| at_ms as f64 / 1000.0),
+        made: counts.connections_made,
+        ended: counts.connections_ended,
         client_bytes_each: each(after.process_bytes - before.process_bytes),
         machine_bytes_each: each(before.available_bytes - after.available_bytes),
         outcome,
     })
 }
 
-/// The most connections so far.
+/// How far it has come.
 #[derive(Debug, Default)]
-struct Peak {
-    now: u64,
+struct Gathering {
+    /// How many stand.
     held: u64,
-    at_ms: u64,
-    memory: Option<Memory>,
+    /// When all of them stood first.
+    complete_ms: Option<u64>,
 }
 
-impl Peak {
-    fn note(&mut self, made: u64, ended: u64, at_ms: u64) {
-        self.now = (self.now + made).saturating_sub(ended);
-        if self.now > self.held {
-            self.held = self.now;
-            self.at_ms = at_ms;
+impl Gathering {
+    /// So many stand at that time. Returns whether the time after all stood is over.
+    fn note(&mut self, held: u64, at_ms: u64, wanted: u64, hold_for: Duration) -> bool {
+        self.held = held;
+        if held >= wanted {
+            self.complete_ms.get_or_insert(at_ms);
         }
+        let over = |since_ms| u128::from(at_ms - since_ms + MOMENT_MS) >= hold_for.as_millis();
+        self.complete_ms.is_some_and(over)
     }
 }
 
@@ -123,12 +120,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_the_first_moment_with_the_most() {
-        let mut peak = Peak::default();
-        for (made, ended, at_ms) in [(5, 0, 100), (5, 2, 200), (0, 0, 300), (1, 3, 400)] {
-            peak.note(made, ended, at_ms);
+    fn what_stands_at_the_end_counts() {
+        for (held, wanted, expected) in [
+            ([5, 8, 8, 8, 8], 8, (8, Some(200), Some(400))),
+            ([5, 8, 8, 6, 8], 8, (6, Some(200), Some(400))),
+            ([5, 7, 6, 7, 3], 8, (3, None, None)),
+        ] {
+            let mut gathering = Gathering::default();
+            let times = [100, 200, 300, 400, 500];
+            let over = held
+                .into_iter()
+                .zip(times)
+                .find(|(held, at_ms)| gathering.note(*held, *at_ms, wanted, Duration::from_millis(300)));
+            let over_ms = over.map(|(_, at_ms)| at_ms);
+            assert_eq!((gathering.held, gathering.complete_ms, over_ms), expected, "{held:?}");
         }
-        assert_eq!((peak.held, peak.at_ms, peak.now), (8, 200, 6));
     }
 
     #[test]

@@ -44,21 +44,21 @@ impl Lane {
         }
     }
 
-    /// Deals with what has happened to one of its connections.
+    /// Deals with what has happened to one of its connections, the one in that slot.
     #[inline]
-    pub(crate) fn handle<I: Io>(&mut self, desk: &mut Desk<I>, completion: Completion) {
+    pub(crate) fn handle<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, completion: Completion) {
         match completion {
-            Completion::Received { slot, input } => {
+            Completion::Received { input, .. } => {
                 let answers = self.client().received(desk, slot, input);
                 self.received(desk, slot, answers);
             }
-            Completion::Sent { slot, outgoing, errno } => self.client().sent(desk, slot, outgoing, errno),
-            Completion::Connected { slot, errno } => self.connected(desk, slot, errno),
-            Completion::Ended { slot, errno } => self.client().ended(desk, slot, errno),
-            Completion::Inspected { slot, retransmitted } => {
+            Completion::Sent { outgoing, errno, .. } => self.client().sent(desk, slot, outgoing, errno),
+            Completion::Connected { errno, .. } => self.connected(desk, slot, errno),
+            Completion::Ended { errno, .. } => self.client().ended(desk, slot, errno),
+            Completion::Inspected { retransmitted, .. } => {
                 self.client().inspected(desk, slot, retransmitted);
             }
-            Completion::Closed { slot } => {
+            Completion::Closed { .. } => {
                 desk.closed(slot);
                 self.gone(desk, slot);
             }
@@ -66,6 +66,9 @@ impl Lane {
             | Completion::Woken
             | Completion::Accepted { .. }
             | Completion::AcceptStopped { .. } => {}
+        }
+        if let Self::Hold(lane) = self {
+            lane.recount(&mut desk.connections[slot as usize]);
         }
     }
 
@@ -95,6 +98,11 @@ impl Lane {
             Self::Closed(lane) => stopped || lane.is_over(),
             Self::Slow(_) | Self::Hold(_) => stopped,
         }
+    }
+
+    /// How many connections are held for their own sake.
+    pub(crate) fn held(&self) -> u64 {
+        if let Self::Hold(lane) = self { lane.held } else { 0 }
     }
 
     /// From now on an open loop's rate is so many times what its plan says.

@@ -86,6 +86,8 @@ pub struct Moment {
     pub counts: Counts,
     /// Connections open at its end.
     pub connections: u64,
+    /// Of these, held at its end by lanes that hold: made, answered if they asked, and kept by the server.
+    pub held: u64,
     /// Requests begun and not settled at its end.
     pub in_flight: u64,
     /// Times of the right answers that came in this step.

@@ -95,6 +95,8 @@ struct Sheet {
     over: Vec<bool>,
     lanes: Vec<LaneOutcome>,
     moments: Vec<Moment>,
+    /// Connections each thread held when it last reported: one that is over has kept its own to its end.
+    held: Vec<u64>,
     /// Processor time of each thread so far.
     busy_ns: Vec<u64>,
     probe: Option<Probe>,
@@ -118,6 +120,7 @@ impl Sheet {
             over: vec![false; threads],
             lanes: lanes.map(lane).collect(),
             moments: Vec::new(),
+            held: vec![0; threads],
             busy_ns: vec![0; threads],
             probe,
             last_offer_ms: 0,
@@ -150,6 +153,7 @@ impl Sheet {
             let Some(report) = self.waiting[thread].pop_front() else { continue };
             self.over[thread] = report.over;
             self.busy_ns[thread] = report.busy_ns;
+            self.held[thread] = report.held;
             moment.connections += report.connections;
             moment.in_flight += report.in_flight;
             for (lane, tally) in self.lanes.iter_mut().zip(report.tallies) {
@@ -159,6 +163,7 @@ impl Sheet {
                 add_tally(lane, &tally);
             }
         }
+        moment.held = self.held.iter().sum();
         if moment.counts.offered > 0 {
             self.last_offer_ms = moment.at_ms;
         }

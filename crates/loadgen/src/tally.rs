@@ -42,6 +42,8 @@ pub(crate) struct Report {
     pub(crate) tallies: Vec<Tally>,
     /// Connections open.
     pub(crate) connections: u64,
+    /// Connections held by lanes that hold.
+    pub(crate) held: u64,
     /// Requests under way.
     pub(crate) in_flight: u64,
     /// Processor time of the thread so far, in nanoseconds.

@@ -177,7 +177,7 @@ impl<I: Io> Worker<I> {
             Completion::Woken | Completion::Accepted { .. } | Completion::AcceptStopped { .. } => return,
         };
         let lane = self.desk.connections[slot as usize].lane;
-        self.lanes[usize::from(lane)].handle(&mut self.desk, completion);
+        self.lanes[usize::from(lane)].handle(&mut self.desk, slot, completion);
     }
 
     fn report(&mut self, over: bool) -> Report {
@@ -188,6 +188,7 @@ impl<I: Io> Worker<I> {
             thread: self.desk.thread as usize,
             tallies,
             connections: self.desk.live,
+            held: self.lanes.iter().map(Lane::held).sum(),
             in_flight,
             busy_ns: clock::thread_busy_ns() - self.busy_before_ns,
             over,

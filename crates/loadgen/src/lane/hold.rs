@@ -5,6 +5,7 @@
 use staunch_netio::Io;
 
 use crate::client::Client;
+use crate::connection::{Connection, State};
 use crate::desk::Desk;
 use crate::dialer::Dialer;
 
@@ -13,6 +14,8 @@ pub(crate) struct Hold {
     pub(crate) client: Client,
     pub(crate) dialer: Dialer,
     request_first: bool,
+    /// How many connections stand: see [`Hold::stands`].
+    pub(crate) held: u64,
 }
 
 impl Hold {
@@ -22,7 +25,7 @@ impl Hold {
         open_per_s: Option<f64>,
         request_first: bool,
     ) -> Self {
-        Self { client, dialer: Dialer::new(connections, open_per_s), request_first }
+        Self { client, dialer: Dialer::new(connections, open_per_s), request_first, held: 0 }
     }
 
     /// Begins what is due. Returns when something is due again.
@@ -37,5 +40,20 @@ impl Hold {
             self.client.leave_unsent();
         }
         self.client.expire(desk).min(dial_ns)
+    }
+
+    /// Something has happened to a connection: counts it, or no longer.
+    pub(crate) fn recount(&mut self, connection: &mut Connection) {
+        let stands = Self::stands(connection);
+        if stands != connection.held {
+            connection.held = stands;
+            self.held = if stands { self.held + 1 } else { self.held - 1 };
+        }
+    }
+
+    /// Whether a connection is held: made, kept by the server as far as one knows, and answered if it has
+    /// asked. One in the queue of the kernel is made, but its request is held by nobody until then.
+    pub(crate) fn stands(connection: &Connection) -> bool {
+        connection.state == State::Open && connection.flights.is_empty()
     }
 }

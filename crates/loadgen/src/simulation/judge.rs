@@ -10,6 +10,7 @@ use staunch_netio::simulated::Simulated;
 use super::world::World;
 use crate::connection::{Connection, State};
 use crate::lane::Lane;
+use crate::lane::hold::Hold;
 use crate::links::NONE;
 use crate::outcome::Counts;
 use crate::plan::{LaneKind, SlotPlan};
@@ -85,7 +86,11 @@ fn connections(number: usize, lane: &mut Lane, table: &[Connection]) {
         Lane::Slow(lane) => {
             assert!(lane.due.len() <= LIST_LENGTH_REST + 3 * live, "lane {number}: {} due", lane.due.len());
         }
-        Lane::Closed(_) | Lane::Hold(_) => {}
+        Lane::Hold(lane) => {
+            let held = of_lane(table, number).filter(|(_, connection)| Hold::stands(connection)).count();
+            assert_eq!(lane.held, held as u64, "lane {number}: connections held");
+        }
+        Lane::Closed(_) => {}
     }
     let leaving = of_lane(table, number).filter(|(_, connection)| connection.state == State::Leaving);
     let (leaving, listed) = (leaving.count(), lane.client().leaving.len());

@@ -23,6 +23,10 @@ fn closed(pipeline: u32) -> LaneKind {
     LaneKind::Closed { connections: 1, pipeline, requests_per_connection: None, requests: Some(4) }
 }
 
+fn hold(connections: u32, request_first: bool) -> LaneKind {
+    LaneKind::Hold { connections, open_per_s: None, request_first }
+}
+
 fn milliseconds(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
@@ -95,7 +99,7 @@ fn a_request_that_cannot_be_sent_has_an_end() {
     }
     let desk = &mut run.worker.desk;
     let lost = Completion::Sent { slot: 0, outgoing: Box::default(), errno: 105 };
-    run.worker.lanes[0].handle(desk, lost);
+    run.worker.lanes[0].handle(desk, 0, lost);
     let counts = run.worker.lanes[0].client().tally.counts;
     assert_eq!((counts.offered, counts.unsent), (1, 1), "{counts:?}");
 }
@@ -111,7 +115,7 @@ fn an_answer_is_read_although_the_server_takes_no_more() {
     }
     let desk = &mut run.worker.desk;
     let broken = Completion::Sent { slot: 0, outgoing: Box::default(), errno: 32 };
-    run.worker.lanes[0].handle(desk, broken);
+    run.worker.lanes[0].handle(desk, 0, broken);
     while run.turn() && run.sums.statuses.is_empty() {}
     assert_eq!(run.sums.statuses.get(&413), Some(&1), "{:?}", run.sums);
 }
@@ -170,4 +174,39 @@ fn segments_sent_again_are_counted_when_the_client_gives_up() {
     world.faults.unanswered = 1_000;
     let counts = finish(Run::new(&world), &world);
     assert_eq!((counts.timed_out, counts.syn_retransmitted), (4, 4), "{counts:?}");
+}
+
+/// What a server says that holds a connection, and one that is full.
+const KEPT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const FULL: &[u8] = b"HTTP/1.1 503 Full\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// The most held after any turn, and the number at the end.
+fn most_and_last_held(world: &World) -> (u64, u64) {
+    let (mut run, mut most) = (Run::new(world), 0);
+    while run.turn() {
+        judge::turn(&mut run.worker, &run.sums.lanes, world.keeps_time());
+        most = most.max(run.worker.lanes[0].held());
+    }
+    (most, run.worker.lanes[0].held())
+}
+
+#[test]
+fn a_connection_that_is_made_again_is_held_once_and_one_refused_never() {
+    let answer = |bytes: &[u8]| vec![Step::UntilReceived(30), Step::Send(bytes.to_vec())];
+    let refused = [answer(FULL), vec![Step::Close]].concat();
+    let ended = [answer(KEPT), vec![Step::Wait(100), Step::Close]].concat();
+    let servers = [vec![answer(KEPT), ended.clone()], vec![refused; 40]].concat();
+    let world = world::plain(hold(3, true), milliseconds(9_000), None, servers);
+    assert_eq!(most_and_last_held(&world), (2, 1), "two were answered 200, and one of them closed");
+    let again = [vec![ended; 5], vec![answer(KEPT)]].concat();
+    let world = world::plain(hold(1, true), milliseconds(9_000), None, again);
+    assert_eq!(most_and_last_held(&world), (1, 1), "six times the same one");
+}
+
+#[test]
+fn a_connection_that_asks_nothing_is_held_until_the_server_says_something() {
+    let unasked = vec![Step::Wait(50), Step::Send(FULL.to_vec()), Step::Close];
+    let servers = [vec![vec![Step::Wait(0)]], vec![unasked; 40]].concat();
+    let world = world::plain(hold(3, false), milliseconds(9_000), None, servers);
+    assert_eq!(most_and_last_held(&world), (3, 1), "who connects after the last is refused");
 }

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 /// Holds.
 ///
 /// # Errors
-/// Whatever keeps the plan from being carried out; and when fewer were held than asked for.
+/// Whatever keeps the plan from being carried out; and when fewer stand at the end than asked for.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let wanted = arguments.connections;
     let kind = LaneKind::Hold {
@@ -91,17 +91,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         sink.write(&document(&held))?;
     }
     if held.held < wanted {
-        return Err(format!("only {} of {wanted} connections were held at a time", held.held));
+        return Err(format!("only {} of {wanted} connections were held at the end", held.held));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn words(held: &HoldOutcome) -> String {
     let warnings: String = held.outcome.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    let all = held.complete_s.map_or("never all".to_owned(), |seconds| format!("all after {seconds:.1} s"));
     format!(
-        "{warnings}held      {} of {} connections, all after {:.1} s; {} were closed by the server\n\
+        "{warnings}held      {} of {} connections, {all}; of {} made the server closed {} while idle\n\
          memory    {:.0} B a connection in this process; the machine has {:.0} B a connection less\n",
-        held.held, held.wanted, held.seconds, held.ended, held.client_bytes_each, held.machine_bytes_each
+        held.held, held.wanted, held.made, held.ended, held.client_bytes_each, held.machine_bytes_each
     )
 }
 
@@ -110,7 +111,8 @@ fn document(held: &HoldOutcome) -> String {
     let document = json!({
         "wanted": held.wanted,
         "held": held.held,
-        "seconds": held.seconds,
+        "seconds": held.complete_s,
+        "made": held.made,
         "ended": held.ended,
         "client_bytes_each": held.client_bytes_each,
         "machine_bytes_each": held.machine_bytes_each,

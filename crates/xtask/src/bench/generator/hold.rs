@@ -70,7 +70,9 @@ fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let held = Held::read(&watched.output)?;
     let server_bytes = after.peak_bytes.saturating_sub(before.resident_bytes);
     outcome.add(NAME, HELD, "", held.held as f64);
-    outcome.add(NAME, "seconds", "s", held.seconds);
+    if let Some(seconds) = held.seconds {
+        outcome.add(NAME, "seconds", "s", seconds);
+    }
     outcome.add(NAME, "ended by the server", "", held.ended as f64);
     outcome.add(NAME, "client's memory each", "B", held.client_bytes_each);
     outcome.add(NAME, "server's memory each", "B", server_bytes as f64 / held.held.max(1) as f64);

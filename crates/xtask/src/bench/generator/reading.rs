@@ -132,7 +132,8 @@ impl Report {
 pub(super) struct Held {
     pub(super) wanted: u64,
     pub(super) held: u64,
-    pub(super) seconds: f64,
+    /// When all stood; none if they never did.
+    pub(super) seconds: Option<f64>,
     pub(super) ended: u64,
     pub(super) client_bytes_each: f64,
     pub(super) machine_bytes_each: f64,
