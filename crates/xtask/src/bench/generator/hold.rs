@@ -57,7 +57,9 @@ fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     let path = format!("/{FILE}");
     let limit = (count + count / 10).to_string();
-    let setup = Setup { arguments: &["--max-connections", &limit], ..Setup::new(Kind::Uring, &folder, FILE) };
+    // Otherwise the server closes idle ones for others as soon as four in five of its places are taken.
+    let arguments = ["--max-connections", &limit, "--soft-connections", &limit];
+    let setup = Setup { arguments: &arguments, ..Setup::new(Kind::Uring, &folder, FILE) };
     let server = setting.start(&setup, &path, &body)?;
     setting.step("holding");
     let program = setting.programs.staunch.to_string_lossy();
