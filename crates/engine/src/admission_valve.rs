@@ -1,8 +1,8 @@
 //! Whether newcomers are let into the kernel's queue: not while more waits than can be worked on in time.
 //!
 //! A filter of the kernel drops whoever begins to connect, for a microsecond each; to accept everybody only
-//! to refuse most would cost fifteen. Those who are let in find room, so nobody is left between the two: one who
-//! is dropped at the end of a handshake believes to be connected, and comes back when it is too late.
+//! to refuse most would cost fifteen. Those who are let in find room, so nobody is left between the two: one
+//! who is dropped at the end of a handshake believes to be connected, and comes back when it is too late.
 //! It must never stay shut once the pressure is over.
 
 use crate::limits::{VALVE_CALM_MS, VALVE_CROWD, VALVE_LOOK_MS, VALVE_WAITING_MIN};
@@ -22,7 +22,8 @@ impl Valve {
     /// else after a crowd, or a tenth of a second.
     #[inline]
     pub(crate) fn is_due(&self, now_ms: u64, accepted: u32) -> bool {
-        self.pressed_until_ms.is_some() || accepted >= VALVE_CROWD || accepted > 0 && now_ms >= self.next_ms
+        let is_pressed = self.shut || self.pressed_until_ms.is_some();
+        is_pressed || accepted >= VALVE_CROWD || accepted > 0 && now_ms >= self.next_ms
     }
 
     /// When a look is needed at the latest.
@@ -80,6 +81,10 @@ mod tests {
         assert!(valve.is_due(6, 0) && valve.deadline_ms().is_none(), "it may well be shut again");
         assert_eq!(valve.look(3 + VALVE_CALM_MS, 50, Some(100), false), None);
         assert!(!valve.is_due(4 + VALVE_CALM_MS, 0));
+        let later = 3 + 2 * VALVE_CALM_MS;
+        assert_eq!(valve.look(later, 101, Some(100), false), Some(true));
+        assert_eq!(valve.look(later + 2 * VALVE_CALM_MS, 60, Some(100), false), None);
+        assert!(valve.is_due(later + 2 * VALVE_CALM_MS, 0), "shut, it is never forgotten");
     }
 
     #[test]

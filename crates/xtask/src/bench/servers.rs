@@ -134,8 +134,8 @@ impl Drop for Server {
 }
 
 /// A command, to be completed by the program and its arguments, that runs on a CPU, or on a list of them, and
-/// with as many descriptors as the system allows. The shell and taskset become the program: its number is that of the
-/// child.
+/// with as many descriptors as the system allows. The shell and taskset become the program: its number is
+/// that of the child.
 pub(super) fn pinned(cpu: impl std::fmt::Display) -> Command {
     let mut command = Command::new("sh");
     let script = format!(r#"ulimit -Sn "$(ulimit -Hn)"; exec taskset -c {cpu} "$@""#);
