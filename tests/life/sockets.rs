@@ -1,14 +1,20 @@
 //! Sockets that systemd has opened, by its own tool.
 
+use std::net::TcpListener;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use rustix::io::FdFlags;
+use rustix::process::Signal;
+use staunch_tests::process::{binary, is_installed};
 
 use crate::conversation::get;
 use crate::house::{self, House, SMALL, WAYS};
-use staunch_tests::process::{binary, is_installed};
 
 /// A port that was free a moment ago.
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
@@ -57,5 +63,34 @@ fn a_socket_is_taken_over() {
             assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}, {listen}: after an upgrade");
             assert_eq!(house.end(), Some(0));
         }
+    }
+}
+
+/// A server on a socket that this process holds, as a manager of services does.
+fn on_held(folder: PathBuf, listener: &TcpListener, io: &str) -> House {
+    let mut command = Command::new("sh");
+    let hand_over = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\" 3<&\"$0\"";
+    command.args(["-c", hand_over, &listener.as_raw_fd().to_string()]).arg(binary()).arg("serve");
+    command.arg(folder.join("site")).args(["--io", io, "--workers", "2", "--listen", "fd:3", "--pid-file"]);
+    command.arg(folder.join("pid"));
+    House::of(folder, &mut command)
+}
+
+/// Whoever connects while no server runs waits for the next one: the socket is not this server's to shut.
+#[test]
+fn a_socket_of_others_stays_open() {
+    for io in WAYS {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("an open descriptor");
+        let mut house = on_held(house::new_folder(), &listener, io);
+        assert_eq!(get(address, "/small.txt"), SMALL, "{io}");
+        let last = house.upgrade();
+        assert_eq!(house.end(), Some(0), "{io}");
+        house.signal(Signal::TERM);
+        house.until("the last process ends", |_| (!house::is_running(last)).then_some(()));
+        let waiting = std::thread::spawn(move || get(address, "/small.txt"));
+        let _next = on_held(house::new_folder(), &listener, io);
+        assert_eq!(waiting.join().expect("an answer"), SMALL, "{io}");
     }
 }

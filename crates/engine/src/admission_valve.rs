@@ -32,11 +32,6 @@ impl Valve {
         self.shut.then_some(self.next_ms)
     }
 
-    /// Ends the pressure, whatever there is. Returns whether it was shut, and has to be opened.
-    pub(crate) fn end(&mut self) -> bool {
-        std::mem::take(self).shut
-    }
-
     /// So many connections wait, of `worth` that may; `is_old`: what is being worked on has waited long.
     /// Returns whether it is to be shut, if that changes.
     pub(crate) fn look(
@@ -93,6 +88,5 @@ mod tests {
         assert_eq!(valve.look(0, 0, Some(100), true), Some(true));
         assert_eq!(valve.look(1, 0, Some(100), false), Some(false));
         assert_eq!(valve.look(2, 17, Some(1), false), Some(true), "a few may always wait");
-        assert!(valve.end() && !valve.end() && !valve.is_due(3, 0));
     }
 }

@@ -38,6 +38,8 @@ struct Door {
     wanted: SocketAddr,
     address: SocketAddr,
     copies: Vec<OwnedFd>,
+    /// See [`Inherited::outlasting`].
+    outlasting: bool,
 }
 
 /// Addresses that are bound and not yet listened at, and others that are to be given up.
@@ -55,20 +57,22 @@ impl Control {
     }
 
     /// Remembers an address, and gives it a name.
-    pub(crate) fn note(&self, bound: &Bound) -> io::Result<Name> {
+    pub(crate) fn note(&self, bound: &Bound, outlasting: bool) -> io::Result<Name> {
         let copies = bound.sockets.iter().flatten().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
         let mut open = self.open();
         let name = open.next_name;
         open.next_name += 1;
-        open.doors.push(Door { name, wanted: bound.wanted, address: bound.address, copies });
+        open.doors.push(Door { name, wanted: bound.wanted, address: bound.address, copies, outlasting });
         Ok(name)
     }
 
     /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then. Nothing is
     /// ever received, but the channel ends when no worker accepts any more.
     pub fn drain(&self, drain: Drain) -> Receiver<u16> {
-        // Copies must not keep sockets open that nobody accepts at.
-        self.open().doors.clear();
+        // Taken, because copies must not keep sockets open that nobody accepts at.
+        for door in std::mem::take(&mut self.open().doors).into_iter().filter(|door| door.outlasting) {
+            self.tell_all(|| Order::Leave { name: door.name, at_once: true });
+        }
         let (left, all_left) = mpsc::channel();
         self.tell_all(|| Order::Drain(drain, left.clone()));
         all_left
@@ -134,14 +138,15 @@ impl Control {
     /// EMFILE. What was done until then stays.
     pub fn apply(&self, change: Change) -> io::Result<()> {
         for bound in change.added {
-            let name = self.note(&bound)?;
+            let name = self.note(&bound, false)?;
             for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
             }
         }
-        self.open().doors.retain(|door| !change.removed.contains(&door.name));
-        for name in change.removed {
-            self.tell_all(|| Order::Leave(name));
+        let is_removed = |door: &mut Door| change.removed.contains(&door.name);
+        let removed: Vec<Door> = self.open().doors.extract_if(.., is_removed).collect();
+        for Door { name, outlasting: at_once, .. } in removed {
+            self.tell_all(|| Order::Leave { name, at_once });
         }
         Ok(())
     }
@@ -153,7 +158,7 @@ impl Control {
     pub fn inheritable(&self) -> io::Result<Vec<Inherited>> {
         let copy = |door: &Door| {
             let sockets = door.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
-            Ok(Inherited { wanted: door.wanted, sockets, backend: None })
+            Ok(Inherited { wanted: door.wanted, sockets, backend: None, outlasting: door.outlasting })
         };
         self.open().doors.iter().map(copy).collect()
     }

@@ -30,8 +30,8 @@ impl Doors {
         self.open.push((name, listener));
     }
 
-    /// The listeners for which `is_meant` says yes are to be given up, once their queues are empty or at
-    /// once.
+    /// The listeners for which `is_meant` says yes are to be given up: once their queues are empty, to which
+    /// nobody is let in any more, or at once, and then newcomers are let in for whoever else accepts there.
     pub(crate) fn leave(
         &mut self,
         io: &mut impl Io,
@@ -42,7 +42,9 @@ impl Doors {
         let (from_ms, until_ms) = (now_ms + LEAVE_QUIET_MS, now_ms + LEAVE_MS_MAX);
         let left = self.open.extract_if(.., |(name, _)| is_meant(*name));
         let left = left.inspect(|(_, listener)| {
-            if !at_once {
+            if at_once {
+                io.open_door(*listener);
+            } else {
                 io.shut_door(*listener);
             }
         });

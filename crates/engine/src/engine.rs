@@ -350,14 +350,16 @@ fn listen(
     let mut listeners: Vec<Vec<_>> = settings.workers.iter().map(|_| Vec::new()).collect();
     for &wanted in &settings.listen {
         let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
-        let sockets = position.map(|position| inherited.swap_remove(position).sockets);
-        let (sockets, workers) = (sockets.unwrap_or_default(), settings.workers.len());
+        let inherited = position.map(|position| inherited.swap_remove(position));
+        let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
+        let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
+        let workers = settings.workers.len();
         let bound = if share_queues || sockets.is_empty() {
             sockets::bind(wanted, sockets, workers)?
         } else {
             sockets::bind_beside(wanted, &sockets, workers)?
         };
-        let name = control.note(&bound).map_err(|error| StartError::System(error.to_string()))?;
+        let name = control.note(&bound, outlasting).map_err(|error| StartError::System(error.to_string()))?;
         addresses.push(bound.address);
         for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
             listeners.extend(sockets.into_iter().map(|socket| (name, socket)));

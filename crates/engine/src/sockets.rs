@@ -22,6 +22,8 @@ pub struct Inherited {
     pub sockets: Vec<OwnedFd>,
     /// Name of the backend of the process that still accepts there, if one does.
     pub backend: Option<String>,
+    /// They are somebody else's, and go on listening when this process has left: their queues are left alone.
+    pub outlasting: bool,
 }
 
 /// An address with its sockets, at least one a worker.

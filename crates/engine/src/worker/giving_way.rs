@@ -161,13 +161,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Lets newcomers in, for whoever accepts next at these sockets.
-    pub(super) fn open_the_valve(&mut self) {
-        if self.valve.end() {
-            self.doors.listeners().for_each(|listener| self.io.open_door(listener));
-        }
-    }
-
     /// Accepting on a listener has stopped, and will go on by time or by room.
     pub(super) fn accept_stopped(&mut self, listener: u16, errno: i32) {
         self.stats.accept_stops.add(1);

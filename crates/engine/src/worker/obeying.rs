@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use staunch_netio::{Io, Slot};
 
 use super::Worker;
+use crate::admission_valve::Valve;
 use crate::connection::Phase;
 use crate::draining::Draining;
 use crate::handler::Handler;
@@ -25,7 +26,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Order::Clients(policy) => self.set_clients(policy),
             // The other workers still listen there.
             Order::Listen(name, socket) => _ = self.listen(name, socket),
-            Order::Leave(name) => self.doors.leave(&mut self.io, |other| other == name, false, now_ms),
+            Order::Leave { name, at_once } => {
+                self.doors.leave(&mut self.io, |other| other == name, at_once, now_ms);
+            }
             // Whoever asked may have gone.
             Order::Answer(sender) => _ = sender.send(self.index),
         }
@@ -52,7 +55,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn begin_draining(&mut self, drain: Drain, left: Left) {
         let now_ms = self.time.now_ms;
-        self.open_the_valve();
+        self.valve = Valve::default();
         self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
         self.left = Some(left);

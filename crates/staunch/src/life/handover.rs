@@ -85,7 +85,8 @@ fn from_process(text: &str) -> Result<(Vec<Handed>, Option<Ready>), String> {
         let claim = |value| claim(number(value).ok_or("no number")?);
         let sockets = numbers.iter().map(claim).collect::<Result<Vec<_>, String>>()?;
         let names = told["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let inherited = Some(Inherited { wanted, sockets, backend: backend.clone() });
+        let outlasting = told["outlasting"].as_bool().unwrap_or(false);
+        let inherited = Some(Inherited { wanted, sockets, backend: backend.clone(), outlasting });
         handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), inherited });
     }
     let pipe = |name: &str| {
@@ -106,7 +107,7 @@ fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
         Ok(Handed {
             wanted,
             names,
-            inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None }),
+            inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }),
         })
     };
     (FIRST..FIRST.saturating_add(count)).map(&mut take).collect()
@@ -129,7 +130,12 @@ pub(super) fn describe(
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
         let names = known.iter().find(|known| known.wanted == inherited.wanted).map(|known| &known.names);
-        json!({"wanted": inherited.wanted.to_string(), "names": names, "descriptors": descriptors})
+        json!({
+            "wanted": inherited.wanted.to_string(),
+            "names": names,
+            "descriptors": descriptors,
+            "outlasting": inherited.outlasting,
+        })
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
     json!({"backend": backend, "sockets": sockets, "ready": number_of(pipes[0]), "left": number_of(pipes[1])})
@@ -151,7 +157,7 @@ mod tests {
     fn what_is_described_is_received() {
         let (wanted, socket) = listener();
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
-        let sockets = [Inherited { wanted, sockets: vec![socket], backend: None }];
+        let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
         let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]]);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
@@ -161,7 +167,7 @@ mod tests {
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));
-        assert_eq!(inherited.backend.as_deref(), Some("epoll"));
+        assert_eq!((inherited.backend.as_deref(), inherited.outlasting), (Some("epoll"), true));
         drop(ready.unwrap().tell(true));
     }
 
