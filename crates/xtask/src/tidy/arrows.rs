@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-protocol"]),
     ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),
+    ("staunch-gate", &["staunch-netio"]),
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),
     ("staunch-doctor", &[]),

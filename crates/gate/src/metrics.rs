@@ -1,0 +1,3 @@
+//! The gate's figures in the format of Prometheus.
+//!
+//! It owns their names and help. It must never keep a figure.
