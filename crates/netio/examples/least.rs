@@ -1,7 +1,7 @@
 //! The least server: one fixed answer to whatever comes. Shows how a backend is driven, and is what its cost
 //! a request is measured with.
 //!
-//! It owns one worker. It must never parse, but for a glance at whether to close (HTTP/1.0). Run: `fixed
+//! It owns one worker. It must never parse, but for a glance at whether to close (HTTP/1.0). Run: `least
 //! 127.0.0.1:8081 epoll` (or `uring`), then point a load at it.
 
 use std::error::Error;
