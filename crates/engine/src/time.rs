@@ -1,6 +1,7 @@
-//! The time of the present turn, read once.
+//! The time of the present turn, read as it begins.
 //!
-//! It must never be read in between: all that happens in a turn happens at once.
+//! The date must never change in between. The time does only in a turn so long that `admission_pace` has the
+//! clock looked at again: else all that happens in a turn happens at once.
 
 use std::time::UNIX_EPOCH;
 

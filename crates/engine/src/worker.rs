@@ -1,8 +1,9 @@
 //! The loop: one turn hands operations to the kernel, waits, and deals with what was reported.
 //!
 //! It owns a network backend, the connections in it and their deadlines. It must never block anywhere but in
-//! `submit_and_wait`, take a lock outside `deliver`, or read the clock more than once a turn, or twice
-//! while it is measured.
+//! `submit_and_wait`, take a lock outside `deliver`, or read the clock for a request. It is read as a turn
+//! begins; while there is a patience also after many completions, and at the end of a turn that was full or
+//! began late (`admission_pace`); and at the end of every turn while latencies are measured.
 
 use std::io;
 use std::sync::Arc;
