@@ -74,6 +74,14 @@ impl Dialer {
         }
     }
 
+    /// A connection that was to stay is being lost: a server that is full is not asked again at once. Others
+    /// that are lost meanwhile do not lengthen the pause.
+    pub(crate) fn lost(&mut self, now_ns: u64) {
+        if self.at_ns <= now_ns {
+            self.at_ns = now_ns + PAUSE_NS;
+        }
+    }
+
     /// A connection is gone; it had been given up before it was made if so told.
     pub(crate) fn gone(&mut self, now_ns: u64, was_connecting: bool) {
         self.live -= 1;

@@ -141,7 +141,8 @@ impl Lane {
         match self {
             Self::Open(lane) => return lane.gone(desk),
             Self::Slow(lane) => lane.gone(desk),
-            Self::Closed(_) | Self::Hold(_) => {}
+            Self::Hold(lane) => lane.dialer.lost(desk.now_ns),
+            Self::Closed(_) => {}
         }
         if let Some(dialer) = self.dialer() {
             dialer.gone(desk.now_ns, was_dialing);

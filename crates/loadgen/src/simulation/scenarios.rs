@@ -203,6 +203,33 @@ fn a_connection_that_is_made_again_is_held_once_and_one_refused_never() {
     assert_eq!(most_and_last_held(&world), (1, 1), "six times the same one");
 }
 
+/// How long nothing was begun between two connections, in milliseconds.
+fn rests_ms(world: &World) -> Vec<u64> {
+    let (mut run, mut gone_ms, mut rests) = (Run::new(world), None, Vec::new());
+    let mut before = 0;
+    while run.turn() {
+        let now_ms = run.now_ms();
+        let live = run.worker.lanes[0].dialer().map_or(0, |dialer| dialer.live);
+        match (before, live) {
+            (1, 0) => gone_ms = Some(now_ms),
+            (0, 1) => rests.extend(gone_ms.map(|gone_ms| now_ms - gone_ms)),
+            _ => {}
+        }
+        before = live;
+    }
+    rests
+}
+
+#[test]
+fn a_server_that_is_full_is_not_asked_again_at_once() {
+    let answered = vec![Step::UntilReceived(30), Step::Send(FULL.to_vec()), Step::Close];
+    for (request_first, full) in [(true, answered), (false, vec![Step::Send(FULL.to_vec()), Step::Close])] {
+        let world = world::plain(hold(1, request_first), milliseconds(5_000), None, vec![full; 100]);
+        let rests = rests_ms(&world);
+        assert!(rests.len() > 3 && rests.iter().all(|rest_ms| *rest_ms >= 10), "{rests:?}");
+    }
+}
+
 #[test]
 fn a_connection_that_asks_nothing_is_held_until_the_server_says_something() {
     let unasked = vec![Step::Wait(50), Step::Send(FULL.to_vec()), Step::Close];
