@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// How often each server is measured in each scenario
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = Setting::ROUNDS)]
     rounds: u32,
     /// Length of one measurement under load, in seconds
     #[arg(long, default_value_t = 4)]

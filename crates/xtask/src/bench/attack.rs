@@ -1,16 +1,18 @@
 //! The scenario `slow`: slowhttptest in its four modes with 10 000 connections, beside honest clients.
 //!
 //! It owns the bar on how long the honest wait. They are an open loop of few requests, so that what they see
-//! is the server's doing and not their own. Before each attack they are measured alone.
+//! is the server's doing and not their own. Before each attack they are measured alone; beside it, once all
+//! its connections stand, or no more come. The server's processor time is steadier than a percentile, so it
+//! is reported too.
 
 use std::fs;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::figures::{Bar, Direction, Outcome};
 use super::generator::{self, Honest};
-use super::process;
+use super::process::{self, Usage};
 use super::servers::{Server, pinned};
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
@@ -31,10 +33,14 @@ const MODES: [Mode; 4] = [
         arguments: &["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3"],
     },
 ];
-const CONNECTIONS: &str = "10000";
-/// So many of them are begun each second: all stand before the honest are measured.
+/// Asked for by the bar.
+const CONNECTIONS: usize = 10_000;
+/// So many of them are begun each second.
 const CONNECTIONS_PER_S: &str = "4000";
-const BUILD_UP: Duration = Duration::from_secs(4);
+/// No more come when none has for so long.
+const STANDSTILL: Duration = Duration::from_secs(4);
+const BUILD_UP_MAX: Duration = Duration::from_secs(30);
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// The honest: a tenth of what the server can do.
 const HONEST_PER_S: u32 = 5000;
 const RATIO_MAX: f64 = 1.5;
@@ -90,27 +96,56 @@ fn measure_once(
     outcome: &mut Outcome,
 ) -> Result<(), String> {
     let (name, url) = (server.kind.name(), server.url(&format!("/{FILE}")));
-    let alone = generator::honest(setting, &url, HONEST_PER_S)?;
+    let (alone, alone_ns) = honest(server, &url, setting);
+    let alone = alone?;
     let mut attacker = attack(mode, &url, setting)?;
-    sleep(BUILD_UP);
-    let standing = established(server.address.port());
-    let beside = generator::honest(setting, &url, HONEST_PER_S);
+    let standing = build_up(server.address.port());
+    let (beside, beside_ns) = honest(server, &url, setting);
     process::end(&process::descendants(attacker.id()));
     // Collects the ended child; there is nothing to do about a failure.
     let _ = attacker.wait();
-    let beside: Honest = beside?;
-    outcome.add(name, &format!("{}: connections", mode.name), "", standing as f64);
+    let beside = beside?;
+    outcome.add(name, &format!("{}: connections that stood", mode.name), "", standing as f64);
+    if standing == 0 {
+        outcome.note(format!("{}: {name} answers them at once, so that none stands", mode.name));
+    }
     outcome.add(name, &format!("{}: honest p99", mode.name), "ms", beside.p99_ms);
     outcome.add(name, &ratio_words(mode), "", beside.p99_ms / alone.p99_ms.max(f64::MIN_POSITIVE));
+    let cpu_ratio = beside_ns as f64 / alone_ns.max(1) as f64;
+    outcome.add(name, &format!("{}: CPU of the server, of undisturbed", mode.name), "", cpu_ratio);
     outcome.add(name, &lost_words(mode), "", beside.lost as f64);
     Ok(())
 }
 
+/// What the honest see, and the processor time that the server spends meanwhile.
+fn honest(server: &Server, url: &str, setting: &Setting) -> (Result<Honest, String>, u64) {
+    let before = Usage::of(server.id());
+    let seen = generator::honest(setting, url, HONEST_PER_S);
+    (seen, Usage::of(server.id()).since_ns(&before))
+}
+
+/// Waits until all connections of the attack stand, or no more come. Says how many stand then.
+fn build_up(port: u16) -> usize {
+    let started = Instant::now();
+    let (mut most, mut grown) = (0, started);
+    loop {
+        let standing = established(port);
+        if standing > most {
+            (most, grown) = (standing, Instant::now());
+        }
+        if standing >= CONNECTIONS || grown.elapsed() > STANDSTILL || started.elapsed() > BUILD_UP_MAX {
+            return standing;
+        }
+        sleep(LOOK_INTERVAL);
+    }
+}
+
 fn attack(mode: &Mode, url: &str, setting: &Setting) -> Result<Child, String> {
-    let seconds = (setting.seconds + 30).to_string();
+    let connections = CONNECTIONS.to_string();
+    let seconds = (u64::from(setting.seconds) + 30 + BUILD_UP_MAX.as_secs()).to_string();
     // Neither the server's processor nor that of the honest, where there are so many.
     pinned(if machine::processors() > 2 { 2 } else { 1 })
-        .args(["slowhttptest", "-c", CONNECTIONS, "-r", CONNECTIONS_PER_S, "-i", "2", "-p", "3"])
+        .args(["slowhttptest", "-c", &connections, "-r", CONNECTIONS_PER_S, "-i", "2", "-p", "3"])
         .args(["-l", &seconds, "-u", url])
         .args(mode.arguments)
         .stdin(Stdio::null())

@@ -77,6 +77,15 @@ impl Memory {
     }
 }
 
+/// Mean of the last third of the samples of resident memory, as a share of the mean of the middle one: in the
+/// first one every thread comes to its own memory. `None` of fewer than three samples.
+pub(super) fn growth(resident_bytes: &[u64]) -> Option<f64> {
+    let third = resident_bytes.len() / 3;
+    let mean = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len() as f64;
+    let (middle, last) = (third, resident_bytes.len() - third);
+    (third > 0).then(|| mean(&resident_bytes[last..]) / mean(&resident_bytes[middle..2 * third]))
+}
+
 /// Context switches of all threads of a process tree: each is a wake-up or a preemption.
 pub(super) fn context_switches(root: u32) -> u64 {
     let mut sum = 0;
@@ -179,6 +188,12 @@ mod tests {
         assert!(Usage::of(own).since_ns(&before) > 0, "{spun}");
         assert!(Memory::of(own).resident_bytes > 100_000);
         assert!(is_running(own));
+    }
+
+    #[test]
+    fn memory_that_grows_is_seen() {
+        assert_eq!(growth(&[1, 1, 100, 100, 110, 110]), Some(1.1));
+        assert_eq!(growth(&[1, 2]), None);
     }
 
     #[test]

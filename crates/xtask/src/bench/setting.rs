@@ -32,6 +32,9 @@ pub(super) struct Setting {
 }
 
 impl Setting {
+    /// Rounds of a whole run, unless others are asked for.
+    pub(super) const ROUNDS: u32 = 5;
+
     /// A bar for one scenario; hidden when standard error is no terminal.
     ///
     /// # Panics

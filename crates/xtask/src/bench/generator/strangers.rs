@@ -23,6 +23,8 @@ pub(crate) struct Offered {
     pub(crate) in_time_per_s: f64,
     /// Their latency at the 99th percentile, in ms; none was answered if it is not known.
     pub(crate) p99_ms: Option<f64>,
+    /// The processors that offered it, as `taskset` names them.
+    pub(crate) cpus: &'static str,
     /// All ends, in words.
     pub(crate) words: String,
 }
@@ -65,6 +67,7 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
     Ok(Offered {
         in_time_per_s: report.moments.in_time_per_s(FILLING_MS, end_ms),
         p99_ms: report.latency_ms.p99,
+        cpus,
         words: ends,
     })
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::lasting::{Lasting, PATH};
 use crate::bench::figures::{Bar, Direction, Outcome};
 use crate::bench::generator;
-use crate::bench::process::Memory;
+use crate::bench::process::{Memory, growth};
 use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
 
@@ -78,24 +78,4 @@ fn change(server: &Lasting) -> Result<Vec<u64>, String> {
         resident_bytes.push(Memory::of(process).resident_bytes);
     }
     Ok(resident_bytes)
-}
-
-/// Mean of the last third of the samples, as a share of the mean of the middle one: in the first one every
-/// thread comes to its own memory.
-fn growth(resident_bytes: &[u64]) -> Option<f64> {
-    let third = resident_bytes.len() / 3;
-    let mean = |part: &[u64]| part.iter().sum::<u64>() as f64 / part.len() as f64;
-    let (middle, last) = (third, resident_bytes.len() - third);
-    (third > 0).then(|| mean(&resident_bytes[last..]) / mean(&resident_bytes[middle..2 * third]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_grows_is_seen() {
-        assert_eq!(growth(&[1, 1, 100, 100, 110, 110]), Some(1.1));
-        assert_eq!(growth(&[1, 2]), None);
-    }
 }
