@@ -10,12 +10,11 @@ use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
 
-use crate::clients::{Clients, TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
-use crate::handler::{Address, Answer, Handler, Refused};
+use crate::clients::{TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
+use crate::handler::{Answer, Context, Handler, Refused};
 use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
-use crate::stats::Stats;
 
 /// Where a connection stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,18 +65,11 @@ const _: () = assert!(size_of::<Connection>() + 16 + 16 <= CONNECTION_BYTES_MAX)
 pub(crate) struct Desk<'a, H> {
     pub(crate) handler: &'a mut H,
     pub(crate) spare: &'a mut Spare,
-    pub(crate) stats: &'a Stats,
-    pub(crate) date: &'a [u8; 29],
+    pub(crate) context: Context<'a>,
     pub(crate) now_ms: u64,
-    pub(crate) unix_ms: u64,
-    /// Changes with the date.
-    pub(crate) second: u64,
     pub(crate) rendered: &'a mut Rendered,
-    pub(crate) address: Address,
     /// The worker is coming to its end: answers are the last of their connections.
     pub(crate) draining: bool,
-    /// If clients mean anything.
-    pub(crate) clients: Option<&'a mut Clients>,
     pub(crate) strain: Strain,
     /// What is reported now came then, at the earliest.
     pub(crate) came_ms: u64,
@@ -94,29 +86,28 @@ impl<H: Handler> Desk<'_, H> {
     /// Whether the client asks more often than it may.
     #[inline]
     fn is_too_soon(&self, request: &Request<'_>) -> bool {
-        self.clients
-            .as_ref()
-            .is_some_and(|clients| !clients.may_ask(self.address.slot, request, self.now_ms, self.stats))
+        let Context { clients, address, stats, .. } = &self.context;
+        clients.as_ref().is_some_and(|clients| !clients.may_ask(address.slot, request, self.now_ms, stats))
     }
 
     /// The handler is told of an answer it has not given.
     #[cold]
     fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
-        let slot = self.address.slot;
-        let peer = self.clients.as_ref().and_then(|clients| match request {
+        let slot = self.context.address.slot;
+        let peer = self.context.clients.as_ref().and_then(|clients| match request {
             Some(request) => clients.client(slot, request),
             None => clients.address(slot),
         });
-        let (body_bytes, unix_ms) = (body_bytes as u64, self.unix_ms);
+        let (body_bytes, unix_ms) = (body_bytes as u64, self.context.unix_ms);
         self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
     }
 
     /// An answer by mail came after so long.
     #[cold]
     fn count_late(&self, waited_ms: u64) {
-        self.stats.answered_late.add(1);
-        if self.stats.is_measuring() {
-            self.stats.latency.add(waited_ms * 1_000_000, 1);
+        self.context.stats.answered_late.add(1);
+        if self.context.stats.is_measuring() {
+            self.context.stats.latency.add(waited_ms * 1_000_000, 1);
         }
     }
 }
@@ -201,14 +192,14 @@ impl Connection {
         match read_introduction(&joined) {
             Introduction::NeedMore => self.session.keep(&joined),
             Introduction::Fault(_) => {
-                desk.stats.proxy_faults.add(1);
+                desk.context.stats.proxy_faults.add(1);
                 self.phase = Phase::Ending { linger: false };
             }
             Introduction::Header { source, bytes_used } => {
                 self.phase = Phase::Open;
-                let (slot, now_ms) = (desk.address.slot, desk.now_ms);
-                let clients = desk.clients.as_deref_mut();
-                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, desk.stats)) {
+                let (slot, now_ms) = (desk.context.address.slot, desk.now_ms);
+                let clients = desk.context.clients.as_deref_mut();
+                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, desk.context.stats)) {
                     self.converse(&joined[bytes_used..], None, desk);
                 } else {
                     self.turn_away(desk);
@@ -222,7 +213,7 @@ impl Connection {
     pub(crate) fn turn_away<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
         let mut outgoing = self.outgoing(desk.spare);
         let status = Status::TOO_MANY_REQUESTS;
-        self.session.turn_away(status, TOO_MANY_CONNECTIONS, desk.date, outgoing.bytes());
+        self.session.turn_away(status, TOO_MANY_CONNECTIONS, desk.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, desk.spare);
         self.phase = Phase::Ending { linger: true };
         desk.tell(status, TOO_MANY_CONNECTIONS_BODY_BYTES, None);
@@ -248,7 +239,7 @@ impl Connection {
         self.ended = true;
         self.session.handle_end();
         if self.phase == Phase::Introducing {
-            desk.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
+            desk.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
         }
         self.catch_up(desk);
@@ -257,7 +248,7 @@ impl Connection {
     /// The session's deadline has passed.
     pub(crate) fn time_out<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
         let mut outgoing = self.outgoing(desk.spare);
-        let answered = self.session.handle_timeout(desk.date, outgoing.bytes());
+        let answered = self.session.handle_timeout(desk.context.date, outgoing.bytes());
         desk.tell_refused(answered);
         self.put_outgoing(outgoing, desk.spare);
         self.converse(&[], None, desk);
@@ -277,44 +268,40 @@ impl Connection {
             }
             let before = input;
             let written_bytes = outgoing.length_bytes();
-            match self.session.poll_event(&mut input, desk.now_ms, desk.date, outgoing.bytes()) {
-                Event::Request(request) => {
+            match self.session.poll_event(&mut input, desk.now_ms, desk.context.date, outgoing.bytes()) {
+                Event::Request(ref request) => {
                     // The last of those that came together says so.
                     if desk.draining && input.is_empty() {
                         self.session.close_after_response();
                     }
                     let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
-                    if self.is_strained(desk) && self.send_back(waited, &request, desk, &mut outgoing) {
+                    if self.is_strained(desk) && self.send_back(waited, request, desk, &mut outgoing) {
                         mail = None;
                         continue;
                     }
-                    let too_soon = mail.is_none() && desk.is_too_soon(&request);
+                    let too_soon = mail.is_none() && desk.is_too_soon(request);
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
-                        stats: desk.stats,
-                        date: desk.date,
-                        address: desk.address,
-                        unix_ms: desk.unix_ms,
+                        context: &desk.context,
+                        rendered: Some(&mut *desk.rendered),
                         waited_ms: waited.unwrap_or(0) as u32,
-                        clients: desk.clients.as_deref(),
-                        rendered: Some((&mut *desk.rendered, desk.second)),
                     };
                     if too_soon {
                         answer.too_soon();
-                        desk.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(&request));
+                        desk.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
                         continue;
                     }
                     let answered = match mail.take() {
-                        Some(mail) => desk.handler.resume(mail, &request, answer),
-                        None => desk.handler.handle(&request, answer),
+                        Some(mail) => desk.handler.resume(mail, request, answer),
+                        None => desk.handler.handle(request, answer),
                     };
                     if answered.is_later() {
                         input = before;
                         self.begin_waiting(waited.is_none(), desk);
                         break;
                     }
-                    desk.stats.requests.add(1);
+                    desk.context.stats.requests.add(1);
                     if let Some(waited_ms) = waited {
                         desk.count_late(waited_ms);
                     }
@@ -322,7 +309,7 @@ impl Connection {
                 Event::NeedInput => break,
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
-                    desk.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
+                    desk.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
                     desk.tell_refused(answered);
                     // What crosses with the announced end must not destroy the answer that announces it.
                     self.phase = Phase::Ending { linger: (linger || desk.draining) && !self.ended };
@@ -338,7 +325,7 @@ impl Connection {
     fn begin_waiting<H>(&mut self, is_first_time: bool, desk: &Desk<'_, H>) {
         self.phase = Phase::Waiting;
         if is_first_time {
-            desk.stats.waits.add(1);
+            desk.context.stats.waits.add(1);
             self.session.set_waiting_since(desk.came_ms);
         }
     }
@@ -365,17 +352,17 @@ impl Connection {
         // What has waited for its content has it now: to send it costs no more than to refuse it.
         let is_late = waited_ms.is_none() && desk.strain.late;
         let counter = match (self.turned_away, is_late) {
-            (true, _) => &desk.stats.shed_full,
-            (false, true) => &desk.stats.shed_patience,
+            (true, _) => &desk.context.stats.shed_full,
+            (false, true) => &desk.context.stats.shed_patience,
             (false, false) => return false,
         };
         counter.add(1);
         if waited_ms.is_some() {
-            desk.stats.answered_late.add(1);
-            desk.stats.requests.add(1);
+            desk.context.stats.answered_late.add(1);
+            desk.context.stats.requests.add(1);
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        let rule = self.session.begin_response(status, desk.date, outgoing.bytes());
+        let rule = self.session.begin_response(status, desk.context.date, outgoing.bytes());
         let body = if rule == BodyRule::Send { body } else { b"" };
         outgoing.bytes().extend_from_slice(fields);
         outgoing.bytes().extend_from_slice(body);

@@ -83,71 +83,71 @@ pub struct Refused<'a> {
     pub peer: Option<IpAddr>,
 }
 
-/// The pen with which one request is answered. Each method uses it up.
+/// What is the same for all answers of a connection in one turn of its worker.
 #[derive(Debug)]
-pub struct Answer<'a> {
-    pub(crate) session: &'a mut Session,
-    pub(crate) outgoing: &'a mut Outgoing,
+pub struct Context<'a> {
     pub(crate) stats: &'a Stats,
     pub(crate) date: &'a [u8; 29],
     pub(crate) address: Address,
     pub(crate) unix_ms: u64,
+    /// Changes with the date.
+    pub(crate) second: u64,
+    /// If clients mean anything.
+    pub(crate) clients: Option<&'a mut Clients>,
+}
+
+impl<'a> Context<'a> {
+    /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
+    /// section 5.6.7.
+    pub fn new(stats: &'a Stats, date: &'a [u8; 29], address: Address) -> Self {
+        Self { stats, date, address, unix_ms: 0, second: 0, clients: None }
+    }
+}
+
+/// The pen with which one request is answered. Each method uses it up. It is handed on often, so it is small:
+/// what many answers share stands in the context.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) outgoing: &'a mut Outgoing,
+    pub(crate) context: &'a Context<'a>,
+    /// The worker's kept answers.
+    pub(crate) rendered: Option<&'a mut Rendered>,
     pub(crate) waited_ms: u32,
-    /// If anybody asks who is connected.
-    pub(crate) clients: Option<&'a Clients>,
-    /// The worker's kept answers, and a number that changes with the date.
-    pub(crate) rendered: Option<(&'a mut Rendered, u64)>,
 }
 
 impl<'a> Answer<'a> {
-    /// A pen for the request a session has just given. `date` is the current one as in RFC 9110, section
-    /// 5.6.7.
-    pub fn new(
-        session: &'a mut Session,
-        outgoing: &'a mut Outgoing,
-        stats: &'a Stats,
-        date: &'a [u8; 29],
-        address: Address,
-    ) -> Self {
-        Self {
-            session,
-            outgoing,
-            stats,
-            date,
-            address,
-            clients: None,
-            unix_ms: 0,
-            waited_ms: 0,
-            rendered: None,
-        }
+    /// A pen for the request a session has just given.
+    pub fn new(session: &'a mut Session, outgoing: &'a mut Outgoing, context: &'a Context<'a>) -> Self {
+        Self { session, outgoing, context, rendered: None, waited_ms: 0 }
     }
 
     /// Where mail to this connection goes.
     pub fn address(&self) -> Address {
-        self.address
+        self.context.address
     }
 
     /// Where the connection comes from: the peer, or whoever a proxy told by the PROXY protocol. `None` if
     /// nobody asked for it (see [`crate::ClientPolicy`]), or it is not known.
     pub fn peer(&self) -> Option<IpAddr> {
-        self.clients?.address(self.address.slot)
+        self.context.clients.as_deref()?.address(self.context.address.slot)
     }
 
     /// Where the request comes from: as `peer`, or if that is a trusted proxy, whom it names by
     /// X-Forwarded-For (see [`crate::client_of`]).
     pub fn client(&self, request: &Request<'_>) -> Option<IpAddr> {
-        self.clients?.client(self.address.slot, request)
+        self.context.clients.as_deref()?.client(self.context.address.slot, request)
     }
 
     /// The current date as 29 bytes (RFC 9110, section 5.6.7), for further fields that need one.
     pub fn date(&self) -> &[u8; 29] {
-        self.date
+        self.context.date
     }
 
     /// When this turn of the worker began, in milliseconds since 1970.
     #[inline]
     pub fn unix_ms(&self) -> u64 {
-        self.unix_ms
+        self.context.unix_ms
     }
 
     /// How long the request has waited since it was told to, in milliseconds. 0 if it was not.
@@ -216,11 +216,11 @@ impl<'a> Answer<'a> {
     /// gives the pen back.
     #[inline]
     fn rendered_block(mut self, block: &Arc<[u8]>) -> Option<Self> {
-        let Some((rendered, second)) = &mut self.rendered else { return Some(self) };
+        let Some(rendered) = &mut self.rendered else { return Some(self) };
         if !self.session.begins_plainly() {
             return Some(self);
         }
-        let answer = match rendered.find(block, *second) {
+        let answer = match rendered.find(block, self.context.second) {
             Found::Nothing => return Some(self),
             Found::Answer(answer) => {
                 self.session.begin_elsewhere();
@@ -228,28 +228,28 @@ impl<'a> Answer<'a> {
             }
             Found::Wanted => {
                 let mut bytes = Vec::with_capacity(block.len() + BEGINNING_BYTES);
-                self.session.begin_response(Status::OK, self.date, &mut bytes);
+                self.session.begin_response(Status::OK, self.context.date, &mut bytes);
                 bytes.extend_from_slice(block);
                 let answer: Arc<[u8]> = bytes.into();
                 rendered.keep(block, &answer);
                 answer
             }
         };
-        self.stats.count_response(Status::OK);
+        self.context.stats.count_response(Status::OK);
         self.outgoing.push_shared(Slice { start: 0, end: answer.len(), bytes: answer });
         None
     }
 
     #[inline]
     fn begin(&mut self, status: Status) -> BodyRule {
-        self.stats.count_response(status);
-        self.session.begin_response(status, self.date, self.outgoing.bytes())
+        self.context.stats.count_response(status);
+        self.session.begin_response(status, self.context.date, self.outgoing.bytes())
     }
 
     /// The client asks more often than it may.
     #[cold]
     pub(crate) fn too_soon(self) {
-        let fields = self.clients.map_or(&b"\r\n"[..], Clients::too_soon_fields);
+        let fields = self.context.clients.as_deref().map_or(&b"\r\n"[..], Clients::too_soon_fields);
         let _ = self.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
     }
 

@@ -37,7 +37,7 @@ pub use complaint::{Notice, notice_on_standard_error};
 pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};
-pub use handler::{Address, Answer, Answered, Handler, Piece, Refused};
+pub use handler::{Address, Answer, Answered, Context, Handler, Piece, Refused};
 pub use histogram::{BOUNDS_NS, Histogram};
 pub use mailbox::{Mailbox, Post};
 pub use order::Drain;

@@ -20,7 +20,7 @@ use crate::complaint::Complaints;
 use crate::connection::{Connection, Desk, Phase};
 use crate::doors::Doors;
 use crate::draining::Draining;
-use crate::handler::{Address, Handler};
+use crate::handler::{Address, Context, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
@@ -256,8 +256,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn look_at(&mut self, slot: Slot) {
         let peer = self.io.peer_address(slot);
         let (connection, mut desk, _) = self.desk(slot);
-        let Some(clients) = &mut desk.clients else { return };
-        match clients.arrive(slot, peer, desk.now_ms, desk.stats) {
+        let Some(clients) = &mut desk.context.clients else { return };
+        match clients.arrive(slot, peer, desk.now_ms, desk.context.stats) {
             Arrival::Welcome => return,
             Arrival::Unintroduced => connection.phase = Phase::Introducing,
             Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
@@ -460,18 +460,21 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let strain = self.strain();
         let connection = &mut self.connections[slot as usize];
         let address = Address { worker: self.index, slot, generation: connection.generation };
+        let context = Context {
+            stats: &self.stats,
+            date: &self.time.date,
+            address,
+            unix_ms: self.time.now_ms.wrapping_sub(self.time.epoch_ms),
+            second: self.time.date_until_ms,
+            clients: self.clients.as_deref_mut(),
+        };
         let desk = Desk {
             handler: &mut self.handler,
             spare: &mut self.spare,
-            stats: &self.stats,
-            date: &self.time.date,
+            context,
             now_ms: self.time.now_ms,
-            unix_ms: self.time.now_ms.wrapping_sub(self.time.epoch_ms),
-            second: self.time.date_until_ms,
             rendered: &mut self.rendered,
-            address,
             draining: self.draining.is_some(),
-            clients: self.clients.as_deref_mut(),
             strain,
             came_ms: self.pace.came_ms(self.time.now_ms),
         };

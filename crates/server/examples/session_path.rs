@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Post, Stats};
+use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outgoing, Post, Stats};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
@@ -147,13 +147,13 @@ fn deliver(
     outgoing: &mut Outgoing,
     stats: &Stats,
 ) -> usize {
-    let address = Address { worker: 0, slot: 0, generation: 0 };
+    let context = Context::new(stats, DATE, Address { worker: 0, slot: 0, generation: 0 });
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];
-    while let Event::Request(request) = session.poll_event(&mut input, NOW_MS, DATE, outgoing.bytes()) {
-        let answer = Answer::new(session, outgoing, stats, DATE, address);
-        if site.handle(&request, answer).is_later() {
+    while let Event::Request(ref request) = session.poll_event(&mut input, NOW_MS, DATE, outgoing.bytes()) {
+        let answer = Answer::new(session, outgoing, &context);
+        if site.handle(request, answer).is_later() {
             return answered;
         }
         answered += 1;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Answered, Handler, Outgoing, Refused, Stats};
+use staunch_engine::{Address, Answer, Answered, Context, Handler, Outgoing, Refused, Stats};
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Event, Request, Session};
 
@@ -52,7 +52,8 @@ fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
     let Event::Request(request) = event else { panic!("{event:?}") };
     let address = Address { worker: 0, slot: 0, generation: 0 };
-    let answer = Answer::new(&mut session, &mut outgoing, &stats, DATE, address);
+    let context = Context::new(&stats, DATE, address);
+    let answer = Answer::new(&mut session, &mut outgoing, &context);
     assert!(!handler.handle(&request, answer).is_later());
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Handler, Mailbox, Outgoing, Part, Post, Stats};
+use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outgoing, Part, Post, Stats};
 use staunch_protocol::http1::{Event, Session};
 
 use crate::content::testing::Folder;
@@ -126,7 +126,8 @@ impl Peer {
             let mut input = head;
             let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
             let Event::Request(request) = event else { break };
-            let answer = Answer::new(&mut session, &mut outgoing, &self.stats, &self.date, address);
+            let context = Context::new(&self.stats, &self.date, address);
+            let answer = Answer::new(&mut session, &mut outgoing, &context);
             let answered = match mail.take() {
                 Some(mail) => self.site.resume(mail, &request, answer),
                 None => self.site.handle(&request, answer),
@@ -149,7 +150,8 @@ impl Peer {
         let mut input = &head[..];
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
         let Event::Request(request) = event else { panic!("no request") };
-        let answer = Answer::new(&mut session, &mut outgoing, &self.stats, &self.date, address);
+        let context = Context::new(&self.stats, &self.date, address);
+        let answer = Answer::new(&mut session, &mut outgoing, &context);
         let waits = self.site.handle(&request, answer).is_later();
         (!waits).then(|| parse(&collect(&outgoing)))
     }
