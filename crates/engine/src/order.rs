@@ -42,8 +42,8 @@ pub(crate) enum Order {
     Pressure(Pressure),
     /// Listen here too.
     Listen(Name, OwnedFd),
-    /// Serve what is in the queues of these listeners, then give them up; or give them up `at_once`, where the
-    /// queues are somebody else's too.
+    /// Serve what is in the queues of these listeners, then give them up; or give them up `at_once`, where
+    /// the queues are somebody else's too.
     Leave { name: Name, at_once: bool },
     /// Accept anew at every listener: another process no longer does, and what it was woken for may still
     /// wait.
