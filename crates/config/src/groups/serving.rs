@@ -45,10 +45,10 @@ group! {
     body_timeout: Time = Some("15s"), Value, reload, "\"30s\"";
     /// Close a connection that has taken nothing of its answer for so long
     send_timeout: Time = Some("30s"), Value, reload, "\"60s\"";
-    /// Slowest mean rate of a request body after 10 s; 0 is any
+    /// Slowest mean rate of a body after body_timeout (10 s at least); 0 is any
     /// A slow phone finishes, somebody who sends a byte now and then to hold a connection does not.
     body_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
-    /// Slowest mean rate at which an answer is taken after 10 s; 0 is any
+    /// Slowest mean rate of taking an answer after send_timeout; 0 is any
     send_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
 }
 
