@@ -76,10 +76,10 @@ pub struct PathRule {
     pub listing: Option<bool>,
     /// Whether everything is answered with 403.
     pub deny: Option<bool>,
-    /// Who may see it.
-    pub basic_auth: Option<BasicAuth>,
-    /// Which other origins' scripts may read it.
-    pub cors: Option<Cors>,
+    /// Who may see it; `Some(None)`: everybody.
+    pub basic_auth: Option<Option<BasicAuth>>,
+    /// Which other origins' scripts may read it; `Some(None)`: none.
+    pub cors: Option<Option<Cors>>,
     /// Processor time in microseconds that is burnt for each file answered: a rehearsal of slow applications.
     pub response_work_us: Option<u32>,
 }

@@ -45,8 +45,8 @@ type Matched = (Box<[u64]>, Option<usize>);
 struct Rule {
     glob: Glob,
     rule: PathRule,
-    auth: Option<Arc<Auth>>,
-    sharing: Option<Arc<Sharing>>,
+    auth: Option<Option<Arc<Auth>>>,
+    sharing: Option<Option<Arc<Sharing>>>,
 }
 
 /// One redirect, ready.
@@ -184,9 +184,9 @@ impl Rule {
         if let Some(value) = &rule.cache_control {
             line::check_value("cache_control", value).map_err(fault)?;
         }
-        let auth = rule.basic_auth.as_ref().map(Auth::new).transpose().map_err(fault)?;
-        let sharing = rule.cors.as_ref().map(Sharing::new).transpose().map_err(fault)?;
-        Ok(Self { glob, rule: rule.clone(), auth: auth.map(Arc::new), sharing: sharing.map(Arc::new) })
+        let auth = said(&rule.basic_auth, Auth::new).map_err(fault)?;
+        let sharing = said(&rule.cors, Sharing::new).map_err(fault)?;
+        Ok(Self { glob, rule: rule.clone(), auth, sharing })
     }
 
     fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
@@ -200,8 +200,8 @@ impl Rule {
         ruling.listing = rule.listing.or(ruling.listing);
         ruling.deny = rule.deny.unwrap_or(ruling.deny);
         ruling.work_us = rule.response_work_us.unwrap_or(ruling.work_us);
-        ruling.auth = self.auth.clone().or(ruling.auth.take());
-        ruling.sharing = self.sharing.clone().or(ruling.sharing.take());
+        ruling.auth = self.auth.clone().unwrap_or(ruling.auth.take());
+        ruling.sharing = self.sharing.clone().unwrap_or(ruling.sharing.take());
     }
 }
 
@@ -212,13 +212,22 @@ impl Redirect {
     }
 }
 
+/// What a rule says of something that can be switched off, made ready; `None` if it says nothing of it.
+fn said<C, R>(
+    config: &Option<Option<C>>,
+    ready: impl Fn(&C) -> Result<R, String>,
+) -> Result<Option<Option<Arc<R>>>, String> {
+    let Some(config) = config else { return Ok(None) };
+    Ok(Some(config.as_ref().map(ready).transpose()?.map(Arc::new)))
+}
+
 /// The same rules with what stands in files of users among their users.
 ///
 /// # Errors
 /// A file that cannot be read, or a line of it.
 pub(crate) fn with_users_files(rules: &SiteRules) -> Result<SiteRules, String> {
     let mut rules = rules.clone();
-    for auth in rules.paths.iter_mut().filter_map(|rule| rule.basic_auth.as_mut()) {
+    for auth in rules.paths.iter_mut().filter_map(|rule| rule.basic_auth.as_mut()?.as_mut()) {
         *auth = auth::with_users_file(auth)?;
     }
     Ok(rules)

@@ -67,7 +67,8 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     let mut paths = Paths::default();
     for site in &config.sites {
         paths.read_site(&site.content.root);
-        let passwords = site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.users_file.as_deref());
+        let passwords =
+            site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.as_ref()?.users_file.as_deref());
         passwords.for_each(|file| paths.read_file(file));
     }
     if let Some(file) = file {

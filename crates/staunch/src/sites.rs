@@ -54,8 +54,8 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         cache_control: rule.cache_control.clone(),
         listing: rule.listing,
         deny: rule.deny,
-        basic_auth: rule.basic_auth.as_ref().map(basic_auth),
-        cors: rule.cors.as_ref().map(cors),
+        basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
+        cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
 }

@@ -46,7 +46,9 @@ group! {
     /// Served with 200 to GET and HEAD of what does not exist, if the last part of its path has no dot.
     fallback: OrOff<UrlPath> = Some("off"), Value, reload, "\"/index.html\"";
     /// Pages for errors, by status
-    /// Paths below the root. The status stays.
+    /// Paths below the root. The status stays. What a site answers has a page: 400, 401, 403, 404, 405, 500,
+    /// 501, 503. What is refused before a site is asked has none (408, 413, 414, 417, 429, 431, 505, and 400
+    /// and 503 of that kind), nor have 412 and 416.
     error_pages: Map<ErrorStatus, UrlPath> = Some(""), File, reload,
         "{ 404 = \"/404.html\", 503 = \"/busy.html\" }";
     /// Fields for every answer of the site
@@ -88,10 +90,13 @@ group! {
     /// Refuse everybody (403)
     deny: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
     /// Ask for a name and a password
-    basic_auth: OrInherit<Inline<BasicAuth>> = Some("inherit"), File, reload,
+    /// `off` asks nobody, whatever an earlier rule says.
+    basic_auth: OrInherit<OrOff<Inline<BasicAuth>>> = Some("inherit"), File, reload,
         "{ realm = \"Staff\", users_file = \"/etc/staunch/users\" }";
     /// Let pages of other origins read
-    cors: OrInherit<Inline<Cors>> = Some("inherit"), File, reload, "{ origins = [\"https://app.example.org\"] }";
+    /// `off` lets none, whatever an earlier rule says.
+    cors: OrInherit<OrOff<Inline<Cors>>> = Some("inherit"), File, reload,
+        "{ origins = [\"https://app.example.org\"] }";
     /// Burn so much processor time for each answer, to rehearse overload
     response_work: OrInherit<Work> = Some("inherit"), File, reload, "\"300us\"";
 }

@@ -79,6 +79,31 @@ fn no_more_combinations_are_kept_than_allowed() {
     assert_eq!(rules.kept.lock().unwrap().len(), RULINGS_KEPT_MAX);
 }
 
+#[test]
+fn a_later_rule_switches_off_what_an_earlier_one_asks() {
+    let hash = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$QQCd8VPOryZiCF3MtwQnPTK7odKCaPcXJGplgNEuj1A";
+    let users = BTreeMap::from([("anna".to_owned(), hash.to_owned())]);
+    let auth = BasicAuth { realm: "r".into(), users, users_file: None };
+    let cors = Cors { origins: vec!["*".into()], ..Cors::default() };
+    let paths = vec![
+        PathRule { basic_auth: Some(Some(auth.clone())), cors: Some(Some(cors)), ..rule("/*") },
+        PathRule { basic_auth: Some(None), ..rule("/open*") },
+        PathRule { cors: Some(None), ..rule("/open/own*") },
+        PathRule { basic_auth: Some(Some(auth)), ..rule("/open/own/shut") },
+    ];
+    let rules = Rules::new(&SiteRules { paths, ..SiteRules::default() }).unwrap().unwrap();
+    for (path, asks, shares) in [
+        ("/a", true, true),
+        ("/open", false, true),
+        ("/open/own", false, false),
+        ("/open/own/shut", true, false),
+    ] {
+        let ruling = rules.of(path.as_bytes()).expect("a ruling");
+        assert_eq!((ruling.auth.is_some(), ruling.sharing.is_some()), (asks, shares), "{path}");
+        assert_eq!(ruling.lines.contains("Access-Control"), shares, "{path}");
+    }
+}
+
 /// Every fault is refused with words that name the key and the value.
 #[test]
 fn faults() {
@@ -104,8 +129,8 @@ fn faults() {
         (with(rule("assets")), "match = \"assets\""),
         (with(PathRule { cache_control: Some("a\nb".into()), ..rule("/a") }), "path \"/a\": cache_control"),
         (with(PathRule { headers: vec![pair("a b", "c")], ..rule("/a") }), "path \"/a\": headers: \"a b\""),
-        (with(PathRule { basic_auth: Some(auth), ..rule("/a") }), "the realm \"r\" has no users"),
-        (with(PathRule { cors: Some(cors), ..rule("/a") }), "\"a\" is no origin"),
+        (with(PathRule { basic_auth: Some(Some(auth)), ..rule("/a") }), "the realm \"r\" has no users"),
+        (with(PathRule { cors: Some(Some(cors)), ..rule("/a") }), "\"a\" is no origin"),
     ] {
         let fault = Rules::new(&rules).unwrap_err();
         assert!(fault.contains(words), "{fault}");

@@ -47,7 +47,9 @@ fn of_site(content: &Content, blame: Blame<'_>) {
 }
 
 fn of_rule(rule: &PathRule, blame: Blame<'_>) {
-    let Some(file) = rule.basic_auth.as_ref().and_then(|auth| auth.users_file.as_ref()) else { return };
+    let Some(file) = rule.basic_auth.iter().flatten().find_map(|auth| auth.users_file.as_ref()) else {
+        return;
+    };
     match std::fs::read_to_string(file) {
         Err(error) => blame("basic_auth", format!("{}: {}", file.display(), plain(&error))),
         Ok(text) => {

@@ -33,9 +33,9 @@ fn rule(pattern: &str) -> PathRule {
     PathRule { pattern: pattern.to_owned(), ..PathRule::default() }
 }
 
-fn auth() -> Option<BasicAuth> {
+fn auth() -> Option<Option<BasicAuth>> {
     let users = BTreeMap::from([("anna".to_owned(), HASH.to_owned())]);
-    Some(BasicAuth { realm: "here".to_owned(), users, users_file: None })
+    Some(Some(BasicAuth { realm: "here".to_owned(), users, users_file: None }))
 }
 
 fn pair(name: &str, value: &str) -> (String, String) {
@@ -353,8 +353,8 @@ fn other_origins() {
     };
     let everybody = Cors { origins: vec!["*".into()], ..Cors::default() };
     let rules = paths(vec![
-        PathRule { cors: Some(everybody), ..rule("/a.txt") },
-        PathRule { cors: Some(named), basic_auth: auth(), ..rule("/secret/*") },
+        PathRule { cors: Some(Some(everybody)), ..rule("/a.txt") },
+        PathRule { cors: Some(Some(named)), basic_auth: auth(), ..rule("/secret/*") },
     ]);
     let (good, evil) = (("Origin", "https://a.example"), ("Origin", "https://evil.example"));
     let method = ("Access-Control-Request-Method", "PUT");
