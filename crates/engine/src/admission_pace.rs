@@ -89,6 +89,7 @@ impl Pace {
     /// A turn begins, after `requests` requests in all.
     #[inline]
     pub(crate) fn begin_turn(&mut self, now_ns: u64, requests: u64) {
+        self.accepted = 0;
         if !self.is_on() {
             return;
         }
@@ -108,7 +109,6 @@ impl Pace {
         self.watched = now_ns - before_ns >= SUSPICIOUS_NS;
         self.late = now_ns - self.oldest_ns > self.patience_ns;
         self.requests_before = requests;
-        self.accepted = 0;
         self.begin_steps();
     }
 
@@ -339,6 +339,8 @@ mod tests {
         pace.set_patience(None);
         assert!(!accept(&mut pace).1);
         assert_eq!(pace.queue_worth(), None);
+        pace.begin_turn(30 * MS, 20);
+        assert_eq!(pace.accepted(), 0, "those of the turn before, without patience too");
     }
 
     #[test]
