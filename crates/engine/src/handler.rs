@@ -161,11 +161,9 @@ impl<'a> Answer<'a> {
     #[inline]
     pub fn block(mut self, status: Status, block: &Arc<[u8]>, fields_bytes: usize) -> Answered {
         let body_bytes = (block.len() - fields_bytes) as u64;
-        if status == Status::OK && (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len()) {
-            let Some(unanswered) = self.rendered_block(block) else {
-                return Answered { later: false, status, body_bytes };
-            };
-            self = unanswered;
+        let may_be_kept = (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len());
+        if status == Status::OK && may_be_kept && self.rendered_block(block) {
+            return Answered { later: false, status, body_bytes };
         }
         let rule = self.begin(status);
         if rule == BodyRule::Omit {
@@ -212,16 +210,16 @@ impl<'a> Answer<'a> {
         Answered { later: false, status, body_bytes }
     }
 
-    /// Answers with a block and its beginning from where both stand, if they are kept or worth keeping; else
-    /// gives the pen back.
+    /// Answers with a block and its beginning from where both stand, if they are kept or worth keeping.
+    /// Whether it did.
     #[inline]
-    fn rendered_block(mut self, block: &Arc<[u8]>) -> Option<Self> {
-        let Some(rendered) = &mut self.rendered else { return Some(self) };
+    fn rendered_block(&mut self, block: &Arc<[u8]>) -> bool {
+        let Some(rendered) = &mut self.rendered else { return false };
         if !self.session.begins_plainly() {
-            return Some(self);
+            return false;
         }
         let answer = match rendered.find(block, self.context.second) {
-            Found::Nothing => return Some(self),
+            Found::Nothing => return false,
             Found::Answer(answer) => {
                 self.session.begin_elsewhere();
                 answer
@@ -237,7 +235,7 @@ impl<'a> Answer<'a> {
         };
         self.context.stats.count_response(Status::OK);
         self.outgoing.push_shared(Slice { start: 0, end: answer.len(), bytes: answer });
-        None
+        true
     }
 
     #[inline]
