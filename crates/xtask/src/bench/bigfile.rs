@@ -106,7 +106,6 @@ fn judge(setting: &Setting, outcome: &mut Outcome) {
             );
             outcome.bars.push(Bar::judge(kind.name(), &words, Direction::AtMost, 1.0, "", samples));
         }
-        let growth = outcome.samples(kind.name(), GROWTH).to_vec();
-        outcome.bars.push(Bar::judge(kind.name(), GROWTH, Direction::AtMost, GROWTH_MIB_MAX, "MiB", growth));
+        outcome.judge(kind.name(), GROWTH, Direction::AtMost, GROWTH_MIB_MAX, "MiB");
     }
 }

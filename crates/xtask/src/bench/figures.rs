@@ -153,6 +153,19 @@ impl Outcome {
         known.map_or(&[], |figure| &figure.samples)
     }
 
+    /// Judges one measure of one server, which is a promise.
+    pub(super) fn judge(
+        &mut self,
+        server: &str,
+        measure: &str,
+        direction: Direction,
+        limit: f64,
+        unit: &str,
+    ) {
+        let samples = self.samples(server, measure).to_vec();
+        self.bars.push(Bar::judge(server, measure, direction, limit, unit, samples));
+    }
+
     /// Ratio of two servers round by round, so that a slow drift of the machine falls out. Empty when either
     /// is missing.
     pub(super) fn ratios(&self, server: &str, rival: &str, measure: &str) -> Vec<f64> {

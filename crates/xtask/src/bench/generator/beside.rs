@@ -59,23 +59,13 @@ fn run(setting: &Setting, url: &str, words: &[&str], seconds: u32) -> Result<Bes
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = Report::read(&watched.output)?;
+    let answered = report.in_time + report.late;
     Ok(Beside {
-        answered: report.in_time + report.late,
+        answered,
         broken: report.lost() - report.refused,
         refused: report.refused,
         connections_begun: report.connections_begun,
         connections_ended: report.connections_ended,
-        words: format!(
-            "offered {}, answered {}, refused {}, reset {}, wrong answer {}, timed out {}, failed {}, \
-             unsent {}",
-            report.offered,
-            report.in_time + report.late,
-            report.refused,
-            report.reset,
-            report.wrong_answer,
-            report.timed_out,
-            report.failed,
-            report.unsent
-        ),
+        words: format!("offered {}, answered {answered}, {}", report.offered, report.other_ends()),
     })
 }

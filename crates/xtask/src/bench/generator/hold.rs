@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::reading::Held;
 use super::running;
 use crate::bench::content;
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::process::Memory;
 use crate::bench::setting::Setting;
 use crate::bench::setup::{Kind, Setup};
@@ -47,8 +47,7 @@ fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> Outcome {
     if let Err(error) = measure(count, setting, &mut outcome) {
         outcome.errors.push(error);
     }
-    let samples = outcome.samples(NAME, HELD).to_vec();
-    outcome.bars.push(Bar::judge(NAME, HELD, Direction::AtLeast, count as f64, "", samples));
+    outcome.judge(NAME, HELD, Direction::AtLeast, count as f64, "");
     outcome
 }
 

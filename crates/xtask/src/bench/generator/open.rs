@@ -9,7 +9,7 @@ use super::reading::{Report, Said};
 use super::running::{self, Watched};
 use super::tool::Tool;
 use crate::bench::content;
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::setting::Setting;
 use crate::bench::setup::{Kind, Setup};
 
@@ -103,14 +103,10 @@ fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut Outcome
 }
 
 fn judge(name: &str, outcome: &mut Outcome) {
-    let mut judge = |measure: &str, direction, limit, unit: &str| {
-        let samples = outcome.samples(name, measure).to_vec();
-        outcome.bars.push(Bar::judge(name, measure, direction, limit, unit, samples));
-    };
-    judge(DRIFT, Direction::AtMost, DRIFT_P999_MS_MAX, "ms");
-    judge(OFF_SCHEDULE, Direction::AtMost, OFF_SCHEDULE_MAX, "");
-    judge(UNSENT, Direction::AtMost, 0.0, "");
-    judge(LOST, Direction::AtMost, 0.0, "");
+    outcome.judge(name, DRIFT, Direction::AtMost, DRIFT_P999_MS_MAX, "ms");
+    outcome.judge(name, OFF_SCHEDULE, Direction::AtMost, OFF_SCHEDULE_MAX, "");
+    outcome.judge(name, UNSENT, Direction::AtMost, 0.0, "");
+    outcome.judge(name, LOST, Direction::AtMost, 0.0, "");
 }
 
 #[cfg(test)]

@@ -153,21 +153,16 @@ fn growth(resident_bytes: &[u64]) -> Option<f64> {
 }
 
 fn judge(name: &str, outcome: &mut Outcome) {
-    let mut judge = |measure: &str, direction, limit| {
-        let samples = outcome.samples(name, measure).to_vec();
-        outcome.bars.push(Bar::judge(name, measure, direction, limit, "", samples));
-    };
-    judge(OFFERED, Direction::AtLeast, 0.98);
-    judge(OFFERED, Direction::AtMost, 1.02);
-    judge(GROWTH, Direction::AtMost, 1.05);
-    judge(UNSENT, Direction::AtMost, 0.0);
-    judge(INVENTED, Direction::AtMost, 0.0);
+    outcome.judge(name, OFFERED, Direction::AtLeast, 0.98, "");
+    outcome.judge(name, OFFERED, Direction::AtMost, 1.02, "");
+    outcome.judge(name, GROWTH, Direction::AtMost, 1.05, "");
+    outcome.judge(name, UNSENT, Direction::AtMost, 0.0, "");
+    outcome.judge(name, INVENTED, Direction::AtMost, 0.0, "");
     judge_ends(name, outcome);
 }
 
 fn judge_ends(name: &str, outcome: &mut Outcome) {
-    let samples = outcome.samples(name, UNACCOUNTED).to_vec();
-    outcome.bars.push(Bar::judge(name, UNACCOUNTED, Direction::AtMost, 0.0, "", samples));
+    outcome.judge(name, UNACCOUNTED, Direction::AtMost, 0.0, "");
 }
 
 #[cfg(test)]

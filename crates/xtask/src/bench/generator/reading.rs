@@ -99,6 +99,14 @@ impl Report {
         self.refused + self.reset + self.wrong_answer + self.timed_out + self.failed
     }
 
+    /// The ends of requests that were not answered rightly, in words.
+    pub(super) fn other_ends(&self) -> String {
+        format!(
+            "refused {}, reset {}, wrong answer {}, timed out {}, failed {}, unsent {}",
+            self.refused, self.reset, self.wrong_answer, self.timed_out, self.failed, self.unsent
+        )
+    }
+
     /// What it says of the answers, whatever became of the other requests.
     ///
     /// # Errors

@@ -51,24 +51,13 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
     let (cpus, words) = with_room(words);
     let watched = running::run_on(cpus, &words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = Report::read(&watched.output)?;
-    let ends = format!(
-        "offered {} at {rate}/s, in time {}, refused {}, reset {}, wrong answer {}, timed out {}, \
-         failed {}, unsent {}",
-        report.offered,
-        report.in_time,
-        report.refused,
-        report.reset,
-        report.wrong_answer,
-        report.timed_out,
-        report.failed,
-        report.unsent
-    );
+    let (offered, in_time, others) = (report.offered, report.in_time, report.other_ends());
     let end_ms = u64::from(seconds) * 1000;
     Ok(Offered {
         in_time_per_s: report.moments.in_time_per_s(FILLING_MS, end_ms),
         p99_ms: report.latency_ms.p99,
         cpus,
-        words: ends,
+        words: format!("offered {offered} at {rate}/s, in time {in_time}, {others}"),
     })
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH, WORK_PATH};
 use crate::bench::crowd::Crowd;
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::generator;
 use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
@@ -39,8 +39,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
             }
         }
         for (measure, limit, unit) in [(BROKEN, 0.0, ""), (BUSY, CAP_S, "s"), (IDLE, CAP_S, "s")] {
-            let samples = outcome.samples(kind.name(), measure).to_vec();
-            outcome.bars.push(Bar::judge(kind.name(), measure, Direction::AtMost, limit, unit, samples));
+            outcome.judge(kind.name(), measure, Direction::AtMost, limit, unit);
         }
     }
     outcome

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::lasting::{Lasting, PATH};
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::generator;
 use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
@@ -29,9 +29,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         if let Err(error) = measure(kind, setting, &mut outcome) {
             outcome.errors.push(format!("{}: {error}", kind.name()));
         }
-        let samples = outcome.samples(kind.name(), STARTED).to_vec();
-        let limit = f64::from(KILLS);
-        outcome.bars.push(Bar::judge(kind.name(), STARTED, Direction::AtLeast, limit, "", samples));
+        outcome.judge(kind.name(), STARTED, Direction::AtLeast, f64::from(KILLS), "");
     }
     outcome
 }

@@ -7,7 +7,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::generator;
 use crate::bench::process::{Memory, growth};
 use crate::bench::setting::Setting;
@@ -32,8 +32,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
             outcome.errors.push(format!("{}: {error}", kind.name()));
         }
         for (measure, limit) in [(FAILED, 0.0), (DROPPED, 0.0), (GROWTH, 1.05)] {
-            let samples = outcome.samples(kind.name(), measure).to_vec();
-            outcome.bars.push(Bar::judge(kind.name(), measure, Direction::AtMost, limit, "", samples));
+            outcome.judge(kind.name(), measure, Direction::AtMost, limit, "");
         }
     }
     outcome

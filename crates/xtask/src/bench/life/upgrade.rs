@@ -8,7 +8,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
-use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::figures::{Direction, Outcome};
 use crate::bench::generator;
 use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
@@ -35,12 +35,8 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         if let Err(error) = measure(kind, setting, &mut outcome) {
             outcome.errors.push(format!("{}: {error}", kind.name()));
         }
-        for (measure, direction, limit) in
-            [(FAILED, Direction::AtMost, 0.0), (DONE, Direction::AtLeast, f64::from(UPGRADES))]
-        {
-            let samples = outcome.samples(kind.name(), measure).to_vec();
-            outcome.bars.push(Bar::judge(kind.name(), measure, direction, limit, "", samples));
-        }
+        outcome.judge(kind.name(), FAILED, Direction::AtMost, 0.0, "");
+        outcome.judge(kind.name(), DONE, Direction::AtLeast, f64::from(UPGRADES), "");
     }
     outcome
 }
