@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use staunch_engine::{Control, Drain, Mailbox, Post, Stats, Worker};
-use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Transcript};
+use staunch_netio::simulated::{End, Faults, Random, Simulated, Transcript};
 
-use crate::fixture::{Fixture, Waiting};
+use crate::fixture::{self, Fixture, Waiting};
 use crate::script::{self, Plan};
 use crate::{TIMEOUTS, TURNS_MAX, seeds, split_head};
 
@@ -34,12 +34,8 @@ fn run(seed: u64) -> (u64, bool) {
     let mut random = Random::new(seed ^ 0xd1a1);
     let case = case(seed, &mut random);
     let mut world = Simulated::new(seed, case.faults, 1 + random.below(4) as u32);
-    let plans: Vec<(PeerId, Plan)> = (0..1 + random.below(6))
-        .map(|_| {
-            let mut plan = script::draw(&mut random);
-            (world.peer(std::mem::take(&mut plan.steps)), plan)
-        })
-        .collect();
+    let count = 1 + random.below(6);
+    let plans = script::peers(count, &mut world, &mut random);
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let control = Control::new(&[Arc::clone(&mailbox)]);
@@ -55,12 +51,7 @@ fn run(seed: u64) -> (u64, bool) {
         if worker.is_over() {
             break;
         }
-        let mut waiting = waiting.borrow_mut();
-        for _ in 0..random.below(waiting.len() + 1).max(waiting.len().min(1)) {
-            let place = random.below(waiting.len());
-            post.send(waiting.swap_remove(place), ());
-        }
-        drop(waiting);
+        fixture::answer_some(&waiting, &post, &mut random);
         worker.turn().expect("the simulator does not fail");
     }
     let world = worker.io();

@@ -5,12 +5,22 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Handler, Piece, Slice};
+use staunch_engine::{Address, Answer, Answered, Handler, Piece, Post, Slice};
+use staunch_netio::simulated::Random;
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Method, Request};
 
 /// Requests that wait for their answer.
 pub(crate) type Waiting = Rc<RefCell<Vec<Address>>>;
+
+/// Sends mail to some of those that wait, one at least, in any order.
+pub(crate) fn answer_some(waiting: &Waiting, post: &Post<()>, random: &mut Random) {
+    let mut waiting = waiting.borrow_mut();
+    for _ in 0..random.below(waiting.len() + 1).max(waiting.len().min(1)) {
+        let place = random.below(waiting.len());
+        post.send(waiting.swap_remove(place), ());
+    }
+}
 
 /// Answers `/KIND/SIZE` with SIZE foretellable bytes. KIND is how: `own`, `shared`, `block` or `later`.
 pub(crate) struct Fixture {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use staunch_engine::{Mailbox, Post, Stats, Worker};
 use staunch_netio::Io;
-use staunch_netio::simulated::{Faults, PeerId, Random, Simulated, Transcript};
+use staunch_netio::simulated::{Faults, Random, Simulated, Transcript};
 use staunch_protocol::{Deadline, Timeouts};
 
 use fixture::{Fixture, Waiting};
@@ -38,12 +38,8 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
     let mut random = Random::new(seed ^ 0x5eed);
     let faults = [Faults::NONE, Faults::GENTLE, Faults::HOSTILE][seed as usize % 3];
     let mut world = Simulated::new(seed, faults, 1 + random.below(4) as u32);
-    let plans: Vec<(PeerId, Plan)> = (0..1 + random.below(6))
-        .map(|_| {
-            let mut plan = script::draw(&mut random);
-            (world.peer(std::mem::take(&mut plan.steps)), plan)
-        })
-        .collect();
+    let count = 1 + random.below(6);
+    let plans = script::peers(count, &mut world, &mut random);
     let started_ms = world.now_ms();
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
@@ -56,12 +52,7 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
         if worker.io().finished() {
             break;
         }
-        let mut waiting = waiting.borrow_mut();
-        for _ in 0..random.below(waiting.len() + 1).max(waiting.len().min(1)) {
-            let place = random.below(waiting.len());
-            post.send(waiting.swap_remove(place), ());
-        }
-        drop(waiting);
+        fixture::answer_some(&waiting, &post, &mut random);
         worker.turn().expect("the simulator does not fail");
     }
     let world = worker.io();

@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use staunch_engine::{Mailbox, Post, Pressure, Stats, Worker};
-use staunch_netio::simulated::{Faults, PeerId, Random, Simulated};
+use staunch_netio::simulated::{Faults, Random, Simulated};
 
-use crate::fixture::{Fixture, Waiting};
+use crate::fixture::{self, Fixture, Waiting};
 use crate::script::{self, Plan};
 use crate::{TIMEOUTS, split_head};
 
@@ -33,12 +33,8 @@ fn run(seed: u64) -> Arc<Stats> {
     let faults = [Faults::NONE, Faults::GENTLE, Faults { resets: 0, ..Faults::HOSTILE }][seed as usize % 3];
     let capacity = 3 + random.below(14) as u32;
     let mut world = Simulated::new(seed, faults, capacity);
-    let plans: Vec<(PeerId, Plan)> = (0..5 + random.below(40))
-        .map(|_| {
-            let mut plan = script::draw(&mut random);
-            (world.peer(std::mem::take(&mut plan.steps)), plan)
-        })
-        .collect();
+    let count = 5 + random.below(40);
+    let plans = script::peers(count, &mut world, &mut random);
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let (waiting, stats) = (Waiting::default(), Arc::new(Stats::default()));
@@ -51,12 +47,7 @@ fn run(seed: u64) -> Arc<Stats> {
     while !worker.io().finished() {
         turns += 1;
         assert!(turns < TURNS_MAX, "the worker spins");
-        let mut waiting = waiting.borrow_mut();
-        for _ in 0..random.below(waiting.len() + 1).max(waiting.len().min(1)) {
-            let place = random.below(waiting.len());
-            post.send(waiting.swap_remove(place), ());
-        }
-        drop(waiting);
+        fixture::answer_some(&waiting, &post, &mut random);
         if random.chance(5) {
             worker.set_pressure(draw_pressure(&mut random));
         }
@@ -128,7 +119,7 @@ fn under_pressure_nothing_is_cut_off_lost_or_spun() {
 
 #[test]
 fn canary_a_cut_answer_is_found() {
-    let body = crate::fixture::body(b"/own/9", 9);
+    let body = fixture::body(b"/own/9", 9);
     let expected = vec![script::Expected { status: 200, body: body.clone(), is_head: false }];
     let plan = Plan { steps: Vec::new(), expected, may_time_out: false, gives_up: false };
     let answer = [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", &body[..]].concat();

@@ -1,6 +1,6 @@
 //! Random peers, and what each must receive.
 
-use staunch_netio::simulated::{Random, Step};
+use staunch_netio::simulated::{PeerId, Random, Simulated, Step};
 
 use crate::fixture::body;
 
@@ -25,8 +25,18 @@ pub(crate) struct Plan {
 
 const FOREVER_MS: u64 = 10_000_000;
 
+/// So many peers of a world, with what each must receive.
+pub(crate) fn peers(count: usize, world: &mut Simulated, random: &mut Random) -> Vec<(PeerId, Plan)> {
+    (0..count)
+        .map(|_| {
+            let mut plan = draw(random);
+            (world.peer(std::mem::take(&mut plan.steps)), plan)
+        })
+        .collect()
+}
+
 /// A peer drawn from the generator.
-pub(crate) fn draw(random: &mut Random) -> Plan {
+fn draw(random: &mut Random) -> Plan {
     let mut plan = Plan { steps: Vec::new(), expected: Vec::new(), may_time_out: false, gives_up: false };
     let mut bytes = Vec::new();
     for _ in 0..random.below(7) {
