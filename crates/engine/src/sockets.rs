@@ -68,7 +68,7 @@ fn bind_anew(wanted: SocketAddr, address: SocketAddr, workers: usize) -> io::Res
     let mut bound = Bound { wanted, address, sockets: Vec::new() };
     for _ in 0..workers {
         let socket = socket::listen(bound.address, BACKLOG_CONNECTIONS_MAX)?;
-        socket::defer_accept(&socket)?;
+        prepare(&socket)?;
         bound.address = socket::local_address(&socket)?;
         bound.sockets.push(vec![socket]);
     }
@@ -81,7 +81,7 @@ fn take_over(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) -> io:
     let address = socket::local_address(&inherited[0])?;
     let mut sockets: Vec<Vec<OwnedFd>> = (0..workers).map(|_| Vec::new()).collect();
     for (index, socket) in inherited.into_iter().enumerate() {
-        socket::defer_accept(&socket)?;
+        prepare(&socket)?;
         sockets[index % workers].push(socket);
     }
     for worker in 0..workers {
@@ -90,11 +90,17 @@ fn take_over(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) -> io:
                 Ok(socket) => socket,
                 Err(_) => sockets[0][0].try_clone()?,
             };
-            socket::defer_accept(&socket)?;
+            prepare(&socket)?;
             sockets[worker].push(socket);
         }
     }
     Ok(Bound { wanted, address, sockets })
+}
+
+/// What every listener needs, whoever has bound it; connections inherit it.
+fn prepare(listener: &OwnedFd) -> io::Result<()> {
+    socket::defer_accept(listener)?;
+    socket::bound_unsent(listener)
 }
 
 /// See [`socket::check_port_free`]. A server that was just killed may hold its port for a moment.
