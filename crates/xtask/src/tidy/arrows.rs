@@ -24,6 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),
     ("staunch-doctor", &[]),
+    ("staunch-queueing", &[]),
     ("xtask", &[]),
 ];
 

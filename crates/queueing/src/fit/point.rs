@@ -1,0 +1,115 @@
+//! What was measured, what is known, and what a fit leaves unexplained.
+//!
+//! It owns the check of numbers. It must never calculate.
+
+use super::fault::FitFault;
+use crate::episode::Run;
+use crate::host::{Fault, Load, above_zero, at_least_zero};
+use crate::limits::PLACES_MAX;
+use crate::patience::Service;
+
+/// One measured load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// What was offered.
+    pub load: Load,
+    /// Answers in time a second.
+    pub goodput_per_s: f64,
+    /// Median seconds from arrival to answer among answers in time, if it was measured.
+    pub p50_s: Option<f64>,
+    /// Requests refused a second for want of a place, if they were counted.
+    pub refused_per_s: Option<f64>,
+}
+
+/// What need not be fitted, and how it was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// mu1, packets a second.
+    pub mu1_per_s: Option<f64>,
+    /// K, places, the request in service included.
+    pub places: Option<u32>,
+    /// T, seconds.
+    pub patience_s: Option<f64>,
+    /// Seconds of sending of each point, if each began with an empty queue; none for the long run.
+    pub run: Option<Run>,
+    /// How the time of one request varies.
+    pub service: Service,
+}
+
+/// What a fit finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// Packets a second of S1.
+    Mu1,
+    /// Requests a second of S2.
+    Mu2,
+    /// K.
+    Places,
+    /// T.
+    Patience,
+}
+
+/// One point, measured and predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Residual {
+    /// What was offered.
+    pub load: Load,
+    /// Answers in time a second, as measured.
+    pub measured_per_s: f64,
+    /// Answers in time a second, as predicted.
+    pub predicted_per_s: f64,
+    /// Predicted less measured, over the measured (but over no less than a tenth of the largest measured).
+    pub relative: f64,
+}
+
+impl Known {
+    /// Parameters that are left to find, in their order.
+    pub(crate) fn wanted(&self) -> Vec<Parameter> {
+        let mut wanted = vec![Parameter::Mu2];
+        let unknown = [
+            (self.mu1_per_s.is_none(), Parameter::Mu1),
+            (self.places.is_none(), Parameter::Places),
+            (self.patience_s.is_none(), Parameter::Patience),
+        ];
+        wanted.extend(unknown.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, parameter)| *parameter));
+        wanted
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let optional = |what, value: Option<f64>| value.map_or(Ok(()), |value| above_zero(what, value));
+        optional("mu1 in packets a second", self.mu1_per_s)?;
+        optional("the patience in seconds", self.patience_s)?;
+        optional("the time of sending in seconds", self.run.map(|run| run.sending_s))?;
+        match self.places {
+            Some(places) if places == 0 || places > PLACES_MAX => {
+                let value = f64::from(places);
+                Err(Fault { what: "the number of places", must: "1 to 1048576", value })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Point {
+    fn check(&self) -> Result<(), Fault> {
+        self.load.check()?;
+        above_zero("the requests offered per second", self.load.requests_per_s)?;
+        at_least_zero("the goodput per second", self.goodput_per_s)?;
+        at_least_zero("the refused per second", self.refused_per_s.unwrap_or(0.0))?;
+        above_zero("the median in seconds", self.p50_s.unwrap_or(1.0))
+    }
+}
+
+/// Says why `points` cannot be fitted, if so.
+pub(crate) fn check(points: &[Point], known: &Known) -> Result<(), FitFault> {
+    known.check().map_err(|fault| FitFault::Number { point: None, fault })?;
+    for (at, point) in points.iter().enumerate() {
+        point.check().map_err(|fault| FitFault::Number { point: Some(at), fault })?;
+    }
+    let parameters = known.wanted().len();
+    if points.len() < parameters {
+        return Err(FitFault::TooFew { points: points.len(), parameters });
+    }
+    let any = points.iter().any(|point| point.goodput_per_s > 0.0);
+    if any { Ok(()) } else { Err(FitFault::NoGoodput) }
+}
