@@ -27,7 +27,7 @@ pub mod mix;
 mod order;
 pub mod outcome;
 pub mod plan;
-mod plot;
+pub mod plot;
 pub mod probe;
 pub mod report;
 pub mod request;

@@ -8,44 +8,44 @@ mod axis;
 mod draw;
 mod markup;
 
-pub(crate) use alone::alone;
-pub(crate) use axis::Axis;
-pub(crate) use draw::figure;
-pub(crate) use markup::escape;
+pub use alone::alone;
+pub use axis::Axis;
+pub use draw::figure;
+pub use markup::escape;
 
 /// A plot: series over one axis of places.
 #[derive(Debug, Clone)]
-pub(crate) struct Plot {
+pub struct Plot {
     /// Stands above it.
-    pub(crate) title: String,
+    pub title: String,
     /// What a reader has to know to read it; may be empty.
-    pub(crate) note: String,
+    pub note: String,
     /// From left to right.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// From bottom to top.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// The place of each value, growing.
-    pub(crate) places: Vec<f64>,
+    pub places: Vec<f64>,
     /// What is drawn, the later above the earlier.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
 }
 
 /// One series of a plot.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
+pub struct Series {
     /// The class of the page's style that gives the colour.
-    pub(crate) class: &'static str,
+    pub class: &'static str,
     /// Its name in the legend.
-    pub(crate) label: String,
+    pub label: String,
     /// One value a place; `None` where there is none.
-    pub(crate) values: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
     /// How it is drawn.
-    pub(crate) shape: Shape,
+    pub shape: Shape,
 }
 
 /// How a series is drawn.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// A line, broken where there is no value.
     Line,
     /// A dashed line, for what is wanted or allowed, or what often lies on another line.
@@ -54,26 +54,28 @@ pub(crate) enum Shape {
     Area,
     /// Points with a line, and at each a stroke from the smallest to the largest.
     Range(Vec<Option<(f64, f64)>>),
+    /// The same without the line, for what was measured beside a line of what was expected.
+    Points(Vec<Option<(f64, f64)>>),
 }
 
 impl Series {
     /// A line.
-    pub(crate) fn line(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+    pub fn line(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
         Self { class, label: label.to_owned(), values, shape: Shape::Line }
     }
 
     /// An area on top of those before it.
-    pub(crate) fn area(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+    pub fn area(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
         Self { shape: Shape::Area, ..Self::line(class, label, values) }
     }
 
     /// A dashed line.
-    pub(crate) fn dashed(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
+    pub fn dashed(class: &'static str, label: &str, values: Vec<Option<f64>>) -> Self {
         Self { shape: Shape::Dashed, ..Self::line(class, label, values) }
     }
 
     /// Whether it has a value other than 0.
-    pub(crate) fn is_there(&self) -> bool {
+    pub fn is_there(&self) -> bool {
         self.values.iter().flatten().any(|value| *value > 0.0)
     }
 }

@@ -7,7 +7,7 @@ mod blob;
 pub mod document;
 mod fields;
 mod folded;
-pub(crate) mod layout;
+pub mod layout;
 mod log;
 mod machine;
 #[cfg(test)]
@@ -20,17 +20,17 @@ pub mod style;
 mod summary;
 mod sweep;
 mod sweep_page;
-pub(crate) mod table;
+pub mod table;
 pub mod words;
 
 pub use document::Document;
 pub use log::{hdr_log, hgrm};
 pub use machine::Machine;
 pub use moments::{LatencyColumns, Moments};
-pub use page::{html, page, svg};
+pub use page::{PLOT_STYLE, html, page, svg, whole};
 pub use series::{csv, ndjson_line};
 pub use summary::summary;
-pub use sweep::{SweepDocument, sweep_csv, sweep_json, sweep_text};
+pub use sweep::{PointDocument, Spread, SweepDocument, sweep_csv, sweep_json, sweep_text};
 pub use sweep_page::sweep_html;
 
 pub(crate) use fields::{CountField, ENDS, find as find_count, is_error};

@@ -91,7 +91,8 @@ pub fn sweep(
         }
     }
     points.retain(|point| !point.rounds.is_empty());
-    Ok(SweepOutcome { capacity_per_s, points })
+    let patience = plan.plan.lanes.iter().filter_map(|lane| lane.late_after.or(lane.patience)).max();
+    Ok(SweepOutcome { capacity_per_s, patience, points })
 }
 
 /// What the server does when a closed loop keeps it busy.

@@ -2,6 +2,8 @@
 //!
 //! It must never average: rounds stay apart, so that their spread can be seen.
 
+use std::time::Duration;
+
 use crate::outcome::Outcome;
 
 /// A whole sweep.
@@ -9,6 +11,8 @@ use crate::outcome::Outcome;
 pub struct SweepOutcome {
     /// What the server was found to answer at most, right answers a second.
     pub capacity_per_s: f64,
+    /// Answers after more than this are late; `None`: clients waited for ever.
+    pub patience: Option<Duration>,
     /// What was offered, growing.
     pub points: Vec<SweepPoint>,
 }

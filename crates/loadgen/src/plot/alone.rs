@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::draw::{HEIGHT, WIDTH, description, grid, series};
 use super::markup::escape;
-use super::{Plot, Shape};
+use super::{Plot, Series, Shape};
 
 /// Room above the plot for title and legend.
 const HEAD: f64 = 54.0;
@@ -21,7 +21,7 @@ const GAP: f64 = 18.0;
 const STYLE: &str = ".ground { fill: var(--paper); } svg .title { fill: var(--ink); font-weight: 600; }";
 
 /// The plot as a file. One without a plot says that nothing was measured.
-pub(crate) fn alone(plot: Option<&Plot>, style: &str) -> String {
+pub fn alone(plot: Option<&Plot>, style: &str) -> String {
     let height = HEIGHT + HEAD;
     let title = plot.map_or("Nothing was measured", |plot| plot.title.as_str());
     let mut file = format!(
@@ -49,25 +49,30 @@ fn legend(file: &mut String, plot: &Plot) {
     let _ = write!(file, "<text x=\"14\" y=\"44\">{}</text>", escape(&plot.y.label));
     let mut x = 14.0 + width(&plot.y.label) + GAP;
     for one in &plot.series {
-        let dashed = if matches!(one.shape, Shape::Dashed) { " dashed" } else { "" };
         let words = x + MARK_WIDTH;
-        let _ = write!(
-            file,
-            "<path class=\"line{dashed} {}\" d=\"M{x:.1} 39.5h18\"/>\
-             <text x=\"{words:.1}\" y=\"44\">{}</text>",
-            one.class,
-            escape(&one.label)
-        );
+        mark(file, one, x);
+        let _ = write!(file, "<text x=\"{words:.1}\" y=\"44\">{}</text>", escape(&one.label));
         x = words + width(&one.label) + GAP;
     }
     let end = WIDTH - 14.0;
     let _ = write!(file, "<text class=\"end\" x=\"{end}\" y=\"44\">{}</text>", escape(&plot.x.label));
 }
 
+fn mark(file: &mut String, one: &Series, x: f64) {
+    let class = one.class;
+    let _ = match one.shape {
+        Shape::Points(_) => {
+            write!(file, "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"39.5\" r=\"3.5\"/>", x + 9.0)
+        }
+        Shape::Dashed => write!(file, "<path class=\"line dashed {class}\" d=\"M{x:.1} 39.5h18\"/>"),
+        _ => write!(file, "<path class=\"line {class}\" d=\"M{x:.1} 39.5h18\"/>"),
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Axis, Series};
+    use crate::plot::Axis;
 
     #[test]
     fn a_picture_has_all_in_it_and_words_are_escaped() {

@@ -10,13 +10,13 @@ const MARGIN: f64 = 1.15;
 
 /// One axis of a plot.
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// What it shows, with the unit.
-    pub(crate) label: String,
+    pub label: String,
     /// How a value is said.
-    pub(crate) words: fn(f64) -> String,
+    pub words: fn(f64) -> String,
     /// Values at which a tick stands, and what stands there.
-    pub(crate) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
     from: f64,
     to: f64,
     is_logarithmic: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// From `from` to `to` in equal steps. Its end is moved to the next tick when `to_tick` is set.
-    pub(crate) fn linear(from: f64, to: f64, to_tick: bool, label: &str, words: fn(f64) -> String) -> Self {
+    pub fn linear(from: f64, to: f64, to_tick: bool, label: &str, words: fn(f64) -> String) -> Self {
         let to = if to > from { to } else { from + 1.0 };
         let step = round_step((to - from) / (TICKS_MAX - 2) as f64);
         let to = if to_tick { from + ((to - from) / step - 1e-9).ceil() * step } else { to };
@@ -35,12 +35,12 @@ impl Axis {
     }
 
     /// From 0 to a number of things: no tick stands between two whole numbers.
-    pub(crate) fn counted(highest: f64, label: &str, words: fn(f64) -> String) -> Self {
+    pub fn counted(highest: f64, label: &str, words: fn(f64) -> String) -> Self {
         Self::linear(0.0, highest.max((TICKS_MAX - 2) as f64), true, label, words)
     }
 
     /// A logarithmic axis over whole decades that holds every positive value of `values`.
-    pub(crate) fn logarithmic(
+    pub fn logarithmic(
         values: impl Iterator<Item = f64>,
         label: &str,
         words: fn(f64) -> String,
@@ -61,7 +61,7 @@ impl Axis {
     }
 
     /// A logarithmic axis that ends a little beyond the smallest and the largest of `values`.
-    pub(crate) fn fitted(values: impl Iterator<Item = f64>, label: &str, words: fn(f64) -> String) -> Self {
+    pub fn fitted(values: impl Iterator<Item = f64>, label: &str, words: fn(f64) -> String) -> Self {
         let (smallest, largest) = extremes(values);
         let (from, to) = if largest > 0.0 { (smallest / MARGIN, largest * MARGIN) } else { (1.0, 10.0) };
         let fine = (from.log10().floor() as i32..=to.log10().ceil() as i32)
@@ -74,7 +74,7 @@ impl Axis {
     }
 
     /// An even axis with given ticks.
-    pub(crate) fn ticked(
+    pub fn ticked(
         from: f64,
         to: f64,
         ticks: Vec<(f64, String)>,
@@ -86,7 +86,7 @@ impl Axis {
     }
 
     /// The place of a value, 0 to 1. What lies outside is put at the edge.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let place = if self.is_logarithmic {
             let low = self.from.log10();
             (value.max(self.from).log10() - low) / (self.to.log10() - low)

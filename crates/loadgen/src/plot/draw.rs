@@ -20,7 +20,7 @@ const PLOT_HEIGHT: f64 = HEIGHT - TOP - BOTTOM;
 const FLOOR: f64 = HEIGHT - BOTTOM;
 
 /// The plot as a figure. `name` is unique on the page. Nothing when no series has a place to be drawn at.
-pub(crate) fn figure(name: &str, plot: &Plot) -> String {
+pub fn figure(name: &str, plot: &Plot) -> String {
     if plot.places.is_empty() || plot.series.is_empty() {
         return String::new();
     }
@@ -48,7 +48,11 @@ pub(crate) fn figure(name: &str, plot: &Plot) -> String {
 fn legend(figure: &mut String, plot: &Plot) {
     let _ = write!(figure, "<p class=\"legend\"><span class=\"quiet\">{}</span>", escape(&plot.y.label));
     for one in &plot.series {
-        let shape = if matches!(one.shape, Shape::Area) { "block" } else { "stroke" };
+        let shape = match one.shape {
+            Shape::Area => "block",
+            Shape::Points(_) => "block round",
+            _ => "stroke",
+        };
         let dashed = if matches!(one.shape, Shape::Dashed) { " dashed" } else { "" };
         let _ = write!(
             figure,
@@ -111,6 +115,7 @@ pub(super) fn series(figure: &mut String, plot: &Plot) {
                 line(figure, plot, one, "line");
                 points(figure, plot, one, ranges);
             }
+            Shape::Points(ranges) => points(figure, plot, one, ranges),
         }
     }
 }

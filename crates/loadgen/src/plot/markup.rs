@@ -2,7 +2,7 @@
 
 /// The words with every character escaped that means something in HTML or SVG. Control characters, which XML
 /// does not allow, are replaced.
-pub(crate) fn escape(words: &str) -> String {
+pub fn escape(words: &str) -> String {
     let mut escaped = String::with_capacity(words.len());
     for character in words.chars() {
         match character {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
@@ -276,19 +277,8 @@ impl Document {
     /// # Errors
     /// It is no JSON, not of this form, of another version of it, or its columns differ in length.
     pub fn read(name: &str, text: &str) -> Result<Self, Fault> {
-        let fault = |words: String| Fault::new(format!("{name}: {words}"));
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| fault(format!("is not JSON: {error}")))?;
-        let format = value.get("format").and_then(serde_json::Value::as_u64);
-        if format != Some(u64::from(FORMAT)) {
-            let found = format.map_or("no `format`".to_owned(), |format| format!("`format` {format}"));
-            return Err(fault(format!(
-                "has {found}, not {FORMAT}: it was not written by `staunch load --json` of this version"
-            )));
-        }
-        let document: Self =
-            serde_json::from_str(text).map_err(|error| fault(format!("is not a run: {error}")))?;
-        document.moments.check().map_err(|words| fault(words.to_string()))?;
+        let document: Self = read(name, text, "a run")?;
+        document.moments.check().map_err(|words| Fault::new(format!("{name}: {words}")))?;
         Ok(document)
     }
 
@@ -296,6 +286,21 @@ impl Document {
     pub fn write(&self) -> String {
         layout::write(self)
     }
+}
+
+/// Reads a file of this version of the form. `name` is the file's, `kind` what it should be, for the errors.
+pub(super) fn read<D: DeserializeOwned>(name: &str, text: &str, kind: &str) -> Result<D, Fault> {
+    let fault = |words: String| Fault::new(format!("{name}: {words}"));
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| fault(format!("is not JSON: {error}")))?;
+    let format = value.get("format").and_then(serde_json::Value::as_u64);
+    if format != Some(u64::from(FORMAT)) {
+        let found = format.map_or("no `format`".to_owned(), |format| format!("`format` {format}"));
+        return Err(fault(format!(
+            "has {found}, not {FORMAT}: it was not written by `staunch load --json` of this version"
+        )));
+    }
+    serde_json::from_str(text).map_err(|error| fault(format!("is not {kind}: {error}")))
 }
 
 #[cfg(test)]

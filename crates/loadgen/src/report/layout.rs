@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 /// As JSON, with a line break at its end.
-pub(crate) fn write(value: &impl Serialize) -> String {
+pub fn write(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut bytes, Lines(PrettyFormatter::new()));
     // Memory takes every byte, and the reports' names are words: neither can be refused.

@@ -20,7 +20,7 @@ use crate::report::words;
 /// Of the page with its plots.
 const STYLE: &str = concat!(include_str!("plot.css"), include_str!("page.css"));
 /// Of a plot that stands alone.
-const PLOT_STYLE: &str = include_str!("plot.css");
+pub const PLOT_STYLE: &str = include_str!("plot.css");
 
 /// The whole page of a run.
 pub fn html(outcome: &Outcome) -> String {
@@ -62,8 +62,8 @@ pub fn svg(outcome: &Outcome) -> String {
     alone(plot.as_ref(), PLOT_STYLE)
 }
 
-/// A page of a title and a body.
-pub(super) fn whole(title: &str, body: &str) -> String {
+/// A page of a title and a body. The body is markup: what comes from outside must be escaped in it.
+pub fn whole(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::document::{FORMAT, Figures};
+use crate::fault::Fault;
+use crate::report::document::{self, FORMAT, Figures};
 use crate::report::folded::folded;
 use crate::report::machine::Machine;
 use crate::report::style::{LOUD, paint};
@@ -36,6 +37,9 @@ pub struct SweepDocument {
     pub warnings: Vec<String>,
     /// What the server was found to answer at most, right answers a second.
     pub capacity_per_s: f64,
+    /// Answers after more than this are late; not there when clients waited for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<f64>,
     /// What was offered, growing.
     pub points: Vec<PointDocument>,
 }
@@ -55,15 +59,18 @@ pub struct PointDocument {
 
 /// Median, smallest and largest of the rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub struct Spread {
+    /// The one in the middle, or the mean of the two there.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 impl Spread {
     /// Of the rounds in which the figure was measured.
-    pub(super) fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
+    pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.flatten().collect();
         sorted.sort_by(f64::total_cmp);
         let (first, last) = (*sorted.first()?, *sorted.last()?);
@@ -85,12 +92,12 @@ impl PointDocument {
     }
 
     /// A figure over the rounds.
-    pub(super) fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
+    pub fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.rounds.iter().map(of))
     }
 
     /// A count a second over the rounds.
-    pub(super) fn rate(&self, of: impl Fn(&Figures) -> u64) -> Option<Spread> {
+    pub fn rate(&self, of: impl Fn(&Figures) -> u64) -> Option<Spread> {
         let rounds = self.rounds.iter().zip(&self.seconds);
         Spread::of(rounds.map(|(round, seconds)| (*seconds > 0.0).then(|| of(round) as f64 / seconds)))
     }
@@ -114,8 +121,19 @@ impl SweepDocument {
             machine: Machine::here(),
             warnings: folded(rounds().flat_map(|round| &round.warnings)),
             capacity_per_s: sweep.capacity_per_s,
+            patience_ms: sweep.patience.map(|patience| patience.as_secs_f64() * 1e3),
             points: sweep.points.iter().map(PointDocument::new).collect(),
         }
+    }
+}
+
+impl SweepDocument {
+    /// Reads a file written by `staunch load sweep --json`. `name` is the file's, for the errors.
+    ///
+    /// # Errors
+    /// It is no JSON, not of this form, or of another version of it.
+    pub fn read(name: &str, text: &str) -> Result<Self, Fault> {
+        document::read(name, text, "a sweep")
     }
 }
 
@@ -247,7 +265,7 @@ mod tests {
             assert_eq!(text.lines().filter(|line| line.trim_start().starts_with(&load)).count(), 1, "{text}");
         }
         assert!(text.contains(" to ") && !text.contains('\u{1b}'));
-        let nothing = SweepOutcome { capacity_per_s: 0.0, points: Vec::new() };
+        let nothing = SweepOutcome { capacity_per_s: 0.0, patience: None, points: Vec::new() };
         assert!(sweep_text(&nothing, false).contains("capacity 0/s"));
         assert_eq!(sweep_csv(&nothing).lines().count(), 1);
     }

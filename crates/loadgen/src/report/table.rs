@@ -4,7 +4,7 @@
 
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
     /// Words.
     Left,
     /// Figures.
@@ -13,7 +13,7 @@ pub(crate) enum Align {
 
 /// Rows of cells as lines, two blanks between columns, no blanks at the end of a line. A row may be shorter
 /// than others; columns beyond `aligns` stand to the left.
-pub(crate) fn lines(rows: &[Vec<String>], aligns: &[Align]) -> Vec<String> {
+pub fn lines(rows: &[Vec<String>], aligns: &[Align]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -33,7 +33,7 @@ fn line(row: &[String], widths: &[usize], aligns: &[Align]) -> String {
 }
 
 /// Words in lines of at most `width` characters, broken between words. A word that is longer stands alone.
-pub(crate) fn wrap(words: &str, width: usize) -> Vec<String> {
+pub fn wrap(words: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
         match lines.last_mut() {
