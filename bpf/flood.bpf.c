@@ -9,6 +9,7 @@
  *
  * crates/loadgen/src/flood/frame.rs writes the same frames; a test compares them byte by byte.
  */
+#include "checksum.h"
 #include "kernel.h"
 
 /* Time is counted in parts of a nanosecond, so that an interval of 1/3 us does not drift. */
@@ -58,15 +59,6 @@ static __always_inline __u64 mix(__u64 x)
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
 	return x ^ (x >> 31);
-}
-
-static __always_inline __u16 fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
 }
 
 /* RFC 793: source port, sequence number and checksum stand 0, 4 and 16 bytes into the segment. */

@@ -20,11 +20,20 @@ typedef unsigned long long __u64;
 
 /* The members of a map's definition, read by the loader from the type information. */
 #define __uint(name, value) int (*name)[value]
-#define __type(name, value) value *name
+#define __type(name, value) __typeof__(value) *name
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_LPM_TRIE = 11,
 };
+
+/* Memory is taken when an entry is made, not when the map is. */
+#define BPF_F_NO_PREALLOC 1
+/* Put in, whether it is there or not. */
+#define BPF_ANY 0
 
 enum xdp_action {
 	XDP_ABORTED = 0,
@@ -46,7 +55,15 @@ struct xdp_md {
 
 /* Functions of the kernel, called by number. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, __u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;
+static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int by) = (void *)65;
+/* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */
+static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
+/* The sequence number of a SYN cookie, and in the upper half the segment size it holds. Since Linux 6.0. */
+static long (*const bpf_tcp_raw_gen_syncookie_ipv4)(void *internet, void *segment, __u32 bytes) = (void *)204;
+static long (*const bpf_tcp_raw_gen_syncookie_ipv6)(void *internet, void *segment, __u32 bytes) = (void *)205;
 
 #endif

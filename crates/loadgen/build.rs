@@ -13,7 +13,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
     let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    println!("cargo:rerun-if-changed={}", folder.join("kernel.h").display());
+    for header in ["kernel.h", "checksum.h"] {
+        println!("cargo:rerun-if-changed={}", folder.join(header).display());
+    }
     for program in PROGRAMS {
         let source = folder.join(format!("{program}.bpf.c"));
         println!("cargo:rerun-if-changed={}", source.display());

@@ -1,3 +1,276 @@
 //! Where things stand in the maps shared with the BPF programs: the counterpart of `bpf/gate.h`.
 //!
-//! It owns the order of the words. It must never open a map.
+//! It owns the order of the words, and what they say in the words of the gate. It must never open a map.
+
+use crate::observation::{Orders, State};
+
+/// Known, verified and unknown clients, in the order in which they are served.
+pub const CLASS_COUNT: usize = 3;
+/// What may become of a SYN; see [`Outcome`].
+pub const OUTCOME_COUNT: usize = 6;
+/// Counters of ages: quarters of an octave, the first from 2^14 ns (16 us), the last from a second.
+pub const AGE_COUNT: usize = 64;
+
+const AGE_SHIFT: u32 = 14;
+const OUTCOMES_AT: usize = 8;
+const SPENT_STRIDE: usize = 8;
+const GRANTED_AT: usize = 5;
+const AGES_AT: usize = 6;
+
+/// Words of the map `counters`.
+pub(crate) const COUNTERS: usize = OUTCOMES_AT + CLASS_COUNT * OUTCOME_COUNT;
+/// Words of the map `orders`.
+pub(crate) const ORDERS: usize = GRANTED_AT + CLASS_COUNT;
+/// Words of the map `spent`.
+pub(crate) const SPENT: usize = CLASS_COUNT * SPENT_STRIDE;
+/// Words of the map `flows`.
+pub(crate) const FLOWS: usize = AGES_AT + AGE_COUNT;
+
+/// What became of a SYN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Let in.
+    Passed,
+    /// Shed: its class has no credit left.
+    Credit,
+    /// Shed: its prefix has had its share.
+    Fair,
+    /// Shed: it is on the list.
+    Deny,
+    /// Let in: it is on the list. Counted as unknown, like the next one.
+    Allowed,
+    /// Let in: there was no heartbeat for too long.
+    LeaseOver,
+}
+
+impl Outcome {
+    /// All, in the order of the program.
+    pub const ALL: [Self; OUTCOME_COUNT] =
+        [Self::Passed, Self::Credit, Self::Fair, Self::Deny, Self::Allowed, Self::LeaseOver];
+
+    /// Whether it was not let in.
+    pub fn is_shed(self) -> bool {
+        matches!(self, Self::Credit | Self::Fair | Self::Deny)
+    }
+}
+
+/// What was counted since the program was attached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames that are not TCP to a protected port.
+    pub other: u64,
+    /// Segments to a protected port that are not judged, in frames of at most 128 bytes. All SYN are small.
+    pub small: u64,
+    /// The same in larger frames.
+    pub large: u64,
+    /// Fragments; they pass.
+    pub fragments: u64,
+    /// Frames that are cut short or contradict themselves; they pass.
+    pub malformed: u64,
+    /// Prefixes seen for the first time in a window, while connections are shed.
+    pub prefixes: u64,
+    /// Let in although counted as shed, because it is a dry run.
+    pub dry: u64,
+    /// Shed and answered by a reset or a cookie.
+    pub answered: u64,
+    /// SYN by class and [`Outcome`].
+    pub outcomes: [[u64; OUTCOME_COUNT]; CLASS_COUNT],
+    /// What became of connections; needs the tracker.
+    pub flows: Option<Flows>,
+}
+
+/// What became of connections since the tracker was attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flows {
+    /// Handshakes completed.
+    pub established: u64,
+    /// Those of them that are followed until they are read from: all but those beyond the map's size.
+    pub tracked: u64,
+    /// Read from for the first time.
+    pub begun: u64,
+    /// Ended without being read from.
+    pub abandoned: u64,
+    /// Ended.
+    pub ended: u64,
+    /// Reads by the server.
+    pub reads: u64,
+    /// How long those begun had waited.
+    pub ages: [u64; AGE_COUNT],
+}
+
+impl Counters {
+    /// SYN of a class that came.
+    pub fn syn(&self, class: usize) -> u64 {
+        self.outcomes[class].iter().sum()
+    }
+
+    /// SYN with this outcome.
+    pub fn with(&self, outcome: Outcome) -> u64 {
+        self.outcomes.iter().map(|class| class[outcome as usize]).sum()
+    }
+
+    /// SYN of a class that were let in.
+    pub fn passed(&self, class: usize) -> u64 {
+        Outcome::ALL
+            .iter()
+            .filter(|outcome| !outcome.is_shed())
+            .map(|outcome| self.outcomes[class][*outcome as usize])
+            .sum()
+    }
+
+    /// SYN that were not let in, or would not have been.
+    pub fn shed(&self) -> u64 {
+        Outcome::ALL.into_iter().filter(|outcome| outcome.is_shed()).map(|outcome| self.with(outcome)).sum()
+    }
+
+    /// From the words of all processors.
+    pub(crate) fn read(sets: &[[u64; COUNTERS]]) -> Self {
+        let word = |at: usize| sets.iter().map(|set| set[at]).sum();
+        let outcomes = std::array::from_fn(|class| {
+            std::array::from_fn(|outcome| word(OUTCOMES_AT + class * OUTCOME_COUNT + outcome))
+        });
+        Self {
+            other: word(0),
+            small: word(1),
+            large: word(2),
+            fragments: word(3),
+            malformed: word(4),
+            prefixes: word(5),
+            dry: word(6),
+            answered: word(7),
+            outcomes,
+            flows: None,
+        }
+    }
+}
+
+impl Flows {
+    /// Connections that wait to be read from for the first time.
+    pub fn waiting(&self) -> u64 {
+        self.tracked.saturating_sub(self.begun + self.abandoned)
+    }
+
+    /// From the words of all processors.
+    pub(crate) fn read(sets: &[[u64; FLOWS]]) -> Self {
+        let word = |at: usize| sets.iter().map(|set| set[at]).sum();
+        Self {
+            established: word(0),
+            tracked: word(1),
+            begun: word(2),
+            abandoned: word(3),
+            ended: word(4),
+            reads: word(5),
+            ages: std::array::from_fn(|age| word(AGES_AT + age)),
+        }
+    }
+}
+
+/// The smallest age counted at this index of [`Flows::ages`], in nanoseconds. The first counts younger ones too.
+pub fn age_ns(index: usize) -> u64 {
+    let (octave, quarter) = (index / 4, index as u64 % 4);
+    ((4 + quarter) << octave) << (AGE_SHIFT - 2)
+}
+
+/// The orders in words. `granted` is what the classes may have spent in all.
+pub(crate) fn order_words(orders: &Orders, granted: &[u64; CLASS_COUNT], now_ns: u64) -> [u64; ORDERS] {
+    let mut words = [0; ORDERS];
+    words[0] = now_ns;
+    words[1] = u64::from(orders.state == State::Shedding);
+    words[2] = u64::from(orders.verify);
+    words[3] = u64::from(orders.window);
+    words[4] = u64::from(orders.prefix_limit);
+    words[GRANTED_AT..].copy_from_slice(granted);
+    words
+}
+
+/// What the classes have spent, from the words of the map.
+pub(crate) fn spent(words: &[u64; SPENT]) -> [u64; CLASS_COUNT] {
+    std::array::from_fn(|class| words[class * SPENT_STRIDE])
+}
+
+/// What a class may have spent in all from now on: what is left is bounded, what was overdrawn is kept, and the
+/// new credits come on top.
+pub(crate) fn grant(granted: u64, spent: u64, credits: u64, burst: u64) -> u64 {
+    granted.min(spent.saturating_add(burst)).saturating_add(credits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `#define NAME VALUE` says, if it is a plain number.
+    fn defined(name: &str) -> u64 {
+        let header = include_str!("../../../bpf/gate.h");
+        let prefix = format!("#define {name} ");
+        let line = header.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.unwrap_or_else(|| panic!("gate.h does not define {name}")).parse().expect("a number")
+    }
+
+    #[test]
+    fn both_sides_agree() {
+        let agreed = [
+            ("CLASS_COUNT", CLASS_COUNT),
+            ("OUTCOME_COUNT", OUTCOME_COUNT),
+            ("COUNT_OUTCOMES", OUTCOMES_AT),
+            ("COUNT_ANSWERED", OUTCOMES_AT - 1),
+            ("ORDER_GRANTED", GRANTED_AT),
+            ("ORDER_PREFIX_LIMIT", GRANTED_AT - 1),
+            ("SPENT_STRIDE", SPENT_STRIDE),
+            ("FLOW_AGES", AGES_AT),
+            ("FLOW_READS", AGES_AT - 1),
+            ("AGE_COUNT", AGE_COUNT),
+            ("AGE_SHIFT", AGE_SHIFT as usize),
+            ("OUTCOME_PASSED", Outcome::Passed as usize),
+            ("OUTCOME_SHED_CREDIT", Outcome::Credit as usize),
+            ("OUTCOME_SHED_FAIR", Outcome::Fair as usize),
+            ("OUTCOME_SHED_DENY", Outcome::Deny as usize),
+            ("OUTCOME_ALLOWED", Outcome::Allowed as usize),
+            ("OUTCOME_LEASE_OVER", Outcome::LeaseOver as usize),
+        ];
+        for (name, here) in agreed {
+            assert_eq!(defined(name), here as u64, "{name}");
+        }
+    }
+
+    #[test]
+    fn counters_of_processors_are_added_up() {
+        let mut first = [0; COUNTERS];
+        let mut second = [0; COUNTERS];
+        (first[0], second[0]) = (3, 4);
+        first[OUTCOMES_AT] = 10;
+        second[OUTCOMES_AT + OUTCOME_COUNT * 2 + Outcome::Credit as usize] = 7;
+        first[OUTCOMES_AT + OUTCOME_COUNT * 2 + Outcome::Allowed as usize] = 2;
+        let counters = Counters::read(&[first, second]);
+        assert_eq!(counters.other, 7);
+        assert_eq!([0, 1, 2].map(|class| counters.syn(class)), [10, 0, 9]);
+        assert_eq!([0, 1, 2].map(|class| counters.passed(class)), [10, 0, 2]);
+        assert_eq!((counters.shed(), counters.with(Outcome::Credit)), (7, 7));
+    }
+
+    #[test]
+    fn ages_grow_by_quarters_of_an_octave() {
+        assert_eq!(age_ns(0), 16_384);
+        assert_eq!(age_ns(1), 20_480);
+        assert_eq!(age_ns(4), 32_768);
+        assert!(age_ns(AGE_COUNT - 1) < 1_000_000_000 && age_ns(AGE_COUNT) > 1_000_000_000);
+    }
+
+    #[test]
+    fn what_is_left_is_bounded_and_what_was_overdrawn_is_kept() {
+        for (granted, spent, credits, burst, expected) in [
+            (0, 0, 10, 5, 10),
+            (10, 10, 10, 5, 20),
+            (10, 7, 10, 5, 20),
+            (100, 7, 10, 5, 22),
+            (10, 12, 10, 5, 20),
+            (100, 7, 0, 0, 7),
+            (u64::MAX, 7, u64::MAX, u64::MAX, u64::MAX),
+        ] {
+            assert_eq!(
+                grant(granted, spent, credits, burst),
+                expected,
+                "{granted} {spent} {credits} {burst}"
+            );
+        }
+    }
+}

@@ -8,6 +8,7 @@
 
 pub mod controller;
 pub mod daemon;
+pub mod fault;
 pub mod interface;
 pub mod layout;
 pub mod metrics;

@@ -1,4 +1,197 @@
-//! The XDP program on one interface: loaded, attached, told its orders, read.
+//! The XDP program on an interface: loaded, attached, told its orders, read.
 //!
-//! It owns the program, its maps and the link that holds it on the interface. It must never decide how many
-//! are let in.
+//! It owns the program, its maps and the links that hold it on interfaces. It must never decide how many are
+//! let in. Order: `attach`, `add` for further interfaces, then `give` several times a second; dropping takes it
+//! off.
+
+mod loaded;
+mod prefix;
+mod privilege;
+mod storm;
+mod trial;
+
+use std::io;
+
+use aya::programs::xdp::{XdpLink, XdpMode};
+use aya::programs::{ProgramError, Xdp};
+
+use crate::fault::{GateError, system_error};
+use crate::interface;
+use crate::layout::Counters;
+use crate::observation::Orders;
+use loaded::Loaded;
+
+pub use prefix::Prefix;
+pub use storm::{Storm, StormCount};
+pub use trial::{Judgement, Trial};
+
+/// How the program gets at the frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Native, and generic where the driver cannot.
+    #[default]
+    Auto,
+    /// In the driver, before anything is allocated.
+    Native,
+    /// In the network stack: what is shed has cost an allocation, but not a connection.
+    Generic,
+}
+
+/// What a SYN that was shed gets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reject {
+    /// Nothing: the sender tries again after a second.
+    #[default]
+    Drop,
+    /// A reset: the sender knows at once.
+    Reset,
+    /// A SYN-ACK with a cookie: who answers it is let in by the kernel.
+    Cookie,
+}
+
+/// What the program is to do, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Attach<'a> {
+    /// The interface, in the network namespace of the calling thread.
+    pub interface: &'a str,
+    /// Ports that are protected.
+    pub ports: &'a [u16],
+    /// How it gets at the frames.
+    pub way: Way,
+    /// What a SYN that was shed gets.
+    pub reject: Reject,
+    /// Count what would be shed, and let it in.
+    pub dry_run: bool,
+    /// Who is always let in.
+    pub allow: &'a [Prefix],
+    /// Who never is, unless it is on the other list.
+    pub deny: &'a [Prefix],
+    /// Whether connections are watched: without, no client becomes known.
+    pub tracker: bool,
+}
+
+/// The program on one interface or several, which share credits, clients and counters. Dropping takes it off.
+pub struct Program {
+    loaded: Loaded,
+    places: Vec<Place>,
+    notes: Vec<String>,
+}
+
+/// Where it is.
+struct Place {
+    name: String,
+    index: u32,
+    way: Way,
+    /// Taken off when this is dropped, and by the kernel if the process dies. Before Linux 5.9 the kernel does
+    /// not; then the lease ends.
+    _link: XdpLink,
+}
+
+impl Program {
+    /// Loads the program and puts it on its interface. Nothing is shed before orders are given.
+    ///
+    /// # Errors
+    /// Missing capabilities, no such interface, another program on it, or what the kernel says.
+    pub fn attach(attach: &Attach<'_>) -> Result<Self, GateError> {
+        privilege::check()?;
+        let index = interface::find(attach.interface)?;
+        interface::expect_free(attach.interface, index)?;
+        let (loaded, notes) = Loaded::with_fallback(attach)?;
+        let mut program = Self { loaded, places: Vec::new(), notes };
+        program.add(attach.interface, attach.way)?;
+        Ok(program)
+    }
+
+    /// Puts it on one more interface.
+    ///
+    /// # Errors
+    /// As [`Program::attach`].
+    pub fn add(&mut self, interface: &str, way: Way) -> Result<Way, GateError> {
+        let index = interface::find(interface)?;
+        interface::expect_free(interface, index)?;
+        let (link, way, note) = put_on(self.loaded.gate()?, interface, index, way)?;
+        self.notes.extend(note);
+        self.places.push(Place { name: interface.to_owned(), index, way, _link: link });
+        Ok(way)
+    }
+
+    /// How it gets at the frames of its first interface.
+    pub fn way(&self) -> Way {
+        self.places.first().map_or(Way::Auto, |place| place.way)
+    }
+
+    /// What is lost on this host, each in a sentence.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether connections are watched.
+    pub fn is_tracking(&self) -> bool {
+        self.loaded.is_tracking()
+    }
+
+    /// The names, as they were given, of interfaces it is no longer on: they were removed, or somebody took it
+    /// off. One that was renamed still has it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn lost(&mut self) -> io::Result<Vec<&str>> {
+        let id = self.loaded.id()?;
+        let is_lost = |place: &&Place| !interface::program_on(place.index).is_ok_and(|on| on == Some(id));
+        Ok(self.places.iter().filter(is_lost).map(|place| place.name.as_str()).collect())
+    }
+
+    /// Gives orders and with them the heartbeat: they hold for 900 ms after `now_ns` (CLOCK_MONOTONIC).
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        self.loaded.give(orders, now_ns)
+    }
+
+    /// All that was counted since it was attached.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn counters(&self) -> io::Result<Counters> {
+        self.loaded.counters()
+    }
+}
+
+/// Native, or generic where the driver cannot.
+fn put_on(
+    program: &mut Xdp,
+    name: &str,
+    index: u32,
+    way: Way,
+) -> Result<(XdpLink, Way, Option<String>), GateError> {
+    let mut attach = |mode: XdpMode| {
+        let id = program.attach_to_if_index(index, mode)?;
+        program.take_link(id)
+    };
+    let refused = |error: ProgramError| refusal(name, index, &error);
+    match way {
+        Way::Native => Ok((attach(XdpMode::Driver).map_err(refused)?, Way::Native, None)),
+        Way::Generic => Ok((attach(XdpMode::Skb).map_err(refused)?, Way::Generic, None)),
+        Way::Auto => match attach(XdpMode::Driver) {
+            Ok(link) => Ok((link, Way::Native, None)),
+            Err(native) => {
+                let link = attach(XdpMode::Skb).map_err(refused)?;
+                let reason = system_error(&native).map_or(native.to_string(), ToString::to_string);
+                let note = format!(
+                    "the driver of '{name}' does not run XDP programs ({reason}); the generic way is taken: what \
+                     is shed costs an allocation and about half of what the native way saves"
+                );
+                Ok((link, Way::Generic, Some(note)))
+            }
+        },
+    }
+}
+
+/// Somebody may have come between the look and the deed.
+fn refusal(name: &str, index: u32, error: &ProgramError) -> GateError {
+    match interface::expect_free(name, index) {
+        Err(busy) => busy,
+        Ok(()) => GateError::of_kernel(&format!("the program cannot be put on '{name}'"), error),
+    }
+}

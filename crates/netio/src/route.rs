@@ -81,6 +81,19 @@ pub fn link(name: &str) -> io::Result<Link> {
     })
 }
 
+/// The number of the XDP program on an interface, if there is one.
+///
+/// # Errors
+/// ENODEV if there is no such interface; those of socket(2).
+pub fn xdp_program(index: u32) -> io::Result<Option<u32>> {
+    let mut head = [0; message::LINK_BYTES];
+    head[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut buffer = vec![0; ANSWER_BYTES];
+    let answer = ask(&Request::new(libc::RTM_GETLINK, &head), &mut buffer)?;
+    let id = answer.nested(message::IFLA_XDP, message::IFLA_XDP_PROG_ID);
+    Ok(id.map(|bytes| message::u32_at(bytes, 0)).filter(|id| *id != 0))
+}
+
 /// The way to an address.
 ///
 /// # Errors
@@ -202,6 +215,12 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_is_an_error() {
         assert_eq!(link("nosuchlink").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn loopback_has_no_program_and_what_is_not_there_neither() {
+        assert_eq!(xdp_program(link("lo").unwrap().index).unwrap(), None);
+        assert_eq!(xdp_program(u32::MAX / 2).unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }
 
     #[test]

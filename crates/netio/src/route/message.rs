@@ -15,6 +15,9 @@ pub(super) const ROUTE_BYTES: usize = 12;
 pub(super) const NEIGHBOUR_BYTES: usize = 12;
 /// The name of the hardware an interface stands for (linux/if_link.h).
 pub(super) const IFLA_PARENT_DEV_NAME: u16 = 56;
+/// What stands for XDP on an interface, and in it the number of the program (linux/if_link.h).
+pub(super) const IFLA_XDP: u16 = 43;
+pub(super) const IFLA_XDP_PROG_ID: u16 = 4;
 /// The mark of an attribute that holds attributes, and that of one in network order: no part of its name.
 const ATTRIBUTE_MARKS: u16 = 0xc000;
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the gate's programs and their loader agree on: numbers of outcomes and counters, and the words of the
+ * maps. crates/gate/src/layout.rs says the same in Rust; a test compares the two.
+ *
+ * It must never hold a map or a function.
+ */
+#ifndef STAUNCH_BPF_GATE_H
+#define STAUNCH_BPF_GATE_H
+
+#include "kernel.h"
+
+/* What happens to a SYN that was shed. */
+#define REJECT_DROP 0
+#define REJECT_RESET 1
+#define REJECT_COOKIE 2
+
+/* Clients, in the order in which they are served. */
+#define CLASS_KNOWN 0
+#define CLASS_VERIFIED 1
+#define CLASS_UNKNOWN 2
+#define CLASS_COUNT 3
+
+/* What became of a SYN. */
+#define OUTCOME_PASSED 0
+#define OUTCOME_SHED_CREDIT 1
+#define OUTCOME_SHED_FAIR 2
+#define OUTCOME_SHED_DENY 3
+#define OUTCOME_ALLOWED 4
+#define OUTCOME_LEASE_OVER 5
+#define OUTCOME_COUNT 6
+
+/* Counters, one set a processor. First what a frame may be; a SYN that is judged comes last and is counted by
+ * class and outcome instead. */
+#define COUNT_OTHER 0
+#define COUNT_SMALL 1
+#define COUNT_LARGE 2
+#define COUNT_FRAGMENT 3
+#define COUNT_MALFORMED 4
+#define FRAME_SYN 5
+/* Prefixes seen for the first time in a window. */
+#define COUNT_PREFIXES 5
+/* Let in only because it is a dry run. */
+#define COUNT_DRY 6
+/* Answered by a reset or a cookie. */
+#define COUNT_ANSWERED 7
+#define COUNT_OUTCOMES 8
+#define COUNTERS (COUNT_OUTCOMES + CLASS_COUNT * OUTCOME_COUNT)
+
+/* Orders: one entry of an array, written by the daemon alone. */
+#define ORDER_HEARTBEAT_NS 0
+#define ORDER_SHEDDING 1
+#define ORDER_VERIFY 2
+#define ORDER_WINDOW 3
+#define ORDER_PREFIX_LIMIT 4
+#define ORDER_GRANTED 5
+#define ORDERS (ORDER_GRANTED + CLASS_COUNT)
+
+/* Credits spent: each class on a cache line of its own, for every processor adds to it. */
+#define SPENT_STRIDE 8
+#define SPENT (CLASS_COUNT * SPENT_STRIDE)
+
+/* What became of connections, one set a processor. */
+#define FLOW_ESTABLISHED 0
+#define FLOW_TRACKED 1
+#define FLOW_BEGUN 2
+#define FLOW_ABANDONED 3
+#define FLOW_ENDED 4
+#define FLOW_READS 5
+#define FLOW_AGES 6
+/* Ages are counted by quarters of an octave, the first from 16 us, the last from a second. */
+#define AGE_COUNT 64
+#define AGE_SHIFT 14
+#define FLOWS (FLOW_AGES + AGE_COUNT)
+
+/* Orders hold for so long after the heartbeat; then everything is let in. */
+#define LEASE_NS 900000000ULL
+/* Times of remembered SYNs are counted in units of 2^20 ns, about a millisecond. */
+#define TICK_SHIFT 20
+/* A SYN that comes again from 0.7 to 4 s after the first was sent by somebody who waits for an answer: every
+ * system's first retransmission comes after one second, or after three. */
+#define AGAIN_TICKS_MIN 668
+#define AGAIN_TICKS_MAX 3815
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The verdict on a SYN: let in, or shed, and why.
+ *
+ * It owns the maps of orders, credits, lists, clients and prefixes. It must never look at another frame, hold a
+ * rate or decide how many are let in: that is ordered. In doubt it lets in.
+ */
+#ifndef STAUNCH_BPF_GATE_VERDICT_H
+#define STAUNCH_BPF_GATE_VERDICT_H
+
+#include "gate_frame.h"
+
+/* Written by the loader before the program is loaded. */
+const volatile __u64 secret[2] = {};
+const volatile __u32 has_allow = 0;
+const volatile __u32 has_deny = 0;
+/* Places in `again`, less one: a power of two. */
+const volatile __u32 again_mask = 0;
+
+/* 4096 prefixes of each kind are more than anybody writes on a command line. */
+#define PREFIXES_MAX 4096
+/* Clients that completed a handshake: 131 072, some 10 MB. More cost memory, fewer forget a busy day's. */
+#define KNOWN_MAX (1 << 17)
+/* Prefixes counted in a window: a table of 512 KB stays in the second cache; two of 65 536 that meet in one
+ * place share what one may have. */
+#define SHARES_SHIFT 16
+/* SYNs remembered: 8 MB hold those of one second at a million a second. */
+#define AGAIN_MAX (1 << 20)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64[COUNTERS]);
+	__uint(max_entries, 1);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64[ORDERS]);
+	__uint(max_entries, 1);
+} orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64[SPENT]);
+	__uint(max_entries, 1);
+} spent SEC(".maps");
+
+/* Clients the kernel completed a handshake with, and when: written by the tracker alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, __u64);
+	__type(value, __u64);
+	__uint(max_entries, KNOWN_MAX);
+} known SEC(".maps");
+
+/* SYNs that were shed: fingerprint in the upper half, time in the lower. The newest has the place. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, AGAIN_MAX);
+} again SEC(".maps");
+
+/* SYNs of a prefix in a window: the window's number in the upper half. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 1 << SHARES_SHIFT);
+} shares SEC(".maps");
+
+struct prefix4 {
+	__u32 bits;
+	__u32 address;
+};
+
+struct prefix6 {
+	__u32 bits;
+	__u32 address[4];
+};
+
+#define LIST(name, prefix)                           \
+	struct {                                     \
+		__uint(type, BPF_MAP_TYPE_LPM_TRIE); \
+		__type(key, struct prefix);          \
+		__type(value, __u64);                \
+		__uint(max_entries, PREFIXES_MAX);   \
+		__uint(map_flags, BPF_F_NO_PREALLOC);\
+	} name SEC(".maps")
+
+LIST(allow4, prefix4);
+LIST(allow6, prefix6);
+LIST(deny4, prefix4);
+LIST(deny6, prefix6);
+
+/* A SYN, as far as a verdict needs it. */
+struct client {
+	/* IPv6: the upper half of the address. IPv4: the address below ones, which no sender's /64 has. */
+	__u64 key;
+	/* /48 or /24. */
+	__u64 prefix;
+	/* Address, ports and sequence number, hashed. */
+	__u64 hash;
+	__u32 address[4];
+};
+
+static __always_inline __u64 ipv4_key(__u32 address)
+{
+	return 0xffffffff00000000ULL | __builtin_bswap32(address);
+}
+
+static __always_inline __u64 ipv6_key(__u32 first, __u32 second)
+{
+	return (__u64)__builtin_bswap32(first) << 32 | __builtin_bswap32(second);
+}
+
+/* Nobody outside learns the secrets or sees a hash, so two rounds of multiplication suffice. */
+static __always_inline __u64 keyed(__u64 word, __u64 other)
+{
+	word = (word ^ secret[0]) * 0x9e3779b97f4a7c15ULL;
+	word = (word ^ (word >> 32) ^ other ^ secret[1]) * 0xd6e8feb86659fd93ULL;
+	return word ^ (word >> 32);
+}
+
+static __always_inline void read_client(const struct frame *frame, struct client *client)
+{
+	const __u32 *address = (const __u32 *)(frame->internet + (frame->is_ipv6 ? 8 : 12));
+	__u64 word, number;
+
+	client->address[0] = address[0];
+	if (frame->is_ipv6) {
+		client->address[1] = address[1];
+		client->address[2] = address[2];
+		client->address[3] = address[3];
+		client->key = ipv6_key(address[0], address[1]);
+		client->prefix = client->key >> 16;
+		word = client->key ^ ((__u64)address[2] << 32 | address[3]) * 0xa0761d6478bd642fULL;
+	} else {
+		client->key = ipv4_key(address[0]);
+		client->prefix = client->key >> 8;
+		word = client->key;
+	}
+	number = *(const __u32 *)frame->segment;
+	client->hash = keyed(word, number << 32 | *(const __u32 *)(frame->segment + 4));
+}
+
+static __always_inline int is_listed(const struct frame *frame, const struct client *client, void *list4,
+				     void *list6)
+{
+	if (frame->is_ipv6) {
+		struct prefix6 key = { .bits = 128 };
+
+		key.address[0] = client->address[0];
+		key.address[1] = client->address[1];
+		key.address[2] = client->address[2];
+		key.address[3] = client->address[3];
+		return bpf_map_lookup_elem(list6, &key) != 0;
+	} else {
+		struct prefix4 key = { .bits = 32, .address = client->address[0] };
+
+		return bpf_map_lookup_elem(list4, &key) != 0;
+	}
+}
+
+/* Whether this SYN came before, and long enough ago that its sender must have waited. */
+static __always_inline int came_before(__u64 remembered, __u64 hash, __u32 now)
+{
+	__u32 passed = now - (__u32)remembered;
+
+	return remembered >> 32 == hash >> 32 && passed >= AGAIN_TICKS_MIN && passed <= AGAIN_TICKS_MAX;
+}
+
+/* One that comes again too soon is not remembered anew: it would never be old enough. */
+static __always_inline void remember(__u64 *place, __u64 hash, __u32 now)
+{
+	__u32 passed = now - (__u32)*place;
+
+	if (*place >> 32 != hash >> 32 || passed > AGAIN_TICKS_MAX)
+		*place = (hash >> 32 << 32) | now;
+}
+
+/* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others who
+ * forge addresses beside theirs would use up their share. */
+static __always_inline int has_its_share(const __u64 *order, const struct client *client, int class, __u64 *counts)
+{
+	__u64 window = order[ORDER_WINDOW] << 32, *share;
+	__u32 key = keyed(client->prefix, class == CLASS_KNOWN) >> (64 - SHARES_SHIFT);
+
+	share = bpf_map_lookup_elem(&shares, &key);
+	if (!share)
+		return 0;
+	if ((*share ^ window) >> 32) {
+		*share = window | 1;
+		counts[COUNT_PREFIXES]++;
+		return 0;
+	}
+	if (order[ORDER_PREFIX_LIMIT] && (*share & 0xffffffff) >= order[ORDER_PREFIX_LIMIT])
+		return 1;
+	++*share;
+	return 0;
+}
+
+/* Takes a credit of the class, if one is left. Processors that look at once may take one each too many; the
+ * next grant is that much smaller. */
+static __always_inline int takes_credit(const __u64 *order, int class)
+{
+	__u64 *used;
+	__u32 key = 0;
+
+	used = bpf_map_lookup_elem(&spent, &key);
+	if (!used)
+		return 1;
+	used += class * SPENT_STRIDE;
+	if (*(volatile __u64 *)used >= order[ORDER_GRANTED + class])
+		return 0;
+	__sync_fetch_and_add(used, 1);
+	return 1;
+}
+
+/* While connections are shed: of which class it is, and whether it gets in. */
+static __always_inline int ration(const __u64 *order, const struct client *client, int *class, __u32 now,
+				  __u64 *counts)
+{
+	__u32 key = client->hash & again_mask;
+	__u64 *place = 0;
+	int outcome = OUTCOME_PASSED;
+
+	if (*class == CLASS_UNKNOWN && order[ORDER_VERIFY]) {
+		place = bpf_map_lookup_elem(&again, &key);
+		if (place && came_before(*place, client->hash, now))
+			*class = CLASS_VERIFIED;
+	}
+	if (has_its_share(order, client, *class, counts))
+		outcome = OUTCOME_SHED_FAIR;
+	else if (!takes_credit(order, *class))
+		outcome = OUTCOME_SHED_CREDIT;
+	if (place && outcome != OUTCOME_PASSED)
+		remember(place, client->hash, now);
+	return outcome;
+}
+
+/* What becomes of a SYN, and of which class it is. */
+static __always_inline int verdict(const struct frame *frame, __u64 *counts, int *class)
+{
+	__u64 now = bpf_ktime_get_coarse_ns(), *order;
+	struct client client;
+	__u32 key = 0;
+
+	*class = CLASS_UNKNOWN;
+	order = bpf_map_lookup_elem(&orders, &key);
+	if (!order || order[ORDER_HEARTBEAT_NS] + LEASE_NS < now)
+		return OUTCOME_LEASE_OVER;
+	read_client(frame, &client);
+	if (has_allow && is_listed(frame, &client, &allow4, &allow6))
+		return OUTCOME_ALLOWED;
+	if (has_deny && is_listed(frame, &client, &deny4, &deny6))
+		return OUTCOME_SHED_DENY;
+	if (bpf_map_lookup_elem(&known, &client.key))
+		*class = CLASS_KNOWN;
+	if (!order[ORDER_SHEDDING])
+		return OUTCOME_PASSED;
+	return ration(order, &client, class, now >> TICK_SHIFT, counts);
+}
+
+static __always_inline int is_shed(int outcome)
+{
+	return outcome == OUTCOME_SHED_CREDIT || outcome == OUTCOME_SHED_FAIR || outcome == OUTCOME_SHED_DENY;
+}
+
+#endif

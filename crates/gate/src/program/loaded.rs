@@ -1,0 +1,270 @@
+//! The object in the kernel: programs and maps, before they are put anywhere.
+//!
+//! It owns both objects, the one that watches connections and the plain one, and what each map holds. It must
+//! never put a program on an interface.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::IpAddr;
+use std::os::linux::fs::MetadataExt;
+
+use aya::maps::lpm_trie::{Key, LpmTrie};
+use aya::maps::{Array, Map, MapData, PerCpuArray};
+use aya::programs::{BtfTracePoint, Xdp};
+use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
+
+use super::prefix::Prefix;
+use super::{Attach, Reject};
+use crate::fault::{GateError, system_error};
+use crate::layout::{self, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
+use crate::observation::Orders;
+
+const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate.bpf.o"));
+const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plain.bpf.o"));
+
+/// SYNs remembered: 8 MB hold those of one second at a million a second.
+pub(super) const AGAIN_COUNT: u32 = 1 << 20;
+/// Prefixes in a list; the map's own size.
+const PREFIXES_MAX: usize = 4096;
+/// One bit a port.
+const PORT_WORDS: usize = 1024;
+
+/// What the program watches, and the point in the kernel it watches from.
+const TRACEPOINTS: [(&str, &str); 2] =
+    [("gate_state", "inet_sock_set_state"), ("gate_read", "tcp_rcv_space_adjust")];
+
+/// Programs and maps.
+pub(super) struct Loaded {
+    ebpf: Ebpf,
+    counters: PerCpuArray<MapData, [u64; COUNTERS]>,
+    orders: Array<MapData, [u64; ORDERS]>,
+    spent: Array<MapData, [u64; SPENT]>,
+    flows: Option<PerCpuArray<MapData, [u64; FLOWS]>>,
+    granted: [u64; CLASS_COUNT],
+}
+
+impl Loaded {
+    /// With the tracker, if it is wanted and this kernel takes it; else without, and a note says what is lost.
+    pub(super) fn with_fallback(attach: &Attach<'_>) -> Result<(Self, Vec<String>), GateError> {
+        let mut notes = Vec::new();
+        if attach.tracker {
+            match Self::load_tracking(attach) {
+                Ok(loaded) => return Ok((loaded, notes)),
+                Err(GateError::Kernel(why)) => notes.push(format!(
+                    "connections cannot be watched ({why}): no client becomes known, and it is not seen how \
+                     long connections wait"
+                )),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((Self::load(PLAIN, attach, None, AGAIN_COUNT)?, notes))
+    }
+
+    fn load_tracking(attach: &Attach<'_>) -> Result<Self, GateError> {
+        let btf = Btf::from_sys_fs()
+            .map_err(|error| GateError::of_kernel("the kernel's type information (BTF)", &error))?;
+        let mut loaded = Self::load(WITH_TRACKER, attach, Some(&btf), AGAIN_COUNT)?;
+        for (name, point) in TRACEPOINTS {
+            let program: &mut BtfTracePoint = program(&mut loaded.ebpf, name)?;
+            let attached = program.load(point, &btf).and_then(|()| program.attach());
+            attached.map_err(|error| GateError::of_kernel(&format!("watching {point}"), &error))?;
+        }
+        Ok(loaded)
+    }
+
+    /// Without the tracker, and with so many SYNs remembered: a power of two.
+    pub(super) fn plain(attach: &Attach<'_>, again_count: u32) -> Result<Self, GateError> {
+        Self::load(PLAIN, attach, None, again_count)
+    }
+
+    fn load(
+        object: &[u8],
+        attach: &Attach<'_>,
+        btf: Option<&Btf>,
+        again_count: u32,
+    ) -> Result<Self, GateError> {
+        expect_sense(attach)?;
+        let namespace = [("namespace", network_namespace()?)];
+        let own = if btf.is_some() { &namespace[..] } else { &[] };
+        let mut ebpf = load_object(object, attach, btf, again_count, own)?;
+        let program: &mut Xdp = program(&mut ebpf, "staunch_gate")?;
+        program.load().map_err(|error| GateError::of_kernel("loading the program", &error))?;
+        fill_lists(&mut ebpf, attach)?;
+        let flows = match ebpf.take_map("flows") {
+            Some(map) => Some(typed(PerCpuArray::try_from(map))?),
+            None => None,
+        };
+        Ok(Self {
+            counters: typed(PerCpuArray::try_from(take(&mut ebpf, "counters")?))?,
+            orders: typed(Array::try_from(take(&mut ebpf, "orders")?))?,
+            spent: typed(Array::try_from(take(&mut ebpf, "spent")?))?,
+            flows,
+            granted: [0; CLASS_COUNT],
+            ebpf,
+        })
+    }
+
+    /// The XDP program.
+    pub(super) fn gate(&mut self) -> Result<&mut Xdp, GateError> {
+        program(&mut self.ebpf, "staunch_gate")
+    }
+
+    /// A map that has no place of its own here.
+    pub(super) fn map(&mut self, name: &str) -> Option<&mut Map> {
+        self.ebpf.map_mut(name)
+    }
+
+    /// The number of the XDP program.
+    pub(super) fn id(&mut self) -> io::Result<u32> {
+        let program = self.gate().map_err(io::Error::other)?;
+        program.info().map(|info| info.id()).map_err(io::Error::other)
+    }
+
+    pub(super) fn is_tracking(&self) -> bool {
+        self.flows.is_some()
+    }
+
+    pub(super) fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        let spent = layout::spent(&self.spent.get(&0, 0).map_err(plain_error)?);
+        self.granted = std::array::from_fn(|class| {
+            layout::grant(self.granted[class], spent[class], orders.credits[class], orders.burst[class])
+        });
+        let words = layout::order_words(orders, &self.granted, now_ns);
+        self.orders.set(0, words, 0).map_err(plain_error)
+    }
+
+    pub(super) fn counters(&self) -> io::Result<Counters> {
+        let mut counters = Counters::read(&self.counters.get(&0, 0).map_err(plain_error)?);
+        if let Some(flows) = &self.flows {
+            counters.flows = Some(Flows::read(&flows.get(&0, 0).map_err(plain_error)?));
+        }
+        Ok(counters)
+    }
+}
+
+/// Loads an object with the gate in it: what it is asked for, and constants of its own.
+pub(super) fn load_object(
+    object: &[u8],
+    attach: &Attach<'_>,
+    btf: Option<&Btf>,
+    again_count: u32,
+    own: &[(&'static str, u64)],
+) -> Result<Ebpf, GateError> {
+    let ports = port_bits(attach.ports);
+    let secret = secret();
+    let flag = u32::from;
+    let (has_allow, has_deny) = (flag(!attach.allow.is_empty()), flag(!attach.deny.is_empty()));
+    let (reject, dry_run) = (attach.reject as u32, flag(attach.dry_run));
+    let again_mask = again_count - 1;
+    let mut loader = EbpfLoader::new();
+    loader
+        .btf(btf)
+        .map_max_entries("again", again_count)
+        .override_global("ports", &ports, true)
+        .override_global("secret", &secret, true)
+        .override_global("has_allow", &has_allow, true)
+        .override_global("has_deny", &has_deny, true)
+        .override_global("again_mask", &again_mask, true)
+        .override_global("reject", &reject, true)
+        .override_global("dry_run", &dry_run, true);
+    for (name, value) in own {
+        loader.override_global(name, value, true);
+    }
+    loader.load(object).map_err(|error| GateError::of_kernel("the gate's programs", &error))
+}
+
+/// # Errors
+/// What was asked for contradicts itself or the host.
+fn expect_sense(attach: &Attach<'_>) -> Result<(), GateError> {
+    if attach.ports.is_empty() || attach.ports.contains(&0) {
+        return Err(GateError::Refused("a port from 1 to 65535 must be protected".to_owned()));
+    }
+    for list in [attach.allow, attach.deny] {
+        if list.len() > PREFIXES_MAX {
+            let why = format!("a list has {} prefixes; it may have {PREFIXES_MAX}", list.len());
+            return Err(GateError::Refused(why));
+        }
+    }
+    if attach.reject == Reject::Cookie {
+        expect_cookies()?;
+    }
+    Ok(())
+}
+
+/// A cookie given here is taken by the kernel only if it expects cookies always.
+fn expect_cookies() -> Result<(), GateError> {
+    let path = "/proc/sys/net/ipv4/tcp_syncookies";
+    let text =
+        std::fs::read_to_string(path).map_err(|error| GateError::Kernel(format!("{path}: {error}")))?;
+    if text.trim() == "2" {
+        return Ok(());
+    }
+    Err(GateError::Refused(format!(
+        "cookies answered by the gate are only accepted if net.ipv4.tcp_syncookies is 2, and it is {}; set it by \
+         'sysctl net.ipv4.tcp_syncookies=2'",
+        text.trim()
+    )))
+}
+
+/// The network namespace of the calling thread, by its number.
+fn network_namespace() -> Result<u64, GateError> {
+    let path = "/proc/thread-self/ns/net";
+    let metadata = std::fs::metadata(path);
+    metadata.map(|metadata| metadata.st_ino()).map_err(|error| GateError::Kernel(format!("{path}: {error}")))
+}
+
+fn port_bits(ports: &[u16]) -> [u64; PORT_WORDS] {
+    let mut bits = [0; PORT_WORDS];
+    for port in ports {
+        bits[usize::from(port >> 6)] |= 1 << (port & 63);
+    }
+    bits
+}
+
+/// Nobody outside must foresee where a SYN is remembered. The hasher takes its keys from the system.
+fn secret() -> [u64; 2] {
+    [RandomState::new().hash_one(0), RandomState::new().hash_one(1)]
+}
+
+fn fill_lists(ebpf: &mut Ebpf, attach: &Attach<'_>) -> Result<(), GateError> {
+    for (list, ipv4, ipv6) in [(attach.allow, "allow4", "allow6"), (attach.deny, "deny4", "deny6")] {
+        for prefix in list {
+            match prefix.address() {
+                IpAddr::V4(address) => insert(ebpf, ipv4, prefix, address.octets())?,
+                IpAddr::V6(address) => insert(ebpf, ipv6, prefix, address.octets())?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn insert<K: Pod>(ebpf: &mut Ebpf, map: &str, prefix: &Prefix, octets: K) -> Result<(), GateError> {
+    let map = ebpf.map_mut(map).ok_or_else(|| GateError::Kernel(format!("there is no map '{map}'")))?;
+    let mut trie: LpmTrie<_, K, u64> = typed(LpmTrie::try_from(map))?;
+    trie.insert(&Key::new(u32::from(prefix.bits()), octets), 1, 0)
+        .map_err(|error| GateError::of_kernel(&format!("prefix {prefix}"), &error))
+}
+
+fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, GateError> {
+    ebpf.take_map(name).ok_or_else(|| GateError::Kernel(format!("there is no map '{name}'")))
+}
+
+fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateError> {
+    map.map_err(|error| GateError::of_kernel("a map", &error))
+}
+
+/// A program of the object.
+pub(super) fn program<'e, T>(ebpf: &'e mut Ebpf, name: &str) -> Result<&'e mut T, GateError>
+where
+    &'e mut T: TryFrom<&'e mut aya::programs::Program, Error = aya::programs::ProgramError>,
+{
+    let program = ebpf.program_mut(name);
+    let program = program.ok_or_else(|| GateError::Kernel(format!("there is no program '{name}'")))?;
+    program.try_into().map_err(|error| GateError::of_kernel(name, &error))
+}
+
+/// What the system said; the loader's words add nothing to it.
+fn plain_error(error: aya::maps::MapError) -> io::Error {
+    let errno = system_error(&error).and_then(io::Error::raw_os_error);
+    errno.map_or_else(|| io::Error::other(error), io::Error::from_raw_os_error)
+}

@@ -1,0 +1,124 @@
+//! The program as a judge of single frames, on no interface: for tests and measurements.
+//!
+//! It owns a program of its own. It must never be used to serve.
+
+use std::io;
+use std::net::IpAddr;
+
+use aya::maps::{Array, HashMap};
+use aya::programs::{TestRun, TestRunOptions};
+
+use super::loaded::Loaded;
+use super::{Attach, privilege};
+use crate::fault::GateError;
+use crate::layout::Counters;
+use crate::observation::Orders;
+
+/// The largest answer: a frame as long as an Ethernet carries, with tags.
+const FRAME_BYTES_MAX: usize = 2048;
+
+/// A program that judges what it is shown.
+pub struct Trial {
+    loaded: Loaded,
+}
+
+/// What the program made of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What it returned: 1 drop, 2 pass, 3 send back.
+    pub action: u32,
+    /// The frame afterwards.
+    pub frame: Vec<u8>,
+}
+
+impl Trial {
+    /// Loads it. Interface, way and tracker are not looked at; so many SYNs are remembered, a power of two.
+    ///
+    /// # Errors
+    /// As [`super::Program::attach`].
+    pub fn load(attach: &Attach<'_>, again_count: u32) -> Result<Self, GateError> {
+        privilege::check()?;
+        Ok(Self { loaded: Loaded::plain(attach, again_count)? })
+    }
+
+    /// Shows it a frame of at least 14 bytes.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn judge(&mut self, frame: &[u8]) -> io::Result<Judgement> {
+        let mut after = vec![0; FRAME_BYTES_MAX];
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(frame);
+        options.data_out = Some(&mut after);
+        let run = self.loaded.gate().map_err(io::Error::other)?.test_run(options);
+        let run = run.map_err(io::Error::other)?;
+        after.truncate(run.data_size_out as usize);
+        Ok(Judgement { action: run.return_value, frame: after })
+    }
+
+    /// Nanoseconds a frame, shown so often.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn cost_ns(&mut self, frame: &[u8], count: u32) -> io::Result<u64> {
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(frame);
+        options.repeat = count;
+        let run = self.loaded.gate().map_err(io::Error::other)?.test_run(options);
+        run.map(|run| run.duration.as_nanos() as u64).map_err(io::Error::other)
+    }
+
+    /// As [`super::Program::give`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        self.loaded.give(orders, now_ns)
+    }
+
+    /// As [`super::Program::counters`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn counters(&self) -> io::Result<Counters> {
+        self.loaded.counters()
+    }
+
+    /// Makes a client known, which only the tracker does otherwise.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn learn(&mut self, client: IpAddr, now_ns: u64) -> io::Result<()> {
+        let map = self.loaded.map("known").ok_or(io::ErrorKind::NotFound)?;
+        let mut known: HashMap<_, u64, u64> = HashMap::try_from(map).map_err(io::Error::other)?;
+        known.insert(client_key(client), now_ns, 0).map_err(io::Error::other)
+    }
+
+    /// What is remembered at this place: a fingerprint, and below it the time in units of 2^20 ns.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remembered(&mut self, place: u32) -> io::Result<u64> {
+        let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
+        let again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
+        again.get(&place, 0).map_err(io::Error::other)
+    }
+
+    /// Lets it remember something else there.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remember(&mut self, place: u32, value: u64) -> io::Result<()> {
+        let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
+        let mut again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
+        again.set(place, value, 0).map_err(io::Error::other)
+    }
+}
+
+/// As in the program: the upper half of an IPv6 address; an IPv4 address below ones.
+fn client_key(client: IpAddr) -> u64 {
+    match client {
+        IpAddr::V4(address) => 0xffff_ffff_0000_0000 | u64::from(u32::from(address)),
+        IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
+    }
+}
