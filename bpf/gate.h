@@ -47,6 +47,9 @@
 #define COUNT_OUTCOMES 8
 #define COUNTERS (COUNT_OUTCOMES + CLASS_COUNT * OUTCOME_COUNT)
 
+/* Clients that share a place in `known`: their keys, then when each was learned. */
+#define KNOWN_WAYS 4
+
 /* Orders: one entry of an array, written by the daemon alone. */
 #define ORDER_HEARTBEAT_NS 0
 #define ORDER_SHEDDING 1

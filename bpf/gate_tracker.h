@@ -17,9 +17,6 @@
 #define FAMILY_IPV4 2
 #define FAMILY_IPV6 10
 
-/* Connections that wait at once: more than the accept queues of a host hold. Those beyond are not followed. */
-#define WAITING_MAX (1 << 17)
-
 /* The network namespace of the daemon, by its number. */
 const volatile __u64 namespace = 0;
 
@@ -68,7 +65,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u64);
 	__type(value, __u64);
-	__uint(max_entries, WAITING_MAX);
+	/* The loader says how many. */
+	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } waiting SEC(".maps");
 
@@ -89,14 +87,28 @@ static __always_inline __u64 peer_of(const struct sock *sk)
 	return ipv6_key(address->in6_u.u6_addr32[0], address->in6_u.u6_addr32[1]);
 }
 
+/* Two processors that learn at once may overwrite each other: then one client is learned next time. */
 static __always_inline void learn(__u64 client, __u64 now)
 {
-	__u64 *learned = bpf_map_lookup_elem(&known, &client);
+	struct place *place = place_of(client);
+	int oldest = 0;
 
-	if (learned)
-		*learned = now;
-	else
-		bpf_map_update_elem(&known, &client, &now, BPF_ANY);
+	if (!place)
+		return;
+#pragma unroll
+	for (int i = 0; i < KNOWN_WAYS; i++) {
+		if (place->key[i] == client) {
+			place->learned_ns[i] = now;
+			return;
+		}
+	}
+#pragma unroll
+	for (int i = 1; i < KNOWN_WAYS; i++) {
+		if (place->learned_ns[i] < place->learned_ns[oldest & (KNOWN_WAYS - 1)])
+			oldest = i;
+	}
+	place->key[oldest & (KNOWN_WAYS - 1)] = client;
+	place->learned_ns[oldest & (KNOWN_WAYS - 1)] = now;
 }
 
 /* In which counter an age belongs: the number of its highest bit, then the two bits below. */

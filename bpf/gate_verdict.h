@@ -14,18 +14,15 @@
 const volatile __u64 secret[2] = {};
 const volatile __u32 has_allow = 0;
 const volatile __u32 has_deny = 0;
-/* Places in `again`, less one: a power of two. */
+/* Places in the tables, less one: powers of two. */
 const volatile __u32 again_mask = 0;
+const volatile __u32 known_mask = 0;
 
 /* 4096 prefixes of each kind are more than anybody writes on a command line. */
 #define PREFIXES_MAX 4096
-/* Clients that completed a handshake: 131 072, some 10 MB. More cost memory, fewer forget a busy day's. */
-#define KNOWN_MAX (1 << 17)
 /* Prefixes counted in a window: a table of 512 KB stays in the second cache; two of 65 536 that meet in one
  * place share what one may have. */
 #define SHARES_SHIFT 16
-/* SYNs remembered: 8 MB hold those of one second at a million a second. */
-#define AGAIN_MAX (1 << 20)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -48,12 +45,32 @@ struct {
 	__uint(max_entries, 1);
 } spent SEC(".maps");
 
-/* Clients the kernel completed a handshake with, and when: written by the tracker alone. */
+/* The clock of a processor: the kernel's coarse one changes with every tick, and asking it costs a call. */
+struct clock {
+	__u64 tick;
+	__u64 now_ns;
+};
+
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, __u64);
-	__type(value, __u64);
-	__uint(max_entries, KNOWN_MAX);
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct clock);
+	__uint(max_entries, 1);
+} clock SEC(".maps");
+
+/* Clients the kernel completed a handshake with, written by the tracker alone. Some share a place, found by a
+ * hash; who was learned longest ago gives way. A kernel's own LRU would cost a call for every SYN of a flood. */
+struct place {
+	__u64 key[KNOWN_WAYS];
+	__u64 learned_ns[KNOWN_WAYS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct place);
+	/* The loader says how many. */
+	__uint(max_entries, 1);
 } known SEC(".maps");
 
 /* SYNs that were shed: fingerprint in the upper half, time in the lower. The newest has the place. */
@@ -61,7 +78,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
-	__uint(max_entries, AGAIN_MAX);
+	/* The loader says how many. */
+	__uint(max_entries, 1);
 } again SEC(".maps");
 
 /* SYNs of a prefix in a window: the window's number in the upper half. */
@@ -165,6 +183,39 @@ static __always_inline int is_listed(const struct frame *frame, const struct cli
 	}
 }
 
+/* Where a client's key stands, if it is known. */
+static __always_inline struct place *place_of(__u64 key)
+{
+	__u32 index = keyed(key, 0) & known_mask;
+
+	return bpf_map_lookup_elem(&known, &index);
+}
+
+static __always_inline int is_known(__u64 key)
+{
+	const struct place *place = place_of(key);
+
+	/* No client has the key 0: it stands for an empty place, and ::/64 holds no sender. */
+	return place && key &&
+	       (place->key[0] == key || place->key[1] == key || place->key[2] == key || place->key[3] == key);
+}
+
+static __always_inline __u64 coarse_now(void)
+{
+	__u64 tick = bpf_jiffies64();
+	struct clock *own;
+	__u32 key = 0;
+
+	own = bpf_map_lookup_elem(&clock, &key);
+	if (!own)
+		return bpf_ktime_get_coarse_ns();
+	if (own->tick != tick) {
+		own->now_ns = bpf_ktime_get_coarse_ns();
+		own->tick = tick;
+	}
+	return own->now_ns;
+}
+
 /* Whether this SYN came before, and long enough ago that its sender must have waited. */
 static __always_inline int came_before(__u64 remembered, __u64 hash, __u32 now)
 {
@@ -245,7 +296,7 @@ static __always_inline int ration(const __u64 *order, const struct client *clien
 /* What becomes of a SYN, and of which class it is. */
 static __always_inline int verdict(const struct frame *frame, __u64 *counts, int *class)
 {
-	__u64 now = bpf_ktime_get_coarse_ns(), *order;
+	__u64 now = coarse_now(), *order;
 	struct client client;
 	__u32 key = 0;
 
@@ -258,7 +309,7 @@ static __always_inline int verdict(const struct frame *frame, __u64 *counts, int
 		return OUTCOME_ALLOWED;
 	if (has_deny && is_listed(frame, &client, &deny4, &deny6))
 		return OUTCOME_SHED_DENY;
-	if (bpf_map_lookup_elem(&known, &client.key))
+	if (is_known(client.key))
 		*class = CLASS_KNOWN;
 	if (!order[ORDER_SHEDDING])
 		return OUTCOME_PASSED;

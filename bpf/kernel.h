@@ -26,7 +26,6 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
 };
 
@@ -60,6 +59,8 @@ static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;
 static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int by) = (void *)65;
+/* Ticks since the start: no call, but a load. Since Linux 5.5. */
+static __u64 (*const bpf_jiffies64)(void) = (void *)118;
 /* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 /* The sequence number of a SYN cookie, and in the upper half the segment size it holds. Since Linux 6.0. */

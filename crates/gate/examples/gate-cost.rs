@@ -6,11 +6,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 
 use staunch_gate::observation::{Orders, State};
-use staunch_gate::program::{Attach, Trial};
+use staunch_gate::program::{Attach, Sizes, Trial};
 use staunch_netio::clock::now_ns;
 
-/// Enough for a steady figure: a tenth of a second.
-const REPEAT_COUNT: u32 = 2_000_000;
+/// A run is some milliseconds, so that most end before another thread is put on the processor; the fastest of
+/// them knows nothing of others.
+const REPEAT_COUNT: u32 = 50_000;
+const RUN_COUNT: u32 = 40;
 /// The orders hold for an hour.
 const LEASE_NS: u64 = 3_600_000_000_000;
 const ROOM: u64 = u64::MAX / 4;
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
 
 fn measure() -> Result<(), String> {
     let attach = Attach { ports: &[80, 443], ..Attach::default() };
-    let mut trial = Trial::load(&attach, 1 << 20).map_err(|error| error.to_string())?;
+    let mut trial =
+        Trial::load(&attach, &Sizes { known: 1, ..Sizes::default() }).map_err(|error| error.to_string())?;
     trial.learn(IpAddr::from(Ipv4Addr::new(192, 0, 2, 9)), 1).map_err(|error| error.to_string())?;
     let shed = Orders { state: State::Shedding, verify: true, prefix_limit: u32::MAX, ..Orders::default() };
     let open = Orders::default();
@@ -53,8 +56,12 @@ fn measure() -> Result<(), String> {
     ];
     for (name, orders, frame) in cases {
         trial.give(orders, now_ns() + LEASE_NS).map_err(|error| error.to_string())?;
-        let cost = trial.cost_ns(&frame, REPEAT_COUNT).map_err(|error| error.to_string())?;
-        println!("{name} {cost}");
+        let mut fastest = u64::MAX;
+        for _ in 0..RUN_COUNT {
+            let cost = trial.cost_ns(&frame, REPEAT_COUNT).map_err(|error| error.to_string())?;
+            fastest = fastest.min(cost);
+        }
+        println!("{name} {fastest}");
     }
     Ok(())
 }

@@ -11,6 +11,9 @@ pub const OUTCOME_COUNT: usize = 6;
 /// Counters of ages: quarters of an octave, the first from 2^14 ns (16 us), the last from a second.
 pub const AGE_COUNT: usize = 64;
 
+/// Clients that share a place in the map `known`.
+pub(crate) const KNOWN_WAYS: usize = 4;
+
 const AGE_SHIFT: u32 = 14;
 const OUTCOMES_AT: usize = 8;
 const SPENT_STRIDE: usize = 8;
@@ -216,6 +219,7 @@ mod tests {
             ("ORDER_GRANTED", GRANTED_AT),
             ("ORDER_PREFIX_LIMIT", GRANTED_AT - 1),
             ("SPENT_STRIDE", SPENT_STRIDE),
+            ("KNOWN_WAYS", KNOWN_WAYS),
             ("FLOW_AGES", AGES_AT),
             ("FLOW_READS", AGES_AT - 1),
             ("AGE_COUNT", AGE_COUNT),

@@ -7,6 +7,7 @@
 mod loaded;
 mod prefix;
 mod privilege;
+mod sizes;
 mod storm;
 mod trial;
 
@@ -22,6 +23,7 @@ use crate::observation::Orders;
 use loaded::Loaded;
 
 pub use prefix::Prefix;
+pub use sizes::Sizes;
 pub use storm::{Storm, StormCount};
 pub use trial::{Judgement, Trial};
 
@@ -93,10 +95,18 @@ impl Program {
     /// # Errors
     /// Missing capabilities, no such interface, another program on it, or what the kernel says.
     pub fn attach(attach: &Attach<'_>) -> Result<Self, GateError> {
+        Self::attach_sized(attach, &Sizes::default())
+    }
+
+    /// As [`Program::attach`], with tables of another size.
+    ///
+    /// # Errors
+    /// As [`Program::attach`].
+    pub fn attach_sized(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
         privilege::check()?;
         let index = interface::find(attach.interface)?;
         interface::expect_free(attach.interface, index)?;
-        let (loaded, notes) = Loaded::with_fallback(attach)?;
+        let (loaded, notes) = Loaded::with_fallback(attach, sizes)?;
         let mut program = Self { loaded, places: Vec::new(), notes };
         program.add(attach.interface, attach.way)?;
         Ok(program)

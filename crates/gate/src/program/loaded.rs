@@ -14,6 +14,7 @@ use aya::programs::{BtfTracePoint, Xdp};
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
 use super::prefix::Prefix;
+use super::sizes::Sizes;
 use super::{Attach, Reject};
 use crate::fault::{GateError, system_error};
 use crate::layout::{self, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
@@ -22,8 +23,6 @@ use crate::observation::Orders;
 const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate.bpf.o"));
 const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plain.bpf.o"));
 
-/// SYNs remembered: 8 MB hold those of one second at a million a second.
-pub(super) const AGAIN_COUNT: u32 = 1 << 20;
 /// Prefixes in a list; the map's own size.
 const PREFIXES_MAX: usize = 4096;
 /// One bit a port.
@@ -45,10 +44,13 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// With the tracker, if it is wanted and this kernel takes it; else without, and a note says what is lost.
-    pub(super) fn with_fallback(attach: &Attach<'_>) -> Result<(Self, Vec<String>), GateError> {
+    pub(super) fn with_fallback(
+        attach: &Attach<'_>,
+        sizes: &Sizes,
+    ) -> Result<(Self, Vec<String>), GateError> {
         let mut notes = Vec::new();
         if attach.tracker {
-            match Self::load_tracking(attach) {
+            match Self::load_tracking(attach, sizes) {
                 Ok(loaded) => return Ok((loaded, notes)),
                 Err(GateError::Kernel(why)) => notes.push(format!(
                     "connections cannot be watched ({why}): no client becomes known, and it is not seen how \
@@ -57,13 +59,13 @@ impl Loaded {
                 Err(error) => return Err(error),
             }
         }
-        Ok((Self::load(PLAIN, attach, None, AGAIN_COUNT)?, notes))
+        Ok((Self::load(PLAIN, attach, None, sizes)?, notes))
     }
 
-    fn load_tracking(attach: &Attach<'_>) -> Result<Self, GateError> {
+    fn load_tracking(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
         let btf = Btf::from_sys_fs()
             .map_err(|error| GateError::of_kernel("the kernel's type information (BTF)", &error))?;
-        let mut loaded = Self::load(WITH_TRACKER, attach, Some(&btf), AGAIN_COUNT)?;
+        let mut loaded = Self::load(WITH_TRACKER, attach, Some(&btf), sizes)?;
         for (name, point) in TRACEPOINTS {
             let program: &mut BtfTracePoint = program(&mut loaded.ebpf, name)?;
             let attached = program.load(point, &btf).and_then(|()| program.attach());
@@ -72,21 +74,16 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Without the tracker, and with so many SYNs remembered: a power of two.
-    pub(super) fn plain(attach: &Attach<'_>, again_count: u32) -> Result<Self, GateError> {
-        Self::load(PLAIN, attach, None, again_count)
+    /// Without the tracker.
+    pub(super) fn plain(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
+        Self::load(PLAIN, attach, None, sizes)
     }
 
-    fn load(
-        object: &[u8],
-        attach: &Attach<'_>,
-        btf: Option<&Btf>,
-        again_count: u32,
-    ) -> Result<Self, GateError> {
+    fn load(object: &[u8], attach: &Attach<'_>, btf: Option<&Btf>, sizes: &Sizes) -> Result<Self, GateError> {
         expect_sense(attach)?;
         let namespace = [("namespace", network_namespace()?)];
         let own = if btf.is_some() { &namespace[..] } else { &[] };
-        let mut ebpf = load_object(object, attach, btf, again_count, own)?;
+        let mut ebpf = load_object(object, attach, btf, sizes, own)?;
         let program: &mut Xdp = program(&mut ebpf, "staunch_gate")?;
         program.load().map_err(|error| GateError::of_kernel("loading the program", &error))?;
         fill_lists(&mut ebpf, attach)?;
@@ -147,7 +144,7 @@ pub(super) fn load_object(
     object: &[u8],
     attach: &Attach<'_>,
     btf: Option<&Btf>,
-    again_count: u32,
+    sizes: &Sizes,
     own: &[(&'static str, u64)],
 ) -> Result<Ebpf, GateError> {
     let ports = port_bits(attach.ports);
@@ -155,16 +152,19 @@ pub(super) fn load_object(
     let flag = u32::from;
     let (has_allow, has_deny) = (flag(!attach.allow.is_empty()), flag(!attach.deny.is_empty()));
     let (reject, dry_run) = (attach.reject as u32, flag(attach.dry_run));
-    let again_mask = again_count - 1;
+    let (again_mask, known_mask) = (sizes.again - 1, sizes.known - 1);
     let mut loader = EbpfLoader::new();
     loader
         .btf(btf)
-        .map_max_entries("again", again_count)
+        .map_max_entries("again", sizes.again)
+        .map_max_entries("known", sizes.known)
+        .map_max_entries("waiting", sizes.waiting)
         .override_global("ports", &ports, true)
         .override_global("secret", &secret, true)
         .override_global("has_allow", &has_allow, true)
         .override_global("has_deny", &has_deny, true)
         .override_global("again_mask", &again_mask, true)
+        .override_global("known_mask", &known_mask, true)
         .override_global("reject", &reject, true)
         .override_global("dry_run", &dry_run, true);
     for (name, value) in own {

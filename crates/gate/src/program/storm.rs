@@ -8,7 +8,8 @@ use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, include_bytes_aligned};
 
-use super::loaded::{AGAIN_COUNT, load_object, program};
+use super::loaded::{load_object, program};
+use super::sizes::Sizes;
 use super::{Attach, privilege};
 use crate::fault::GateError;
 use crate::layout::{self, CLASS_COUNT, ORDERS};
@@ -52,7 +53,7 @@ impl Storm {
     pub fn load(seed: u64, now_ns: u64) -> Result<Self, GateError> {
         privilege::check()?;
         let attach = Attach { ports: &PORTS, ..Attach::default() };
-        let mut ebpf = load_object(OBJECT, &attach, None, AGAIN_COUNT, &[("seed", seed)])?;
+        let mut ebpf = load_object(OBJECT, &attach, None, &Sizes::default(), &[("seed", seed)])?;
         let storm: &mut Xdp = program(&mut ebpf, "staunch_storm")?;
         storm.load().map_err(|error| GateError::of_kernel("loading the storm", &error))?;
         let orders = Orders { state: State::Shedding, verify: true, ..Orders::default() };

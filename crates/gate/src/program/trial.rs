@@ -5,13 +5,14 @@
 use std::io;
 use std::net::IpAddr;
 
-use aya::maps::{Array, HashMap};
+use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions};
 
 use super::loaded::Loaded;
+use super::sizes::Sizes;
 use super::{Attach, privilege};
 use crate::fault::GateError;
-use crate::layout::Counters;
+use crate::layout::{Counters, KNOWN_WAYS};
 use crate::observation::Orders;
 
 /// The largest answer: a frame as long as an Ethernet carries, with tags.
@@ -32,13 +33,13 @@ pub struct Judgement {
 }
 
 impl Trial {
-    /// Loads it. Interface, way and tracker are not looked at; so many SYNs are remembered, a power of two.
+    /// Loads it. Interface, way and tracker are not looked at.
     ///
     /// # Errors
     /// As [`super::Program::attach`].
-    pub fn load(attach: &Attach<'_>, again_count: u32) -> Result<Self, GateError> {
+    pub fn load(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
         privilege::check()?;
-        Ok(Self { loaded: Loaded::plain(attach, again_count)? })
+        Ok(Self { loaded: Loaded::plain(attach, sizes)? })
     }
 
     /// Shows it a frame of at least 14 bytes.
@@ -84,14 +85,17 @@ impl Trial {
         self.loaded.counters()
     }
 
-    /// Makes a client known, which only the tracker does otherwise.
+    /// Makes this client the only one that is known, which only the tracker does otherwise. There must be one
+    /// place for them.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn learn(&mut self, client: IpAddr, now_ns: u64) -> io::Result<()> {
         let map = self.loaded.map("known").ok_or(io::ErrorKind::NotFound)?;
-        let mut known: HashMap<_, u64, u64> = HashMap::try_from(map).map_err(io::Error::other)?;
-        known.insert(client_key(client), now_ns, 0).map_err(io::Error::other)
+        let mut known: Array<_, [u64; 2 * KNOWN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
+        let mut place = [0; 2 * KNOWN_WAYS];
+        (place[0], place[KNOWN_WAYS]) = (client_key(client), now_ns);
+        known.set(0, place, 0).map_err(io::Error::other)
     }
 
     /// What is remembered at this place: a fingerprint, and below it the time in units of 2^20 ns.

@@ -1,0 +1,27 @@
+//! How much the program remembers.
+//!
+//! It owns the sizes of the tables. It must never be changed after they were made.
+
+/// Sizes of the tables; the first two are powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// SYNs that were shed.
+    pub again: u32,
+    /// Places for clients that completed a handshake; four clients share one.
+    pub known: u32,
+    /// Connections that wait to be read from at the same time.
+    pub waiting: u32,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            // 8 MB: those of one second at a million a second.
+            again: 1 << 20,
+            // 131 072 clients in 2 MB: more forget fewer of a busy day's, but leave the cache.
+            known: 1 << 15,
+            // More than the accept queues of a host hold. Memory is taken only for those that wait.
+            waiting: 1 << 17,
+        }
+    }
+}
