@@ -1,3 +1,279 @@
 //! How many connections may come in: from what one tick sees to the orders for the next.
 //!
-//! It owns the law of control and its state. It must never read a clock, a file or a map.
+//! It owns the law of control and its state. It must never read a clock, a file or a map: time is what the
+//! observations say. Calls: [`Controller::new`] once, [`Controller::step`] for every tick, in order of time.
+//!
+//! # The law
+//!
+//! Written for a tick of 5 ms; any interval is taken as it is. What is measured (`controller/line.rs`):
+//!
+//! ```text
+//! head   age of the one read last: the shortest time from handshake to first read in this tick
+//! line   connections established since the head was, no more than wait at all
+//! rate   mean of first reads a second while head >= interval      (100 ms; 100 connections; 500 ms at most)
+//! wait = line / rate                                              (Little: what one who comes now will wait)
+//! ```
+//!
+//! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and (`line >= 128`, or `line >= 32` and 32 more
+//! came than three times the rate allows); or the accept queue is 95 % full for three ticks.
+//!
+//! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
+//! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a server
+//!   of 300 us reaches it once in 10^7 moments, and a stall of 20 ms does not reach it.
+//! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a server
+//!   of 3 ms begins to shed at 390 ms of wait when the load creeps up, and by the second clause at once when it
+//!   jumps.
+//!
+//! **Admission** (`budget.rs`), connections for each interval that passed:
+//!
+//! ```text
+//! budget = rate * interval * clamp(1 + (target - line - pending) / (rate * 50 ms), 0, 1.5)
+//! target = rate * 25 ms, at least 6, at most half of the accept queue
+//! ```
+//!
+//! What left is replaced; the line's error is corrected with 50 ms. At `wait = 75 ms` nobody is let in, which is
+//! how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms. `pending` are those let in whose
+//! handshake is not complete, forgotten with 300 ms: without it a round trip of 100 ms makes the loop swing. The
+//! interval is the one that passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the
+//! server works at meanwhile.
+//!
+//! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for fresh ones
+//! are still in time. Of unknown ones so many SYN as make the wanted number of connections, by the share that
+//! finished lately.
+//!
+//! **Flood** (`flood.rs`): unknown SYN that cost 20 % of a processor (5 us each, or as measured), of which fewer than
+//! half finish, for 10 ms. Then unknown sources get SYN for 1 % of a processor, to be probed with; those who come
+//! again as a kernel does come in. It ends when unknown SYN cost less than 10 % for half a second, or when 70 % of
+//! those probed finish.
+//!
+//! **Release**: in half a second fewer than 85 % of the rate came, by four deviations of a Poisson count fewer than
+//! the rate, and the wait is below the target. At 1.0 times capacity that is as rare as it is asked for; and if a
+//! release proved wrong within a minute, the next one waits a minute unless fewer than half come.
+//!
+//! **Pressure** (`pressure.rs`): the paper's rule and memory, which know no rate; admission falls from what came in
+//! before, by e in 0.5 s, down to a tenth.
+
+mod budget;
+mod crowd;
+mod flood;
+mod history;
+mod line;
+mod load;
+mod pressure;
+mod settings;
+mod shares;
+
+pub use load::Hint;
+pub use settings::{Policy, Settings};
+
+use crate::observation::{KNOWN, Observation, Orders, State, UNKNOWN, VERIFIED};
+use budget::{Budget, INTERVAL_NS_LIMIT};
+use crowd::Crowd;
+use flood::Flood;
+use history::{GAP_NS, History};
+use line::Line;
+use load::Load;
+use pressure::Pressure;
+use shares::{Shares, WINDOW_NS};
+
+/// Processor time unknown sources are probed with while proof is asked for.
+const PROBE_SHARE: f64 = 0.01;
+/// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits: far
+/// above what people send, far below what starves the server.
+const TRUSTED_SHARE: f64 = 0.25;
+
+/// What a step says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// For the program.
+    pub orders: Orders,
+    /// When the state changed in this step.
+    pub change: Option<Change>,
+    /// What the one who runs the server should know.
+    pub hint: Option<Hint>,
+    /// What the law knows of the server.
+    pub estimate: Estimate,
+}
+
+/// A change of state, to be logged in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The state it was.
+    pub from: State,
+    /// The state it is.
+    pub to: State,
+    /// Why, in one sentence with its figures.
+    pub reason: String,
+}
+
+/// What the law knows of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Connections the server begins in a second when it is busy; 0 until it was.
+    pub served_per_s: f64,
+    /// Connections that stand in line.
+    pub waiting: f64,
+    /// How long one who comes now will wait, in seconds.
+    pub wait_s: f64,
+    /// Share of a processor that the SYN let in cost the kernel.
+    pub syn_cost_share: f64,
+    /// Processor time of one SYN, in nanoseconds.
+    pub syn_cost_ns: f64,
+    /// Share of unknown SYN that become connections.
+    pub finished_share: f64,
+}
+
+/// The law with its state.
+#[derive(Debug)]
+pub struct Controller {
+    settings: Settings,
+    state: State,
+    history: History,
+    line: Line,
+    crowd: Crowd,
+    flood: Flood,
+    pressure: Pressure,
+    budget: Budget,
+    shares: Shares,
+    load: Load,
+    queue: Option<crate::observation::Queue>,
+}
+
+impl Controller {
+    /// Nothing seen yet, open.
+    pub fn new(settings: Settings) -> Controller {
+        Controller {
+            settings,
+            state: State::Open,
+            history: History::default(),
+            line: Line::default(),
+            crowd: Crowd::default(),
+            flood: Flood::new(settings.syn_cost_ns),
+            pressure: Pressure::default(),
+            budget: Budget::default(),
+            shares: Shares::default(),
+            load: Load::default(),
+            queue: None,
+        }
+    }
+
+    /// One tick: takes in what was seen, says what to do until the next.
+    pub fn step(&mut self, o: &Observation) -> Decision {
+        let interval_ns = o.interval_ns.min(GAP_NS);
+        self.see(o, interval_ns);
+        let hint = self.load.see(o, &self.line, &self.history, &self.settings);
+        let change = self.change();
+        let orders = match self.state {
+            State::Open => Orders { window: window(o), ..Orders::default() },
+            State::Shedding => self.shed(o, interval_ns as f64),
+        };
+        Decision { orders, change, hint, estimate: self.estimate() }
+    }
+
+    fn see(&mut self, o: &Observation, interval_ns: u64) {
+        self.queue = o.queue;
+        self.history.add(o, interval_ns);
+        self.line.see(o, interval_ns, &self.history, !self.flood.verify);
+        self.flood.see(o, &self.history, self.line.rate);
+        let flood = &self.flood;
+        self.crowd.see(o, &self.line, &self.history, &self.settings, |totals| flood.earnest(totals));
+        self.pressure.see(o, &self.history, &self.settings);
+        let tick = self.history.tick();
+        self.budget.see(&tick, self.flood.finished, o.connections.is_some());
+        self.shares.see(&tick);
+    }
+
+    /// The three causes that stand under this policy: a crowd, a flood, pressure.
+    fn causes(&self) -> [bool; 3] {
+        let by_queue = self.settings.policy != Policy::Paper;
+        let by_paper = self.settings.policy != Policy::Queue;
+        [
+            by_queue && self.crowd.there,
+            by_queue && self.flood.verify,
+            by_paper && self.pressure.processor || self.pressure.memory,
+        ]
+    }
+
+    fn change(&mut self) -> Option<Change> {
+        let causes = self.causes();
+        let to = if causes.contains(&true) { State::Shedding } else { State::Open };
+        let from = std::mem::replace(&mut self.state, to);
+        if from == to {
+            return None;
+        }
+        self.shares.begin();
+        Some(Change { from, to, reason: self.reason(causes) })
+    }
+
+    fn reason(&self, causes: [bool; 3]) -> String {
+        let last = self.history.last(WINDOW_NS);
+        let syn = last.syn_all() as f64 * 1e9 / last.at_ns.max(1) as f64;
+        let (wait_ms, rate) = (self.line.wait_s() * 1e3, self.line.rate);
+        match causes {
+            [true, _, _] => format!(
+                "{:.0} connections wait, {wait_ms:.0} ms at the {rate:.0} a second that are served; {syn:.0} SYN a \
+                 second come",
+                self.line.queue
+            ),
+            [_, true, _] => format!(
+                "{syn:.0} SYN a second come, {:.0} % of those of unknown sources become connections",
+                self.flood.finished * 100.0
+            ),
+            [_, _, true] if self.pressure.memory => format!("memory is short; {syn:.0} SYN a second come"),
+            [_, _, true] => format!(
+                "the kernel takes more than {:.0} % of a processor with more than {} sockets; {syn:.0} SYN a second \
+                 come",
+                self.settings.cpu_high * 100.0,
+                self.settings.sockets_high
+            ),
+            _ => format!("{syn:.0} SYN a second come, {rate:.0} can be served, {wait_ms:.0} ms is the wait"),
+        }
+    }
+
+    fn shed(&mut self, o: &Observation, interval_ns: f64) -> Orders {
+        let [crowd, verify, pressure] = self.causes();
+        let passed_ns = interval_ns.min(INTERVAL_NS_LIMIT);
+        let mut wanted = [passed_ns * TRUSTED_SHARE / self.flood.cost_ns; 3];
+        if crowd {
+            let budget = self.budget.connections(&self.line, self.queue, &self.settings, passed_ns);
+            wanted = self.shares.divide(budget, passed_ns, verify);
+        }
+        if pressure {
+            let paced = self.shares.divide(self.pressure.budget(passed_ns), passed_ns, verify);
+            wanted = std::array::from_fn(
+                |class| if crowd { wanted[class].min(paced[class]) } else { paced[class] },
+            );
+        }
+        wanted[UNKNOWN] /= self.flood.finished;
+        if verify {
+            wanted[UNKNOWN] = wanted[UNKNOWN].min(passed_ns * PROBE_SHARE / self.flood.cost_ns);
+        }
+        let (credits, burst) = self.shares.credits(wanted);
+        debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
+        let prefix_limit = if crowd && !verify { self.prefix_limit(o) } else { 0 };
+        Orders { state: State::Shedding, verify, credits, burst, window: window(o), prefix_limit }
+    }
+
+    fn prefix_limit(&mut self, o: &Observation) -> u32 {
+        let short = self.line.wait_s() * 2e9 < self.settings.target_ns as f64;
+        let per_second = self.line.rate / self.flood.finished;
+        self.shares.prefix_limit(o.prefixes, per_second, short, &self.history)
+    }
+
+    fn estimate(&self) -> Estimate {
+        let last = self.history.last(WINDOW_NS);
+        Estimate {
+            served_per_s: self.line.rate,
+            waiting: self.line.queue,
+            wait_s: self.line.wait_s(),
+            syn_cost_share: self.flood.share(last.passed_all(), last.at_ns),
+            syn_cost_ns: self.flood.cost_ns,
+            finished_share: self.flood.finished,
+        }
+    }
+}
+
+/// The window in which prefixes are counted.
+fn window(o: &Observation) -> u32 {
+    (o.now_ns / WINDOW_NS) as u32
+}

@@ -1,113 +1,124 @@
-//! What the gate knows in one tick, and what it orders for the next.
+//! What one tick of the gate sees, and what is ordered for the next: the two ends of the controller.
 //!
-//! It owns the words sensors, controller and program speak with each other. It must never compute.
+//! Plain values only. Nothing here decides, reads a sensor or a clock. All counts of an observation are
+//! differences since the previous one, but those that say they are gauges. A sensor that is not there is `None`;
+//! a value that makes no sense (not a number, a counter that went back) is told as it is: the controller takes
+//! no harm from it.
 
-/// Everything one tick knows. Differences are since the tick before.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Places of the classes in every array of three.
+pub const KNOWN: usize = 0;
+/// The class of sources whose SYN came again as a kernel repeats it.
+pub const VERIFIED: usize = 1;
+/// The class of sources of which nothing is known.
+pub const UNKNOWN: usize = 2;
+
+/// All that one tick knows.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// When, by the monotonic clock.
+    /// Now, in nanoseconds of a clock that never goes back.
     pub now_ns: u64,
-    /// Since the tick before.
+    /// Since the previous observation, in nanoseconds.
     pub interval_ns: u64,
-    /// SYN segments that came: of known, verified and unknown clients.
+    /// SYN seen at protected ports, by class.
     pub syn: [u64; 3],
-    /// Those of them that were let in.
+    /// SYN let through, by class.
     pub passed: [u64; 3],
-    /// Those that were not.
+    /// SYN shed, all classes and reasons.
     pub shed: u64,
-    /// How many prefixes sent any.
+    /// Prefixes that sent a SYN in the last whole window of fair shares, a gauge.
     pub prefixes: u32,
-    /// What became of connections; needs the tracker.
+    /// What the tracker of connections counted, where there is one.
     pub connections: Option<Connections>,
-    /// The queues of protected listeners.
+    /// The protected listeners' accept queues.
     pub queue: Option<Queue>,
     /// The busiest processor.
     pub cpu: Option<Cpu>,
-    /// What ksoftirqd and NAPI threads take of the busiest processor.
+    /// Share of the busiest processor that receives packets (ksoftirqd and napi threads), 0 to 1.
     pub receive_share: Option<f64>,
-    /// Sockets in use.
+    /// Sockets allocated, a gauge.
     pub sockets: Option<u64>,
-    /// Memory of the host, and of TCP.
+    /// Memory of the host and of its TCP.
     pub memory: Option<Memory>,
-    /// Connections the kernel threw away at listeners.
+    /// Connections that listeners dropped because their queue was full.
     pub listen_drops: Option<u64>,
 }
 
-/// What became of connections to protected ports.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the tracker counted since the previous tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Connections {
     /// Handshakes completed.
     pub established: u64,
-    /// Connections the server read from for the first time.
+    /// Connections from which the application read for the first time.
     pub begun: u64,
     /// Connections that ended.
     pub ended: u64,
-    /// Reads by the server.
+    /// Reads by applications, of all connections.
     pub reads: u64,
-    /// How many wait now to be read from for the first time.
+    /// Connections of which nothing was read yet, a gauge.
     pub waiting: u64,
-    /// The shortest wait of those begun.
+    /// The shortest time from handshake to first read among `begun`.
     pub wait_ns_min: Option<u64>,
-    /// Half of those begun waited at most so long.
+    /// The median of these times.
     pub wait_ns_p50: Option<u64>,
-    /// 99 of 100 of those begun waited at most so long.
+    /// The 99th percentile of these times.
     pub wait_ns_p99: Option<u64>,
 }
 
-/// The accept queues of protected listeners.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The accept queues of all protected listeners.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// How many listeners there are.
+    /// Listeners there are.
     pub listeners: u32,
-    /// Connections waiting to be accepted.
+    /// Connections in their queues, a gauge.
     pub waiting: u64,
-    /// How many may wait.
+    /// Places in all their queues.
     pub limit: u64,
-    /// How full the fullest queue is, 1 being full.
+    /// The fullest queue's filled share, 0 to 1.
     pub fullest_share: f64,
 }
 
-/// The busiest processor, over at least 100 ms.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Shares of the busiest processor's time, over at least 100 ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cpu {
-    /// Time in the kernel: system, softirq, irq.
+    /// System, softirq and irq, 0 to 1.
     pub kernel_share: f64,
-    /// Time in programs.
+    /// User and nice, 0 to 1.
     pub user_share: f64,
 }
 
-/// Memory, as shares of 1.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Memory, in shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// What can still be had.
+    /// Available of all memory, 0 to 1.
     pub available_share: f64,
-    /// What TCP has, of the middle figure of `tcp_mem`.
+    /// What TCP uses of what the kernel wants it to use at most (`tcp_mem[1]`), 0 to 1 and above.
     pub tcp_share: f64,
 }
 
-/// Whether connections are shed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Whether credits are asked for at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// All come in.
+    /// Every SYN passes but those of the deny list.
     #[default]
     Open,
-    /// As many come in as there are credits.
+    /// A SYN passes while its class has credits.
     Shedding,
 }
 
-/// What the program is told for the coming interval.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What the program is to do until the next tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// Whether connections are shed.
+    /// Whether credits are asked for.
     pub state: State,
-    /// Whether a SYN seen twice is of a class of its own.
+    /// Whether sources of which nothing is known get no more than a few credits to be probed with. For those who
+    /// show it; the credits say it already.
     pub verify: bool,
-    /// Credits granted for the coming interval: to known, verified and unknown clients.
+    /// Credits to be granted now, by class.
     pub credits: [u64; 3],
-    /// How many unspent credits may be left over.
+    /// Credits a class may have left over at most, those granted now included.
     pub burst: [u64; 3],
-    /// The number of the window in which a prefix is counted.
+    /// Number of the window in which prefixes are counted.
     pub window: u32,
-    /// How many of one prefix may come in a window; 0: any number.
+    /// SYN a prefix may send in a window; 0: as many as it likes.
     pub prefix_limit: u32,
 }

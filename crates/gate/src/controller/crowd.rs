@@ -1,0 +1,121 @@
+//! Whether more people come than the server serves: the two thresholds between open and shedding.
+//!
+//! It looks at the line, never at a processor's load but to take back a suspicion. Constants are explained where
+//! they stand; `controller.rs` tells the whole law.
+
+use super::history::{History, Totals};
+use super::line::{Line, SILENCE_NS};
+use super::settings::Settings;
+use crate::observation::Observation;
+
+/// CoDel's idea: a queue is a fault only if nobody gets through at once. A fifth of the usual 5 ms is noise of
+/// scheduling, and every millisecond more costs nine of queue when ten times too many come.
+const STANDING_NS: u64 = 2_000_000;
+/// At 0.9 times capacity and exponential service 128 stand in line once in 10^6 moments, whatever the rate.
+const CROWD_COUNT: f64 = 128.0;
+/// So many more than three times the rate do not come by chance below capacity.
+const STEEP_COUNT: f64 = 32.0;
+const STEEP_TIMES: f64 = 3.0;
+/// A queue as full as this is lost anyhow: the kernel is about to drop.
+pub(crate) const FULL_SHARE: f64 = 0.95;
+/// Where the application holds every worker by silent clients, the full queue alone must say it, in three ticks.
+const FULL_TICKS: u32 = 3;
+/// Below this the busiest processor idles.
+const IDLE_SHARE: f64 = 0.5;
+/// An old queue beside an idle processor: so long the processor's share, a mean over 100 ms, may lag.
+const IDLE_AFTER_NS: u64 = 250_000_000;
+
+/// Release looks at so much: with 1 s allowed, half remains for the queue to empty.
+const RELEASE_NS: u64 = 500_000_000;
+/// Fewer than this share of the rate must come: at 1.0 times capacity it is 15 % away.
+const RELEASE_SHARE: f64 = 0.85;
+/// And so many deviations of the count (Poisson), which is what keeps a slow server from flapping.
+const RELEASE_DEVIATIONS: f64 = 4.0;
+/// A release that proved wrong within this makes the next wait as long...
+const WARY_NS: u64 = 60_000_000_000;
+/// ...unless fewer than this share come: then the crowd is gone beyond doubt.
+const GONE_SHARE: f64 = 0.5;
+
+/// Whether a crowd is there, and what it was seen by.
+#[derive(Debug, Default)]
+pub(crate) struct Crowd {
+    /// More come than are served.
+    pub there: bool,
+    steep: f64,
+    full_ticks: u32,
+    standing_ns: u64,
+    since_change_ns: u64,
+    released_once: bool,
+    wary: bool,
+}
+
+impl Crowd {
+    /// Takes a tick in. `offered` are those of a stretch of time who ask for a connection in earnest.
+    pub(crate) fn see(
+        &mut self,
+        o: &Observation,
+        line: &Line,
+        history: &History,
+        settings: &Settings,
+        offered: impl Fn(&Totals) -> f64,
+    ) {
+        let tick = history.tick();
+        self.follow(o, line, &tick);
+        self.since_change_ns = self.since_change_ns.saturating_add(tick.at_ns);
+        if self.since_change_ns >= WARY_NS {
+            self.wary = false;
+        }
+        if !self.there && self.comes(o, line, settings) {
+            self.wary |= self.released_once && self.since_change_ns < WARY_NS;
+            (self.there, self.since_change_ns) = (true, 0);
+        } else if self.there && self.goes(line, history, settings, offered) {
+            (self.there, self.since_change_ns, self.released_once) = (false, 0, true);
+        }
+    }
+
+    fn follow(&mut self, o: &Observation, line: &Line, tick: &Totals) {
+        let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
+        let allowed = STEEP_TIMES * line.rate * tick.at_ns as f64 / 1e9;
+        self.steep = (self.steep + came as f64 - allowed).clamp(0.0, 1e9);
+        let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
+        self.full_ticks = if full { self.full_ticks.saturating_add(1) } else { 0 };
+        let standing = line.head_ns >= STANDING_NS;
+        self.standing_ns = if standing { self.standing_ns.saturating_add(tick.at_ns) } else { 0 };
+    }
+
+    fn comes(&self, o: &Observation, line: &Line, settings: &Settings) -> bool {
+        let standing = line.head_ns >= STANDING_NS;
+        let steep = self.steep >= STEEP_COUNT;
+        let long = line.wait_s() * 1e9 >= settings.trigger_ns as f64;
+        let many = line.queue >= CROWD_COUNT || steep && line.queue >= STEEP_COUNT;
+        let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
+        full || standing && long && many && !self.idle(o, line)
+    }
+
+    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their time.
+    fn idle(&self, o: &Observation, line: &Line) -> bool {
+        let accepted = o.queue.is_some_and(|queue| (queue.waiting as f64) < line.queue / 2.0);
+        let idle = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share < IDLE_SHARE);
+        accepted && (line.silent_ns >= SILENCE_NS || idle && self.standing_ns >= IDLE_AFTER_NS)
+    }
+
+    fn goes(
+        &self,
+        line: &Line,
+        history: &History,
+        settings: &Settings,
+        offered: impl Fn(&Totals) -> f64,
+    ) -> bool {
+        let last = history.last(RELEASE_NS);
+        if last.at_ns < RELEASE_NS || self.since_change_ns < RELEASE_NS || self.full_ticks > 0 {
+            return false;
+        }
+        let came = offered(&last);
+        let at_most = came + RELEASE_DEVIATIONS * (came + 1.0).sqrt();
+        let served = line.rate * last.at_ns as f64 / 1e9;
+        let fewer = came < served * RELEASE_SHARE && at_most < served || last.syn_all() == 0;
+        let gone = at_most < served * GONE_SHARE || last.syn_all() == 0;
+        let short = line.wait_s() * 1e9 < settings.target_ns as f64 || line.queue < STEEP_COUNT / 4.0;
+        short && fewer && (gone || !self.wary)
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether SYN come that nobody means: many of them, costing much, of which few become connections.
+//!
+//! It never says which source lies; it says that a source has to show it is there.
+
+use super::crowd::FULL_SHARE;
+use super::history::{History, Totals};
+use crate::observation::{Observation, UNKNOWN};
+
+/// SYN that cost this share of a processor are worth asking for proof; at 5 us they are 40 000 a second.
+const HIGH_SHARE: f64 = 0.20;
+/// Without a tracker nobody knows which became connections, so it takes more.
+const HIGH_SHARE_BLIND: f64 = 0.40;
+/// Half of the threshold, for half a second, ends it.
+const LOW_SHARE: f64 = 0.10;
+const LOW_NS: u64 = 500_000_000;
+/// Fewer than half of those let in finish their handshake.
+const FINISHED_LOW: f64 = 0.5;
+/// When most of those probed do, they are people, and not asked any longer.
+const FINISHED_HIGH: f64 = 0.7;
+/// Two ticks of 5 ms, so that one burst is not a flood and 20 ms are kept.
+const LOOK_NS: u64 = 10_000_000;
+/// What is said of finished handshakes is a mean over this, several round trips of most people.
+const FINISHED_NS: u64 = 300_000_000;
+/// Fewer say nothing.
+const COUNT_LEAST: u64 = 20;
+/// If fewer than one in twenty finish, credits are not multiplied further.
+const FINISHED_LEAST: f64 = 0.05;
+/// Processor time the kernel spends on a SYN, at the least and most: a measure outside is not one of it.
+const COST_NS: (f64, f64) = (1_000.0, 20_000.0);
+/// The measured cost is a mean over this.
+const COST_MEAN_NS: f64 = 500_000_000.0;
+/// Two looks at what a processor does with SYN alone need it to do nearly nothing else.
+const COST_FROM_SHARE: f64 = 0.5;
+
+/// What is known of SYN that are not meant.
+#[derive(Debug)]
+pub(crate) struct Flood {
+    /// Unknown sources have to show that they are there.
+    pub verify: bool,
+    /// Share of unknown SYN let in that become connections, 0.05 to 1.
+    pub finished: f64,
+    /// Processor time of one SYN.
+    pub cost_ns: f64,
+    quiet_ns: u64,
+    people_ns: u64,
+}
+
+impl Flood {
+    /// Nothing seen yet.
+    pub(crate) fn new(cost_ns: u64) -> Flood {
+        let cost_ns = (cost_ns as f64).clamp(COST_NS.0, COST_NS.1);
+        Flood { verify: false, finished: 1.0, cost_ns, quiet_ns: 0, people_ns: 0 }
+    }
+
+    /// Takes a tick in.
+    pub(crate) fn see(&mut self, o: &Observation, history: &History, rate: f64) {
+        let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE)
+            || o.listen_drops.is_some_and(|drops| drops > 0);
+        if o.connections.is_some() && !full {
+            self.follow_finished(&history.last(FINISHED_NS));
+        }
+        if self.verify {
+            self.see_end(o, history);
+        } else if self.begins(o, history, rate, full) {
+            (self.verify, self.quiet_ns, self.people_ns) = (true, 0, 0);
+        }
+        self.measure(o, &history.tick());
+    }
+
+    /// Share of a processor that so many SYN cost the kernel.
+    pub(crate) fn share(&self, syn: u64, time_ns: u64) -> f64 {
+        syn as f64 * self.cost_ns / time_ns.max(1) as f64
+    }
+
+    /// Those who ask in earnest: while proof is asked for, first SYN of unknown sources count as far as they
+    /// became connections.
+    pub(crate) fn earnest(&self, totals: &Totals) -> f64 {
+        let [known, verified, unknown] = totals.syn.map(|count| count as f64);
+        known + verified + unknown * if self.verify { self.finished * 0.5 } else { 1.0 }
+    }
+
+    fn begins(&self, o: &Observation, history: &History, rate: f64, full: bool) -> bool {
+        let look = history.last(LOOK_NS);
+        let passed = look.passed_all();
+        if look.at_ns < LOOK_NS || look.passed[UNKNOWN] < COUNT_LEAST {
+            return false;
+        }
+        let share = self.share(look.passed[UNKNOWN], look.at_ns);
+        match o.connections {
+            Some(_) => {
+                let few = (look.established as f64) < passed as f64 * FINISHED_LOW;
+                share >= HIGH_SHARE && few && !full
+            }
+            None => share >= HIGH_SHARE_BLIND && passed as f64 * 1e9 / look.at_ns as f64 > 4.0 * rate,
+        }
+    }
+
+    fn see_end(&mut self, o: &Observation, history: &History) {
+        let tick = history.tick();
+        let last = history.last(FINISHED_NS);
+        let quiet = self.share(last.syn[UNKNOWN], last.at_ns) < LOW_SHARE;
+        let people =
+            o.connections.is_some() && last.passed[UNKNOWN] >= COUNT_LEAST && self.finished >= FINISHED_HIGH;
+        self.quiet_ns = if quiet { self.quiet_ns.saturating_add(tick.at_ns) } else { 0 };
+        self.people_ns = if people { self.people_ns.saturating_add(tick.at_ns) } else { 0 };
+        if self.quiet_ns >= LOW_NS || self.people_ns >= LOW_NS {
+            self.verify = false;
+        }
+    }
+
+    /// Known and verified sources are taken to finish; what is left of the handshakes are those of unknown ones.
+    fn follow_finished(&mut self, last: &Totals) {
+        let [known, verified, unknown] = last.passed;
+        if unknown >= COUNT_LEAST {
+            let finished = last.established.saturating_sub(known + verified) as f64 / unknown as f64;
+            self.finished = finished.clamp(FINISHED_LEAST, 1.0);
+        }
+    }
+
+    /// When SYN take most of the processor that receives, its share divided by their number is what one costs.
+    fn measure(&mut self, o: &Observation, tick: &Totals) {
+        let passed = tick.passed_all();
+        let Some(share) = o.receive_share.filter(|share| (COST_FROM_SHARE..=1.0).contains(share)) else {
+            return;
+        };
+        if passed < COUNT_LEAST || self.share(passed, tick.at_ns) < COST_FROM_SHARE {
+            return;
+        }
+        let cost = (share * tick.at_ns as f64 / passed as f64).clamp(COST_NS.0, COST_NS.1);
+        let weight = tick.at_ns as f64 / (tick.at_ns as f64 + COST_MEAN_NS);
+        self.cost_ns += (cost - self.cost_ns) * weight;
+    }
+}

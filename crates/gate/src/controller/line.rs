@@ -1,0 +1,130 @@
+//! The line of connections before the server: how long it is, how old its head, how fast it moves.
+//!
+//! Three estimates, of which all control is made:
+//!
+//! - **head**: the shortest time from handshake to first read among those read in this tick. A server reads from
+//!   the oldest first, so it is how long the line is in time. When nobody was read it grows with time.
+//! - **queue**: connections established since the head was, but no more than wait at all. Those who opened a
+//!   connection and send nothing are older than the head, so they are not counted: they do not stand in line.
+//! - **rate**: first reads a second while the head is older than the tick, for only then the server was busy
+//!   throughout and the count is what it can do, not what it was asked for.
+
+use super::history::History;
+use crate::observation::Observation;
+
+/// What the rate is a mean of: long against a tick, short against a second.
+const RATE_NS: f64 = 100_000_000.0;
+/// It is a mean of so many connections at least, for a slow server: 100 of exponential length are known to 10 %.
+const RATE_CONNECTIONS: f64 = 100.0;
+/// But of no more than this, or it would not follow.
+const RATE_NS_LIMIT: f64 = 500_000_000.0;
+/// A former rate counts as much as so long a busy time when a new one begins.
+const FORMER_NS: f64 = 20_000_000.0;
+/// When nobody was read for so long, silence says something of the application only if its accept queue fills.
+pub(crate) const SILENCE_NS: u64 = 50_000_000;
+/// Ages come in quarter octaves by their lower edge: the true one is up to 19 % above.
+const AGE_ROUNDED: f64 = 1.19;
+/// A wait nobody waits: what is said when nothing moves.
+const WAIT_S_LIMIT: f64 = 10.0;
+
+/// The line before the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Line {
+    /// First reads a second when busy; 0 until there were any.
+    pub rate: f64,
+    /// Connections that stand in line.
+    pub queue: f64,
+    /// Age of the head.
+    pub head_ns: u64,
+    /// Since somebody was read last, while somebody waits.
+    pub silent_ns: u64,
+    /// Whether the server was busy all the tick.
+    pub busy: bool,
+    busy_ns: f64,
+    waiting_before: u64,
+}
+
+impl Line {
+    /// Takes a tick in. `unknown_count` says whether SYN of unknown sources are likely to become connections;
+    /// it matters only where nobody counts connections.
+    pub(crate) fn see(&mut self, o: &Observation, interval_ns: u64, history: &History, unknown_count: bool) {
+        let begun = match o.connections {
+            Some(connections) => {
+                self.see_ages(o, interval_ns, history);
+                history.tick().begun.min(connections.established.max(connections.begun))
+            }
+            None => self.see_queue(o, interval_ns, history, unknown_count),
+        };
+        self.learn(begun as f64, interval_ns as f64, history);
+    }
+
+    /// How long one who comes now will wait, in seconds (Little).
+    pub(crate) fn wait_s(&self) -> f64 {
+        match self.queue {
+            queue if queue < 1.0 => 0.0,
+            queue if self.rate > 0.0 => (queue / self.rate).min(WAIT_S_LIMIT),
+            _ => WAIT_S_LIMIT,
+        }
+    }
+
+    fn see_ages(&mut self, o: &Observation, interval_ns: u64, history: &History) {
+        let Some(connections) = o.connections else { return };
+        match connections.wait_ns_min {
+            Some(age) if history.tick().begun > 0 => (self.head_ns, self.silent_ns) = (age, 0),
+            _ if connections.waiting == 0 => (self.head_ns, self.silent_ns) = (0, 0),
+            _ => {
+                self.head_ns = self.head_ns.saturating_add(interval_ns);
+                self.silent_ns = self.silent_ns.saturating_add(interval_ns);
+            }
+        }
+        let since_ns = self.head_ns as f64 * AGE_ROUNDED + interval_ns as f64 / 2.0;
+        self.queue = history.established_in(since_ns as u64).min(connections.waiting as f64);
+        let in_accept_queue = o.queue.is_some_and(|queue| queue.waiting > 0);
+        let tells = self.silent_ns < SILENCE_NS || in_accept_queue;
+        self.busy = self.head_ns >= interval_ns.max(1) && self.queue >= 1.0 && tells;
+    }
+
+    /// Without a tracker: those who were let in and are not in the accept queue were accepted.
+    fn see_queue(
+        &mut self,
+        o: &Observation,
+        interval_ns: u64,
+        history: &History,
+        unknown_count: bool,
+    ) -> u64 {
+        let waiting = o.queue.map_or(0, |queue| queue.waiting);
+        let [known, verified, unknown] = history.tick().passed;
+        let came = known + verified + if unknown_count { unknown } else { 0 };
+        let begun = (came + self.waiting_before).saturating_sub(waiting);
+        let shortest = waiting.min(self.waiting_before) as f64;
+        self.head_ns = if self.rate > 0.0 { (shortest / self.rate * 1e9) as u64 } else { 0 };
+        self.busy = shortest > 0.0;
+        self.silent_ns =
+            if begun == 0 && waiting > 0 { self.silent_ns.saturating_add(interval_ns) } else { 0 };
+        (self.queue, self.waiting_before) = (waiting as f64, waiting);
+        begun
+    }
+
+    /// While the server is busy the rate follows what it does; else it only rises, to what was seen to be possible.
+    fn learn(&mut self, begun: f64, interval_ns: f64, history: &History) {
+        if interval_ns <= 0.0 {
+            return;
+        }
+        if !self.busy {
+            self.busy_ns = 0.0;
+            let last = history.last(RATE_NS as u64);
+            if last.at_ns as f64 >= RATE_NS {
+                self.rate = self.rate.max(last.begun as f64 * 1e9 / last.at_ns as f64);
+            }
+            return;
+        }
+        let sample = begun * 1e9 / interval_ns;
+        if self.rate <= 0.0 {
+            self.rate = sample;
+        }
+        let long = (RATE_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(RATE_NS, RATE_NS_LIMIT);
+        let weight = interval_ns / (interval_ns + (self.busy_ns + FORMER_NS).min(long));
+        self.rate += (sample - self.rate) * weight;
+        self.busy_ns = (self.busy_ns + interval_ns).min(RATE_NS_LIMIT);
+    }
+}
