@@ -14,7 +14,7 @@
 //! wait = line / rate                                              (Little: what one who comes now will wait)
 //! ```
 //!
-//! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and (`line >= 128`, or `line >= 32` and 32 more
+//! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and (`line >= 128`, or `line >= 20` and 20 more
 //! came than three times the rate allows); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
@@ -27,15 +27,16 @@
 //! **Admission** (`budget.rs`), connections for each interval that passed:
 //!
 //! ```text
-//! budget = rate * interval * clamp(1 + (target - line - pending) / (rate * 50 ms), 0, 1.5)
+//! budget = rate * interval * clamp(1 + (target - line - pending) / (2 * target), 0, 1.5)
 //! target = rate * 25 ms, at least 6, at most half of the accept queue
 //! ```
 //!
-//! What left is replaced; the line's error is corrected with 50 ms. At `wait = 75 ms` nobody is let in, which is
+//! What left is replaced; the line's error is corrected with 50 ms, twice the target. At `wait = 75 ms` nobody is let in, which is
 //! how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms. `pending` are those let in whose
 //! handshake is not complete, forgotten with 300 ms: without it a round trip of 100 ms makes the loop swing. The
 //! interval is the one that passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the
-//! server works at meanwhile.
+//! server works at meanwhile. If SYN are shed for 50 ms while nobody stands in line, the rate is wrong, and more
+//! come in until somebody does.
 //!
 //! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for fresh ones
 //! are still in time. Of unknown ones so many SYN as make the wanted number of connections, by the share that
@@ -46,7 +47,7 @@
 //! again as a kernel does come in. It ends when unknown SYN cost less than 10 % for half a second, or when 70 % of
 //! those probed finish.
 //!
-//! **Release**: in half a second fewer than 85 % of the rate came, by four deviations of a Poisson count fewer than
+//! **Release**: in half a second fewer than 85 % of the rate came, by five deviations of a Poisson count fewer than
 //! the rate, and the wait is below the target. At 1.0 times capacity that is as rare as it is asked for; and if a
 //! release proved wrong within a minute, the next one waits a minute unless fewer than half come.
 //!
@@ -179,7 +180,8 @@ impl Controller {
         self.crowd.see(o, &self.line, &self.history, &self.settings, |totals| flood.earnest(totals));
         self.pressure.see(o, &self.history, &self.settings);
         let tick = self.history.tick();
-        self.budget.see(&tick, self.flood.finished, o.connections.is_some());
+        let on_their_way = if self.flood.verify { 0.0 } else { self.flood.finished };
+        self.budget.see(o, &self.line, &tick, on_their_way);
         self.shares.see(&tick);
     }
 
@@ -250,7 +252,7 @@ impl Controller {
         }
         let (credits, burst) = self.shares.credits(wanted);
         debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
-        let prefix_limit = if crowd && !verify { self.prefix_limit(o) } else { 0 };
+        let prefix_limit = if crowd && self.flood.people() { self.prefix_limit(o) } else { 0 };
         Orders { state: State::Shedding, verify, credits, burst, window: window(o), prefix_limit }
     }
 

@@ -14,23 +14,29 @@ const STANDING_NS: u64 = 2_000_000;
 /// At 0.9 times capacity and exponential service 128 stand in line once in 10^6 moments, whatever the rate.
 const CROWD_COUNT: f64 = 128.0;
 /// So many more than three times the rate do not come by chance below capacity.
-const STEEP_COUNT: f64 = 32.0;
+const STEEP_COUNT: f64 = 20.0;
 const STEEP_TIMES: f64 = 3.0;
 /// A queue as full as this is lost anyhow: the kernel is about to drop.
 pub(crate) const FULL_SHARE: f64 = 0.95;
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three ticks.
 const FULL_TICKS: u32 = 3;
 /// Below this the busiest processor idles.
-const IDLE_SHARE: f64 = 0.5;
-/// An old queue beside an idle processor: so long the processor's share, a mean over 100 ms, may lag.
-const IDLE_AFTER_NS: u64 = 250_000_000;
+const IDLE_SHARE: f64 = 0.6;
+/// So many in turn must have waited, unless the accept queue shows them: one slow client is not a line.
+const STANDING_COUNT: u64 = 8;
+/// Before this much was seen nothing is steep: the rate is not known.
+const KNOWN_NS: u64 = 500_000_000;
 
 /// Release looks at so much: with 1 s allowed, half remains for the queue to empty.
 const RELEASE_NS: u64 = 500_000_000;
+/// When for so long nobody was shed and none stood in line it needs no count, which may be of a slower server.
+const FREE_NS: u64 = 5_000_000_000;
 /// Fewer than this share of the rate must come: at 1.0 times capacity it is 15 % away.
 const RELEASE_SHARE: f64 = 0.85;
+/// So few in line are short whatever their wait.
+const SHORT_COUNT: f64 = 8.0;
 /// And so many deviations of the count (Poisson), which is what keeps a slow server from flapping.
-const RELEASE_DEVIATIONS: f64 = 4.0;
+const RELEASE_DEVIATIONS: f64 = 5.0;
 /// A release that proved wrong within this makes the next wait as long...
 const WARY_NS: u64 = 60_000_000_000;
 /// ...unless fewer than this share come: then the crowd is gone beyond doubt.
@@ -43,7 +49,8 @@ pub(crate) struct Crowd {
     pub there: bool,
     steep: f64,
     full_ticks: u32,
-    standing_ns: u64,
+    standing_count: u64,
+    free_ns: u64,
     since_change_ns: u64,
     released_once: bool,
     wary: bool,
@@ -60,7 +67,7 @@ impl Crowd {
         offered: impl Fn(&Totals) -> f64,
     ) {
         let tick = history.tick();
-        self.follow(o, line, &tick);
+        self.follow(o, line, history);
         self.since_change_ns = self.since_change_ns.saturating_add(tick.at_ns);
         if self.since_change_ns >= WARY_NS {
             self.wary = false;
@@ -73,14 +80,18 @@ impl Crowd {
         }
     }
 
-    fn follow(&mut self, o: &Observation, line: &Line, tick: &Totals) {
+    fn follow(&mut self, o: &Observation, line: &Line, history: &History) {
+        let tick = history.tick();
+        let known = history.last(KNOWN_NS).at_ns >= KNOWN_NS;
         let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
         let allowed = STEEP_TIMES * line.rate * tick.at_ns as f64 / 1e9;
-        self.steep = (self.steep + came as f64 - allowed).clamp(0.0, 1e9);
+        self.steep = if known { (self.steep + came as f64 - allowed).clamp(0.0, 1e9) } else { 0.0 };
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
         self.full_ticks = if full { self.full_ticks.saturating_add(1) } else { 0 };
         let standing = line.head_ns >= STANDING_NS;
-        self.standing_ns = if standing { self.standing_ns.saturating_add(tick.at_ns) } else { 0 };
+        self.standing_count = if standing { self.standing_count.saturating_add(tick.begun) } else { 0 };
+        let free = !standing && tick.shed == 0;
+        self.free_ns = if free { self.free_ns.saturating_add(tick.at_ns) } else { 0 };
     }
 
     fn comes(&self, o: &Observation, line: &Line, settings: &Settings) -> bool {
@@ -89,14 +100,16 @@ impl Crowd {
         let long = line.wait_s() * 1e9 >= settings.trigger_ns as f64;
         let many = line.queue >= CROWD_COUNT || steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
-        full || standing && long && many && !self.idle(o, line)
+        full || standing && long && many && !self.idle(o, line, steep)
     }
 
-    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their time.
-    fn idle(&self, o: &Observation, line: &Line) -> bool {
+    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their time. The
+    /// processor's share lags by 100 ms, so it has no say when the line grows steeply.
+    fn idle(&self, o: &Observation, line: &Line, steep: bool) -> bool {
         let accepted = o.queue.is_some_and(|queue| (queue.waiting as f64) < line.queue / 2.0);
         let idle = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share < IDLE_SHARE);
-        accepted && (line.silent_ns >= SILENCE_NS || idle && self.standing_ns >= IDLE_AFTER_NS)
+        let few = self.standing_count < STANDING_COUNT;
+        accepted && (line.silent_ns >= SILENCE_NS || !steep && (idle || few))
     }
 
     fn goes(
@@ -112,10 +125,12 @@ impl Crowd {
         }
         let came = offered(&last);
         let at_most = came + RELEASE_DEVIATIONS * (came + 1.0).sqrt();
-        let served = line.rate * last.at_ns as f64 / 1e9;
-        let fewer = came < served * RELEASE_SHARE && at_most < served || last.syn_all() == 0;
+        let served = line.sure_rate * last.at_ns as f64 / 1e9;
+        let fewer = self.free_ns >= FREE_NS
+            || came < served * RELEASE_SHARE && at_most < served
+            || last.syn_all() == 0;
         let gone = at_most < served * GONE_SHARE || last.syn_all() == 0;
-        let short = line.wait_s() * 1e9 < settings.target_ns as f64 || line.queue < STEEP_COUNT / 4.0;
+        let short = line.wait_s() * 1e9 < settings.target_ns as f64 || line.queue < SHORT_COUNT;
         short && fewer && (gone || !self.wary)
     }
 }

@@ -19,6 +19,8 @@ const FINISHED_LOW: f64 = 0.5;
 const FINISHED_HIGH: f64 = 0.7;
 /// Two ticks of 5 ms, so that one burst is not a flood and 20 ms are kept.
 const LOOK_NS: u64 = 10_000_000;
+/// While the kernel drops handshakes for want of room, that few finish says nothing of who sent them.
+const FULL_NS: u64 = 20_000_000;
 /// What is said of finished handshakes is a mean over this, several round trips of most people.
 const FINISHED_NS: u64 = 300_000_000;
 /// Fewer say nothing.
@@ -43,28 +45,36 @@ pub(crate) struct Flood {
     pub cost_ns: f64,
     quiet_ns: u64,
     people_ns: u64,
+    since_full_ns: u64,
 }
 
 impl Flood {
     /// Nothing seen yet.
     pub(crate) fn new(cost_ns: u64) -> Flood {
         let cost_ns = (cost_ns as f64).clamp(COST_NS.0, COST_NS.1);
-        Flood { verify: false, finished: 1.0, cost_ns, quiet_ns: 0, people_ns: 0 }
+        Flood { verify: false, finished: 1.0, cost_ns, quiet_ns: 0, people_ns: 0, since_full_ns: FINISHED_NS }
+    }
+
+    /// Whether most unknown SYN let in become connections.
+    pub(crate) fn people(&self) -> bool {
+        self.finished >= FINISHED_HIGH
     }
 
     /// Takes a tick in.
     pub(crate) fn see(&mut self, o: &Observation, history: &History, rate: f64) {
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE)
             || o.listen_drops.is_some_and(|drops| drops > 0);
-        if o.connections.is_some() && !full {
+        let tick = history.tick();
+        self.since_full_ns = if full { 0 } else { self.since_full_ns.saturating_add(tick.at_ns) };
+        if o.connections.is_some() && self.since_full_ns >= FINISHED_NS {
             self.follow_finished(&history.last(FINISHED_NS));
         }
         if self.verify {
             self.see_end(o, history);
-        } else if self.begins(o, history, rate, full) {
+        } else if self.begins(o, history, rate) {
             (self.verify, self.quiet_ns, self.people_ns) = (true, 0, 0);
         }
-        self.measure(o, &history.tick());
+        self.measure(o, &tick);
     }
 
     /// Share of a processor that so many SYN cost the kernel.
@@ -79,17 +89,18 @@ impl Flood {
         known + verified + unknown * if self.verify { self.finished * 0.5 } else { 1.0 }
     }
 
-    fn begins(&self, o: &Observation, history: &History, rate: f64, full: bool) -> bool {
+    fn begins(&self, o: &Observation, history: &History, rate: f64) -> bool {
         let look = history.last(LOOK_NS);
         let passed = look.passed_all();
-        if look.at_ns < LOOK_NS || look.passed[UNKNOWN] < COUNT_LEAST {
+        if look.at_ns < LOOK_NS || look.syn[UNKNOWN] < COUNT_LEAST {
             return false;
         }
-        let share = self.share(look.passed[UNKNOWN], look.at_ns);
+        let share = self.share(look.syn[UNKNOWN], look.at_ns);
         match o.connections {
             Some(_) => {
-                let few = (look.established as f64) < passed as f64 * FINISHED_LOW;
-                share >= HIGH_SHARE && few && !full
+                let few =
+                    (look.established as f64) < passed as f64 * FINISHED_LOW || self.finished < FINISHED_LOW;
+                share >= HIGH_SHARE && few && self.since_full_ns >= FULL_NS
             }
             None => share >= HIGH_SHARE_BLIND && passed as f64 * 1e9 / look.at_ns as f64 > 4.0 * rate,
         }

@@ -18,8 +18,13 @@ const RATE_NS: f64 = 100_000_000.0;
 const RATE_CONNECTIONS: f64 = 100.0;
 /// But of no more than this, or it would not follow.
 const RATE_NS_LIMIT: f64 = 500_000_000.0;
-/// A former rate counts as much as so long a busy time when a new one begins.
-const FORMER_NS: f64 = 20_000_000.0;
+/// A former rate counts as much as so many connections when a new busy time begins, within two bounds of time.
+const FORMER_CONNECTIONS: f64 = 20.0;
+const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
+/// What is sure of the rate is a mean over so much busy time: release is decided by it, and nothing is in haste.
+const SURE_NS: f64 = 1_000_000_000.0;
+/// Without being busy the server shows by what it does that it can do it, over this time.
+const FLOW_NS: u64 = 500_000_000;
 /// When nobody was read for so long, silence says something of the application only if its accept queue fills.
 pub(crate) const SILENCE_NS: u64 = 50_000_000;
 /// Ages come in quarter octaves by their lower edge: the true one is up to 19 % above.
@@ -32,6 +37,8 @@ const WAIT_S_LIMIT: f64 = 10.0;
 pub(crate) struct Line {
     /// First reads a second when busy; 0 until there were any.
     pub rate: f64,
+    /// The same, of a longer time.
+    pub sure_rate: f64,
     /// Connections that stand in line.
     pub queue: f64,
     /// Age of the head.
@@ -41,6 +48,7 @@ pub(crate) struct Line {
     /// Whether the server was busy all the tick.
     pub busy: bool,
     busy_ns: f64,
+    sure_ns: f64,
     waiting_before: u64,
 }
 
@@ -112,19 +120,23 @@ impl Line {
         }
         if !self.busy {
             self.busy_ns = 0.0;
-            let last = history.last(RATE_NS as u64);
-            if last.at_ns as f64 >= RATE_NS {
-                self.rate = self.rate.max(last.begun as f64 * 1e9 / last.at_ns as f64);
-            }
+            let last = history.last(FLOW_NS);
+            let flow = last.begun as f64 * 1e9 / last.at_ns.max(1) as f64;
+            let first = last.at_ns < FLOW_NS && self.sure_ns == 0.0;
+            self.rate =
+                if first { flow } else { self.rate.max(if last.at_ns < FLOW_NS { 0.0 } else { flow }) };
             return;
         }
         let sample = begun * 1e9 / interval_ns;
-        if self.rate <= 0.0 {
-            self.rate = sample;
+        if self.sure_ns <= 0.0 {
+            self.rate = self.rate.max(sample);
         }
         let long = (RATE_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(RATE_NS, RATE_NS_LIMIT);
-        let weight = interval_ns / (interval_ns + (self.busy_ns + FORMER_NS).min(long));
+        let former = (FORMER_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(FORMER_NS.0, FORMER_NS.1);
+        let weight = interval_ns / (interval_ns + (self.busy_ns + former).min(long));
         self.rate += (sample - self.rate) * weight;
         self.busy_ns = (self.busy_ns + interval_ns).min(RATE_NS_LIMIT);
+        self.sure_ns = (self.sure_ns + interval_ns).min(SURE_NS);
+        self.sure_rate += (sample - self.sure_rate) * (interval_ns / self.sure_ns).min(1.0);
     }
 }

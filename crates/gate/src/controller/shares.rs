@@ -26,7 +26,7 @@ const PREFIX_LEAST: f64 = 8.0;
 /// A prefix may have this many times its even part, for most ask for less than theirs.
 const TIMES: (f64, f64) = (4.0, 4096.0);
 /// What the multiple falls by in a tick while the line is full, and grows by while it is short.
-const TIMES_FALL: f64 = 0.995;
+const TIMES_FALL: f64 = 0.97;
 const TIMES_RISE: f64 = 1.5;
 
 /// What was asked for, and what is left of parts of credits.

@@ -1,0 +1,171 @@
+//! What else a host may be like: clients that take their time or say nothing, long ways, ticks that do not come, one
+//! greedy prefix, no tracker, load without SYN, the paper's rule.
+
+use crate::plant::Plant;
+use crate::scenario::{Outcome, Scenario, Service, Stalls};
+use staunch_gate::controller::{Policy, Settings};
+use staunch_gate::observation::State;
+
+fn told(scenario: &Scenario, outcome: &Outcome) -> String {
+    format!(
+        "seed {} {:?}: good {:.1} % busy {:.2} % p99 {:.0} ms shed {} {:?}",
+        scenario.seed,
+        scenario.service,
+        100.0 * outcome.good_per_s() / scenario.capacity(),
+        100.0 * outcome.busy_share(),
+        1e3 * outcome.percentile_s(0.99),
+        outcome.shed_honest,
+        outcome.changes
+    )
+}
+
+/// Those who open connections and send nothing, or late, do not stand in line.
+#[test]
+fn silent_and_slow_clients_are_no_crowd() {
+    let calm = Scenario { seconds: 30.0, ..Scenario::default() };
+    for seed in 1..=3 {
+        for (silent_per_s, slow_share, times) in
+            [(1000.0, 0.0, 0.0), (500.0, 0.3, 0.5), (0.0, 0.9, 0.4), (0.0, 1.0, 0.2)]
+        {
+            let scenario = Scenario { seed, eager: true, silent_per_s, slow_share, ..calm.clone() };
+            let scenario = scenario.offered(&[(0.0, times)]);
+            let outcome = Plant::run(scenario.clone());
+            assert_eq!(outcome.shed_honest, 0, "{silent_per_s} {slow_share} {}", told(&scenario, &outcome));
+        }
+    }
+}
+
+/// A crowd is seen among them all the same.
+#[test]
+fn a_crowd_among_silent_clients() {
+    for seed in 1..=3 {
+        let scenario =
+            Scenario { seed, silent_per_s: 300.0, slow_share: 0.1, measure_s: 1.0, ..Scenario::default() };
+        let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 5.0)]);
+        let outcome = Plant::run(scenario.clone());
+        assert!(
+            outcome.until(State::Shedding, 1.0).is_some_and(|s| s <= 0.03),
+            "{}",
+            told(&scenario, &outcome)
+        );
+        assert!(outcome.busy_share() >= 0.97, "{}", told(&scenario, &outcome));
+    }
+}
+
+/// A handshake takes a round trip, so what is let in comes later.
+#[test]
+fn long_ways() {
+    for (round_trip_ms, busy_least) in [((1.0, 5.0), 0.97), ((20.0, 40.0), 0.97), ((10.0, 200.0), 0.95)] {
+        for seed in 1..=3 {
+            let scenario =
+                Scenario { seed, round_trip_ms, measure_s: 2.0, seconds: 12.0, ..Scenario::default() };
+            let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 10.0)]);
+            let outcome = Plant::run(scenario.clone());
+            let told = format!("{round_trip_ms:?} {}", told(&scenario, &outcome));
+            assert!(outcome.busy_share() >= busy_least, "{told}");
+            assert_eq!(outcome.changes.len(), 1, "{told}");
+        }
+    }
+}
+
+/// Other ticks, lost ones, late ones, stalls of everything.
+#[test]
+fn ticks_that_do_not_come() {
+    for (tick_ms, lost_ticks, late_ticks) in
+        [(1.0, 0.0, 0.0), (10.0, 0.0, 0.0), (5.0, 0.2, 0.2), (20.0, 0.0, 0.0)]
+    {
+        for seed in 1..=3 {
+            let stalls = Some(Stalls { every_s: 0.5, ms: (2.0, 20.0), whole: true });
+            let scenario = Scenario { seed, tick_ms, lost_ticks, late_ticks, stalls, ..Scenario::default() };
+            let scenario = Scenario { measure_s: 1.0, ..scenario }.offered(&[(0.0, 0.5), (1.0, 10.0)]);
+            let outcome = Plant::run(scenario.clone());
+            let told = format!("tick {tick_ms} ms, lost {lost_ticks}: {}", told(&scenario, &outcome));
+            assert!(outcome.busy_share() >= 0.97, "{told}");
+            assert!(outcome.percentile_s(0.99) <= 0.2_f64.max(tick_ms * 0.015), "{told}");
+        }
+    }
+}
+
+/// Groups of connections at once, as browsers open them, below and above capacity.
+#[test]
+fn groups() {
+    for seed in 1..=3 {
+        let groups = Scenario { seed, group: 4.0, seconds: 60.0, ..Scenario::default() };
+        let below = groups.clone().offered(&[(0.0, 0.6)]);
+        let outcome = Plant::run(below.clone());
+        assert_eq!(outcome.changes.len(), 0, "{}", told(&below, &outcome));
+        let above = groups.offered(&[(0.0, 3.0)]);
+        let outcome = Plant::run(above.clone());
+        assert!(outcome.busy_share() >= 0.97, "{}", told(&above, &outcome));
+    }
+}
+
+/// One prefix of many that sends most does not get most; and being fair starves nobody.
+#[test]
+fn one_greedy_prefix() {
+    for seed in 1..=3 {
+        let scenario =
+            Scenario { seed, prefixes: 400, greedy_share: 0.9, measure_s: 2.0, ..Scenario::default() };
+        let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 8.0)]);
+        let outcome = Plant::run(scenario.clone());
+        let greedy = outcome.good_greedy as f64 / outcome.good as f64;
+        assert!(outcome.busy_share() >= 0.97, "{}", told(&scenario, &outcome));
+        assert!(greedy < 0.6, "greedy {greedy} {}", told(&scenario, &outcome));
+    }
+}
+
+/// Known clients are served before others, and others not shut out.
+#[test]
+fn known_clients_first() {
+    for seed in 1..=3 {
+        for (known_share, good_least) in [(0.3, 0.9), (1.0, 0.9)] {
+            let scenario = Scenario { seed, known_share, measure_s: 2.0, ..Scenario::default() };
+            let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 2.0)]);
+            let outcome = Plant::run(scenario.clone());
+            assert!(
+                outcome.good_per_s() >= good_least * scenario.capacity(),
+                "{}",
+                told(&scenario, &outcome)
+            );
+        }
+    }
+}
+
+/// Without a tracker the accept queue alone tells.
+#[test]
+fn without_a_tracker() {
+    for service in [Service::Exponential(300e-6), Service::Exponential(1e-3)] {
+        for seed in 1..=3 {
+            let scenario = Scenario { seed, service, tracker: false, measure_s: 1.0, ..Scenario::default() };
+            let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 10.0)]);
+            let outcome = Plant::run(scenario.clone());
+            assert!(
+                outcome.until(State::Shedding, 1.0).is_some_and(|s| s <= 0.03),
+                "{}",
+                told(&scenario, &outcome)
+            );
+            assert!(outcome.busy_share() >= 0.97, "{}", told(&scenario, &outcome));
+            assert!(outcome.percentile_s(0.99) <= 0.15, "{}", told(&scenario, &outcome));
+        }
+    }
+}
+
+/// Requests on connections that stand already: said once, and not answered by shedding a few new ones.
+#[test]
+fn load_without_syn() {
+    let scenario = Scenario { keep_alive: (9_500.0, 100e-6), seconds: 20.0, ..Scenario::default() };
+    let scenario = scenario.offered(&[(0.0, 0.005)]);
+    let outcome = Plant::run(scenario.clone());
+    assert_eq!((outcome.hints, outcome.shed_honest), (1, 0), "{}", told(&scenario, &outcome));
+}
+
+/// The paper's rule sheds by the processor and sockets, which a long line brings about.
+#[test]
+fn the_paper() {
+    let settings = Settings { policy: Policy::Paper, cpu_high: 0.55, cpu_low: 0.4, ..Settings::default() };
+    let scenario = Scenario { settings, measure_s: 2.0, ..Scenario::default() };
+    let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 5.0)]);
+    let outcome = Plant::run(scenario.clone());
+    assert!(outcome.until(State::Shedding, 1.0).is_some_and(|s| s <= 0.3), "{}", told(&scenario, &outcome));
+    assert!(outcome.good_per_s() >= 0.5 * scenario.capacity(), "{}", told(&scenario, &outcome));
+}

@@ -1,0 +1,53 @@
+//! The program in the kernel, played: states, credits, prefixes; and what it and the tracker count.
+
+use staunch_gate::observation::{Orders, State};
+use std::collections::HashMap;
+
+/// Credits, and counts since the last tick.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) orders: Orders,
+    granted: [u64; 3],
+    spent: [u64; 3],
+    window: u32,
+    prefixes: HashMap<u32, u32>,
+    pub(crate) prefixes_before: u32,
+    pub(crate) syn: [u64; 3],
+    pub(crate) passed: [u64; 3],
+    pub(crate) shed: u64,
+}
+
+impl Program {
+    /// A SYN: does it pass?
+    pub(crate) fn judge(&mut self, class: usize, prefix: u32) -> bool {
+        self.syn[class] += 1;
+        let count = self.prefixes.entry(prefix).or_insert(0);
+        *count += 1;
+        let unfair = self.orders.prefix_limit > 0 && *count > self.orders.prefix_limit;
+        let passes = match self.orders.state {
+            State::Open => true,
+            State::Shedding if unfair || self.spent[class] >= self.granted[class] => false,
+            State::Shedding => {
+                self.spent[class] += 1;
+                true
+            }
+        };
+        *if passes { &mut self.passed[class] } else { &mut self.shed } += 1;
+        passes
+    }
+
+    /// New orders: credits are added, and what is left over is bounded.
+    pub(crate) fn give(&mut self, orders: Orders) {
+        for class in 0..3 {
+            let granted = self.granted[class] + orders.credits[class];
+            self.granted[class] = granted.min(self.spent[class] + orders.burst[class]);
+        }
+        if orders.window != self.window {
+            self.prefixes_before = self.prefixes.len() as u32;
+            self.prefixes.clear();
+            self.window = orders.window;
+        }
+        self.orders = orders;
+        (self.syn, self.passed, self.shed) = ([0; 3], [0; 3], 0);
+    }
+}

@@ -1,0 +1,96 @@
+//! What the daemon would read of the plant, with the coarseness it has: ages in quarter octaves, shares of the
+//! processor over 100 ms.
+
+use crate::program::Program;
+use crate::scenario::Scenario;
+use staunch_gate::observation::{Connections, Cpu, Observation, Queue};
+
+/// Shares of the processor are over so much.
+const SHARE_S: f64 = 0.1;
+
+/// Counts since the last tick, and gauges.
+#[derive(Debug, Default)]
+pub(crate) struct Sensors {
+    pub(crate) established: u64,
+    pub(crate) waiting: u64,
+    pub(crate) reads: u64,
+    pub(crate) drops: u64,
+    pub(crate) served_s: f64,
+    pub(crate) received_s: f64,
+    ages: Vec<u64>,
+    share_since: f64,
+    cpu: Cpu,
+    receive_share: f64,
+}
+
+impl Sensors {
+    pub(crate) fn read_first(&mut self, age_s: f64) {
+        self.ages.push(quarter_octave((age_s * 1e9) as u64));
+        self.waiting -= 1;
+        self.reads += 1;
+    }
+
+    pub(crate) fn observe(
+        &mut self,
+        now: f64,
+        interval: f64,
+        queue: usize,
+        scenario: &Scenario,
+        program: &Program,
+    ) -> Observation {
+        self.measure_shares(now);
+        self.ages.sort_unstable();
+        let age = |share: f64| self.ages.get((self.ages.len() as f64 * share) as usize).copied();
+        let connections = Connections {
+            established: self.established,
+            begun: self.ages.len() as u64,
+            ended: self.ages.len() as u64,
+            reads: self.reads,
+            waiting: self.waiting,
+            wait_ns_min: age(0.0),
+            wait_ns_p50: age(0.5),
+            wait_ns_p99: age(0.99),
+        };
+        let (waiting, limit) = (queue as u64, scenario.backlog as u64);
+        let fullest_share = queue as f64 / scenario.backlog as f64;
+        let observation = Observation {
+            now_ns: (now * 1e9) as u64,
+            interval_ns: (interval * 1e9) as u64,
+            syn: program.syn,
+            passed: program.passed,
+            shed: program.shed,
+            prefixes: program.prefixes_before,
+            connections: scenario.tracker.then_some(connections),
+            queue: Some(Queue { listeners: 1, waiting, limit, fullest_share }),
+            cpu: Some(self.cpu),
+            receive_share: Some(self.receive_share),
+            sockets: Some(self.waiting + 1),
+            memory: None,
+            listen_drops: Some(self.drops),
+        };
+        self.ages.clear();
+        (self.established, self.reads, self.drops) = (0, 0, 0);
+        observation
+    }
+
+    fn measure_shares(&mut self, now: f64) {
+        let time = now - self.share_since;
+        if time < SHARE_S {
+            return;
+        }
+        let served = (self.served_s / time).min(1.0);
+        self.receive_share = (self.received_s / time).min(1.0);
+        self.cpu.kernel_share = (self.receive_share + served * 0.6).min(1.0);
+        self.cpu.user_share = (served * 0.4).min(1.0 - self.cpu.kernel_share);
+        (self.served_s, self.received_s, self.share_since) = (0.0, 0.0, now);
+    }
+}
+
+/// The lower edge of the quarter octave, from 16 us; 0 below.
+fn quarter_octave(age_ns: u64) -> u64 {
+    if age_ns < 16_000 {
+        return 0;
+    }
+    let quarters = ((age_ns as f64 / 16_000.0).log2() * 4.0).floor().min(63.0);
+    (16_000.0 * (quarters / 4.0).exp2()) as u64
+}
