@@ -14,15 +14,15 @@
 //! wait = line / rate                                              (Little: what one who comes now will wait)
 //! ```
 //!
-//! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and (`line >= 128`, or `line >= 20` and 20 more
-//! came than three times the rate allows); or the accept queue is 95 % full for three ticks.
+//! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and (`line >= 128`, or `line >= 20` and
+//! 20 more came than three times the rate allows); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
-//! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a server
-//!   of 300 us reaches it once in 10^7 moments, and a stall of 20 ms does not reach it.
-//! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a server
-//!   of 3 ms begins to shed at 390 ms of wait when the load creeps up, and by the second clause at once when it
-//!   jumps.
+//! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a
+//!   server of 300 us reaches it once in 10^7 moments, and a stall of 20 ms does not reach it.
+//! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a
+//!   server of 3 ms begins to shed at 390 ms of wait when the load creeps up, and by the second clause at
+//!   once when it jumps.
 //!
 //! **Admission** (`budget.rs`), connections for each interval that passed:
 //!
@@ -31,28 +31,29 @@
 //! target = rate * 25 ms, at least 6, at most half of the accept queue
 //! ```
 //!
-//! What left is replaced; the line's error is corrected with 50 ms, twice the target. At `wait = 75 ms` nobody is let in, which is
-//! how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms. `pending` are those let in whose
-//! handshake is not complete, forgotten with 300 ms: without it a round trip of 100 ms makes the loop swing. The
-//! interval is the one that passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the
-//! server works at meanwhile. If SYN are shed for 50 ms while nobody stands in line, the rate is wrong, and more
-//! come in until somebody does.
+//! What left is replaced; the line's error is corrected with 50 ms, twice the target. At `wait = 75 ms`
+//! nobody is let in, which is how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms.
+//! `pending` are those let in whose handshake is not complete, forgotten with 300 ms: without it a round
+//! trip of 100 ms makes the loop swing. The interval is the one that passed, so a late tick grants what its
+//! lateness kept back. A line of 25 ms is what the server works at meanwhile. If SYN are shed for 50 ms
+//! while nobody stands in line, the rate is wrong, and more come in until somebody does.
 //!
-//! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for fresh ones
-//! are still in time. Of unknown ones so many SYN as make the wanted number of connections, by the share that
-//! finished lately.
+//! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for
+//! fresh ones are still in time. Of unknown ones so many SYN as make the wanted number of connections, by
+//! the share that finished lately.
 //!
-//! **Flood** (`flood.rs`): unknown SYN that cost 20 % of a processor (5 us each, or as measured), of which fewer than
-//! half finish, for 10 ms. Then unknown sources get SYN for 1 % of a processor, to be probed with; those who come
-//! again as a kernel does come in. It ends when unknown SYN cost less than 10 % for half a second, or when 70 % of
-//! those probed finish.
+//! **Flood** (`flood.rs`): unknown SYN that cost 20 % of a processor (5 us each, or as measured), of which
+//! fewer than half finish, for 10 ms. Then unknown sources get SYN for 1 % of a processor, to be probed
+//! with; those who come again as a kernel does come in. It ends when unknown SYN cost less than 10 % for
+//! half a second, or when 70 % of those probed finish.
 //!
-//! **Release**: in half a second fewer than 85 % of the rate came, by five deviations of a Poisson count fewer than
-//! the rate, and the wait is below the target. At 1.0 times capacity that is as rare as it is asked for; and if a
-//! release proved wrong within a minute, the next one waits a minute unless fewer than half come.
+//! **Release**: in half a second fewer than 85 % of the rate came, by five deviations of a Poisson count
+//! fewer than the rate, and the wait is below the target. At 1.0 times capacity that is as rare as it is
+//! asked for; and if a release proved wrong within a minute, the next one waits a minute unless fewer than
+//! half come.
 //!
-//! **Pressure** (`pressure.rs`): the paper's rule and memory, which know no rate; admission falls from what came in
-//! before, by e in 0.5 s, down to a tenth.
+//! **Pressure** (`pressure.rs`): the paper's rule and memory, which know no rate; admission falls from what
+//! came in before, by e in 0.5 s, down to a tenth.
 
 mod budget;
 mod crowd;
@@ -79,8 +80,8 @@ use shares::{Shares, WINDOW_NS};
 
 /// Processor time unknown sources are probed with while proof is asked for.
 const PROBE_SHARE: f64 = 0.01;
-/// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits: far
-/// above what people send, far below what starves the server.
+/// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits:
+/// far above what people send, far below what starves the server.
 const TRUSTED_SHARE: f64 = 0.25;
 
 /// What a step says.
@@ -213,8 +214,8 @@ impl Controller {
         let (wait_ms, rate) = (self.line.wait_s() * 1e3, self.line.rate);
         match causes {
             [true, _, _] => format!(
-                "{:.0} connections wait, {wait_ms:.0} ms at the {rate:.0} a second that are served; {syn:.0} SYN a \
-                 second come",
+                "{:.0} connections wait, {wait_ms:.0} ms at the {rate:.0} a second that are served; \
+                 {syn:.0} SYN a second come",
                 self.line.queue
             ),
             [_, true, _] => format!(
@@ -223,8 +224,8 @@ impl Controller {
             ),
             [_, _, true] if self.pressure.memory => format!("memory is short; {syn:.0} SYN a second come"),
             [_, _, true] => format!(
-                "the kernel takes more than {:.0} % of a processor with more than {} sockets; {syn:.0} SYN a second \
-                 come",
+                "the kernel takes more than {:.0} % of a processor with more than {} sockets; \
+                 {syn:.0} SYN a second come",
                 self.settings.cpu_high * 100.0,
                 self.settings.sockets_high
             ),

@@ -1,9 +1,9 @@
 //! What one tick of the gate sees, and what is ordered for the next: the two ends of the controller.
 //!
 //! Plain values only. Nothing here decides, reads a sensor or a clock. All counts of an observation are
-//! differences since the previous one, but those that say they are gauges. A sensor that is not there is `None`;
-//! a value that makes no sense (not a number, a counter that went back) is told as it is: the controller takes
-//! no harm from it.
+//! differences since the previous one, but those that say they are gauges. A sensor that is not there is
+//! `None`; a value that makes no sense (not a number, a counter that went back) is told as it is: the
+//! controller takes no harm from it.
 
 /// Places of the classes in every array of three.
 pub const KNOWN: usize = 0;
@@ -110,8 +110,8 @@ pub enum State {
 pub struct Orders {
     /// Whether credits are asked for.
     pub state: State,
-    /// Whether sources of which nothing is known get no more than a few credits to be probed with. For those who
-    /// show it; the credits say it already.
+    /// Whether sources of which nothing is known get no more than a few credits to be probed with. For those
+    /// who show it; the credits say it already.
     pub verify: bool,
     /// Credits to be granted now, by class.
     pub credits: [u64; 3],

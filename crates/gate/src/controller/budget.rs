@@ -1,4 +1,5 @@
-//! How many connections may come in: what is served, more or less by as much as the line is too short or too long.
+//! How many connections may come in: what is served, more or less by as much as the line is too short or too
+//! long.
 //!
 //! It owns the account of those who were let in and are still on their way. It knows no classes.
 
@@ -8,8 +9,8 @@ use super::line::Line;
 use super::settings::Settings;
 use crate::observation::{Observation, Queue};
 
-/// The line is brought to its target within the time twice the target takes, 50 ms. Ten ticks: the counts of one
-/// tick are noise. Half of the 100 ms within which it has to be settled.
+/// The line is brought to its target within the time twice the target takes, 50 ms. Ten ticks: the counts of
+/// one tick are noise. Half of the 100 ms within which it has to be settled.
 const CORRECT_TARGETS: f64 = 2.0;
 /// More than half above what is served is never let in at once: it would be a line of the next ticks.
 const FASTER_LIMIT: f64 = 1.5;
@@ -17,7 +18,8 @@ const FASTER_LIMIT: f64 = 1.5;
 const LINE_LEAST: f64 = 6.0;
 /// Of an accept queue no more than half is used, so that no burst overflows it.
 const QUEUE_SHARE: f64 = 0.5;
-/// Those on their way are forgotten with this time constant: who needs longer for a handshake does not finish it.
+/// Those on their way are forgotten with this time constant: who needs longer for a handshake does not
+/// finish it.
 const PENDING_NS: f64 = 300_000_000.0;
 /// When SYN are shed and yet nobody stands in line for so long, the rate is not what the server can do now...
 const STARVED_NS: f64 = 50_000_000.0;
@@ -51,7 +53,8 @@ impl Budget {
         self.pending = (self.pending * stays + came - tick.established as f64).max(0.0);
     }
 
-    /// Connections for an interval just past: `rate * interval * clamp(1 + (target - line) / (2 * target), 0, 1.5)`.
+    /// Connections for an interval just past: `rate * interval * clamp(1 + (target - line) / (2 * target),
+    /// 0, 1.5)`.
     pub(crate) fn connections(
         &self,
         line: &Line,

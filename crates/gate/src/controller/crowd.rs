@@ -1,15 +1,15 @@
 //! Whether more people come than the server serves: the two thresholds between open and shedding.
 //!
-//! It looks at the line, never at a processor's load but to take back a suspicion. Constants are explained where
-//! they stand; `controller.rs` tells the whole law.
+//! It looks at the line, never at a processor's load but to take back a suspicion. Constants are explained
+//! where they stand; `controller.rs` tells the whole law.
 
 use super::history::{History, Totals};
 use super::line::{Line, SILENCE_NS};
 use super::settings::Settings;
 use crate::observation::Observation;
 
-/// CoDel's idea: a queue is a fault only if nobody gets through at once. A fifth of the usual 5 ms is noise of
-/// scheduling, and every millisecond more costs nine of queue when ten times too many come.
+/// CoDel's idea: a queue is a fault only if nobody gets through at once. A fifth of the usual 5 ms is noise
+/// of scheduling, and every millisecond more costs nine of queue when ten times too many come.
 const STANDING_NS: u64 = 2_000_000;
 /// At 0.9 times capacity and exponential service 128 stand in line once in 10^6 moments, whatever the rate.
 const CROWD_COUNT: f64 = 128.0;
@@ -18,7 +18,8 @@ const STEEP_COUNT: f64 = 20.0;
 const STEEP_TIMES: f64 = 3.0;
 /// A queue as full as this is lost anyhow: the kernel is about to drop.
 pub(crate) const FULL_SHARE: f64 = 0.95;
-/// Where the application holds every worker by silent clients, the full queue alone must say it, in three ticks.
+/// Where the application holds every worker by silent clients, the full queue alone must say it, in three
+/// ticks.
 const FULL_TICKS: u32 = 3;
 /// Below this the busiest processor idles.
 const IDLE_SHARE: f64 = 0.6;
@@ -29,7 +30,8 @@ const KNOWN_NS: u64 = 500_000_000;
 
 /// Release looks at so much: with 1 s allowed, half remains for the queue to empty.
 const RELEASE_NS: u64 = 500_000_000;
-/// When for so long nobody was shed and none stood in line it needs no count, which may be of a slower server.
+/// When for so long nobody was shed and none stood in line it needs no count, which may be of a slower
+/// server.
 const FREE_NS: u64 = 5_000_000_000;
 /// Fewer than this share of the rate must come: at 1.0 times capacity it is 15 % away.
 const RELEASE_SHARE: f64 = 0.85;
@@ -103,8 +105,8 @@ impl Crowd {
         full || standing && long && many && !self.idle(o, line, steep)
     }
 
-    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their time. The
-    /// processor's share lags by 100 ms, so it has no say when the line grows steeply.
+    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their
+    /// time. The processor's share lags by 100 ms, so it has no say when the line grows steeply.
     fn idle(&self, o: &Observation, line: &Line, steep: bool) -> bool {
         let accepted = o.queue.is_some_and(|queue| (queue.waiting as f64) < line.queue / 2.0);
         let idle = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share < IDLE_SHARE);
@@ -125,7 +127,7 @@ impl Crowd {
         }
         let came = offered(&last);
         let at_most = came + RELEASE_DEVIATIONS * (came + 1.0).sqrt();
-        let served = line.sure_rate * last.at_ns as f64 / 1e9;
+        let served = line.sure_rate() * last.at_ns as f64 / 1e9;
         let fewer = self.free_ns >= FREE_NS
             || came < served * RELEASE_SHARE && at_most < served
             || last.syn_all() == 0;

@@ -17,7 +17,9 @@ const LOW_NS: u64 = 500_000_000;
 const FINISHED_LOW: f64 = 0.5;
 /// When most of those probed do, they are people, and not asked any longer.
 const FINISHED_HIGH: f64 = 0.7;
-/// Two ticks of 5 ms, so that one burst is not a flood and 20 ms are kept.
+/// So many ticks in turn must look like one: a burst is not a flood, and 20 ms are kept.
+const SUSPICIONS: u32 = 2;
+/// What a look takes in.
 const LOOK_NS: u64 = 10_000_000;
 /// While the kernel drops handshakes for want of room, that few finish says nothing of who sent them.
 const FULL_NS: u64 = 20_000_000;
@@ -46,13 +48,22 @@ pub(crate) struct Flood {
     quiet_ns: u64,
     people_ns: u64,
     since_full_ns: u64,
+    suspicions: u32,
 }
 
 impl Flood {
     /// Nothing seen yet.
     pub(crate) fn new(cost_ns: u64) -> Flood {
         let cost_ns = (cost_ns as f64).clamp(COST_NS.0, COST_NS.1);
-        Flood { verify: false, finished: 1.0, cost_ns, quiet_ns: 0, people_ns: 0, since_full_ns: FINISHED_NS }
+        Flood {
+            verify: false,
+            finished: 1.0,
+            cost_ns,
+            quiet_ns: 0,
+            people_ns: 0,
+            since_full_ns: FINISHED_NS,
+            suspicions: 0,
+        }
     }
 
     /// Whether most unknown SYN let in become connections.
@@ -71,8 +82,8 @@ impl Flood {
         }
         if self.verify {
             self.see_end(o, history);
-        } else if self.begins(o, history, rate) {
-            (self.verify, self.quiet_ns, self.people_ns) = (true, 0, 0);
+        } else if self.suspected_again(o, history, rate) {
+            (self.verify, self.suspicions, self.quiet_ns, self.people_ns) = (true, 0, 0, 0);
         }
         self.measure(o, &tick);
     }
@@ -89,7 +100,12 @@ impl Flood {
         known + verified + unknown * if self.verify { self.finished * 0.5 } else { 1.0 }
     }
 
-    fn begins(&self, o: &Observation, history: &History, rate: f64) -> bool {
+    fn suspected_again(&mut self, o: &Observation, history: &History, rate: f64) -> bool {
+        self.suspicions = if self.suspected(o, history, rate) { self.suspicions + 1 } else { 0 };
+        self.suspicions >= SUSPICIONS
+    }
+
+    fn suspected(&self, o: &Observation, history: &History, rate: f64) -> bool {
         let look = history.last(LOOK_NS);
         let passed = look.passed_all();
         if look.at_ns < LOOK_NS || look.syn[UNKNOWN] < COUNT_LEAST {
@@ -119,7 +135,8 @@ impl Flood {
         }
     }
 
-    /// Known and verified sources are taken to finish; what is left of the handshakes are those of unknown ones.
+    /// Known and verified sources are taken to finish; what is left of the handshakes are those of unknown
+    /// ones.
     fn follow_finished(&mut self, last: &Totals) {
         let [known, verified, unknown] = last.passed;
         if unknown >= COUNT_LEAST {
@@ -128,7 +145,8 @@ impl Flood {
         }
     }
 
-    /// When SYN take most of the processor that receives, its share divided by their number is what one costs.
+    /// When SYN take most of the processor that receives, its share divided by their number is what one
+    /// costs.
     fn measure(&mut self, o: &Observation, tick: &Totals) {
         let passed = tick.passed_all();
         let Some(share) = o.receive_share.filter(|share| (COST_FROM_SHARE..=1.0).contains(share)) else {

@@ -1,12 +1,13 @@
 //! The last two seconds of what was counted: how many came since a moment, how many in the last half second.
 //!
-//! It owns the running totals. It takes any observation: a count no machine can have is taken for none, and a gap
-//! makes it forget.
+//! It owns the running totals. It takes any observation: a count no machine can have is taken for none, and
+//! a gap makes it forget.
 
 use crate::observation::Observation;
 use std::collections::VecDeque;
 
-/// Moments that are kept: at 4 ms or more from one to the next these are at least 2 s, more than any window used.
+/// Moments that are kept: at 4 ms or more from one to the next these are at least 2 s, more than any window
+/// used.
 const MOMENTS_MAX: usize = 512;
 
 /// Nothing closer than this is kept apart, so that a fast tick does not shorten what is remembered.

@@ -2,8 +2,8 @@
 //!
 //! Three estimates, of which all control is made:
 //!
-//! - **head**: the shortest time from handshake to first read among those read in this tick. A server reads from
-//!   the oldest first, so it is how long the line is in time. When nobody was read it grows with time.
+//! - **head**: the shortest time from handshake to first read among those read in this tick. A server reads
+//!   from the oldest first, so it is how long the line is in time. When nobody was read it grows with time.
 //! - **queue**: connections established since the head was, but no more than wait at all. Those who opened a
 //!   connection and send nothing are older than the head, so they are not counted: they do not stand in line.
 //! - **rate**: first reads a second while the head is older than the tick, for only then the server was busy
@@ -14,18 +14,22 @@ use crate::observation::Observation;
 
 /// What the rate is a mean of: long against a tick, short against a second.
 const RATE_NS: f64 = 100_000_000.0;
-/// It is a mean of so many connections at least, for a slow server: 100 of exponential length are known to 10 %.
+/// It is a mean of so many connections at least, for a slow server: 100 of exponential length are known to
+/// 10 %.
 const RATE_CONNECTIONS: f64 = 100.0;
 /// But of no more than this, or it would not follow.
 const RATE_NS_LIMIT: f64 = 500_000_000.0;
-/// A former rate counts as much as so many connections when a new busy time begins, within two bounds of time.
+/// A former rate counts as much as so many connections when a new busy time begins, within two bounds of
+/// time.
 const FORMER_CONNECTIONS: f64 = 20.0;
 const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
-/// What is sure of the rate is a mean over so much busy time: release is decided by it, and nothing is in haste.
+/// What is sure of the rate is a mean over so much busy time: release is decided by it, and nothing is in
+/// haste.
 const SURE_NS: f64 = 1_000_000_000.0;
 /// Without being busy the server shows by what it does that it can do it, over this time.
 const FLOW_NS: u64 = 500_000_000;
-/// When nobody was read for so long, silence says something of the application only if its accept queue fills.
+/// When nobody was read for so long, silence says something of the application only if its accept queue
+/// fills.
 pub(crate) const SILENCE_NS: u64 = 50_000_000;
 /// Ages come in quarter octaves by their lower edge: the true one is up to 19 % above.
 const AGE_ROUNDED: f64 = 1.19;
@@ -37,8 +41,6 @@ const WAIT_S_LIMIT: f64 = 10.0;
 pub(crate) struct Line {
     /// First reads a second when busy; 0 until there were any.
     pub rate: f64,
-    /// The same, of a longer time.
-    pub sure_rate: f64,
     /// Connections that stand in line.
     pub queue: f64,
     /// Age of the head.
@@ -48,6 +50,7 @@ pub(crate) struct Line {
     /// Whether the server was busy all the tick.
     pub busy: bool,
     busy_ns: f64,
+    sure_rate: f64,
     sure_ns: f64,
     waiting_before: u64,
 }
@@ -73,6 +76,12 @@ impl Line {
             queue if self.rate > 0.0 => (queue / self.rate).min(WAIT_S_LIMIT),
             _ => WAIT_S_LIMIT,
         }
+    }
+
+    /// The rate over a longer time; where no line was old enough for long enough to measure it, what was
+    /// seen to be possible.
+    pub(crate) fn sure_rate(&self) -> f64 {
+        if self.sure_ns >= RATE_NS { self.sure_rate } else { self.rate }
     }
 
     fn see_ages(&mut self, o: &Observation, interval_ns: u64, history: &History) {
@@ -103,7 +112,7 @@ impl Line {
         let waiting = o.queue.map_or(0, |queue| queue.waiting);
         let [known, verified, unknown] = history.tick().passed;
         let came = known + verified + if unknown_count { unknown } else { 0 };
-        let begun = (came + self.waiting_before).saturating_sub(waiting);
+        let begun = came.saturating_add(self.waiting_before).saturating_sub(waiting);
         let shortest = waiting.min(self.waiting_before) as f64;
         self.head_ns = if self.rate > 0.0 { (shortest / self.rate * 1e9) as u64 } else { 0 };
         self.busy = shortest > 0.0;
@@ -113,7 +122,8 @@ impl Line {
         begun
     }
 
-    /// While the server is busy the rate follows what it does; else it only rises, to what was seen to be possible.
+    /// While the server is busy the rate follows what it does; else it only rises, to what was seen to be
+    /// possible.
     fn learn(&mut self, begun: f64, interval_ns: f64, history: &History) {
         if interval_ns <= 0.0 {
             return;

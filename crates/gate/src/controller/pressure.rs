@@ -1,7 +1,7 @@
 //! Whether the host itself is short: the rule of the paper, and memory.
 //!
-//! Neither tells how many connections can be served, so admission is paced: from what came in when it began it
-//! falls as long as the pressure is high, and stays as long as it is between the two thresholds.
+//! Neither tells how many connections can be served, so admission is paced: from what came in when it began
+//! it falls as long as the pressure is high, and stays as long as it is between the two thresholds.
 
 use super::history::History;
 use super::settings::Settings;
@@ -11,7 +11,8 @@ use crate::observation::{Memory, Observation};
 const AVAILABLE: (f64, f64) = (0.03, 0.05);
 /// At `tcp_mem[1]` the kernel itself begins to take buffers back; the second ends it.
 const TCP_SHARE: (f64, f64) = (0.95, 0.85);
-/// Admission falls by a factor e in this time: the processor's share is a mean over 100 ms, and must be heard.
+/// Admission falls by a factor e in this time: the processor's share is a mean over 100 ms, and must be
+/// heard.
 const FALL_NS: f64 = 500_000_000.0;
 /// A tenth always comes in, or nobody would see that the pressure is over.
 const PACE_LEAST: f64 = 0.1;

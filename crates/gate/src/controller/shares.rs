@@ -1,4 +1,5 @@
-//! Who is let in when not all can be: the budget's parts for known, verified and unknown sources, and for prefixes.
+//! Who is let in when not all can be: the budget's parts for known, verified and unknown sources, and for
+//! prefixes.
 //!
 //! It divides; how much there is to divide is said by others.
 
@@ -9,8 +10,8 @@ use crate::observation::{KNOWN, UNKNOWN, VERIFIED};
 const DEMAND_NS: f64 = 50_000_000.0;
 /// However many known sources come, unknown ones get this share: nobody is shut out for being new.
 const UNKNOWN_SHARE: f64 = 1.0 / 16.0;
-/// One who comes again waited a second already, and will not be content with what others find good. While there
-/// are fresh ones he gets this, which leaves the 99th percentile of waits to those.
+/// One who comes again waited a second already, and will not be content with what others find good. While
+/// there are fresh ones he gets this, which leaves the 99th percentile of waits to those.
 const AGAIN_SHARE: f64 = 0.005;
 /// So many may always come at once: browsers open six connections.
 const BURST_LEAST: u64 = 8;
@@ -57,8 +58,8 @@ impl Shares {
         }
     }
 
-    /// Connections by class out of `budget` for all. With proof asked for, those who gave it come before unknown
-    /// ones; else after them.
+    /// Connections by class out of `budget` for all. With proof asked for, those who gave it come before
+    /// unknown ones; else after them.
     pub(crate) fn divide(&self, budget: f64, interval_ns: f64, verify: bool) -> [f64; 3] {
         let demand = self.demand_per_ns.map(|rate| rate * interval_ns);
         let again = demand[VERIFIED].min(budget * if verify { UNKNOWN_SHARE } else { AGAIN_SHARE });
@@ -90,8 +91,8 @@ impl Shares {
         (credits, burst)
     }
 
-    /// SYN one of `prefixes` may send in a window of `per_second` let in; 0 when there is nobody to be fair to.
-    /// The multiple gives way at once when the line gets short, for a server must not idle for fairness.
+    /// SYN one of `prefixes` may send in a window of `per_second` let in; 0 when there is nobody to be fair
+    /// to. The multiple gives way at once when the line gets short, for a server must not idle for fairness.
     pub(crate) fn prefix_limit(
         &mut self,
         prefixes: u32,

@@ -1,5 +1,5 @@
-//! What the gate promises, on the simulated host, for many seeds: goodput, waits, times of reaction, no flapping, no
-//! false alarm, floods.
+//! What the gate promises, on the simulated host, for many seeds: goodput, waits, times of reaction, no
+//! flapping, no false alarm, floods.
 
 use crate::plant::Plant;
 use crate::scenario::{Outcome, Phase, Scenario, Service, Stalls};
@@ -17,8 +17,8 @@ const SERVICES: [Service; 6] = [
 /// The server's own work in the time that was measured, against what it could have done.
 fn line_of(scenario: &Scenario, outcome: &Outcome) -> String {
     format!(
-        "{:?} accept queue {} eager {} seed {}: goodput {:.1} % of capacity, busy {:.2} %, p50 {:.0} p99 {:.0} ms, \
-         changes {:?}",
+        "{:?} accept queue {} eager {} seed {}: goodput {:.1} % of capacity, busy {:.2} %, p50 {:.0} \
+         p99 {:.0} ms, changes {:?}",
         scenario.service,
         scenario.backlog,
         scenario.eager,
@@ -123,8 +123,8 @@ fn flooded(per_s: f64, shed_cost_ns: f64, seed: u64) -> Scenario {
     Scenario { seed, service, shed_cost_ns, flood, seconds: 10.0, measure_s: 4.0, ..Scenario::default() }
 }
 
-/// A SYN that is shed costs 0.16 us at 200 000 a second and 0.45 us at a million, as measured on a veth pair: alone
-/// 3 and 45 % of the processor.
+/// A SYN that is shed costs 0.16 us at 200 000 a second and 0.45 us at a million, as measured on a veth
+/// pair: alone 3 and 45 % of the processor.
 #[test]
 fn forged_floods() {
     for seed in 1..=5 {

@@ -1,5 +1,5 @@
-//! What else a host may be like: clients that take their time or say nothing, long ways, ticks that do not come, one
-//! greedy prefix, no tracker, load without SYN, the paper's rule.
+//! What else a host may be like: clients that take their time or say nothing, long ways, ticks that do not
+//! come, one greedy prefix, no tracker, load without SYN, the paper's rule.
 
 use crate::plant::Plant;
 use crate::scenario::{Outcome, Scenario, Service, Stalls};
@@ -81,7 +81,7 @@ fn ticks_that_do_not_come() {
             let outcome = Plant::run(scenario.clone());
             let told = format!("tick {tick_ms} ms, lost {lost_ticks}: {}", told(&scenario, &outcome));
             assert!(outcome.busy_share() >= 0.97, "{told}");
-            assert!(outcome.percentile_s(0.99) <= 0.2_f64.max(tick_ms * 0.015), "{told}");
+            assert!(outcome.percentile_s(0.99) <= 0.2_f64.max(tick_ms * 0.02), "{told}");
         }
     }
 }

@@ -5,5 +5,7 @@ mod bars;
 mod conditions;
 mod plant;
 mod program;
+mod properties;
 mod scenario;
 mod sensors;
+mod situations;

@@ -1,5 +1,6 @@
-//! A host, played from a seed: one processor, reception with absolute priority, a server that takes connections
-//! in order, clients with a kernel's retransmission and a person's patience, a flood, and the gate before it all.
+//! A host, played from a seed: one processor, reception with absolute priority, a server that takes
+//! connections in order, clients with a kernel's retransmission and a person's patience, a flood, and the
+//! gate before it all.
 //!
 //! Time is simulated, in seconds; events are taken in order of time. The controller is the real one.
 

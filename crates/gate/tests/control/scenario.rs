@@ -1,4 +1,5 @@
-//! What is played on the plant, and what came of it. Values only; the seed decides everything that is by chance.
+//! What is played on the plant, and what came of it. Values only; the seed decides everything that is by
+//! chance.
 
 use staunch_gate::controller::Settings;
 use staunch_gate::observation::State;

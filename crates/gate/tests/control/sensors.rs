@@ -1,5 +1,5 @@
-//! What the daemon would read of the plant, with the coarseness it has: ages in quarter octaves, shares of the
-//! processor over 100 ms.
+//! What the daemon would read of the plant, with the coarseness it has: ages in quarter octaves, shares of
+//! the processor over 100 ms.
 
 use crate::program::Program;
 use crate::scenario::Scenario;
