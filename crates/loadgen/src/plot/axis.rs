@@ -40,11 +40,7 @@ impl Axis {
     }
 
     /// A logarithmic axis over whole decades that holds every positive value of `values`.
-    pub fn logarithmic(
-        values: impl Iterator<Item = f64>,
-        label: &str,
-        words: fn(f64) -> String,
-    ) -> Self {
+    pub fn logarithmic(values: impl Iterator<Item = f64>, label: &str, words: fn(f64) -> String) -> Self {
         let (smallest, largest) = extremes(values);
         let (low, high) = if largest > 0.0 { (smallest.log10(), largest.log10()) } else { (0.0, 1.0) };
         let low = (low + 1e-9).floor() as i32;

@@ -201,5 +201,9 @@ pub(crate) fn sweep() -> SweepOutcome {
             .map(|seed| run(seed, factor * capacity_per_s * 0.8, capacity_per_s * 0.55, 20))
             .collect(),
     };
-    SweepOutcome { capacity_per_s, patience: Some(Duration::from_secs(1)), points: factors.map(point).to_vec() }
+    SweepOutcome {
+        capacity_per_s,
+        patience: Some(Duration::from_secs(1)),
+        points: factors.map(point).to_vec(),
+    }
 }
