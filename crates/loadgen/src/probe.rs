@@ -164,7 +164,7 @@ impl Probe {
     fn accept_queue(&mut self) -> Option<AcceptQueue> {
         let (diag, port) = self.queue.as_mut()?;
         match diag.accept_queue(*port) {
-            Ok(sock_diag::AcceptQueue { listeners, waiting, limit, waiting_max }) => {
+            Ok(sock_diag::AcceptQueue { listeners, waiting, limit, waiting_max, .. }) => {
                 Some(AcceptQueue { listeners, waiting, limit, waiting_max })
             }
             Err(error) => {

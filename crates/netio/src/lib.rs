@@ -16,6 +16,7 @@ pub mod memory;
 mod operation;
 mod outgoing;
 pub mod packet;
+pub mod punctual;
 pub mod route;
 pub mod simulated;
 pub mod sock_diag;

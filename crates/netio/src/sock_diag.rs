@@ -15,10 +15,11 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 const ANSWER_BYTES: usize = 32 * 1024;
 /// `struct nlmsghdr`: length, type, flags, sequence, port (netlink(7)).
 const HEADER_BYTES: usize = 16;
-/// `struct inet_diag_req_v2` (sock_diag(7)).
-const REQUEST_BYTES: usize = 56;
-/// `SOCK_DIAG_BY_FAMILY`.
-const BY_FAMILY: u16 = 20;
+/// `struct inet_diag_req` (linux/inet_diag.h): four bytes, a socket's identity of 48, states, a filter.
+const REQUEST_BYTES: usize = 60;
+/// `TCPDIAG_GETSOCK`: sockets of TCP, of both families at once. The newer question `SOCK_DIAG_BY_FAMILY` has
+/// to be asked twice, and each time the kernel looks through all of its table.
+const SOCKETS_OF_TCP: u16 = 18;
 /// `NLMSG_ERROR`: an errno, negative, follows the header.
 const ERROR: u16 = 2;
 /// `NLMSG_DONE`: the last of the answers; an errno may follow as well.
@@ -27,13 +28,15 @@ const DONE: u16 = 3;
 const DUMP: u16 = 0x001 | 0x100 | 0x200;
 /// `1 << TCP_LISTEN`.
 const LISTENING: u32 = 1 << 10;
-/// Where `struct inet_diag_msg` has `idiag_rqueue`: of a listener, how many connections wait.
+/// Where `struct inet_diag_msg` has the port, in the order of the network.
+const PORT_AT: usize = HEADER_BYTES + 4;
+/// Where it has `idiag_rqueue`: of a listener, how many connections wait.
 const WAITING_AT: usize = HEADER_BYTES + 56;
 /// Where it has `idiag_wqueue`: of a listener, how many may wait.
 const LIMIT_AT: usize = HEADER_BYTES + 60;
 
-/// The accept queues of all TCP listeners of one port together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The accept queues of all TCP listeners of some ports together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AcceptQueue {
     /// How many sockets listen: several with SO_REUSEPORT, addresses and families counted apart.
     pub listeners: u32,
@@ -43,6 +46,8 @@ pub struct AcceptQueue {
     pub limit: u64,
     /// Connections that wait in the fullest queue.
     pub waiting_max: u32,
+    /// The largest part of its backlog that any queue is full to; above one when the kernel let one more in.
+    pub fullest_share: f64,
 }
 
 /// An open way to ask.
@@ -69,43 +74,53 @@ impl SockDiag {
     /// # Errors
     /// ENOENT when the kernel has no tcp_diag, else those of send(2) and recv(2).
     pub fn accept_queue(&mut self, port: u16) -> io::Result<AcceptQueue> {
+        self.accept_queues(&[port])
+    }
+
+    /// The same of everyone who listens on any of these ports, by one question.
+    ///
+    /// # Errors
+    /// As for one port.
+    pub fn accept_queues(&mut self, ports: &[u16]) -> io::Result<AcceptQueue> {
         let mut queue = AcceptQueue::default();
-        for family in [AddressFamily::INET, AddressFamily::INET6] {
-            self.sequence = self.sequence.wrapping_add(1);
-            let request = request(family, port, self.sequence);
-            sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-            while !self.receive(&mut queue)? {}
-        }
+        self.sequence = self.sequence.wrapping_add(1);
+        // Of several ports the kernel tells all listeners: a few more than were asked for, on most hosts.
+        let port = if let [port] = ports { *port } else { 0 };
+        let request = request(port, self.sequence);
+        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        while !self.receive(ports, &mut queue)? {}
         Ok(queue)
     }
 
     /// Takes one piece of the answer; true when it was the last.
-    fn receive(&mut self, queue: &mut AcceptQueue) -> io::Result<bool> {
+    fn receive(&mut self, ports: &[u16], queue: &mut AcceptQueue) -> io::Result<bool> {
         let (bytes, _) = recv(&self.socket, &mut self.answer[..], RecvFlags::DONTWAIT)?;
-        add_answers(&self.answer[..bytes], self.sequence, queue)
+        add_answers(&self.answer[..bytes], self.sequence, ports, queue)
     }
 }
 
-/// Asks for the listeners of one family and port.
-fn request(family: AddressFamily, port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
+/// Asks for the listeners of a port, or of all.
+fn request(port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     let mut bytes = [0; HEADER_BYTES + REQUEST_BYTES];
     let length = bytes.len() as u32;
     bytes[..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCKETS_OF_TCP.to_ne_bytes());
     bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
     bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
     let body = &mut bytes[HEADER_BYTES..];
-    // Both families and the protocol (6) fit a byte, as `struct inet_diag_req_v2` has it.
-    body[0] = family.as_raw() as u8;
-    body[1] = libc::IPPROTO_TCP as u8;
-    body[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
-    body[8..10].copy_from_slice(&port.to_be_bytes());
+    body[4..6].copy_from_slice(&port.to_be_bytes());
+    body[52..56].copy_from_slice(&LISTENING.to_ne_bytes());
     bytes
 }
 
 /// Adds up the listeners in one piece of the answer. True when nothing follows. Answers to a question that
 /// was given up are passed over.
-fn add_answers(mut bytes: &[u8], sequence: u32, queue: &mut AcceptQueue) -> io::Result<bool> {
+fn add_answers(
+    mut bytes: &[u8],
+    sequence: u32,
+    ports: &[u16],
+    queue: &mut AcceptQueue,
+) -> io::Result<bool> {
     while bytes.len() >= HEADER_BYTES {
         let length = number(bytes, 0)? as usize;
         if length < HEADER_BYTES || length > bytes.len() {
@@ -117,7 +132,7 @@ fn add_answers(mut bytes: &[u8], sequence: u32, queue: &mut AcceptQueue) -> io::
             match kind {
                 ERROR => return Err(errno(message)?.unwrap_or(Errno::BADMSG).into()),
                 DONE => return errno(message)?.map_or(Ok(true), |errno| Err(errno.into())),
-                _ => add(message, queue)?,
+                _ => add(message, ports, queue)?,
             }
         }
         // Messages begin at multiples of four (NLMSG_ALIGN).
@@ -126,8 +141,13 @@ fn add_answers(mut bytes: &[u8], sequence: u32, queue: &mut AcceptQueue) -> io::
     Ok(false)
 }
 
-fn add(message: &[u8], queue: &mut AcceptQueue) -> io::Result<()> {
+fn add(message: &[u8], ports: &[u16], queue: &mut AcceptQueue) -> io::Result<()> {
     let (waiting, limit) = (number(message, WAITING_AT)?, number(message, LIMIT_AT)?);
+    let port = u16::from_be_bytes([message[PORT_AT], message[PORT_AT + 1]]);
+    if !ports.contains(&port) {
+        return Ok(());
+    }
+    queue.fullest_share = queue.fullest_share.max(f64::from(waiting) / f64::from(limit.max(1)));
     queue.listeners += 1;
     queue.waiting += u64::from(waiting);
     queue.limit += u64::from(limit);
@@ -158,10 +178,10 @@ mod tests {
         let first = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
         let address = local_address(&first).unwrap();
         let port = address.port();
-        let empty = AcceptQueue { listeners: 1, waiting: 0, limit: 16, waiting_max: 0 };
+        let empty = AcceptQueue { listeners: 1, limit: 16, ..AcceptQueue::default() };
         assert_eq!(diag.accept_queue(port).unwrap(), empty);
         let waiting: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(address).unwrap()).collect();
-        let five = AcceptQueue { waiting: 5, waiting_max: 5, ..empty };
+        let five = AcceptQueue { waiting: 5, waiting_max: 5, fullest_share: 5.0 / 16.0, ..empty };
         // A connection may stand in the queue a moment after its peer knows of it.
         while diag.accept_queue(port).unwrap().waiting < 5 {
             std::thread::yield_now();
@@ -174,6 +194,14 @@ mod tests {
             let three = AcceptQueue { listeners: 3, limit: 26, ..two };
             assert_eq!(diag.accept_queue(port).unwrap(), three);
         }
+        // A port that is asked for with another, and one that is not.
+        let other = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 9).unwrap();
+        let other_port = local_address(&other).unwrap().port();
+        let alone = AcceptQueue { listeners: 1, limit: 9, ..AcceptQueue::default() };
+        assert_eq!(diag.accept_queues(&[other_port]).unwrap(), alone);
+        let now = diag.accept_queue(port).unwrap();
+        let both = AcceptQueue { listeners: now.listeners + 1, limit: now.limit + 9, ..now };
+        assert_eq!(diag.accept_queues(&[port, other_port]).unwrap(), both);
         drop((first, second, waiting));
         assert_eq!(diag.accept_queue(port).unwrap(), AcceptQueue::default());
     }
@@ -190,7 +218,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<bool, Option<i32>> {
-        add_answers(bytes, 7, &mut AcceptQueue::default()).map_err(|error| error.raw_os_error())
+        add_answers(bytes, 7, &[80], &mut AcceptQueue::default()).map_err(|error| error.raw_os_error())
     }
 
     #[test]
@@ -199,18 +227,18 @@ mod tests {
         assert_eq!(read(&message(DONE, 7, &[0; 4])), Ok(true));
         assert_eq!(read(&message(DONE, 7, &refused)), Err(Some(libc::ENOENT)));
         assert_eq!(read(&message(ERROR, 7, &refused)), Err(Some(libc::ENOENT)));
-        assert_eq!(read(&message(BY_FAMILY, 7, &[0; 72])), Ok(false));
+        assert_eq!(read(&message(SOCKETS_OF_TCP, 7, &[0; 72])), Ok(false));
         // An answer to an older question is passed over.
         assert_eq!(read(&message(DONE, 6, &[0; 4])), Ok(false));
     }
 
     #[test]
     fn a_broken_answer_is_an_error() {
-        let mut endless = message(BY_FAMILY, 7, &[0; 72]);
+        let mut endless = message(SOCKETS_OF_TCP, 7, &[0; 72]);
         endless[..4].copy_from_slice(&1000_u32.to_ne_bytes());
-        let mut empty = message(BY_FAMILY, 7, &[0; 72]);
+        let mut empty = message(SOCKETS_OF_TCP, 7, &[0; 72]);
         empty[..4].copy_from_slice(&0_u32.to_ne_bytes());
-        let short = message(BY_FAMILY, 7, &[0; 8]);
+        let short = message(SOCKETS_OF_TCP, 7, &[0; 8]);
         for bytes in [endless, empty, short] {
             assert_eq!(read(&bytes), Err(Some(libc::EBADMSG)));
         }
