@@ -1,3 +1,144 @@
 //! What the host says of its load: processors, memory, sockets, queues.
 //!
-//! It owns the reading of those figures. It must never judge them.
+//! It owns the reading of those figures: files of the kernel that are kept open, and one netlink socket. Each has
+//! a time between two readings, so that all of them together cost a small part of a processor. It must never
+//! judge them, and a figure that is not to be had is left out with a sentence that says what is lost.
+//! Order: [`Sensors::open`] in the network namespace that is protected, [`Sensors::read`] each tick.
+
+mod cost;
+mod kept;
+mod listeners;
+mod memory;
+mod processors;
+mod receivers;
+mod sockets;
+
+use std::path::Path;
+
+use crate::observation::{Cpu, Memory, Queue};
+
+pub use cost::Cost;
+
+use listeners::{ListenDrops, Listeners};
+use memory::HostMemory;
+use processors::Processors;
+use receivers::Receivers;
+use sockets::Sockets;
+
+const MILLISECOND_NS: u64 = 1_000_000;
+/// Between two readings of figures that change slowly, and are dear: 10 a second.
+const SLOW_NS: u64 = 100 * MILLISECOND_NS;
+/// Between two looks at the accept queues while all come in.
+const CALM_NS: u64 = 50 * MILLISECOND_NS;
+
+/// The figures of a moment, as far as they are to be had. They are those of the latest reading.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// The accept queues of the protected ports.
+    pub queue: Option<Queue>,
+    /// The processor that spends most on the kernel.
+    pub cpu: Option<Cpu>,
+    /// What the busiest thread of reception takes of a processor.
+    pub receive_share: Option<f64>,
+    /// TCP sockets in use in this network namespace.
+    pub sockets: Option<u64>,
+    /// Memory of the host and of TCP.
+    pub memory: Option<Memory>,
+    /// Connections that listeners threw away since the reading before.
+    pub listen_drops: Option<u64>,
+}
+
+/// How closely accept queues are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closeness {
+    /// 20 times a second.
+    Calm,
+    /// Each time.
+    Close,
+}
+
+/// A reading that is due from time to time.
+#[derive(Debug, Default)]
+struct Due {
+    at_ns: u64,
+}
+
+/// All of them.
+pub struct Sensors {
+    listeners: Option<Listeners>,
+    processors: Option<Processors>,
+    receivers: Option<Receivers>,
+    sockets: Option<Sockets>,
+    memory: Option<HostMemory>,
+    drops: Option<ListenDrops>,
+    calm: Due,
+    slow: Due,
+    seen: Seen,
+}
+
+impl Sensors {
+    /// Opens what there is, for these ports, and says what is not there.
+    pub fn open(ports: &[u16]) -> (Self, Vec<String>) {
+        Self::open_beneath(Path::new("/proc"), ports)
+    }
+
+    fn open_beneath(proc: &Path, ports: &[u16]) -> (Self, Vec<String>) {
+        let mut notes = Vec::new();
+        let sensors = Self {
+            listeners: kept(Listeners::open(ports), &mut notes),
+            processors: kept(Processors::open(proc), &mut notes),
+            receivers: kept(Receivers::open(proc), &mut notes),
+            sockets: kept(Sockets::open(proc), &mut notes),
+            memory: kept(HostMemory::open(proc), &mut notes),
+            drops: kept(ListenDrops::open(proc), &mut notes),
+            calm: Due::default(),
+            slow: Due::default(),
+            seen: Seen::default(),
+        };
+        (sensors, notes)
+    }
+
+    /// Reads what is due, and gives the latest of each.
+    pub fn read(&mut self, now_ns: u64, closeness: Closeness) -> Seen {
+        self.seen.listen_drops = self.drops.as_ref().map(|_| 0);
+        if self.calm.is_due(now_ns, CALM_NS) || closeness == Closeness::Close {
+            self.seen.queue = self.listeners.as_mut().and_then(Listeners::read);
+        }
+        if let Some(receivers) = &mut self.receivers {
+            self.seen.receive_share = receivers.read(now_ns);
+        }
+        if self.slow.is_due(now_ns, SLOW_NS) {
+            self.read_slow(now_ns);
+        }
+        self.seen.clone()
+    }
+
+    fn read_slow(&mut self, now_ns: u64) {
+        let seen = &mut self.seen;
+        seen.cpu = self.processors.as_mut().and_then(|processors| processors.read(now_ns));
+        let sockets = self.sockets.as_mut().and_then(Sockets::read);
+        seen.sockets = sockets.as_ref().map(|sockets| sockets.in_use);
+        let pages = sockets.map_or(0, |sockets| sockets.memory_pages);
+        seen.memory = self.memory.as_mut().and_then(|memory| memory.read(pages));
+        seen.listen_drops = self.drops.as_mut().and_then(ListenDrops::read);
+    }
+}
+
+impl Due {
+    /// Whether it is; the next time is counted from now.
+    fn is_due(&mut self, now_ns: u64, every_ns: u64) -> bool {
+        let is_due = now_ns >= self.at_ns;
+        if is_due {
+            self.at_ns = now_ns + every_ns;
+        }
+        is_due
+    }
+}
+
+/// What was opened, or a note of why not.
+fn kept<T>(opened: Result<T, String>, notes: &mut Vec<String>) -> Option<T> {
+    opened.map_err(|note| notes.push(note)).ok()
+}
+
+#[cfg(test)]
+mod tests;

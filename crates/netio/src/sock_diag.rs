@@ -115,12 +115,7 @@ fn request(port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
 
 /// Adds up the listeners in one piece of the answer. True when nothing follows. Answers to a question that
 /// was given up are passed over.
-fn add_answers(
-    mut bytes: &[u8],
-    sequence: u32,
-    ports: &[u16],
-    queue: &mut AcceptQueue,
-) -> io::Result<bool> {
+fn add_answers(mut bytes: &[u8], sequence: u32, ports: &[u16], queue: &mut AcceptQueue) -> io::Result<bool> {
     while bytes.len() >= HEADER_BYTES {
         let length = number(bytes, 0)? as usize;
         if length < HEADER_BYTES || length > bytes.len() {

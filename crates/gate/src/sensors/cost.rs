@@ -1,0 +1,65 @@
+//! What one reading of each sensor costs, for the table in docs/gate.md.
+
+use staunch_netio::clock;
+
+use super::Sensors;
+use super::listeners::{ListenDrops, Listeners};
+use super::memory::HostMemory;
+use super::sockets::Sockets;
+
+/// Readings are averaged over so many.
+const READINGS: u32 = 500;
+
+/// What a reading takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// Which sensor.
+    pub sensor: &'static str,
+    /// Nanoseconds of processor time; none when the sensor is not to be had here.
+    pub ns: Option<f64>,
+    /// How often it is read in a second while all come in.
+    pub per_s: f64,
+}
+
+impl Sensors {
+    /// Reads each many times, and tells what one reading took.
+    pub fn costs(&mut self) -> Vec<Cost> {
+        let mut later_ns = clock::now_ns();
+        // Each reading is made to be due.
+        let mut later = move || {
+            later_ns += 1_000_000_000;
+            later_ns
+        };
+        let receivers = self.receivers.as_mut();
+        let receivers_per_s = 1e9 / receivers.as_ref().map_or(1e9, |receivers| receivers.window_ns() as f64);
+        vec![
+            cost("accept queues, sock_diag", 20.0, self.listeners.as_mut(), |one| {
+                Listeners::read(one);
+            }),
+            cost("ksoftirqd and napi/*, schedstat", receivers_per_s, receivers, |one| one.measured()),
+            cost("processors, /proc/stat", 10.0, self.processors.as_mut(), |one| {
+                one.read(later());
+            }),
+            cost("sockets, /proc/net/sockstat", 10.0, self.sockets.as_mut(), |one| {
+                Sockets::read(one);
+            }),
+            cost("memory, /proc/meminfo", 10.0, self.memory.as_mut(), |one| {
+                HostMemory::read(one, 0);
+            }),
+            cost("listen drops, /proc/net/netstat", 10.0, self.drops.as_mut(), |one| {
+                ListenDrops::read(one);
+            }),
+        ]
+    }
+}
+
+fn cost<T>(sensor: &'static str, per_s: f64, one: Option<&mut T>, mut read: impl FnMut(&mut T)) -> Cost {
+    let ns = one.map(|one| {
+        let before_ns = clock::thread_busy_ns();
+        for _ in 0..READINGS {
+            read(one);
+        }
+        (clock::thread_busy_ns() - before_ns) as f64 / f64::from(READINGS)
+    });
+    Cost { sensor, ns, per_s }
+}
