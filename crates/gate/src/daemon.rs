@@ -1,3 +1,222 @@
 //! The loop: observe, decide, order, tell.
 //!
-//! It owns the ticks and the life of the program. It must never decide how many are let in.
+//! It owns the ticks and the life of the program on the interfaces. It must never decide how many are let in.
+//! Order: [`Daemon::start`], while the process may do what BPF needs; then [`Daemon::run`] on a thread of its own.
+
+mod post;
+mod tally;
+mod telling;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use staunch_netio::{clock, punctual};
+
+use crate::controller::{Controller, Decision, Settings};
+use crate::layout::Counters;
+use crate::observation::{Observation, Orders, State};
+use crate::program::{Attach, Prefix, Program, Reject, Way};
+use crate::sensors::{Closeness, Seen, Sensors};
+use crate::snapshot::{Board, Door, DoorError};
+
+pub use telling::{Event, Say};
+
+use post::Post;
+use telling::Teller;
+
+const MILLISECOND_NS: u64 = 1_000_000;
+/// Between two ticks while all come in: an overload is seen within two.
+const OPEN_TICK_NS: u64 = 10 * MILLISECOND_NS;
+/// While connections are shed: credits are granted in smaller pieces.
+const SHEDDING_TICK_NS: u64 = 5 * MILLISECOND_NS;
+
+/// What is to be protected, and how.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Interfaces by name.
+    pub interfaces: Vec<String>,
+    /// TCP ports.
+    pub ports: Vec<u16>,
+    /// How the program is put on an interface.
+    pub way: Way,
+    /// What becomes of a SYN that is shed.
+    pub reject: Reject,
+    /// Only count.
+    pub dry_run: bool,
+    /// Clients that always come in.
+    pub allow: Vec<Prefix>,
+    /// Clients that never do.
+    pub deny: Vec<Prefix>,
+    /// What the controller is told.
+    pub settings: Settings,
+    /// Whether an interface that went away may be waited for: not by a process that gave its rights up.
+    pub comes_back: bool,
+}
+
+/// A gate that stands, and does nothing until it runs.
+pub struct Daemon {
+    program: Program,
+    way: Way,
+    posts: Vec<Post>,
+    sensors: Sensors,
+    controller: Controller,
+    teller: Teller,
+    totals: Counters,
+    window: tally::Window,
+    orders: Orders,
+    before_ns: u64,
+    _doors: Vec<Door>,
+}
+
+impl Daemon {
+    /// Attaches the program to every interface; all come in until it runs.
+    ///
+    /// # Errors
+    /// In a sentence: a privilege, an interface or a feature of the kernel is missing; another gate or another
+    /// program is there.
+    pub fn start(plan: Plan, version: &str, say: Say) -> Result<Self, String> {
+        let board = Board::default();
+        let (doors, mut notes) = open_doors(&plan.interfaces, &board)?;
+        let (sensors, lost) = Sensors::open(&plan.ports);
+        notes.extend(lost);
+        let (program, posts) = attach(&plan)?;
+        for note in program.notes() {
+            notes.push(note.clone());
+        }
+        let controller = Controller::new(plan.settings);
+        let now_ns = clock::now_ns();
+        let totals = program.counters().unwrap_or_default();
+        let teller = Teller::new(&plan, version, notes, board, say, now_ns);
+        Ok(Self {
+            program,
+            way: plan.way,
+            posts,
+            sensors,
+            controller,
+            teller,
+            totals,
+            window: tally::Window::default(),
+            orders: Orders::default(),
+            before_ns: now_ns,
+            _doors: doors,
+        })
+    }
+
+    /// Where the latest figures stand.
+    pub fn board(&self) -> Board {
+        self.teller.board()
+    }
+
+    /// What is lost on this host, each in a sentence.
+    pub fn notes(&self) -> &[String] {
+        self.teller.notes()
+    }
+
+    /// Each interface, and the way the program took there.
+    pub fn interfaces(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.posts.iter().map(|post| (post.name(), post.way_word().unwrap_or("missing")))
+    }
+
+    /// Works until it is stopped, and detaches.
+    pub fn run(mut self, stop: &AtomicBool) {
+        // Without it waits end 50 us late: nothing that matters at 5 ms.
+        let _ = clock::fine_timers();
+        self.teller.begin(punctual::run_first());
+        let mut due_ns = clock::now_ns();
+        while !stop.load(Relaxed) {
+            let now_ns = clock::now_ns();
+            self.tick(now_ns);
+            let every_ns = if self.orders.state == State::Open { OPEN_TICK_NS } else { SHEDDING_TICK_NS };
+            due_ns += every_ns;
+            if due_ns + every_ns < now_ns {
+                // It was not let run, or the host slept: what was missed is not made up for.
+                self.teller.late();
+                due_ns = now_ns + every_ns;
+            }
+            clock::pause(Duration::from_nanos(due_ns.saturating_sub(clock::now_ns())));
+        }
+        self.teller.end(&self.totals);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        for post in &mut self.posts {
+            post.look(now_ns, &mut self.program, self.way, &self.teller);
+        }
+        let observation = self.observe(now_ns);
+        let decision = self.controller.step(&observation);
+        self.order(&decision, now_ns);
+        self.teller.tick(now_ns, &observation, &decision, &self.totals, &self.posts);
+        self.orders = decision.orders;
+    }
+
+    fn observe(&mut self, now_ns: u64) -> Observation {
+        let is_calm = self.orders.state == State::Open && self.program.is_tracking();
+        let seen = self.sensors.read(now_ns, if is_calm { Closeness::Calm } else { Closeness::Close });
+        let totals = match self.program.counters() {
+            Ok(totals) => totals,
+            Err(error) => {
+                self.teller.trouble("counters", &error);
+                self.totals.clone()
+            }
+        };
+        let Seen { queue, cpu, receive_share, sockets, memory, listen_drops } = seen;
+        let since = tally::between(&self.totals, &totals);
+        self.totals = totals;
+        Observation {
+            now_ns,
+            interval_ns: now_ns.saturating_sub(std::mem::replace(&mut self.before_ns, now_ns)),
+            prefixes: self.window.prefixes(self.orders.window, self.totals.prefixes),
+            queue,
+            cpu,
+            receive_share,
+            sockets,
+            memory,
+            listen_drops,
+            ..since
+        }
+    }
+
+    /// Tells the program what to do, and that the daemon lives.
+    fn order(&mut self, decision: &Decision, now_ns: u64) {
+        if let Err(error) = self.program.give(&decision.orders, now_ns) {
+            self.teller.trouble("orders", &error);
+        }
+    }
+}
+
+/// Loads the program and puts it on every interface.
+fn attach(plan: &Plan) -> Result<(Program, Vec<Post>), String> {
+    let Some((first, others)) = plan.interfaces.split_first() else {
+        return Err("no interface is named".to_owned());
+    };
+    let attach = Attach {
+        interface: first,
+        ports: &plan.ports,
+        way: plan.way,
+        reject: plan.reject,
+        dry_run: plan.dry_run,
+        allow: &plan.allow,
+        deny: &plan.deny,
+        tracker: true,
+    };
+    let mut program = Program::attach(&attach).map_err(|error| error.to_string())?;
+    let mut posts = vec![Post::new(first, program.way(), plan.comes_back)?];
+    for name in others {
+        let way = program.add(name, plan.way).map_err(|error| error.to_string())?;
+        posts.push(Post::new(name, way, plan.comes_back)?);
+    }
+    Ok((program, posts))
+}
+
+/// Opens a door for each interface. What it says when it cannot is a note.
+fn open_doors(interfaces: &[String], board: &Board) -> Result<(Vec<Door>, Vec<String>), String> {
+    let (mut doors, mut notes) = (Vec::new(), Vec::new());
+    for interface in interfaces {
+        match Door::open(interface, board) {
+            Ok(door) => doors.push(door),
+            Err(DoorError::Unusable(note)) => notes.push(note),
+            Err(DoorError::Taken(text)) => return Err(text),
+        }
+    }
+    Ok((doors, notes))
+}

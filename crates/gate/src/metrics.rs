@@ -1,3 +1,285 @@
 //! The gate's figures in the format of Prometheus.
 //!
 //! It owns their names and help. It must never keep a figure.
+
+use std::fmt::{Display, Write as _};
+
+use crate::layout::age_ns;
+use crate::snapshot::{ConnectionFigures, Snapshot};
+
+/// All of them.
+pub fn text(snapshot: &Snapshot) -> String {
+    let mut page = Page::default();
+    syn(&mut page, snapshot);
+    state(&mut page, snapshot);
+    if let Some(connections) = &snapshot.connections {
+        self::connections(&mut page, connections);
+    }
+    host(&mut page, snapshot);
+    daemon(&mut page, snapshot);
+    page.text
+}
+
+fn syn(page: &mut Page, snapshot: &Snapshot) {
+    page.family(
+        "staunch_gate_syn_total",
+        "counter",
+        "SYN segments to protected ports, by class of client and verdict.",
+    );
+    for (class, figures) in snapshot.syn.named() {
+        for (verdict, count) in figures.named() {
+            page.sample(&[("class", class), ("verdict", verdict)], count);
+        }
+    }
+    let frames = &snapshot.frames;
+    page.family("staunch_gate_frames_total", "counter", "Frames that are not judged and always pass.");
+    for (kind, count) in [
+        ("other", frames.other),
+        ("small", frames.small),
+        ("large", frames.large),
+        ("fragment", frames.fragments),
+        ("malformed", frames.malformed),
+    ] {
+        page.sample(&[("kind", kind)], count);
+    }
+    page.one(
+        "staunch_gate_answered_total",
+        "counter",
+        "Shed SYN segments answered by a reset or a cookie.",
+        frames.answered,
+    );
+    page.one(
+        "staunch_gate_dry_total",
+        "counter",
+        "SYN segments let in only because it is a dry run.",
+        frames.dry,
+    );
+}
+
+fn state(page: &mut Page, snapshot: &Snapshot) {
+    let shedding = u8::from(snapshot.state != "open");
+    page.one("staunch_gate_state", "gauge", "0 while all come in, 1 while connections are shed.", shedding);
+    page.one(
+        "staunch_gate_verify",
+        "gauge",
+        "1 while clients never seen have to send their SYN again.",
+        u8::from(snapshot.verify),
+    );
+    page.one("staunch_gate_changes_total", "counter", "Changes of state.", snapshot.changes);
+    page.family("staunch_gate_attached", "gauge", "1 while the program is on the interface.");
+    for interface in &snapshot.interfaces {
+        page.sample(&[("interface", &interface.name)], u8::from(interface.way.is_some()));
+    }
+    let estimate = &snapshot.estimate;
+    page.one(
+        "staunch_gate_served_per_second",
+        "gauge",
+        "Connections the server can begin in a second, as far as it has shown.",
+        estimate.served_per_s,
+    );
+    page.one(
+        "staunch_gate_expected_wait_seconds",
+        "gauge",
+        "How long a connection that comes now will wait.",
+        estimate.wait_ms / 1e3,
+    );
+    page.one(
+        "staunch_gate_syn_cost_ratio",
+        "gauge",
+        "Part of a processor that SYN segments take.",
+        estimate.syn_share,
+    );
+}
+
+fn connections(page: &mut Page, figures: &ConnectionFigures) {
+    page.one("staunch_gate_waiting", "gauge", "Connections not read from yet.", figures.waiting);
+    page.family(
+        "staunch_gate_connections_total",
+        "counter",
+        "What became of connections to protected ports.",
+    );
+    for (event, count) in [
+        ("established", figures.established),
+        ("begun", figures.begun),
+        ("ended", figures.ended),
+        ("abandoned", figures.abandoned),
+    ] {
+        page.sample(&[("event", event)], count);
+    }
+    page.one("staunch_gate_reads_total", "counter", "Reads by the server.", figures.reads);
+    waits(page, figures);
+}
+
+/// One bound an octave: finer ones would be many more series, and say little. What the kernel counted has no sum:
+/// it is taken from the middle of where each was counted.
+fn waits(page: &mut Page, figures: &ConnectionFigures) {
+    let name = "staunch_gate_wait_seconds";
+    page.family(name, "histogram", "From the handshake of a connection until the server read from it.");
+    let (mut count, mut sum_ns) = (0, 0.0);
+    for (index, waits) in figures.waits.iter().enumerate() {
+        count += waits;
+        sum_ns += *waits as f64 * (age_ns(index) + age_ns(index + 1)) as f64 / 2.0;
+        if index % 4 == 3 {
+            let bound = (age_ns(index + 1) as f64 / 1e9).to_string();
+            let _ = writeln!(page.text, "{name}_bucket{{le=\"{bound}\"}} {count}");
+        }
+    }
+    let _ = writeln!(
+        page.text,
+        "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {}\n{name}_count {count}",
+        sum_ns / 1e9
+    );
+}
+
+fn host(page: &mut Page, snapshot: &Snapshot) {
+    let host = &snapshot.host;
+    let mut gauge = |name, help, value: Option<f64>| {
+        if let Some(value) = value {
+            page.one(name, "gauge", help, value);
+        }
+    };
+    gauge(
+        "staunch_gate_accept_queue",
+        "Connections in the accept queues of protected listeners.",
+        host.accept_queue.map(|queue| queue as f64),
+    );
+    gauge(
+        "staunch_gate_accept_queue_limit",
+        "How many may be there.",
+        host.accept_queue_limit.map(|limit| limit as f64),
+    );
+    gauge(
+        "staunch_gate_kernel_ratio",
+        "The kernel's part of the processor where it is largest.",
+        host.kernel_share,
+    );
+    gauge("staunch_gate_user_ratio", "What programs have of the same processor.", host.user_share);
+    gauge(
+        "staunch_gate_receive_ratio",
+        "What the busiest thread of reception takes of a processor.",
+        host.receive_share,
+    );
+    gauge("staunch_gate_sockets", "TCP sockets in use.", host.sockets.map(|sockets| sockets as f64));
+    gauge(
+        "staunch_gate_memory_available_ratio",
+        "Memory that can still be had, of all.",
+        host.memory_available_share,
+    );
+    gauge(
+        "staunch_gate_tcp_memory_ratio",
+        "Memory of TCP, of what the kernel wants it to have.",
+        host.tcp_memory_share,
+    );
+    if let Some(drops) = host.listen_drops {
+        page.one(
+            "staunch_gate_listen_drops_total",
+            "counter",
+            "Connections that listeners threw away.",
+            drops,
+        );
+    }
+}
+
+fn daemon(page: &mut Page, snapshot: &Snapshot) {
+    let daemon = &snapshot.daemon;
+    page.one("staunch_gate_ticks_total", "counter", "Turns of the daemon's loop.", daemon.ticks);
+    page.one(
+        "staunch_gate_late_ticks_total",
+        "counter",
+        "Turns that came more than a turn too late.",
+        daemon.late_ticks,
+    );
+    page.one(
+        "staunch_gate_busy_seconds_total",
+        "counter",
+        "Processor time of the daemon's loop.",
+        daemon.busy_seconds,
+    );
+}
+
+/// Families with their help, samples with their labels. Writing to a string does not fail.
+#[derive(Default)]
+struct Page {
+    text: String,
+    family: &'static str,
+}
+
+impl Page {
+    fn family(&mut self, name: &'static str, kind: &str, help: &str) {
+        self.family = name;
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// Values of labels are words of ours and names of interfaces, which have neither quotes nor line breaks: the
+    /// kernel allows them, so they are escaped.
+    fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let _ = writeln!(self.text, "{}{{{}}} {value}", self.family, labels.join(","));
+    }
+
+    fn one(&mut self, name: &'static str, kind: &str, help: &str, value: impl Display) {
+        self.family(name, kind, help);
+        let _ = writeln!(self.text, "{name} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{ClassFigures, HostFigures, InterfaceFigures, SynFigures};
+
+    fn page() -> String {
+        let mut waits = vec![0; 64];
+        (waits[0], waits[5], waits[63]) = (3, 2, 1);
+        text(&Snapshot {
+            state: "shedding".into(),
+            interfaces: vec![InterfaceFigures { name: "a\"b".into(), ..InterfaceFigures::default() }],
+            syn: SynFigures {
+                known: ClassFigures { passed: 7, ..ClassFigures::default() },
+                ..SynFigures::default()
+            },
+            connections: Some(ConnectionFigures { waits, waiting: 9, ..ConnectionFigures::default() }),
+            host: HostFigures { sockets: Some(5), ..HostFigures::default() },
+            ..Snapshot::default()
+        })
+    }
+
+    #[test]
+    fn figures_stand_under_their_names() {
+        let page = page();
+        for line in [
+            "staunch_gate_syn_total{class=\"known\",verdict=\"passed\"} 7",
+            "staunch_gate_state 1",
+            "staunch_gate_attached{interface=\"a\\\"b\"} 0",
+            "staunch_gate_waiting 9",
+            "staunch_gate_wait_seconds_bucket{le=\"0.000032768\"} 3",
+            "staunch_gate_wait_seconds_bucket{le=\"0.000065536\"} 5",
+            "staunch_gate_wait_seconds_bucket{le=\"+Inf\"} 6",
+            "staunch_gate_wait_seconds_count 6",
+            "staunch_gate_sockets 5",
+        ] {
+            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        }
+        assert!(!page.contains("accept_queue"), "what is not seen is left out");
+    }
+
+    #[test]
+    fn every_sample_belongs_to_the_family_above_it() {
+        let page = page();
+        let mut family = "";
+        for line in page.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                family = rest.split(' ').next().unwrap();
+            } else if !line.starts_with('#') {
+                let (sample, value) = line.rsplit_once(' ').unwrap();
+                assert!(sample.starts_with(family) && value.parse::<f64>().is_ok(), "{line}");
+            }
+        }
+        let mut names: Vec<&str> = page.lines().filter(|line| line.starts_with("# TYPE ")).collect();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

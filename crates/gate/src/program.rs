@@ -125,6 +125,11 @@ impl Program {
         Ok(way)
     }
 
+    /// Takes it off an interface, named as it was given. One it is not on is none of its business.
+    pub fn leave(&mut self, interface: &str) {
+        self.places.retain(|place| place.name != interface);
+    }
+
     /// How it gets at the frames of its first interface.
     pub fn way(&self) -> Way {
         self.places.first().map_or(Way::Auto, |place| place.way)

@@ -81,6 +81,18 @@ pub fn link(name: &str) -> io::Result<Link> {
     })
 }
 
+/// The name of an interface by its number.
+///
+/// # Errors
+/// ENODEV if there is no such interface; those of socket(2).
+pub fn name(index: u32) -> io::Result<String> {
+    let mut head = [0; message::LINK_BYTES];
+    head[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut buffer = vec![0; ANSWER_BYTES];
+    let answer = ask(&Request::new(libc::RTM_GETLINK, &head), &mut buffer)?;
+    Ok(answer.attribute(libc::IFLA_IFNAME).map(text).unwrap_or_default())
+}
+
 /// The number of the XDP program on an interface, if there is one.
 ///
 /// # Errors
@@ -215,6 +227,12 @@ mod tests {
     #[test]
     fn an_interface_that_is_not_there_is_an_error() {
         assert_eq!(link("nosuchlink").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn an_interface_has_a_name_by_its_number() {
+        assert_eq!(name(link("lo").unwrap().index).unwrap(), "lo");
+        assert_eq!(name(u32::MAX / 2).unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }
 
     #[test]

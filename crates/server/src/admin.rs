@@ -17,9 +17,14 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /readyz       200 when requests should be sent here, else 503\n/status.json  what `staunch top` shows\n";
 
+/// What stands at a path.
+pub type Pages = Box<dyn Fn(&[u8]) -> Option<Page> + Send + Sync>;
+/// Metrics of something else in this process, in the form that Prometheus reads.
+pub type MoreMetrics = Box<dyn Fn() -> String + Send + Sync>;
+
 /// See the module's text. One value for all connections.
 pub struct Admin {
-    sources: Arc<Sources>,
+    pages: Pages,
 }
 
 /// The time, on both clocks.
@@ -31,16 +36,23 @@ pub struct Now {
     pub wall: SystemTime,
 }
 
-struct Page {
+/// An answer.
+#[derive(Debug)]
+pub struct Page {
     status: Status,
     media: &'static str,
     body: String,
 }
 
 impl Admin {
-    /// The pages of a server with these figures.
-    pub fn new(sources: Arc<Sources>) -> Self {
-        Self { sources }
+    /// The pages of a server with these figures. `more` stands behind its metrics.
+    pub fn new(sources: Arc<Sources>, more: Option<MoreMetrics>) -> Self {
+        Self::of(Box::new(move |path| page(&sources, more.as_ref(), path)))
+    }
+
+    /// These pages, and 404 for every other path.
+    pub fn of(pages: Pages) -> Self {
+        Self { pages }
     }
 
     /// Bytes came. Appends the answer, if there is one. Whether the conversation is over.
@@ -66,32 +78,50 @@ impl Admin {
     }
 
     fn page(&self, request: &Request<'_>) -> Page {
-        let text = |status, body: &str| Page { status, media: TEXT, body: body.to_owned() };
         if !matches!(request.method, Method::Get | Method::Head) {
-            return text(Status::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
+            return Page::text(Status::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
         }
-        match request.path {
-            b"/" => text(Status::OK, INDEX),
-            b"/metrics" => {
-                let body = metrics::text(&self.sources.snapshot());
-                Page { status: Status::OK, media: EXPOSITION, body }
-            }
-            b"/healthz" => text(Status::OK, "ok\n"),
-            b"/readyz" => match self.sources.readiness() {
-                Readiness::Ready => text(Status::OK, "ready\n"),
-                Readiness::Preparing => text(Status::SERVICE_UNAVAILABLE, "preparing\n"),
-                Readiness::Draining => text(Status::SERVICE_UNAVAILABLE, "draining\n"),
-            },
-            b"/status.json" => match serde_json::to_string(&self.sources.snapshot()) {
-                Ok(body) => Page { status: Status::OK, media: "application/json", body: body + "\n" },
-                Err(error) => text(Status::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
-            },
-            _ => text(Status::NOT_FOUND, "nothing here; see /\n"),
-        }
+        (self.pages)(request.path).unwrap_or_else(|| Page::text(Status::NOT_FOUND, "nothing here; see /\n"))
     }
 }
 
+fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Page> {
+    Some(match path {
+        b"/" => Page::text(Status::OK, INDEX),
+        b"/metrics" => {
+            let more = more.map(|more| more()).unwrap_or_default();
+            Page::metrics(metrics::text(&sources.snapshot()) + &more)
+        }
+        b"/healthz" => Page::text(Status::OK, "ok\n"),
+        b"/readyz" => match sources.readiness() {
+            Readiness::Ready => Page::text(Status::OK, "ready\n"),
+            Readiness::Preparing => Page::text(Status::SERVICE_UNAVAILABLE, "preparing\n"),
+            Readiness::Draining => Page::text(Status::SERVICE_UNAVAILABLE, "draining\n"),
+        },
+        b"/status.json" => Page::json(&sources.snapshot()),
+        _ => return None,
+    })
+}
+
 impl Page {
+    /// A text for people.
+    pub fn text(status: Status, body: &str) -> Self {
+        Self { status, media: TEXT, body: body.to_owned() }
+    }
+
+    /// Metrics in the form that Prometheus reads.
+    pub fn metrics(body: String) -> Self {
+        Self { status: Status::OK, media: EXPOSITION, body }
+    }
+
+    /// A value as JSON.
+    pub fn json(value: &impl serde::Serialize) -> Self {
+        match serde_json::to_string(value) {
+            Ok(body) => Self { status: Status::OK, media: "application/json", body: body + "\n" },
+            Err(error) => Self::text(Status::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+        }
+    }
+
     fn write(&self, rule: BodyRule, out: &mut Vec<u8>) {
         let allow = if self.status == Status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
         let fields = format!(
@@ -122,7 +152,8 @@ mod tests {
         let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
         let log = AccessLog::new(Arc::new(|_| {}));
         let sources = Arc::new(Sources::new(about, 10, Instant::now(), Box::new(Vec::new), log));
-        (Admin::new(Arc::clone(&sources)), sources)
+        let more: MoreMetrics = Box::new(|| "# TYPE more gauge\nmore 1\n".to_owned());
+        (Admin::new(Arc::clone(&sources), Some(more)), sources)
     }
 
     fn ask(admin: &Admin, pieces: &[&str]) -> String {
@@ -146,6 +177,7 @@ mod tests {
             ("/", "200", "/metrics"),
             ("/metrics", "200", "\n# TYPE staunch_requests_total counter\nstaunch_requests_total 0\n"),
             ("/metrics", "200", "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+            ("/metrics", "200", "\n# TYPE more gauge\nmore 1\n"),
             ("/healthz", "200", "\r\n\r\nok\n"),
             ("/readyz?x", "200", "\r\n\r\nready\n"),
             ("/else", "404", "see /"),

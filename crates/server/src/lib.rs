@@ -26,7 +26,7 @@ mod site;
 mod sites;
 mod status;
 
-pub use admin::{Admin, Now};
+pub use admin::{Admin, MoreMetrics, Now, Page, Pages};
 pub use config::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules};
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};

@@ -7,10 +7,12 @@ mod clients;
 mod config;
 mod confinement;
 mod doctor;
+mod gate;
 mod life;
 mod load;
 mod manual;
 mod reload;
+mod screen;
 mod seeing;
 mod serve;
 mod settings;
@@ -56,6 +58,8 @@ enum Subcommands {
     Config(config::ConfigCommand),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
+    /// Shed connections that cannot be served, before the kernel pays for them
+    Gate(Box<gate::Arguments>),
     /// Watch a running server
     Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
@@ -89,6 +93,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Serve(arguments)) => serve::run(&arguments).map(done),
         Some(Subcommands::Config(command)) => config::run(&command).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
+        Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
         Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Completions(wanted)) => manual::completions(Command::command(), &wanted).map(done),

@@ -94,7 +94,7 @@ impl Seeing {
             About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
         let most = engine.connections_max().0;
         let sources = Arc::new(Sources::new(about, most, started, Box::new(sites), Arc::clone(&self.log)));
-        let door = listener.serve(Admin::new(Arc::clone(&sources)))?;
+        let door = listener.serve(Admin::new(Arc::clone(&sources), None))?;
         // It is set only here, and this runs once: the listener is gone now.
         let _ = self.shown.set((sources, door));
         Ok(())

@@ -8,19 +8,18 @@ mod figures;
 mod view;
 
 use std::collections::VecDeque;
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clap::Args;
-use console::{Key, Term};
+use console::Term;
 use staunch_netio::clock;
 use staunch_server::metrics::Snapshot;
 
 use figures::Rates;
 
+use crate::screen::{self, Screen};
 use crate::units;
 
 /// Steps kept for the sparkline: as many as a wide terminal shows.
@@ -80,13 +79,13 @@ fn look(admin: &str) -> Result<(Snapshot, u64), String> {
 }
 
 fn follow(arguments: &Arguments, terminal: &Term, mut before: (Snapshot, u64)) -> Result<(), String> {
-    let keys = keys();
-    let mut screen = Screen { terminal, lines_drawn: 0 };
+    let keys = screen::keys();
+    let mut screen = Screen::new(terminal);
     let mut kept = VecDeque::with_capacity(STEPS_KEPT_MAX);
     let mut step = FIRST_STEP;
     loop {
         match keys.recv_timeout(step) {
-            Ok(Key::Char('q' | 'Q') | Key::Escape | Key::CtrlC) => return Ok(()),
+            Ok(key) if screen::ends(&key) => return Ok(()),
             Ok(_) => continue,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => clock::pause(step),
@@ -108,44 +107,6 @@ fn follow(arguments: &Arguments, terminal: &Term, mut before: (Snapshot, u64)) -
             // A server that is restarted comes back.
             Err(error) => screen.draw(&[error, "asking again; q: end".to_owned()], 3),
         }
-    }
-}
-
-/// Keys of the terminal, read by a thread that ends with the program.
-fn keys() -> Receiver<Key> {
-    let (sender, keys) = mpsc::channel();
-    if std::io::stdin().is_terminal() {
-        // Without the thread there are no keys, and Ctrl-C ends the program all the same.
-        let _ = thread::Builder::new().name("keys".into()).spawn(move || {
-            let terminal = Term::stdout();
-            while let Ok(key) = terminal.read_key() {
-                if sender.send(key).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    keys
-}
-
-/// What was drawn, to be drawn over.
-struct Screen<'a> {
-    terminal: &'a Term,
-    lines_drawn: usize,
-}
-
-impl Screen<'_> {
-    /// A terminal that went away is no reason to complain.
-    fn draw(&mut self, lines: &[String], height: usize) {
-        let _ = self.terminal.move_cursor_up(self.lines_drawn);
-        let _ = self.terminal.clear_to_end_of_screen();
-        // What scrolled out at the top could not be drawn over.
-        let shown = &lines[..lines.len().min(height.saturating_sub(1))];
-        for line in shown {
-            let _ = self.terminal.write_line(line);
-        }
-        let _ = self.terminal.flush();
-        self.lines_drawn = shown.len();
     }
 }
 

@@ -46,7 +46,7 @@ impl Processors {
             self.busiest = busiest(&self.before, &now);
             (self.before, self.before_ns) = (now, now_ns);
         }
-        self.busiest.clone()
+        self.busiest
     }
 }
 

@@ -9,7 +9,7 @@ fn what_is_not_there_is_said_and_left_out() {
     let nowhere = std::env::temp_dir().join(format!("staunch-no-proc-{}", std::process::id()));
     let (mut sensors, notes) = Sensors::open_beneath(&nowhere, &[80]);
     let seen = sensors.read(SECOND_NS, Closeness::Close);
-    assert_eq!(seen, Seen { queue: seen.queue.clone(), ..Seen::default() });
+    assert_eq!(seen, Seen { queue: seen.queue, ..Seen::default() });
     for lost in ["processor", "kernel's threads", "sockets", "memory", "throw away"] {
         assert!(notes.iter().any(|note| note.contains(lost)), "{lost}: {notes:?}");
     }

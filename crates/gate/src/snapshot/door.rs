@@ -1,0 +1,219 @@
+//! The Unix socket where somebody who looks gets snapshots: one at once, then one a second, each a line of JSON.
+//!
+//! One socket an interface, named after it, so that nobody needs to know the daemon. It must never be waited for:
+//! who reads too slowly is closed.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use staunch_netio::clock;
+
+use super::{Board, Snapshot};
+
+const FOLDER: &str = "/run/staunch";
+/// Those who look at a time: each costs a thread.
+const VIEWERS_MAX: usize = 8;
+/// Between two lines.
+const STEP: Duration = Duration::from_secs(1);
+/// How long either side waits for the other.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Anybody of this host may look: there are counts, and nobody's address.
+const MODE: u32 = 0o666;
+
+/// Why there is no door.
+#[derive(Debug)]
+pub enum DoorError {
+    /// Another gate answers there, which is said in a sentence.
+    Taken(String),
+    /// The socket cannot be made, which is said in a sentence: nobody can look.
+    Unusable(String),
+}
+
+/// An open door. Dropping it removes the socket.
+#[derive(Debug)]
+pub struct Door {
+    path: PathBuf,
+}
+
+impl Door {
+    /// Lets people look at the board from now on.
+    ///
+    /// # Errors
+    /// A daemon is there already, or the socket cannot be made.
+    pub fn open(interface: &str, board: &Board) -> Result<Self, DoorError> {
+        let path = path(interface, is_first_namespace());
+        let said = |error: io::Error| {
+            DoorError::Unusable(format!("{}: {error}; `staunch gate status` will not work", path.display()))
+        };
+        fs::create_dir_all(FOLDER).map_err(said)?;
+        if UnixStream::connect(&path).is_ok() {
+            let text = format!("another gate protects {interface}: it answers at {}", path.display());
+            return Err(DoorError::Taken(text));
+        }
+        // What a daemon left that was killed.
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).map_err(said)?;
+        fs::set_permissions(&path, Permissions::from_mode(MODE)).map_err(said)?;
+        let board = board.clone();
+        let accept = move || accept(&listener, &board);
+        thread::Builder::new().name("gate-door".into()).spawn(accept).map_err(said)?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept(listener: &UnixListener, board: &Board) {
+    let viewers = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            clock::pause(STEP);
+            continue;
+        };
+        if viewers.load(Relaxed) >= VIEWERS_MAX {
+            continue;
+        }
+        viewers.fetch_add(1, Relaxed);
+        let (board, seen_off) = (board.clone(), Arc::clone(&viewers));
+        let tell = move || {
+            // Who looks goes away: that is the usual end.
+            let _ = tell(stream, &board);
+            seen_off.fetch_sub(1, Relaxed);
+        };
+        if thread::Builder::new().name("gate-view".into()).spawn(tell).is_err() {
+            viewers.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+fn tell(mut stream: UnixStream, board: &Board) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    loop {
+        let mut line = serde_json::to_vec(&board.latest())?;
+        line.push(b'\n');
+        stream.write_all(&line)?;
+        clock::pause(STEP);
+    }
+}
+
+/// The latest snapshot of the daemon at an interface; of the first there is, when none is named.
+///
+/// # Errors
+/// In a sentence: none is there.
+pub fn ask(interface: Option<&str>) -> Result<Snapshot, String> {
+    let mut latest = None;
+    follow(interface, |snapshot| {
+        latest = Some(snapshot);
+        false
+    })?;
+    latest.ok_or_else(|| "the gate ended".to_owned())
+}
+
+/// Gives each snapshot, one a second, until `more` says no or the daemon ends.
+///
+/// # Errors
+/// As for [`ask`].
+pub fn follow(interface: Option<&str>, mut more: impl FnMut(Snapshot) -> bool) -> Result<(), String> {
+    let path = match interface {
+        Some(interface) => choose(interface),
+        None => first_one()?,
+    };
+    let none = |error: io::Error| {
+        format!(
+            "no gate answers at {}: {error}; is `staunch gate` running, in this network namespace?",
+            path.display()
+        )
+    };
+    let stream = UnixStream::connect(&path).map_err(none)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(none)?;
+    for line in BufReader::new(stream).lines() {
+        let line = line.map_err(|error| format!("{}: {error}", path.display()))?;
+        let snapshot = serde_json::from_str(&line)
+            .map_err(|error| format!("{}: no figures of this version of staunch: {error}", path.display()))?;
+        if !more(snapshot) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The first process's network namespace needs no number in the name; others may have interfaces of the same
+/// names, and share the folder.
+fn path(interface: &str, is_first: bool) -> PathBuf {
+    let name = match namespace() {
+        Some(inode) if !is_first => format!("gate-{interface}@{inode}.sock"),
+        _ => format!("gate-{interface}.sock"),
+    };
+    Path::new(FOLDER).join(name)
+}
+
+/// Who may not ask whether this is the first namespace finds a socket by its number, if one is there.
+fn choose(interface: &str) -> PathBuf {
+    let numbered = path(interface, false);
+    if numbered.exists() { numbered } else { path(interface, true) }
+}
+
+/// The sockets of this namespace, when no interface is named.
+fn first_one() -> Result<PathBuf, String> {
+    let suffix = namespace().map(|inode| format!("@{inode}.sock")).unwrap_or_default();
+    let is_first = is_first_namespace();
+    let is_here = |name: &str| {
+        name.starts_with("gate-") && (name.ends_with(&suffix) || (is_first && !name.contains('@')))
+    };
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_here))
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    paths.retain(|path| UnixStream::connect(path).is_ok());
+    paths.into_iter().next().ok_or_else(|| {
+        format!("no gate answers in {FOLDER}; is `staunch gate` running, in this network namespace?")
+    })
+}
+
+/// Inode of the network namespace of this process.
+pub(crate) fn namespace() -> Option<u64> {
+    Some(fs::metadata("/proc/self/ns/net").ok()?.ino())
+}
+
+/// Whether it is that of the first process, as far as one may know.
+fn is_first_namespace() -> bool {
+    fs::metadata("/proc/1/ns/net").ok().is_none_or(|first| Some(first.ino()) == namespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_namespaces_apart() {
+        let here = namespace().unwrap();
+        assert_eq!(path("eth0", true), Path::new("/run/staunch/gate-eth0.sock"));
+        assert_eq!(path("eth0", false), PathBuf::from(format!("/run/staunch/gate-eth0@{here}.sock")));
+        assert!(ask(Some("no-such-interface")).is_err_and(|text| text.contains("is `staunch gate` running")));
+    }
+
+    #[test]
+    fn who_looks_gets_a_line_at_once() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let board = Board::default();
+        board.set(Snapshot { process_id: 7, ..Snapshot::default() });
+        let teller = thread::spawn(move || tell(theirs, &board));
+        let line = BufReader::new(ours).lines().next().unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<Snapshot>(&line).unwrap().process_id, 7);
+        // The reader is gone by now, which the next line finds out.
+        assert!(teller.join().unwrap().is_err());
+    }
+}

@@ -1,0 +1,35 @@
+//! The gate's figures over HTTP: at an address of its own, or behind those of a server.
+
+use std::net::SocketAddr;
+
+use staunch_gate::metrics;
+use staunch_gate::snapshot::Board;
+use staunch_protocol::Status;
+use staunch_server::{Admin, MoreMetrics, Page};
+
+use crate::admin::{Door, Listener};
+
+const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
+    /status.json  what `staunch gate status` shows\n";
+
+/// Answers at this address from now on; where, with the port taken.
+///
+/// # Errors
+/// An address that cannot be had.
+pub(super) fn serve(address: SocketAddr, board: Board) -> Result<(SocketAddr, Door), String> {
+    let listener = Listener::bind(address, false)?;
+    let address = listener.address();
+    let pages = move |path: &[u8]| match path {
+        b"/" => Some(Page::text(Status::OK, INDEX)),
+        b"/metrics" => Some(Page::metrics(metrics::text(&board.latest()))),
+        b"/healthz" => Some(Page::text(Status::OK, "ok\n")),
+        b"/status.json" => Some(Page::json(&board.latest())),
+        _ => None,
+    };
+    Ok((address, listener.serve(Admin::of(Box::new(pages)))?))
+}
+
+/// The same metrics, for the page of a server.
+pub(crate) fn more(board: Board) -> MoreMetrics {
+    Box::new(move || metrics::text(&board.latest()))
+}
