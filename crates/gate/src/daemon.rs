@@ -1,8 +1,10 @@
 //! The loop: observe, decide, order, tell.
 //!
 //! It owns the ticks and the life of the program on the interfaces. It must never decide how many are let in.
-//! Order: [`Daemon::start`], while the process may do what BPF needs; then [`Daemon::run`] on a thread of its own.
+//! Order: [`Daemon::start`], while the process may do what BPF needs; then [`Daemon::run`] on a thread of its
+//! own.
 
+mod plan;
 mod post;
 mod tally;
 mod telling;
@@ -12,13 +14,14 @@ use std::time::Duration;
 
 use staunch_netio::{clock, punctual};
 
-use crate::controller::{Controller, Decision, Settings};
+use crate::controller::{Controller, Decision};
 use crate::layout::Counters;
 use crate::observation::{Observation, Orders, State};
-use crate::program::{Attach, Prefix, Program, Reject, Way};
+use crate::program::{Attach, Program, Way};
 use crate::sensors::{Closeness, Seen, Sensors};
 use crate::snapshot::{Board, Door, DoorError};
 
+pub use plan::Plan;
 pub use telling::{Event, Say};
 
 use post::Post;
@@ -30,28 +33,9 @@ const OPEN_TICK_NS: u64 = 10 * MILLISECOND_NS;
 /// While connections are shed: credits are granted in smaller pieces.
 const SHEDDING_TICK_NS: u64 = 5 * MILLISECOND_NS;
 
-/// What is to be protected, and how.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Interfaces by name.
-    pub interfaces: Vec<String>,
-    /// TCP ports.
-    pub ports: Vec<u16>,
-    /// How the program is put on an interface.
-    pub way: Way,
-    /// What becomes of a SYN that is shed.
-    pub reject: Reject,
-    /// Only count.
-    pub dry_run: bool,
-    /// Clients that always come in.
-    pub allow: Vec<Prefix>,
-    /// Clients that never do.
-    pub deny: Vec<Prefix>,
-    /// What the controller is told.
-    pub settings: Settings,
-    /// Whether an interface that went away may be waited for: not by a process that gave its rights up.
-    pub comes_back: bool,
-}
+/// While all come in the same orders are repeated so often: the program takes the daemon for dead after 900
+/// ms.
+const HEARTBEAT_NS: u64 = 100 * MILLISECOND_NS;
 
 /// A gate that stands, and does nothing until it runs.
 pub struct Daemon {
@@ -65,6 +49,7 @@ pub struct Daemon {
     window: tally::Window,
     orders: Orders,
     before_ns: u64,
+    ordered_ns: u64,
     _doors: Vec<Door>,
 }
 
@@ -98,6 +83,7 @@ impl Daemon {
             window: tally::Window::default(),
             orders: Orders::default(),
             before_ns: now_ns,
+            ordered_ns: 0,
             _doors: doors,
         })
     }
@@ -145,7 +131,8 @@ impl Daemon {
         let observation = self.observe(now_ns);
         let decision = self.controller.step(&observation);
         self.order(&decision, now_ns);
-        self.teller.tick(now_ns, &observation, &decision, &self.totals, &self.posts);
+        let interfaces = || self.posts.iter().map(Post::figures).collect();
+        self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
         self.orders = decision.orders;
     }
 
@@ -178,6 +165,11 @@ impl Daemon {
 
     /// Tells the program what to do, and that the daemon lives.
     fn order(&mut self, decision: &Decision, now_ns: u64) {
+        let is_open = decision.orders.state == State::Open && self.orders.state == State::Open;
+        if is_open && now_ns < self.ordered_ns + HEARTBEAT_NS {
+            return;
+        }
+        self.ordered_ns = now_ns;
         if let Err(error) = self.program.give(&decision.orders, now_ns) {
             self.teller.trouble("orders", &error);
         }

@@ -110,8 +110,8 @@ fn connections(page: &mut Page, figures: &ConnectionFigures) {
     waits(page, figures);
 }
 
-/// One bound an octave: finer ones would be many more series, and say little. What the kernel counted has no sum:
-/// it is taken from the middle of where each was counted.
+/// One bound an octave: finer ones would be many more series, and say little. What the kernel counted has no
+/// sum: it is taken from the middle of where each was counted.
 fn waits(page: &mut Page, figures: &ConnectionFigures) {
     let name = "staunch_gate_wait_seconds";
     page.family(name, "histogram", "From the handshake of a connection until the server read from it.");
@@ -210,8 +210,8 @@ impl Page {
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// Values of labels are words of ours and names of interfaces, which have neither quotes nor line breaks: the
-    /// kernel allows them, so they are escaped.
+    /// Values of labels are words of ours and names of interfaces, which have neither quotes nor line breaks:
+    /// the kernel allows them, so they are escaped.
     fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let labels: Vec<String> =

@@ -1,14 +1,15 @@
 //! What the host says of its load: processors, memory, sockets, queues.
 //!
-//! It owns the reading of those figures: files of the kernel that are kept open, and one netlink socket. Each has
-//! a time between two readings, so that all of them together cost a small part of a processor. It must never
-//! judge them, and a figure that is not to be had is left out with a sentence that says what is lost.
+//! It owns the reading of those figures: files of the kernel that are kept open, and one netlink socket. Each
+//! has a time between two readings, so that all of them together cost a small part of a processor. It must
+//! never judge them, and a figure that is not to be had is left out with a sentence that says what is lost.
 //! Order: [`Sensors::open`] in the network namespace that is protected, [`Sensors::read`] each tick.
 
 mod cost;
 mod kept;
 mod listeners;
 mod memory;
+mod pace;
 mod processors;
 mod receivers;
 mod sockets;
@@ -18,18 +19,14 @@ use std::path::Path;
 use crate::observation::{Cpu, Memory, Queue};
 
 pub use cost::Cost;
+pub use pace::Closeness;
 
 use listeners::{ListenDrops, Listeners};
 use memory::HostMemory;
+use pace::{CALM_NS, Due, SLOW_NS};
 use processors::Processors;
 use receivers::Receivers;
 use sockets::Sockets;
-
-const MILLISECOND_NS: u64 = 1_000_000;
-/// Between two readings of figures that change slowly, and are dear: 10 a second.
-const SLOW_NS: u64 = 100 * MILLISECOND_NS;
-/// Between two looks at the accept queues while all come in.
-const CALM_NS: u64 = 50 * MILLISECOND_NS;
 
 /// The figures of a moment, as far as they are to be had. They are those of the latest reading.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,21 +43,6 @@ pub struct Seen {
     pub memory: Option<Memory>,
     /// Connections that listeners threw away since the reading before.
     pub listen_drops: Option<u64>,
-}
-
-/// How closely accept queues are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closeness {
-    /// 20 times a second.
-    Calm,
-    /// Each time.
-    Close,
-}
-
-/// A reading that is due from time to time.
-#[derive(Debug, Default)]
-struct Due {
-    at_ns: u64,
 }
 
 /// All of them.
@@ -105,12 +87,25 @@ impl Sensors {
             self.seen.queue = self.listeners.as_mut().and_then(Listeners::read);
         }
         if let Some(receivers) = &mut self.receivers {
-            self.seen.receive_share = receivers.read(now_ns);
+            self.seen.receive_share = receivers.read(now_ns, closeness);
         }
         if self.slow.is_due(now_ns, SLOW_NS) {
             self.read_slow(now_ns);
         }
         self.seen.clone()
+    }
+
+    /// Reads each many times, and tells what one reading takes.
+    pub fn costs(&mut self) -> Vec<Cost> {
+        let parts = cost::Parts {
+            listeners: self.listeners.as_mut(),
+            processors: self.processors.as_mut(),
+            receivers: self.receivers.as_mut(),
+            sockets: self.sockets.as_mut(),
+            memory: self.memory.as_mut(),
+            drops: self.drops.as_mut(),
+        };
+        parts.costs()
     }
 
     fn read_slow(&mut self, now_ns: u64) {
@@ -121,17 +116,6 @@ impl Sensors {
         let pages = sockets.map_or(0, |sockets| sockets.memory_pages);
         seen.memory = self.memory.as_mut().and_then(|memory| memory.read(pages));
         seen.listen_drops = self.drops.as_mut().and_then(ListenDrops::read);
-    }
-}
-
-impl Due {
-    /// Whether it is; the next time is counted from now.
-    fn is_due(&mut self, now_ns: u64, every_ns: u64) -> bool {
-        let is_due = now_ns >= self.at_ns;
-        if is_due {
-            self.at_ns = now_ns + every_ns;
-        }
-        is_due
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the gate says of itself, to be shown or kept: one [`Snapshot`], as JSON on a Unix socket.
 //!
-//! It owns the form of that and the place where the latest one stands. It must never change anything, nor make
-//! the loop wait for somebody who looks.
+//! It owns the form of that and the place where the latest one stands. It must never change anything, nor
+//! make the loop wait for somebody who looks.
 
 mod door;
 

@@ -1,12 +1,13 @@
 //! The gate's place at one interface: whether the interface is there, and what became of it.
 //!
-//! It follows one that goes down, is renamed, removed, or comes back. It must never end the daemon because of any
-//! of these.
+//! It follows one that goes down, is renamed, removed, or comes back. It must never end the daemon because of
+//! any of these.
 
 use staunch_netio::route;
 
 use super::telling::Teller;
 use crate::program::{Program, Way};
+use crate::snapshot::InterfaceFigures;
 
 /// Between two looks at an interface.
 const LOOK_NS: u64 = 250_000_000;
@@ -42,13 +43,15 @@ impl Post {
         &self.name
     }
 
-    /// `attached`, `down` or `missing`.
-    pub(super) fn state_word(&self) -> &'static str {
-        match &self.place {
+    /// How it stands there.
+    pub(super) fn figures(&self) -> InterfaceFigures {
+        let state = match &self.place {
             Place::Attached { is_up: true, .. } => "attached",
             Place::Attached { .. } => "down",
             Place::Missing { .. } => "missing",
-        }
+        };
+        let way = self.way_word().map(str::to_owned);
+        InterfaceFigures { name: self.name.clone(), state: state.to_owned(), way }
     }
 
     /// How the program was put there, if it is there.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use staunch_netio::clock;
 
-use super::Plan;
-use super::post::Post;
+use super::plan::Plan;
 use super::tally::{ages_since, percentile_ns};
 use crate::controller::{Decision, Hint, Policy};
 use crate::layout::{Counters, Flows, Outcome};
@@ -115,7 +114,8 @@ impl Teller {
         self.daemon.runs_first = first.is_ok();
         if let Err(error) = first {
             let note = format!(
-                "SCHED_RR: {error}; under load the gate may be late by what others run (CAP_SYS_NICE would help)"
+                "SCHED_RR: {error}; under load the gate may be late by what others run (CAP_SYS_NICE \
+                 would help)"
             );
             self.event("start", None, note.clone());
             self.fixed.notes.push(note);
@@ -151,7 +151,7 @@ impl Teller {
         seen: &Observation,
         decision: &Decision,
         totals: &Counters,
-        posts: &[Post],
+        interfaces: &dyn Fn() -> Vec<InterfaceFigures>,
     ) {
         self.daemon.ticks += 1;
         self.listen_drops += seen.listen_drops.unwrap_or(0);
@@ -162,7 +162,7 @@ impl Teller {
         }
         if decision.change.is_some() || now_ns >= self.set_ns + BOARD_NS {
             self.set_ns = now_ns;
-            self.board.set(self.snapshot(now_ns, seen, decision, totals, posts));
+            self.board.set(self.snapshot(now_ns, seen, decision, totals, interfaces()));
         }
     }
 
@@ -207,18 +207,13 @@ impl Teller {
         seen: &Observation,
         decision: &Decision,
         totals: &Counters,
-        posts: &[Post],
+        interfaces: Vec<InterfaceFigures>,
     ) -> Snapshot {
-        let interface = |post: &Post| InterfaceFigures {
-            name: post.name().to_owned(),
-            state: post.state_word().to_owned(),
-            way: post.way_word().map(str::to_owned),
-        };
         Snapshot {
             uptime_seconds: (now_ns - self.started_ns) as f64 / SECOND_NS as f64,
             state_seconds: (now_ns - self.changed_ns) as f64 / SECOND_NS as f64,
             verify: decision.orders.verify,
-            interfaces: posts.iter().map(interface).collect(),
+            interfaces,
             syn: syn(totals),
             frames: frames(totals),
             rates: self.second.rates,
@@ -323,8 +318,8 @@ fn frames(totals: &Counters) -> FrameFigures {
 fn hint_text(hint: Hint) -> String {
     let Hint::LoadWithoutSyn { reads_per_s, syn_per_s } = hint;
     format!(
-        "the server is at its limit by {reads_per_s} reads a second on standing connections, at {syn_per_s} SYN a \
-         second: shedding SYN does not help; limit requests in the server"
+        "the server is at its limit by {reads_per_s} reads a second on standing connections, at \
+         {syn_per_s} SYN a second: shedding SYN does not help; limit requests in the server"
     )
 }
 

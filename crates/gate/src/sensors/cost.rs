@@ -2,9 +2,11 @@
 
 use staunch_netio::clock;
 
-use super::Sensors;
 use super::listeners::{ListenDrops, Listeners};
 use super::memory::HostMemory;
+use super::pace::Closeness;
+use super::processors::Processors;
+use super::receivers::Receivers;
 use super::sockets::Sockets;
 
 /// Readings are averaged over so many.
@@ -21,32 +23,43 @@ pub struct Cost {
     pub per_s: f64,
 }
 
-impl Sensors {
+/// All that may be there.
+pub(super) struct Parts<'a> {
+    pub(super) listeners: Option<&'a mut Listeners>,
+    pub(super) processors: Option<&'a mut Processors>,
+    pub(super) receivers: Option<&'a mut Receivers>,
+    pub(super) sockets: Option<&'a mut Sockets>,
+    pub(super) memory: Option<&'a mut HostMemory>,
+    pub(super) drops: Option<&'a mut ListenDrops>,
+}
+
+impl Parts<'_> {
     /// Reads each many times, and tells what one reading took.
-    pub fn costs(&mut self) -> Vec<Cost> {
+    pub(super) fn costs(self) -> Vec<Cost> {
         let mut later_ns = clock::now_ns();
         // Each reading is made to be due.
         let mut later = move || {
             later_ns += 1_000_000_000;
             later_ns
         };
-        let receivers = self.receivers.as_mut();
-        let receivers_per_s = 1e9 / receivers.as_ref().map_or(1e9, |receivers| receivers.window_ns() as f64);
+        let receivers = self.receivers;
+        let receivers_per_s =
+            1e9 / receivers.as_ref().map_or(1e9, |receivers| receivers.window_ns(Closeness::Calm) as f64);
         vec![
-            cost("accept queues, sock_diag", 20.0, self.listeners.as_mut(), |one| {
+            cost("accept queues, sock_diag", 20.0, self.listeners, |one| {
                 Listeners::read(one);
             }),
             cost("ksoftirqd and napi/*, schedstat", receivers_per_s, receivers, |one| one.measured()),
-            cost("processors, /proc/stat", 10.0, self.processors.as_mut(), |one| {
+            cost("processors, /proc/stat", 10.0, self.processors, |one| {
                 one.read(later());
             }),
-            cost("sockets, /proc/net/sockstat", 10.0, self.sockets.as_mut(), |one| {
+            cost("sockets, /proc/net/sockstat", 10.0, self.sockets, |one| {
                 Sockets::read(one);
             }),
-            cost("memory, /proc/meminfo", 10.0, self.memory.as_mut(), |one| {
+            cost("memory, /proc/meminfo", 10.0, self.memory, |one| {
                 HostMemory::read(one, 0);
             }),
-            cost("listen drops, /proc/net/netstat", 10.0, self.drops.as_mut(), |one| {
+            cost("listen drops, /proc/net/netstat", 10.0, self.drops, |one| {
                 ListenDrops::read(one);
             }),
         ]

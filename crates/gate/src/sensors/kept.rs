@@ -1,6 +1,7 @@
 //! A file of the kernel's that is kept open, and read anew from its beginning each time.
 //!
-//! It owns the descriptor and a buffer. It must never keep what it read: the file says something else each time.
+//! It owns the descriptor and a buffer. It must never keep what it read: the file says something else each
+//! time.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -36,7 +36,8 @@ impl Processors {
         Ok(Self { stat, before, before_ns: 0, busiest: None })
     }
 
-    /// The processor that spends most on the kernel, over the latest window; none before the first has passed.
+    /// The processor that spends most on the kernel, over the latest window; none before the first has
+    /// passed.
     pub(super) fn read(&mut self, now_ns: u64) -> Option<Cpu> {
         if self.before_ns == 0 {
             self.before = times(self.stat.read()?);

@@ -1,14 +1,14 @@
 //! How long the kernel's own threads of reception ran: `ksoftirqd` and, where NAPI is threaded, `napi/...`.
 //!
-//! Their run time is counted in nanoseconds, so it says within 20 ms what the processors' ticks say after 100.
-//! It must never search through all processes of the host often: threads are found again every ten seconds,
-//! and when one is gone.
+//! Their run time is counted in nanoseconds, so it says within 20 ms what the processors' ticks say after
+//! 100. It must never search through all processes of the host often: threads are found again every ten
+//! seconds, and when one is gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Due;
 use super::kept::{Kept, numbers};
+use super::pace::{CALM_NS, Closeness, Due};
 
 /// Three numbers of at most 20 digits.
 const TEXT_BYTES: usize = 128;
@@ -54,8 +54,8 @@ impl Receivers {
     }
 
     /// What the busiest of them takes of a processor, over the latest window.
-    pub(super) fn read(&mut self, now_ns: u64) -> Option<f64> {
-        if now_ns < self.before_ns + self.window_ns() {
+    pub(super) fn read(&mut self, now_ns: u64, closeness: Closeness) -> Option<f64> {
+        if now_ns < self.before_ns + self.window_ns(closeness) {
             return self.share;
         }
         if self.search.is_due(now_ns, SEARCH_NS) {
@@ -69,8 +69,9 @@ impl Receivers {
     }
 
     /// Between two readings.
-    pub(super) fn window_ns(&self) -> u64 {
-        WINDOW_NS_MIN.max(WINDOW_NS_EACH * self.threads.len() as u64)
+    pub(super) fn window_ns(&self, closeness: Closeness) -> u64 {
+        let least_ns = if closeness == Closeness::Close { WINDOW_NS_MIN } else { CALM_NS };
+        least_ns.max(WINDOW_NS_EACH * self.threads.len() as u64)
     }
 
     /// One reading of all, for who measures what it costs.
@@ -157,18 +158,18 @@ mod tests {
         write(&root, "2/task/2/children", "14 20 ");
         let mut receivers = Receivers::open(&root).unwrap();
         assert_eq!(receivers.threads.len(), 2);
-        assert_eq!(receivers.read(1_000_000_000), None);
+        assert_eq!(receivers.read(1_000_000_000, Closeness::Close), None);
         thread(&root, 14, "ksoftirqd/0", 10_001_000);
         thread(&root, 20, "napi/eth0-3", 16_002_000);
-        assert_eq!(receivers.read(1_010_000_000), None);
-        assert_eq!(receivers.read(1_020_000_000), Some(0.8));
+        assert_eq!(receivers.read(1_010_000_000, Closeness::Close), None);
+        assert_eq!(receivers.read(1_020_000_000, Closeness::Close), Some(0.8));
         // One is gone, and another has come: it is found at the next reading.
         write(&root, "20/schedstat", "");
         write(&root, "2/task/2/children", "14 30 ");
-        assert_eq!(receivers.read(1_040_000_000), Some(0.0));
-        receivers.read(1_060_000_000);
+        assert_eq!(receivers.read(1_040_000_000, Closeness::Close), Some(0.0));
+        receivers.read(1_060_000_000, Closeness::Close);
         thread(&root, 30, "ksoftirqd/1", 5_000_000);
-        assert_eq!(receivers.read(1_080_000_000), Some(0.25));
+        assert_eq!(receivers.read(1_080_000_000, Closeness::Close), Some(0.25));
         fs::remove_dir_all(&root).unwrap();
     }
 

@@ -1,7 +1,8 @@
-//! The Unix socket where somebody who looks gets snapshots: one at once, then one a second, each a line of JSON.
+//! The Unix socket where somebody who looks gets snapshots: one at once, then one a second, each a line of
+//! JSON.
 //!
-//! One socket an interface, named after it, so that nobody needs to know the daemon. It must never be waited for:
-//! who reads too slowly is closed.
+//! One socket an interface, named after it, so that nobody needs to know the daemon. It must never be waited
+//! for: who reads too slowly is closed.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, Write as _};

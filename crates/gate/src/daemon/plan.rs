@@ -1,0 +1,27 @@
+//! What the daemon is told at its start.
+
+use crate::controller::Settings;
+use crate::program::{Prefix, Reject, Way};
+
+/// What is to be protected, and how.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Interfaces by name.
+    pub interfaces: Vec<String>,
+    /// TCP ports.
+    pub ports: Vec<u16>,
+    /// How the program is put on an interface.
+    pub way: Way,
+    /// What becomes of a SYN that is shed.
+    pub reject: Reject,
+    /// Only count.
+    pub dry_run: bool,
+    /// Clients that always come in.
+    pub allow: Vec<Prefix>,
+    /// Clients that never do.
+    pub deny: Vec<Prefix>,
+    /// What the controller is told.
+    pub settings: Settings,
+    /// Whether an interface that went away may be waited for: not by a process that gave its rights up.
+    pub comes_back: bool,
+}
