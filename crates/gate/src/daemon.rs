@@ -64,12 +64,15 @@ impl Daemon {
         let (doors, mut notes) = open_doors(&plan.interfaces, &board)?;
         let (sensors, lost) = Sensors::open(&plan.ports);
         notes.extend(lost);
-        let (program, posts) = attach(&plan)?;
+        let (mut program, posts) = attach(&plan)?;
         for note in program.notes() {
             notes.push(note.clone());
         }
         let controller = Controller::new(plan.settings);
         let now_ns = clock::now_ns();
+        // So that who comes before the first turn is counted as let in, not as let in without orders.
+        let give = program.give(&Orders::default(), now_ns);
+        give.map_err(|error| format!("the program's orders cannot be written: {error}"))?;
         let totals = program.counters().unwrap_or_default();
         let teller = Teller::new(&plan, version, notes, board, say, now_ns);
         Ok(Self {

@@ -5,7 +5,7 @@
 //! for: who reads too slowly is closed.
 
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -100,12 +100,23 @@ fn accept(listener: &UnixListener, board: &Board) {
 
 fn tell(mut stream: UnixStream, board: &Board) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(STEP))?;
     loop {
         let mut line = serde_json::to_vec(&board.latest())?;
         line.push(b'\n');
         stream.write_all(&line)?;
-        clock::pause(STEP);
+        // Nothing is expected: it waits for a second, or until the other side is gone.
+        match stream.read(&mut [0; 64]) {
+            Ok(0) => return Ok(()),
+            Err(error) if !is_over(&error) => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
     }
+}
+
+/// Whether a time to wait is over.
+fn is_over(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
 /// The latest snapshot of the daemon at an interface; of the first there is, when none is named.
@@ -118,28 +129,31 @@ pub fn ask(interface: Option<&str>) -> Result<Snapshot, String> {
         latest = Some(snapshot);
         false
     })?;
-    latest.ok_or_else(|| "the gate ended".to_owned())
+    latest.ok_or_else(|| "the gate said nothing".to_owned())
 }
 
 /// Gives each snapshot, one a second, until `more` says no or the daemon ends.
 ///
 /// # Errors
 /// As for [`ask`].
-pub fn follow(interface: Option<&str>, mut more: impl FnMut(Snapshot) -> bool) -> Result<(), String> {
-    let path = match interface {
-        Some(interface) => choose(interface),
-        None => first_one()?,
-    };
-    let none = |error: io::Error| {
-        format!(
-            "no gate answers at {}: {error}; is `staunch gate` running, in this network namespace?",
-            path.display()
-        )
-    };
-    let stream = UnixStream::connect(&path).map_err(none)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(none)?;
-    for line in BufReader::new(stream).lines() {
-        let line = line.map_err(|error| format!("{}: {error}", path.display()))?;
+pub fn follow(interface: Option<&str>, more: impl FnMut(Snapshot) -> bool) -> Result<(), String> {
+    let of = interface.map(|interface| format!(" for {interface}")).unwrap_or_default();
+    let path = find(interface).ok_or_else(|| {
+        format!("no gate answers{of} in {FOLDER}; is `staunch gate` running, in this network namespace?")
+    })?;
+    read(&path, more)
+}
+
+fn read(path: &Path, mut more: impl FnMut(Snapshot) -> bool) -> Result<(), String> {
+    let said = |error: io::Error| format!("{}: {error}", path.display());
+    let stream = UnixStream::connect(path).map_err(said)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(said)?;
+    let mut lines = BufReader::new(stream).lines().peekable();
+    if lines.peek().is_none() {
+        return Err(format!("{}: the gate has no place for one more who looks", path.display()));
+    }
+    for line in lines {
+        let line = line.map_err(said)?;
         let snapshot = serde_json::from_str(&line)
             .map_err(|error| format!("{}: no figures of this version of staunch: {error}", path.display()))?;
         if !more(snapshot) {
@@ -159,28 +173,25 @@ fn path(interface: &str, is_first: bool) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// Who may not ask whether this is the first namespace finds a socket by its number, if one is there.
-fn choose(interface: &str) -> PathBuf {
-    let numbered = path(interface, false);
-    if numbered.exists() { numbered } else { path(interface, true) }
-}
-
-/// The sockets of this namespace, when no interface is named.
-fn first_one() -> Result<PathBuf, String> {
-    let suffix = namespace().map(|inode| format!("@{inode}.sock")).unwrap_or_default();
-    let is_first = is_first_namespace();
-    let is_here = |name: &str| {
-        name.starts_with("gate-") && (name.ends_with(&suffix) || (is_first && !name.contains('@')))
+/// The socket of a gate of this network namespace, which is known by what it says: its name may not tell.
+fn find(interface: Option<&str>) -> Option<PathBuf> {
+    let is_asked_for = |name: &str| {
+        let name = name.strip_prefix("gate-").and_then(|name| name.strip_suffix(".sock"));
+        let name = name.map(|name| name.rsplit_once('@').map_or(name, |(name, _)| name));
+        name.is_some_and(|name| interface.is_none_or(|interface| interface == name))
     };
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_name().to_str().is_some_and(is_here))
-        .map(|entry| entry.path())
-        .collect();
+    let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_asked_for));
+    let mut paths: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
     paths.sort();
-    paths.retain(|path| UnixStream::connect(path).is_ok());
-    paths.into_iter().next().ok_or_else(|| {
-        format!("no gate answers in {FOLDER}; is `staunch gate` running, in this network namespace?")
+    paths.into_iter().find(|path| {
+        let mut is_here = false;
+        let answered = read(path, |snapshot| {
+            is_here = Some(snapshot.network_namespace) == namespace();
+            false
+        });
+        // What cannot be understood is shown to whoever asked, not passed over.
+        is_here || (interface.is_some() && answered.is_err() && UnixStream::connect(path).is_ok())
     })
 }
 
@@ -189,9 +200,9 @@ pub(crate) fn namespace() -> Option<u64> {
     Some(fs::metadata("/proc/self/ns/net").ok()?.ino())
 }
 
-/// Whether it is that of the first process, as far as one may know.
+/// Whether it is that of the first process; not if one may not know.
 fn is_first_namespace() -> bool {
-    fs::metadata("/proc/1/ns/net").ok().is_none_or(|first| Some(first.ino()) == namespace())
+    fs::metadata("/proc/1/ns/net").is_ok_and(|first| Some(first.ino()) == namespace())
 }
 
 #[cfg(test)]
@@ -214,7 +225,7 @@ mod tests {
         let teller = thread::spawn(move || tell(theirs, &board));
         let line = BufReader::new(ours).lines().next().unwrap().unwrap();
         assert_eq!(serde_json::from_str::<Snapshot>(&line).unwrap().process_id, 7);
-        // The reader is gone by now, which the next line finds out.
-        assert!(teller.join().unwrap().is_err());
+        // The reader is gone by now.
+        assert!(teller.join().unwrap().is_ok());
     }
 }

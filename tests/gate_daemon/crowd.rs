@@ -1,0 +1,107 @@
+//! A server that can do little, and a crowd that wants more.
+//!
+//! Both are threads in the namespaces of a world. The crowd goes on until it is dropped.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::world::{SERVER, World};
+
+/// What one connection takes of the slow server: 500 a second.
+const WORK: Duration = Duration::from_millis(2);
+/// So many clients, each with one connection after another: a line of 600 ms if nobody stops them.
+const CLIENTS_COUNT: usize = 300;
+const ADDRESS: &str = "10.0.0.1:8000";
+/// Its port, for the gate.
+pub(crate) const PORT: &str = "8000";
+
+/// The server: one connection at a time, in order.
+pub(crate) fn serve_slowly(world: &World) {
+    let listener = world.server(|| {
+        let address: SocketAddr = ADDRESS.parse().expect("an address");
+        // The backlog of the standard library is 128, which would keep the line short.
+        TcpListener::from(staunch_netio::socket::listen(address, 4096).expect("a listener"))
+    });
+    let listener = listener.join().expect("a listener");
+    listener.set_nonblocking(false).expect("a socket");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 64];
+            let _ = stream.read(&mut request);
+            thread::sleep(WORK);
+            let _ = stream.write_all(b"done");
+        }
+    });
+}
+
+/// The crowd. Dropping it ends it.
+pub(crate) struct Crowd {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicU64>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    pub(crate) fn new(world: &World) -> Self {
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let client = |_| {
+            let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
+            world.client(move || {
+                while !stop.load(Relaxed) {
+                    answered.fetch_add(u64::from(ask(ADDRESS).is_ok()), Relaxed);
+                }
+            })
+        };
+        let clients = (0..CLIENTS_COUNT).map(client).collect();
+        Self { stop, answered, clients }
+    }
+
+    /// How many answers came.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Relaxed)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        for client in self.clients.drain(..) {
+            let _ = client.join();
+        }
+    }
+}
+
+/// One connection: asks, and takes the answer.
+fn ask(address: &str) -> std::io::Result<Vec<u8>> {
+    let address: SocketAddr = address.parse().expect("an address");
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.write_all(b"please")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// A request over HTTP from a client's namespace: the first line of the answer.
+pub(crate) fn get(world: &World, port: u16) -> String {
+    get_at(world, SERVER, port)
+}
+
+/// The same, at another address.
+pub(crate) fn get_at(world: &World, host: &'static str, port: u16) -> String {
+    let work = move || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect((host, port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream
+            .write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer.lines().next().unwrap_or_default().to_owned())
+    };
+    world.client(work).join().expect("a client").unwrap_or_else(|error| format!("no answer: {error}"))
+}

@@ -1,0 +1,91 @@
+//! Servers behind the gate, unchanged: this one and nginx.
+
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+
+use staunch_tests::process::{self, Server};
+use staunch_tests::tree::Tree;
+
+use crate::crowd::get;
+use crate::world::World;
+
+/// `staunch serve` at port 8080 of every address.
+pub(crate) struct Site {
+    pub(crate) port: u16,
+    _server: Server,
+    _tree: Tree,
+}
+
+impl Site {
+    pub(crate) fn new(world: &World) -> Self {
+        let tree = Tree::with(&[]).expect("a tree");
+        let mut command = world.command(process::binary());
+        command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1"]).arg(tree.root());
+        Self { port: 8080, _server: Server::spawn(&mut command).expect("a server"), _tree: tree }
+    }
+}
+
+/// nginx at port 8081.
+struct Nginx {
+    child: Child,
+    folder: std::path::PathBuf,
+}
+
+impl Nginx {
+    fn new(world: &World) -> Self {
+        let folder = std::env::temp_dir().join(format!("staunch-gate-nginx-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.display();
+        let mut file = std::fs::File::create(folder.join("nginx.conf")).expect("a file");
+        write!(
+            file,
+            "daemon off; pid {path}/pid; error_log {path}/error.log;\nevents {{}}\nhttp {{ access_log off; \
+             client_body_temp_path {path}/body; proxy_temp_path {path}/proxy; fastcgi_temp_path {path}/fastcgi; \
+             uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;\n\
+             server {{ listen 8081; location / {{ return 200 hello; }} }} }}\n"
+        )
+        .expect("a file");
+        let mut command = world.command("nginx");
+        command.arg("-c").arg(folder.join("nginx.conf")).args(["-e", "stderr"]).stderr(Stdio::null());
+        Self { child: command.spawn().expect("nginx"), folder }
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // TERM, so that it ends its workers.
+        let process = rustix::process::Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn servers_need_not_know_of_it() {
+    let Some(world) = World::new() else { return };
+    let site = Site::new(&world);
+    let nginx = process::is_installed("nginx").then(|| Nginx::new(&world));
+    let ports = if nginx.is_some() { &[site.port, 8081][..] } else { &[site.port] };
+    if nginx.is_some() {
+        World::eventually("nginx", || get(&world, 8081) == "HTTP/1.1 200 OK");
+    }
+    for mode in ["drop", "reset"] {
+        for xdp in ["native", "generic"] {
+            let _gate = world.gate(&["--port", "8080,8081", "--mode", mode, "--xdp", xdp]);
+            for port in ports {
+                for _ in 0..20 {
+                    assert_eq!(get(&world, *port), "HTTP/1.1 200 OK", "{mode} {xdp} {port}");
+                }
+            }
+            let count = 20 * ports.len() as u64;
+            let begun = |status: &serde_json::Value| status["connections"]["begun"] == count;
+            let status = world.await_status("every connection begun", begun);
+            // The first is of somebody unknown; who completed a handshake is known from then on.
+            assert_eq!(status["syn"]["unknown"]["passed"], 1, "{status}");
+            assert_eq!(status["syn"]["known"]["passed"], count - 1, "{status}");
+            assert_eq!(status["interfaces"][0]["way"], xdp);
+            assert_eq!((&status["state"], &status["mode"]), (&"open".into(), &mode.into()));
+        }
+    }
+}
