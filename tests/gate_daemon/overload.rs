@@ -1,4 +1,5 @@
-//! More than the server can do: what is shed, what is said about it, and what becomes of it when the daemon dies.
+//! More than the server can do: what is shed, what is said about it, and what becomes of it when the daemon
+//! dies.
 
 use rustix::process::Signal;
 use serde_json::Value;

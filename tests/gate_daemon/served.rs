@@ -7,7 +7,7 @@ use staunch_tests::process::{self, Server};
 use staunch_tests::tree::Tree;
 
 use crate::crowd::get;
-use crate::world::World;
+use crate::world::{INTERFACE, World};
 
 /// `staunch serve` at port 8080 of every address.
 pub(crate) struct Site {
@@ -23,6 +23,53 @@ impl Site {
         command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1"]).arg(tree.root());
         Self { port: 8080, _server: Server::spawn(&mut command).expect("a server"), _tree: tree }
     }
+}
+
+#[test]
+fn a_server_can_have_its_own_gate() {
+    let Some(world) = World::new() else { return };
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = world.command(process::binary());
+    command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1", "--gate", INTERFACE]);
+    command.args(["--admin", "127.0.0.1:9090", "--user", "nobody"]).arg(tree.root());
+    let mut server = Server::spawn(&mut command).expect("a server");
+    World::eventually("its word of the gate", || {
+        server.said().iter().any(|line| line.contains("gate         vs (native)"))
+    });
+    for _ in 0..5 {
+        assert_eq!(get(&world, 8080), "HTTP/1.1 200 OK");
+    }
+    // Seen by the loop, which reads maps although the process is confined and has no capability left.
+    let status = world.await_status("five connections", |status| status["connections"]["begun"] == 5);
+    assert_eq!(status["ports"], serde_json::json!([8080]), "{status}");
+    assert_eq!(status["syn"]["known"]["passed"], 4, "{status}");
+    assert_eq!(status["interfaces"][0]["state"], "attached", "{status}");
+    let metrics = world.at_server("curl -sS http://127.0.0.1:9090/metrics");
+    for name in ["staunch_requests_total 5", "staunch_gate_connections_total{event=\"begun\"} 5"] {
+        assert!(metrics.lines().any(|line| line == name), "{name}\n{metrics}");
+    }
+    let process = rustix::process::Pid::from_raw(server.process_id().cast_signed()).expect("a process");
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process of ours");
+    World::eventually("its end", || !server.is_running());
+    assert!(!world.has_program(INTERFACE));
+}
+
+#[test]
+fn a_server_without_the_right_says_which() {
+    let Some(world) = World::new() else { return };
+    let tree = Tree::with(&[]).expect("a tree");
+    let mut command = world.command("setpriv");
+    command.args(["--bounding-set=-bpf,-perfmon,-sys_admin", "--inh-caps=-all"]).arg(process::binary());
+    command
+        .args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1", "--gate", INTERFACE])
+        .arg(tree.root());
+    let finished = process::finish(&mut command);
+    assert_eq!(finished.status.code(), Some(1), "{finished:?}");
+    assert!(
+        finished.stderr.contains("gate: the gate needs the capabilities CAP_BPF, CAP_PERFMON"),
+        "{}",
+        finished.stderr
+    );
 }
 
 /// nginx at port 8081.

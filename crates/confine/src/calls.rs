@@ -230,6 +230,15 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 const PR_SET_VMA: u64 = 0x5356_4d41;
 const PR_GET_AUXV: u64 = 0x4155_5856;
 
+/// `BPF_MAP_LOOKUP_ELEM`: reads an entry of a map that is open.
+const MAP_LOOKUP: u64 = 1;
+/// `BPF_MAP_UPDATE_ELEM`: writes one.
+const MAP_UPDATE: u64 = 2;
+
+/// Only for a server with a gate, whose program and maps were made before.
+pub(crate) const MAPS: &[Bounded] =
+    &[(libc::SYS_bpf, &[&[(0, ALL_BITS, MAP_LOOKUP)], &[(0, ALL_BITS, MAP_UPDATE)]])];
+
 /// Calls allowed with certain arguments: any of the lines, each of its conditions.
 pub(crate) const BOUNDED: &[Bounded] = &[
     // TCP for peers, Unix for the service manager. No raw, packet, netlink or kernel crypto sockets.

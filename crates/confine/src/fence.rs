@@ -124,7 +124,7 @@ impl Rules<'_> {
     }
 
     fn digest(&self) -> u64 {
-        let Self { paths: Paths { read, write }, run } = self;
+        let Self { paths: Paths { read, write, .. }, run } = self;
         xxh3_64(format!("{NEWEST} {read:?} {write:?} {run:?} {SYSTEM:?} {NAMES:?}").as_bytes())
     }
 }

@@ -13,7 +13,7 @@ use seccompiler::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::calls::{BOUNDED, FREE, OLD};
+use crate::calls::{BOUNDED, FREE, MAPS, OLD};
 use crate::inherited::Inherited;
 
 /// A filter that holds.
@@ -22,14 +22,15 @@ pub(crate) struct Filter {
     pub(crate) digest: u64,
 }
 
-/// Applies the filter, unless this process was born with it.
+/// Applies the filter, unless this process was born with it. `maps`: entries of BPF maps may be read and
+/// written.
 ///
 /// # Errors
 /// Why there is none, in words.
-pub(crate) fn apply(inherited: &Inherited) -> Result<Filter, String> {
+pub(crate) fn apply(inherited: &Inherited, maps: bool) -> Result<Filter, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| "the filter of system calls is not made for this processor".to_owned())?;
-    let programs = programs(arch).map_err(|error| format!("the filter of system calls: {error}"))?;
+    let programs = programs(arch, maps).map_err(|error| format!("the filter of system calls: {error}"))?;
     let digest = xxh3_64(format!("{programs:?}").as_bytes());
     if inherited.filter != Some(digest) || !is_filtered() {
         for program in &programs {
@@ -42,9 +43,10 @@ pub(crate) fn apply(inherited: &Inherited) -> Result<Filter, String> {
 }
 
 /// The list, and ENOSYS for clone3. Where two filters refuse a call, the one set last says how.
-fn programs(arch: TargetArch) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+fn programs(arch: TargetArch, maps: bool) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let free = FREE.iter().chain(OLD).map(|&call| Ok((call, Vec::new())));
-    let bounded = BOUNDED.iter().map(|&(call, lines)| Ok((call, rules(lines)?)));
+    let maps = if maps { MAPS } else { &[] };
+    let bounded = BOUNDED.iter().chain(maps).map(|&(call, lines)| Ok((call, rules(lines)?)));
     let calls: BTreeMap<i64, Vec<SeccompRule>> = free.chain(bounded).collect::<Result<_, _>>()?;
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
@@ -105,7 +107,11 @@ mod tests {
     const ABSENT: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 
     fn of(call: i64, arguments: &[u64]) -> (u32, u32) {
-        let programs = programs(std::env::consts::ARCH.try_into().unwrap()).unwrap();
+        with(false, call, arguments)
+    }
+
+    fn with(maps: bool, call: i64, arguments: &[u64]) -> (u32, u32) {
+        let programs = programs(std::env::consts::ARCH.try_into().unwrap(), maps).unwrap();
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         (verdict(&programs[0], call, all), verdict(&programs[1], call, all))
@@ -157,13 +163,25 @@ mod tests {
     }
 
     #[test]
+    fn a_gate_may_use_its_maps_and_no_more_of_bpf() {
+        // Commands: make a map, look up, update, delete, load a program, open what is pinned, make a link.
+        for (command, allowed) in
+            [(0, false), (1, true), (2, true), (3, false), (5, false), (7, false), (28, false)]
+        {
+            let expected = if allowed { ALLOWED } else { REFUSED };
+            assert_eq!(with(true, libc::SYS_bpf, &[command]), (expected, ALLOWED), "{command}");
+            assert_eq!(of(libc::SYS_bpf, &[command]), (REFUSED, ALLOWED), "{command}");
+        }
+    }
+
+    #[test]
     fn the_call_whose_flags_cannot_be_seen_is_absent() {
         assert_eq!(of(libc::SYS_clone3, &[]), (ALLOWED, ABSENT));
     }
 
     #[test]
     fn no_call_is_on_the_list_twice() {
-        let bounded = BOUNDED.iter().map(|(call, _)| call);
+        let bounded = BOUNDED.iter().chain(MAPS).map(|(call, _)| call);
         let mut calls: Vec<_> = FREE.iter().chain(OLD).chain(bounded).collect();
         let count = calls.len();
         calls.sort();

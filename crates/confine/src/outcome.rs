@@ -50,7 +50,7 @@ impl Confinement {
     /// What of these is not within what was asked for at the start, and can be reached only after a restart.
     pub fn lacks<'a>(&self, paths: &'a Paths) -> Option<&'a Path> {
         self.now.fence.as_ref()?;
-        let Paths { read, write } = &self.paths;
+        let Paths { read, write, .. } = &self.paths;
         let written = |path: &Path| write.iter().any(|folder| path.starts_with(folder));
         let reached = |path: &Path| written(path) || read.iter().any(|folder| path.starts_with(folder));
         let unread = paths.read.iter().find(|path| !reached(path));
@@ -91,6 +91,7 @@ mod tests {
         Paths {
             read: read.iter().map(PathBuf::from).collect(),
             write: write.iter().map(PathBuf::from).collect(),
+            maps: false,
         }
     }
 

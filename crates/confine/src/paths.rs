@@ -1,4 +1,4 @@
-//! Which files the server is to reach, in the words of the one who configures it.
+//! Which files the server is to reach, and which maps, in the words of the one who configures it.
 //!
 //! It owns the rule how far around a file access reaches. It must never open anything but to follow links.
 
@@ -35,6 +35,7 @@ const WIDE: &[&str] = &[
 pub struct Paths {
     pub(crate) read: BTreeSet<PathBuf>,
     pub(crate) write: BTreeSet<PathBuf>,
+    pub(crate) maps: bool,
 }
 
 impl Paths {
@@ -54,6 +55,12 @@ impl Paths {
     pub fn read_file(&mut self, file: &Path) {
         let folder = beside(file).filter(|folder| !is_wide(folder));
         self.read.extend(folder.or_else(|| file.canonicalize().ok()));
+    }
+
+    /// Lets maps of BPF programs be read and written that are open already: those of the gate. No program can
+    /// be loaded, and no map be opened or made.
+    pub fn use_maps(&mut self) {
+        self.maps = true;
     }
 
     /// Lets a file be written, and others be made beside it and take its name: a log, a file with a process

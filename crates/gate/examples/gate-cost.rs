@@ -37,8 +37,8 @@ fn measure() -> Result<(), String> {
     trial.learn(IpAddr::from(Ipv4Addr::new(192, 0, 2, 9)), 1).map_err(|error| error.to_string())?;
     let shed = Orders { state: State::Shedding, verify: true, prefix_limit: u32::MAX, ..Orders::default() };
     let open = Orders::default();
-    let rich = Orders { credits: [ROOM; 3], burst: [ROOM; 3], ..shed.clone() };
-    let fair = Orders { prefix_limit: 1, ..rich.clone() };
+    let rich = Orders { credits: [ROOM; 3], burst: [ROOM; 3], ..shed };
+    let fair = Orders { prefix_limit: 1, ..rich };
     let (unknown, known) = ([192, 0, 2, 7], [192, 0, 2, 9]);
     let cases = [
         ("other-arp", &shed, arp()),

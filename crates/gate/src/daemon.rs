@@ -50,7 +50,7 @@ pub struct Daemon {
     orders: Orders,
     before_ns: u64,
     ordered_ns: u64,
-    _doors: Vec<Door>,
+    doors: Vec<Door>,
 }
 
 impl Daemon {
@@ -61,7 +61,7 @@ impl Daemon {
     /// program is there.
     pub fn start(plan: Plan, version: &str, say: Say) -> Result<Self, String> {
         let board = Board::default();
-        let (doors, mut notes) = open_doors(&plan.interfaces, &board)?;
+        let (doors, mut notes) = make_doors(&plan.interfaces)?;
         let (sensors, lost) = Sensors::open(&plan.ports);
         notes.extend(lost);
         let (mut program, posts) = attach(&plan)?;
@@ -87,7 +87,7 @@ impl Daemon {
             orders: Orders::default(),
             before_ns: now_ns,
             ordered_ns: 0,
-            _doors: doors,
+            doors,
         })
     }
 
@@ -111,6 +111,12 @@ impl Daemon {
         // Without it waits end 50 us late: nothing that matters at 5 ms.
         let _ = clock::fine_timers();
         self.teller.begin(punctual::run_first());
+        let board = self.board();
+        for door in &mut self.doors {
+            if let Err(error) = door.open(&board) {
+                self.teller.trouble("figures", &error);
+            }
+        }
         let mut due_ns = clock::now_ns();
         while !stop.load(Relaxed) {
             let now_ns = clock::now_ns();
@@ -203,11 +209,11 @@ fn attach(plan: &Plan) -> Result<(Program, Vec<Post>), String> {
     Ok((program, posts))
 }
 
-/// Opens a door for each interface. What it says when it cannot is a note.
-fn open_doors(interfaces: &[String], board: &Board) -> Result<(Vec<Door>, Vec<String>), String> {
+/// Makes a door for each interface. What it says when it cannot is a note.
+fn make_doors(interfaces: &[String]) -> Result<(Vec<Door>, Vec<String>), String> {
     let (mut doors, mut notes) = (Vec::new(), Vec::new());
     for interface in interfaces {
-        match Door::open(interface, board) {
+        match Door::new(interface) {
             Ok(door) => doors.push(door),
             Err(DoorError::Unusable(note)) => notes.push(note),
             Err(DoorError::Taken(text)) => return Err(text),

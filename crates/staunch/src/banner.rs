@@ -23,6 +23,7 @@ pub(crate) fn print<M: Send + 'static>(
     engine: &Engine<M>,
     content: &str,
     confinement: &Confinement,
+    gate: Option<&str>,
 ) {
     let root = root.canonicalize().unwrap_or_else(|_| root.into());
     let (io, why_io) = engine.backend();
@@ -40,6 +41,9 @@ pub(crate) fn print<M: Send + 'static>(
     line(format!("  workers      {}", engine.describe_workers()));
     line(format!("  connections  at most {connections} ({why_connections})"));
     line(format!("  sandbox      {confinement}"));
+    if let Some(gate) = gate {
+        line(format!("  gate         {gate}"));
+    }
     if let Some(advice) = confinement::advice() {
         line(format!("  user         {advice}"));
     }

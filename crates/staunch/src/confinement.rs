@@ -65,6 +65,9 @@ pub(crate) fn advice() -> Option<&'static str> {
 /// What the settings, and the file they stand in, want to be reached.
 pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     let mut paths = Paths::default();
+    if !config.process.gate.is_empty() {
+        paths.use_maps();
+    }
     for site in &config.sites {
         paths.read_site(&site.content.root);
         let passwords =

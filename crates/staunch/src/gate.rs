@@ -6,6 +6,7 @@ mod arguments;
 mod log;
 mod metrics;
 mod run;
+mod served;
 mod status;
 mod view;
 
@@ -15,7 +16,7 @@ use clap::{Args, Subcommand};
 
 use arguments::Protection;
 
-pub(crate) use metrics::more as more_metrics;
+pub(crate) use served::Gate;
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\

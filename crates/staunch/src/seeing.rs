@@ -16,7 +16,7 @@ use staunch_config::syntax::text::Output;
 use staunch_engine::Engine;
 use staunch_server::log::{AccessLog, ErrorLog, Field, Format, LogSettings, Notice, Target};
 use staunch_server::metrics::{SiteFigures, Sources};
-use staunch_server::{About, Admin};
+use staunch_server::{About, Admin, MoreMetrics};
 
 use crate::admin::{Door, Listener};
 use crate::config::Failure;
@@ -79,7 +79,8 @@ impl Seeing {
         }
     }
 
-    /// Answers on the admin address from now on, if there is one. `sites` tells how far each site is.
+    /// Answers on the admin address from now on, if there is one. `sites` tells how far each site is; `more`
+    /// stands behind the metrics.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -88,13 +89,14 @@ impl Seeing {
         engine: &Engine<M>,
         started: Instant,
         sites: impl Fn() -> Vec<SiteFigures> + Send + Sync + 'static,
+        more: Option<MoreMetrics>,
     ) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let about =
             About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
         let most = engine.connections_max().0;
         let sources = Arc::new(Sources::new(about, most, started, Box::new(sites), Arc::clone(&self.log)));
-        let door = listener.serve(Admin::new(Arc::clone(&sources), None))?;
+        let door = listener.serve(Admin::new(Arc::clone(&sources), more))?;
         // It is set only here, and this runs once: the listener is gone now.
         let _ = self.shown.set((sources, door));
         Ok(())

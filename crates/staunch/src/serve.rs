@@ -12,6 +12,7 @@ use staunch_server::{About, Reporting, SitesShared, StatusPage};
 use crate::banner;
 use crate::config::{self, Arguments, Failure};
 use crate::confinement;
+use crate::gate::Gate;
 use crate::life::{Arrival, Duties};
 use crate::reload::Reload;
 use crate::seeing::Seeing;
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let content = default_content(&config);
     let sites = SitesShared::open(sites::of(&config))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     seeing.reload(&config.logs)?;
@@ -46,10 +48,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
     let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
-    banner::print(&content.root, &engine, &describe(content), &confinement);
+    let gate_words = gate.as_ref().map(|gate| gate.words.clone());
+    banner::print(&content.root, &engine, &describe(content), &confinement, gate_words.as_deref());
+    let mut gate = gate.map(Gate::run).transpose()?;
     seeing.announce();
     let shown = Arc::clone(&sites);
-    seeing.show(&engine, started, move || shown.figures())?;
+    seeing.show(
+        &engine,
+        started,
+        move || shown.figures(),
+        gate.as_mut().and_then(|gate| gate.metrics.take()),
+    )?;
     banner::watch_preparation(&sites);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -66,9 +75,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let log = Arc::clone(&seeing.log);
     let end = engine
         .run(|worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker));
+    if let Some(gate) = gate {
+        gate.take_down();
+    }
     keeper.leave();
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
+}
+
+/// The gate, if one is asked for. A process that takes over was born confined, and finds that of the one
+/// before it on the interface: it goes without, and says so.
+fn gate<M: Send + 'static>(
+    config: &Config,
+    engine: &Engine<M>,
+    seeing: &Seeing,
+    takes_over: bool,
+) -> Result<Option<Gate>, String> {
+    let interfaces = &config.process.gate;
+    if takes_over && !interfaces.is_empty() {
+        (seeing.notice)(
+            "gate: an upgraded server cannot put it up again, it ends with the process before this \
+                         one; start the server anew, or run `staunch gate` beside it",
+        );
+        return Ok(None);
+    }
+    Gate::put_up(interfaces, engine.addresses(), &seeing.notice)
 }
 
 /// What is done when signals come.

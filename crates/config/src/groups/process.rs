@@ -2,7 +2,7 @@
 
 use crate::group::{Conflict, group};
 use crate::syntax::choice::{LogField, LogFormat, OnOff, Sandbox};
-use crate::syntax::text::{Count, FilePath, Lines, Size, Socket, Time, User};
+use crate::syntax::text::{Count, FilePath, Interface, Lines, Size, Socket, Time, User};
 use crate::syntax::web::UrlPath;
 use crate::syntax::{Many, OrOff};
 
@@ -43,6 +43,11 @@ group! {
     /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does
     /// not start when something is missing.
     sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
+    /// Network interfaces at which connections are shed that cannot be served, such as eth0
+    /// An XDP program sheds them before the kernel pays for them; see `staunch gate`, which does the same for
+    /// other servers and has more to say. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
+    /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
+    gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
     /// Address for /metrics, /healthz, /readyz and `staunch top`
     /// Plain HTTP without password: an address that others can reach needs `admin_public` as well.
     admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";

@@ -75,6 +75,8 @@ scalars! {
     Block: AddressBlock, "CIDR", address_block, |block| Node::text(block.to_string());
     /// A user, maybe with a group.
     User: UserName, "USER[:GROUP]", user, |user| Node::text(user.to_string());
+    /// A network interface.
+    Interface: String, "NAME", interface, |name| Node::text(name.as_str());
     /// A file.
     FilePath: PathBuf, "PATH", path, |path| Node::text(path.to_string_lossy()), text;
     /// A folder.
@@ -215,6 +217,13 @@ fn user(text: &str) -> Result<UserName, String> {
         return Ok(UserName { user: user.into(), group: group.map(str::to_owned) });
     }
     Err("write a user such as www-data, or user and group such as www-data:adm".into())
+}
+
+fn interface(text: &str) -> Result<String, String> {
+    // As the kernel has it (dev_valid_name): at most 15 bytes.
+    let inside = |byte: u8| byte.is_ascii_graphic() && !b"/:,".contains(&byte);
+    let is_name = (1..16).contains(&text.len()) && text.bytes().all(inside) && !matches!(text, "." | "..");
+    if is_name { Ok(text.to_owned()) } else { Err("write a network interface such as eth0".into()) }
 }
 
 fn path(text: &str) -> Result<PathBuf, String> {

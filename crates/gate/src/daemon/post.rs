@@ -3,6 +3,7 @@
 //! It follows one that goes down, is renamed, removed, or comes back. It must never end the daemon because of
 //! any of these.
 
+use rustix::io::Errno;
 use staunch_netio::route;
 
 use super::telling::Teller;
@@ -85,11 +86,18 @@ impl Post {
                 let text = if *is_up { "is up again" } else { "is down; the gate stays on it" };
                 teller.interface(&self.name, &format!("{called} {text}"));
             }
-        } else if let Ok(name) = route::name(*index) {
-            teller.interface(&self.name, &format!("{called} is called {name} now; the gate stays on it"));
-            *called = name;
-        } else {
-            self.lose(program, teller);
+            return;
+        }
+        match route::name(*index) {
+            Ok(name) => {
+                teller.interface(&self.name, &format!("{called} is called {name} now; the gate stays on it"));
+                *called = name;
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {
+                self.lose(program, teller);
+            }
+            // A process that is confined may not look: what was there is taken to be there.
+            Err(_) => {}
         }
     }
 

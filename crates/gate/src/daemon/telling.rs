@@ -134,7 +134,7 @@ impl Teller {
 
     /// A call failed that should not: said once a minute.
     pub(super) fn trouble(&self, what: &str, error: &io::Error) {
-        let text = format!("the program's {what} cannot be reached: {error}");
+        let text = format!("the gate's {what} cannot be reached: {error}");
         let now_ns = clock::now_ns();
         let mut told = self.told.borrow_mut();
         let is_new = told.as_ref().is_none_or(|(last, at_ns)| *last != text || now_ns > at_ns + AGAIN_NS);

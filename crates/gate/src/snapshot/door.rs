@@ -37,18 +37,19 @@ pub enum DoorError {
     Unusable(String),
 }
 
-/// An open door. Dropping it removes the socket.
+/// A door, closed until it is opened. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Door {
     path: PathBuf,
+    listener: Option<UnixListener>,
 }
 
 impl Door {
-    /// Lets people look at the board from now on.
+    /// Takes the place for an interface. Starts no thread.
     ///
     /// # Errors
     /// A daemon is there already, or the socket cannot be made.
-    pub fn open(interface: &str, board: &Board) -> Result<Self, DoorError> {
+    pub fn new(interface: &str) -> Result<Self, DoorError> {
         let path = path(interface, is_first_namespace());
         let said = |error: io::Error| {
             DoorError::Unusable(format!("{}: {error}; `staunch gate status` will not work", path.display()))
@@ -62,10 +63,18 @@ impl Door {
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).map_err(said)?;
         fs::set_permissions(&path, Permissions::from_mode(MODE)).map_err(said)?;
-        let board = board.clone();
-        let accept = move || accept(&listener, &board);
-        thread::Builder::new().name("gate-door".into()).spawn(accept).map_err(said)?;
-        Ok(Self { path })
+        Ok(Self { path, listener: Some(listener) })
+    }
+
+    /// Lets people look at the board from now on.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn open(&mut self, board: &Board) -> io::Result<()> {
+        let (listener, board) = (self.listener.take(), board.clone());
+        let accept = move || listener.iter().for_each(|listener| accept(listener, &board));
+        thread::Builder::new().name("gate-door".into()).spawn(accept)?;
+        Ok(())
     }
 }
 

@@ -30,6 +30,6 @@ pub(super) fn serve(address: SocketAddr, board: Board) -> Result<(SocketAddr, Do
 }
 
 /// The same metrics, for the page of a server.
-pub(crate) fn more(board: Board) -> MoreMetrics {
+pub(super) fn more(board: Board) -> MoreMetrics {
     Box::new(move || metrics::text(&board.latest()))
 }

@@ -1,0 +1,94 @@
+//! The gate inside a server: put up before the server gives its rights up, run by a thread of it.
+//!
+//! Order: [`Gate::put_up`] once sockets are bound and before anything is confined, [`Gate::run`] afterwards,
+//! [`Gate::take_down`] when the server has ended. What it cannot do once it is confined: find threads of
+//! reception that are new, follow interfaces that are renamed or removed, come back to one.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+
+use staunch_gate::controller::Settings;
+use staunch_gate::daemon::{Daemon, Plan};
+use staunch_gate::program::{Reject, Way};
+use staunch_server::log::Notice;
+
+use super::metrics;
+
+/// A gate of a server, standing.
+pub(crate) struct Gate {
+    daemon: Daemon,
+    /// For the start-up block.
+    pub(crate) words: String,
+}
+
+/// A gate of a server, at work.
+pub(crate) struct Working {
+    stop: Arc<AtomicBool>,
+    work: JoinHandle<()>,
+    /// Behind the server's own.
+    pub(crate) metrics: Option<staunch_server::MoreMetrics>,
+}
+
+impl Gate {
+    /// Puts it up at these interfaces, if any, for the ports the server listens at. Starts no thread.
+    ///
+    /// # Errors
+    /// Why it cannot, in a sentence.
+    pub(crate) fn put_up(
+        interfaces: &[String],
+        addresses: &[SocketAddr],
+        notice: &Notice,
+    ) -> Result<Option<Self>, String> {
+        if interfaces.is_empty() {
+            return Ok(None);
+        }
+        let ports: BTreeSet<u16> = addresses.iter().map(SocketAddr::port).collect();
+        let plan = Plan {
+            interfaces: interfaces.to_vec(),
+            ports: ports.into_iter().collect(),
+            way: Way::Auto,
+            reject: Reject::Drop,
+            dry_run: false,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            settings: Settings::default(),
+            comes_back: false,
+        };
+        let notice = Arc::clone(notice);
+        let say =
+            Arc::new(move |event: &staunch_gate::daemon::Event| notice(&format!("gate: {}", event.text)));
+        let daemon =
+            Daemon::start(plan, env!("CARGO_PKG_VERSION"), say).map_err(|text| format!("gate: {text}"))?;
+        let interfaces: Vec<String> =
+            daemon.interfaces().map(|(name, way)| format!("{name} ({way})")).collect();
+        let mut words = interfaces.join(", ");
+        for note in daemon.notes() {
+            words.push_str(&format!("\n  gate lost    {note}"));
+        }
+        Ok(Some(Self { daemon, words }))
+    }
+
+    /// Starts its thread.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub(crate) fn run(self) -> Result<Working, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (daemon, stopped) = (self.daemon, Arc::clone(&stop));
+        let metrics = Some(metrics::more(daemon.board()));
+        let work = thread::Builder::new().name("gate".into()).spawn(move || daemon.run(&stopped));
+        Ok(Working { stop, work: work.map_err(|error| format!("cannot start a thread: {error}"))?, metrics })
+    }
+}
+
+impl Working {
+    /// Takes it off its interfaces.
+    pub(crate) fn take_down(self) {
+        self.stop.store(true, Relaxed);
+        // A loop that failed has taken it off already.
+        let _ = self.work.join();
+    }
+}
