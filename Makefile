@@ -14,7 +14,7 @@ FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
 
-.PHONY: help run test bench soak clean
+.PHONY: help run test bench demo-overload soak clean
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
@@ -27,6 +27,11 @@ test: install-test lint licences fuzz-short instructions check ## Everything CI 
 bench: compiler ## Measure side by side with other servers; results go to bench/results/
 	cargo xtask install --for bench
 	cargo xtask bench
+
+demo-overload: compiler ## Show what the gate does under overload, in under five minutes (root), and draw it
+	cargo xtask install --for bench
+	cargo build --release --package staunch
+	cargo xtask demo overload --staunch $(TARGET)/release/staunch
 
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)

@@ -14,7 +14,8 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use command::{is_on_path, succeed};
+pub(crate) use command::is_on_path;
+use command::succeed;
 use needs::{Need, Purpose};
 
 /// What to install for.

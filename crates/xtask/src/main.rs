@@ -6,6 +6,7 @@
 
 mod bench;
 mod deb;
+mod demo;
 mod install;
 mod soak;
 mod tidy;
@@ -33,6 +34,8 @@ enum Chore {
     Install(install::Arguments),
     /// Measure the server side by side with others
     Bench(bench::Arguments),
+    /// Show what the gate does, and draw it
+    Demo(demo::Arguments),
     /// Make the Debian package
     Deb(deb::Arguments),
     /// Load the server for long and watch its memory
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Tidy { tree } => tidy::run(&tree.unwrap_or_else(root)),
         Chore::Install(arguments) => install::run(&root(), &arguments),
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Demo(arguments) => demo::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Soak(arguments) => soak::run(&root(), &arguments),
     }

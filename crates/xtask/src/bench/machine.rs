@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Processor, cores, kernel and memory, as names and values.
-pub(super) fn describe() -> Vec<(String, String)> {
+pub(crate) fn describe() -> Vec<(String, String)> {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -39,7 +39,7 @@ pub(super) fn load_average() -> String {
 }
 
 /// Short hash of the commit, with `-dirty` when tracked files have changed.
-pub(super) fn commit(root: &Path) -> String {
+pub(crate) fn commit(root: &Path) -> String {
     let in_root = |arguments: &[&str]| output("git", &[&["-C", &root.to_string_lossy()], arguments].concat());
     let hash = in_root(&["rev-parse", "--short=10", "HEAD"]);
     let dirty = !in_root(&["status", "--porcelain", "--untracked-files=no"]).is_empty();

@@ -5,7 +5,7 @@
 use super::figures::Outcome;
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, generator, idle, instructions, life, pressure, seeing, start, throughput,
+    attack, bigfile, change, gate, generator, idle, instructions, life, pressure, seeing, start, throughput,
 };
 
 /// One thing that is measured.
@@ -52,6 +52,10 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
     Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
+    Scenario { named_only: true, ..load("gate-honest", gate::honest) },
+    Scenario { named_only: true, ..load("gate-flood", gate::flooded) },
+    Scenario { named_only: true, ..load("gate-reaction", gate::reaction) },
+    Scenario { named_only: true, ..load("gate-steady", gate::steady) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),
     load("load-overload", generator::overload),

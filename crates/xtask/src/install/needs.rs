@@ -82,6 +82,8 @@ const NEEDS: &[Need] = &[
     need(Purpose::Bench, Probe::Program("nginx"), "nginx-light", "server to compare with"),
     need(Purpose::Bench, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
     need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
+    need(Purpose::Bench, Probe::Program("apache2"), "apache2", "server to put the gate before"),
+    need(Purpose::Bench, Probe::Program("chrt"), "util-linux", "lets reception go before the server"),
     need(Purpose::Bench, Probe::Program("caddy"), "caddy", "server to compare with"),
     need(Purpose::Bench, Probe::Program("lighttpd"), "lighttpd", "server to compare with"),
     need(Purpose::Bench, Probe::Program("h2o"), "h2o", "server to compare with"),

@@ -13,8 +13,13 @@ pub(crate) const POLICY_FILE: &str = "/usr/sbin/policy-rc.d";
 /// "Action forbidden by policy", in the words of Debian's invoke-rc.d.
 const DENY_ALL: &str = "#!/bin/sh\nexit 101\n";
 /// Packages that bring a service, and its name.
-const SERVICES: &[(&str, &str)] =
-    &[("nginx-light", "nginx"), ("lighttpd", "lighttpd"), ("h2o", "h2o"), ("haproxy", "haproxy")];
+const SERVICES: &[(&str, &str)] = &[
+    ("nginx-light", "nginx"),
+    ("apache2", "apache2"),
+    ("lighttpd", "lighttpd"),
+    ("h2o", "h2o"),
+    ("haproxy", "haproxy"),
+];
 
 /// While it lives, packages start no service. Then the policy is as it was.
 pub(crate) struct Guard {

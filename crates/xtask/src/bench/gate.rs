@@ -1,0 +1,21 @@
+//! The scenarios of `staunch gate`: goodput, reaction, floods and rest, with the gate and without.
+//!
+//! It owns the bars on the gate and the bed they are measured in, which the demonstration uses too. The
+//! server and the reception of its packets are on processor 0, its clients on others. It must never give the
+//! gate a figure of the server: the gate has to find out by itself.
+
+pub(crate) mod bed;
+pub(crate) mod clients;
+pub(crate) mod door;
+pub(crate) mod flood;
+mod flooded;
+mod honest;
+mod reaction;
+pub(crate) mod stage;
+mod steady;
+pub(crate) mod subject;
+
+pub(super) use flooded::run as flooded;
+pub(super) use honest::run as honest;
+pub(super) use reaction::run as reaction;
+pub(super) use steady::run as steady;

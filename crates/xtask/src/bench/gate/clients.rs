@@ -1,0 +1,249 @@
+//! Clients of the bed: how many ask, from where, for how long they wait, and what came of it.
+//!
+//! It owns the runs of `staunch load` in the clients' namespace. It must never judge, and never let clients
+//! run on the server's processor.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde::Deserialize;
+
+use super::bed::Bed;
+use super::subject;
+use crate::bench::machine;
+
+/// Patient clients that find a peak: enough that a server of one processor never waits.
+const PATIENT_CLIENTS: &str = "32";
+/// Regulars come from so many networks of 256 addresses...
+const NETWORKS: u32 = 256;
+/// ... from so many addresses of each.
+const NETWORK_CLIENTS: u32 = 8;
+/// The first address of strangers, 10.2.0.0, and how many the clients own from there.
+const STRANGER_FIRST: u32 = 0x0a02_0000;
+const STRANGERS: u32 = 1 << 17;
+/// A run that takes so much longer than it is meant to is ended, in seconds.
+const GRACE_S: u32 = 30;
+
+/// Where clients come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The same 2048 addresses again and again.
+    Regulars,
+    /// A new address for each request, from this one of theirs on.
+    Strangers(u32),
+}
+
+/// A crowd that comes by the clock, each with a connection of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Crowd {
+    /// As `staunch load --rate` takes it.
+    pub(crate) rate: String,
+    /// How many come in all, about.
+    pub(crate) count: f64,
+    /// For how long, in seconds; rates of several steps have their own length.
+    pub(crate) seconds: Option<f64>,
+    /// How long each waits, in seconds.
+    pub(crate) patience_s: u32,
+    /// From where.
+    pub(crate) who: Who,
+}
+
+impl Crowd {
+    /// Regulars at a steady rate who wait a second.
+    pub(crate) fn regulars(per_second: f64, seconds: f64) -> Self {
+        let rate = format!("{per_second:.0}/s");
+        let count = per_second * seconds;
+        Self { rate, count, seconds: Some(seconds), patience_s: 1, who: Who::Regulars }
+    }
+
+    /// The same crowd in the seconds before: other strangers, but as many.
+    pub(crate) fn before(&self, seconds: f64) -> Self {
+        let length = self.seconds.unwrap_or(seconds);
+        let who = match self.who {
+            Who::Regulars => Who::Regulars,
+            Who::Strangers(first) => Who::Strangers(first + STRANGERS / 2),
+        };
+        Self { count: self.count * seconds / length, seconds: Some(seconds), who, ..self.clone() }
+    }
+
+    /// Regulars whose rate changes by steps: requests a second, and for how long.
+    pub(crate) fn steps(steps: &[(f64, u32)]) -> Self {
+        let words: Vec<String> =
+            steps.iter().map(|(rate, seconds)| format!("{rate:.0}/s for {seconds}s")).collect();
+        let count = steps.iter().map(|(rate, seconds)| rate * f64::from(*seconds)).sum();
+        Self { rate: words.join(", "), count, seconds: None, patience_s: 1, who: Who::Regulars }
+    }
+}
+
+/// What came of a crowd, as `staunch load --json` says; see `docs/load.md`.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Answers {
+    /// When it began, RFC 3339 in UTC.
+    pub(crate) began: String,
+    /// How long requests were offered.
+    pub(crate) seconds: f64,
+    /// Requests meant to be made.
+    pub(crate) offered: u64,
+    /// Answered rightly before the client's patience was over.
+    pub(crate) in_time: u64,
+    /// Connections refused.
+    pub(crate) refused: u64,
+    /// Connections cut.
+    pub(crate) reset: u64,
+    /// Given up by the client.
+    pub(crate) timed_out: u64,
+    /// Never begun: the generator had no room or time.
+    pub(crate) unsent: u64,
+    /// Times of right answers.
+    pub(crate) latency_ms: Times,
+    /// Sentences.
+    pub(crate) warnings: Vec<String>,
+    /// The run in steps of 100 ms.
+    #[serde(default)]
+    pub(crate) moments: Moments,
+}
+
+/// Percentiles in ms; none when nobody was answered.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) p50: Option<f64>,
+    pub(crate) p99: Option<f64>,
+}
+
+/// Columns with a value a step.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Moments {
+    /// End of each step in ms since the beginning.
+    pub(crate) at_ms: Vec<u64>,
+    pub(crate) counts: Counts,
+    pub(crate) latency_ms: TimeColumns,
+}
+
+/// What happened in each step.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Counts {
+    pub(crate) in_time: Vec<u64>,
+}
+
+/// Times of the answers of each step.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct TimeColumns {
+    pub(crate) p99: Vec<Option<f64>>,
+}
+
+impl Answers {
+    /// Right answers in time, a second.
+    pub(crate) fn goodput_per_s(&self) -> f64 {
+        self.in_time as f64 / self.seconds.max(1e-3)
+    }
+
+    /// Requests offered, a second.
+    pub(crate) fn offered_per_s(&self) -> f64 {
+        self.offered as f64 / self.seconds.max(1e-3)
+    }
+}
+
+/// Right answers a second to clients that ask again and again without a pause, at most.
+///
+/// # Errors
+/// A generator that fails, or no answer.
+pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, String> {
+    let duration = format!("{seconds}s");
+    let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
+    let answers = run(bed, staunch, &words, seconds as u32, 1)?;
+    let peak = answers.goodput_per_s();
+    if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
+}
+
+/// Lets a crowd come.
+///
+/// # Errors
+/// A generator that fails, or does not end.
+pub(crate) fn offer(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Answers, String> {
+    let patience = format!("{}s", crowd.patience_s);
+    let duration = crowd.seconds.map(|seconds| format!("{seconds}s"));
+    let sources = sources(crowd);
+    let mut words = vec!["--rate", &crowd.rate, "--arrivals", "poisson", "--no-keep-alive"];
+    words.extend(["--patience", &patience]);
+    words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
+    words.extend(sources.iter().flat_map(|part| ["--source", part]));
+    // Strangers come once only if one thread counts them.
+    let threads_max = if crowd.who == Who::Regulars { 2 } else { 1 };
+    run(bed, staunch, &words, 600, threads_max)
+}
+
+/// Processors of the load: 2 and 3 where they are, for one alone cannot offer ten times the capacity beside
+/// the answers it receives.
+pub(crate) fn processors() -> (&'static str, u32) {
+    if machine::processors() < 4 { ("1", 1) } else { ("2,3", 2) }
+}
+
+fn run(bed: &Bed, staunch: &Path, words: &[&str], meant_s: u32, threads_max: u32) -> Result<Answers, String> {
+    let (cpus, threads) = processors();
+    let (threads, limit) = (threads.min(threads_max).to_string(), format!("{}", meant_s + GRACE_S));
+    let output = bed
+        .at_client(cpus)
+        .args(["timeout", &limit])
+        .arg(staunch)
+        .args(["load", &subject::url(), "-H", "Accept-Encoding: gzip", "--quiet", "--json", "-"])
+        .args(["-t", &threads, "--cpus", cpus])
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("staunch load: {error}"))?;
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("staunch load: {}: {}", output.status, errors.trim()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch load wrote no report: {error}"))
+}
+
+/// The addresses of a crowd, in words of some thousand each: the system takes no longer ones.
+fn sources(crowd: &Crowd) -> Vec<String> {
+    let numbers: Vec<u32> = match crowd.who {
+        Who::Regulars => (1..=NETWORK_CLIENTS)
+            .flat_map(|client| (0..NETWORKS).map(move |network| 0x0a01_0000 + (network << 8) + client))
+            .collect(),
+        Who::Strangers(first) => {
+            // Arrivals by chance are some more than meant.
+            let count = (crowd.count * 1.1) as u32 + 100;
+            (0..count).map(|number| STRANGER_FIRST + (first + number) % STRANGERS).collect()
+        }
+    };
+    let text = |number: &u32| std::net::Ipv4Addr::from(*number).to_string();
+    numbers.chunks(4000).map(|part| part.iter().map(text).collect::<Vec<_>>().join(",")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_come_once() {
+        let crowd = Crowd { who: Who::Strangers(7), ..Crowd::regulars(3000.0, 4.0) };
+        let words = sources(&crowd);
+        let all: Vec<&str> = words.iter().flat_map(|part| part.split(',')).collect();
+        let distinct: std::collections::BTreeSet<&&str> = all.iter().collect();
+        assert!(all.len() > 12_000 && distinct.len() == all.len());
+        assert_eq!(all[0], "10.2.0.7");
+        // The kernel takes 128 KiB in one argument.
+        assert!(words.iter().all(|part| part.len() < 128 << 10));
+    }
+
+    #[test]
+    fn regulars_come_from_many_networks() {
+        let words = sources(&Crowd::regulars(1.0, 1.0));
+        assert_eq!(words.len(), 1);
+        assert!(words[0].starts_with("10.1.0.1,10.1.1.1,") && words[0].ends_with("10.1.255.8"));
+    }
+
+    #[test]
+    fn a_report_is_read() {
+        let text = r#"{"began":"2026-11-21T10:00:00.000Z","seconds":2.0,"offered":8,"in_time":4,"refused":1,
+            "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},"warnings":[],
+            "moments":{"at_ms":[100],"counts":{"in_time":[4]},"latency_ms":{"p99":[null]}}}"#;
+        let answers: Answers = serde_json::from_str(text).expect("a report");
+        assert_eq!((answers.goodput_per_s(), answers.offered_per_s()), (2.0, 4.0));
+        assert_eq!(Crowd::steps(&[(10.0, 2), (20.0, 3)]).rate, "10/s for 2s, 20/s for 3s");
+    }
+}

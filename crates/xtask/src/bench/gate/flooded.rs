@@ -1,0 +1,153 @@
+//! The scenario `gate-flood`: nginx at its peak under a flood of forged SYN segments.
+//!
+//! It owns the bars on what is left for clients, those seen before and those never seen. Those never seen
+//! wait for three seconds, as a browser does much longer: the gate answers whoever asks a second time, and
+//! that is after a second.
+
+use super::bed::Reception;
+use super::clients::{Crowd, Who};
+use super::door;
+use super::stage::Stage;
+use super::subject::Name;
+use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::setting::Setting;
+
+const BACKLOG: u32 = 4096;
+const KEPT: &str = "goodput, of the peak";
+const P99: &str = "latency p99";
+
+/// One situation.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    title: &'static str,
+    syn_per_s: u32,
+    reception: Reception,
+    /// Whether each client comes once.
+    strangers: bool,
+    /// How the gate is asked to refuse.
+    arguments: &'static [&'static str],
+    patience_s: u32,
+    /// The bar, where there is one.
+    kept_min: Option<f64>,
+}
+
+const SEEN: Case = Case {
+    title: "200 000/s, seen before",
+    syn_per_s: 200_000,
+    reception: Reception::OwnCore,
+    strangers: false,
+    arguments: &[],
+    patience_s: 1,
+    kept_min: Some(0.95),
+};
+
+const CASES: [Case; 5] = [
+    SEEN,
+    Case { title: "200 000/s, never seen", strangers: true, patience_s: 3, kept_min: Some(0.60), ..SEEN },
+    Case {
+        title: "200 000/s, never seen, cookies",
+        strangers: true,
+        arguments: &["--mode", "cookie"],
+        kept_min: None,
+        ..SEEN
+    },
+    Case { title: "1 000 000/s, seen before", syn_per_s: 1_000_000, kept_min: Some(0.50), ..SEEN },
+    Case {
+        title: "1 000 000/s, seen before, XDP on another core",
+        syn_per_s: 1_000_000,
+        reception: Reception::OtherCore,
+        ..SEEN
+    },
+];
+
+/// Runs the scenario.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    let mut outcome = Outcome::new(
+        "gate-flood",
+        "nginx offered its peak under a flood of forged SYN segments, 300 us of work, a connection a request",
+    );
+    if !Name::Nginx.is_installed() {
+        return outcome.skip("nginx is not installed");
+    }
+    let absence = door::absence(&setting.programs.staunch);
+    absence.iter().for_each(|reason| outcome.note(reason.clone()));
+    let gates = if absence.is_some() { &[false][..] } else { &[false, true] };
+    setting.expect_steps(setting.rounds as usize * CASES.len() * gates.len());
+    for round in 1..=setting.rounds {
+        for case in &CASES {
+            if let Err(error) = measure(case, gates, round, setting, &mut outcome) {
+                outcome.errors.push(format!("{}, round {round}: {error}", case.title));
+            }
+        }
+    }
+    if absence.is_none() {
+        judge(&mut outcome);
+    }
+    outcome
+}
+
+fn measure(
+    case: &Case,
+    gates: &[bool],
+    round: u32,
+    setting: &Setting,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let seconds = f64::from(setting.seconds);
+    let staunch = &setting.programs.staunch;
+    let stage = Stage::set(Name::Nginx, case.reception, BACKLOG, staunch, &setting.scratch)?;
+    let peak = stage.peak(seconds)?;
+    for gate in gates {
+        let row = row(case, *gate);
+        setting.step(&format!("round {round}, {row}"));
+        let door = if *gate { Some(stage.gate(case.arguments)?) } else { None };
+        let who = if case.strangers { Who::Strangers(0) } else { Who::Regulars };
+        let crowd = Crowd { who, patience_s: case.patience_s, ..Crowd::regulars(peak, seconds) };
+        let answers = stage.flooded(case.syn_per_s, &crowd, peak)?;
+        outcome.add(&row, KEPT, "", answers.goodput_per_s() / peak);
+        if let Some(p99_ms) = answers.latency_ms.p99 {
+            outcome.add(&row, P99, "ms", p99_ms);
+        }
+        outcome.note(format!(
+            "{row}: peak {peak:.0}/s, offered {:.0}/s, in time {:.0}/s, refused {}, timed out {}",
+            answers.offered_per_s(),
+            answers.goodput_per_s(),
+            answers.refused + answers.reset,
+            answers.timed_out
+        ));
+        drop(door);
+    }
+    Ok(())
+}
+
+fn row(case: &Case, gate: bool) -> String {
+    format!("{}, gate {}", case.title, if gate { "on" } else { "off" })
+}
+
+fn judge(outcome: &mut Outcome) {
+    for case in &CASES {
+        let Some(kept_min) = case.kept_min else { continue };
+        let row = row(case, true);
+        let samples = outcome.samples(&row, KEPT).to_vec();
+        outcome.bars.push(Bar::judge(&row, KEPT, Direction::AtLeast, kept_min, "", samples));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::figures::Verdict;
+
+    #[test]
+    fn only_the_gate_is_judged() {
+        let mut outcome = Outcome::new("name", "title");
+        for case in &CASES {
+            outcome.add(&row(case, false), KEPT, "", 0.07);
+            outcome.add(&row(case, true), KEPT, "", 0.94);
+        }
+        judge(&mut outcome);
+        let passed: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == Verdict::Pass).collect();
+        // Seen before, never seen, a million, a million on another core.
+        assert_eq!(passed, [false, true, true, false]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What every scenario of the gate plays on: the bed, a server in it, and the gate when there is one.
+//!
+//! It owns the order of a measurement: a crowd is there before it is measured, so that a figure is of the
+//! state that lasts and not of its beginning. It must never judge.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::bed::{Bed, Reception};
+use super::clients::{self, Answers, Crowd};
+use super::door::Door;
+use super::flood::Flood;
+use super::subject::{Name, Subject};
+
+/// How long a crowd is there before it is measured, in seconds.
+const BEFORE_S: f64 = 1.0;
+/// After a load, until what waits in the server is over.
+const REST: Duration = Duration::from_millis(500);
+/// Share of the peak at which those come who are to be known when the flood begins.
+const ACQUAINTANCE: f64 = 0.5;
+
+/// The bed with a server in it.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// The bed. (Dropped after what runs in it: the order of these fields matters.)
+    pub(crate) subject: Subject,
+    pub(crate) bed: Bed,
+    /// The program under test.
+    pub(crate) staunch: PathBuf,
+}
+
+impl Stage {
+    /// Makes it. The server may queue so many connections.
+    ///
+    /// # Errors
+    /// No privilege, or a server that does not start.
+    pub(crate) fn set(
+        name: Name,
+        reception: Reception,
+        backlog: u32,
+        staunch: &Path,
+        scratch: &Path,
+    ) -> Result<Self, String> {
+        let bed = Bed::make(reception)?;
+        bed.limit_backlog(backlog)?;
+        let subject = Subject::start(name, &bed, staunch, scratch)?;
+        Ok(Self { subject, bed, staunch: staunch.to_path_buf() })
+    }
+
+    /// What the server answers to patient clients, a second.
+    ///
+    /// # Errors
+    /// See [`clients::peak`].
+    pub(crate) fn peak(&self, seconds: f64) -> Result<f64, String> {
+        clients::peak(&self.bed, &self.staunch, seconds)
+    }
+
+    /// Opens the gate before the server.
+    ///
+    /// # Errors
+    /// See [`Door::open`].
+    pub(crate) fn gate(&self, arguments: &[&str]) -> Result<Door, String> {
+        Door::open(&self.bed, &self.staunch, arguments)
+    }
+
+    /// Lets a crowd come, whatever was before.
+    ///
+    /// # Errors
+    /// See [`clients::offer`].
+    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Answers, String> {
+        clients::offer(&self.bed, &self.staunch, crowd)
+    }
+
+    /// Regulars at a steady rate, when it has lasted for a while.
+    ///
+    /// # Errors
+    /// See [`clients::offer`].
+    pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Answers, String> {
+        sleep(REST);
+        self.offer(&Crowd::regulars(per_second, BEFORE_S))?;
+        self.offer(&Crowd::regulars(per_second, seconds))
+    }
+
+    /// A crowd under a flood, when both have lasted for a while. Half as many regulars come before the flood:
+    /// of these, those who come again have been seen.
+    ///
+    /// # Errors
+    /// See [`clients::offer`] and [`Flood::begin`].
+    pub(crate) fn flooded(&self, syn_per_s: u32, crowd: &Crowd, peak: f64) -> Result<Answers, String> {
+        sleep(REST);
+        self.offer(&Crowd::regulars(ACQUAINTANCE * peak, BEFORE_S))?;
+        let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
+        self.offer(&crowd.before(BEFORE_S))?;
+        let answers = self.offer(crowd)?;
+        flood.end(&self.bed)?;
+        Ok(answers)
+    }
+}

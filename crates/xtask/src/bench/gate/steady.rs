@@ -1,0 +1,71 @@
+//! The scenario `gate-steady`: ten minutes below nine tenths of the capacity, in which nobody is shed. It
+//! runs only when it is named.
+//!
+//! It owns the bar on shedding without need. How many were shed is what the gate counts in the kernel.
+
+use super::bed::Reception;
+use super::clients::Crowd;
+use super::door;
+use super::stage::Stage;
+use super::subject::Name;
+use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::setting::Setting;
+
+const BACKLOG: u32 = 4096;
+const MULTIPLE: f64 = 0.88;
+const SECONDS: u32 = 600;
+const ROW: &str = "nginx";
+const SHED: &str = "SYN shed in ten minutes";
+const LOST: &str = "requests not answered in time";
+
+/// Runs the scenario, once.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    let mut outcome = Outcome::new("gate-steady", "nginx offered 0.88 times its peak for ten minutes");
+    if let Some(reason) = door::absence(&setting.programs.staunch) {
+        return outcome.skip(reason);
+    }
+    setting.expect_steps(1);
+    if let Err(error) = measure(setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    let samples = outcome.samples(ROW, SHED).to_vec();
+    outcome.bars.push(Bar::judge(ROW, SHED, Direction::AtMost, 0.0, "", samples));
+    outcome
+}
+
+fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let staunch = &setting.programs.staunch;
+    let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
+    let peak = stage.peak(f64::from(setting.seconds))?;
+    let gate = stage.gate(&[])?;
+    setting.step("ten minutes below capacity");
+    let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]))?;
+    let status = gate.status()?;
+    let shed =
+        shed(&status).ok_or_else(|| format!("the gate's status has no count of what was shed: {status}"))?;
+    outcome.add(ROW, SHED, "", shed as f64);
+    outcome.add(ROW, LOST, "", answers.offered.saturating_sub(answers.in_time) as f64);
+    gate.said().into_iter().for_each(|(_, line)| outcome.note(line));
+    Ok(())
+}
+
+/// How many SYN segments the gate has shed, of any class and for any reason.
+fn shed(status: &serde_json::Value) -> Option<u64> {
+    let classes = ["known", "verified", "unknown"];
+    let reasons = ["shed_credit", "shed_fair", "shed_deny"];
+    let count = |class: &str, reason: &str| status.pointer(&format!("/syn/{class}/{reason}"))?.as_u64();
+    classes.iter().flat_map(|class| reasons.map(|reason| count(class, reason))).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_without_a_count_is_no_zero() {
+        let class = serde_json::json!({"passed": 9, "shed_credit": 3, "shed_fair": 1, "shed_deny": 0});
+        let whole = serde_json::json!({"syn": {"known": class, "verified": class, "unknown": class}});
+        assert_eq!(shed(&whole), Some(12));
+        assert_eq!(shed(&serde_json::json!({"syn": {"known": class}})), None);
+    }
+}
