@@ -48,7 +48,7 @@ use setup::Kind;
 /// What is measured, how often, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Scenarios to run, 'load' for all of the load generator; all but the longest when none is named
+    /// Scenarios to run, 'load' or 'gate' for all of these; all but the longest when none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// How often each server is measured in each scenario

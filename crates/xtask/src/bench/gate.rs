@@ -19,3 +19,9 @@ pub(super) use flooded::run as flooded;
 pub(super) use honest::run as honest;
 pub(super) use reaction::run as reaction;
 pub(super) use steady::run as steady;
+
+/// Why nothing can be measured here; none if it can.
+fn obstacle() -> Option<String> {
+    let made = bed::Bed::make(bed::Reception::OwnCore);
+    made.err().map(|error| format!("no network namespaces here (root is needed): {error}"))
+}

@@ -31,8 +31,8 @@ pub(super) enum Needs {
     Generator,
 }
 
-/// The word for every scenario of the load generator that need not be named alone.
-const GROUP: &str = "load";
+/// Words for all scenarios of the load generator, or of the gate, but those that have to be named alone.
+const GROUPS: [&str; 2] = ["load", "gate"];
 
 /// All scenarios, in the order in which they run.
 const SCENARIOS: &[Scenario] = &[
@@ -52,9 +52,9 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
     Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
-    Scenario { named_only: true, ..load("gate-honest", gate::honest) },
-    Scenario { named_only: true, ..load("gate-flood", gate::flooded) },
-    Scenario { named_only: true, ..load("gate-reaction", gate::reaction) },
+    load("gate-honest", gate::honest),
+    load("gate-flood", gate::flooded),
+    load("gate-reaction", gate::reaction),
     Scenario { named_only: true, ..load("gate-steady", gate::steady) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),
@@ -83,15 +83,19 @@ pub(super) fn choose(names: &[String]) -> Result<Vec<&'static Scenario>, String>
     }
     if let Some(name) = names.iter().find(|name| !SCENARIOS.iter().any(|scenario| scenario.is_meant(name))) {
         let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        return Err(format!("there is no scenario '{name}'; there are {}, {GROUP}", known.join(", ")));
+        return Err(format!(
+            "there is no scenario '{name}'; there are {}, {}",
+            known.join(", "),
+            GROUPS.join(", ")
+        ));
     }
     Ok(SCENARIOS.iter().filter(|scenario| names.iter().any(|name| scenario.is_meant(name))).collect())
 }
 
 impl Scenario {
     fn is_meant(&self, name: &str) -> bool {
-        let in_group = self.name.starts_with(GROUP) && !self.named_only;
-        self.name == name || (name == GROUP && in_group)
+        let in_group = |group: &str| self.name.starts_with(group) && !self.named_only;
+        self.name == name || (GROUPS.contains(&name) && in_group(name))
     }
 }
 
@@ -115,9 +119,10 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 3, SCENARIOS.len());
+        assert_eq!(all.len() + 4, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 6);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));
+        assert_eq!(chosen(&["gate"]), Ok(vec!["gate-honest", "gate-flood", "gate-reaction"]));
     }
 }

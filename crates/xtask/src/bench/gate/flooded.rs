@@ -66,6 +66,9 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         "gate-flood",
         "nginx offered its peak under a flood of forged SYN segments, 300 us of work, a connection a request",
     );
+    if let Some(reason) = super::obstacle() {
+        return outcome.skip(reason);
+    }
     if !Name::Nginx.is_installed() {
         return outcome.skip("nginx is not installed");
     }

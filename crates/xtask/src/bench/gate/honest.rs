@@ -56,6 +56,9 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         "gate-honest",
         "goodput, of the peak, when more is offered: a connection a request, 300 us of work, 1 s of patience",
     );
+    if let Some(reason) = super::obstacle() {
+        return outcome.skip(reason);
+    }
     let absence = door::absence(&setting.programs.staunch);
     absence.iter().for_each(|reason| outcome.note(reason.clone()));
     let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| *way != Way::Gate || absence.is_none()).collect();

@@ -37,7 +37,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         "gate-reaction",
         "nginx offered 0.5, 10, 0.5 times its peak; then its peak for a minute; then nothing",
     );
-    if let Some(reason) = door::absence(&setting.programs.staunch) {
+    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
     setting.expect_steps(setting.rounds as usize * 3);

@@ -21,7 +21,7 @@ const LOST: &str = "requests not answered in time";
 /// Runs the scenario, once.
 pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     let mut outcome = Outcome::new("gate-steady", "nginx offered 0.88 times its peak for ten minutes");
-    if let Some(reason) = door::absence(&setting.programs.staunch) {
+    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
     setting.expect_steps(1);
