@@ -10,6 +10,7 @@ use std::process::Command;
 const OBJECTS: &[(&str, &str, &[&str])] = &[
     ("gate.bpf.o", "gate.bpf.c", &["-DTRACKER"]),
     ("gate-plain.bpf.o", "gate.bpf.c", &[]),
+    ("buffers.bpf.o", "buffers.bpf.c", &[]),
     ("storm.bpf.o", "storm.bpf.c", &[]),
 ];
 const HEADERS: &[&str] = &[

@@ -4,6 +4,7 @@
 //! let in. Order: `attach`, `add` for further interfaces, then `give` several times a second; dropping takes it
 //! off.
 
+mod buffers;
 mod loaded;
 mod prefix;
 mod privilege;
@@ -22,6 +23,7 @@ use crate::layout::Counters;
 use crate::observation::Orders;
 use loaded::Loaded;
 
+pub use buffers::Buffers;
 pub use prefix::Prefix;
 pub use sizes::Sizes;
 pub use storm::{Storm, StormCount};
@@ -47,7 +49,8 @@ pub enum Reject {
     Drop,
     /// A reset: the sender knows at once.
     Reset,
-    /// A SYN-ACK with a cookie: who answers it is let in by the kernel.
+    /// A SYN-ACK with a cookie: who answers it is let in by the kernel, provided that it let in a SYN to the
+    /// same listener within the last two minutes. Window scaling and selective acknowledgement are lost.
     Cookie,
 }
 

@@ -207,7 +207,7 @@ fn expect_cookies() -> Result<(), GateError> {
 }
 
 /// The network namespace of the calling thread, by its number.
-fn network_namespace() -> Result<u64, GateError> {
+pub(super) fn network_namespace() -> Result<u64, GateError> {
     let path = "/proc/thread-self/ns/net";
     let metadata = std::fs::metadata(path);
     metadata.map(|metadata| metadata.st_ino()).map_err(|error| GateError::Kernel(format!("{path}: {error}")))

@@ -51,8 +51,20 @@ impl Storm {
     /// # Errors
     /// As [`super::Program::attach`].
     pub fn load(seed: u64, now_ns: u64) -> Result<Self, GateError> {
+        Self::load_at(&PORTS, seed, now_ns)
+    }
+
+    /// Loads it with a gate that is wrong: it protects another port. What is counted must show it.
+    ///
+    /// # Errors
+    /// As [`super::Program::attach`].
+    pub fn load_wrong(seed: u64, now_ns: u64) -> Result<Self, GateError> {
+        Self::load_at(&[8080], seed, now_ns)
+    }
+
+    fn load_at(ports: &[u16], seed: u64, now_ns: u64) -> Result<Self, GateError> {
         privilege::check()?;
-        let attach = Attach { ports: &PORTS, ..Attach::default() };
+        let attach = Attach { ports, ..Attach::default() };
         let mut ebpf = load_object(OBJECT, &attach, None, &Sizes::default(), &[("seed", seed)])?;
         let storm: &mut Xdp = program(&mut ebpf, "staunch_storm")?;
         storm.load().map_err(|error| GateError::of_kernel("loading the storm", &error))?;

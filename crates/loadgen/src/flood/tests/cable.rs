@@ -80,7 +80,8 @@ impl Cable {
         worker.join().unwrap()
     }
 
-    fn namespace(&self, end: End) -> String {
+    /// The name of an end's namespace.
+    pub(crate) fn namespace(&self, end: End) -> String {
         format!("{}-{}", self.name, if end == End::Server { "server" } else { "client" })
     }
 }

@@ -1,0 +1,210 @@
+//! On an interface: beside others, without privilege, on several, and off again.
+//!
+//! It must never touch an interface of the machine itself.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use staunch_gate::fault::GateError;
+use staunch_gate::interface::{find, program_on};
+use staunch_gate::observation::Orders;
+use staunch_gate::program::{Attach, Buffers, Program, Way};
+use staunch_netio::clock::{now_ns, pause};
+use staunch_tests::process;
+
+use crate::cable::{Cable, End};
+use crate::trial::{self, HOUR_NS, PORTS, permitted};
+
+fn at(interface: &'static str) -> Attach<'static> {
+    Attach { interface, ports: &PORTS, tracker: true, ..Attach::default() }
+}
+
+/// What is on an interface of the server's end.
+fn on(cable: &Cable, interface: &'static str) -> Option<u32> {
+    cable.at(End::Server, move || program_on(find(interface).unwrap()).unwrap())
+}
+
+fn attach(cable: &Cable, attach: Attach<'static>) -> Result<Program, GateError> {
+    cable.at(End::Server, move || Program::attach(&attach))
+}
+
+#[test]
+fn it_comes_off_when_it_is_dropped() {
+    let Some(cable) = Cable::lay() else { return };
+    for (way, expected) in
+        [(Way::Auto, Way::Native), (Way::Native, Way::Native), (Way::Generic, Way::Generic)]
+    {
+        let Some(gate) = permitted(attach(&cable, Attach { way, ..at("vs") })) else { return };
+        assert_eq!(gate.way(), expected);
+        assert!(on(&cable, "vs").is_some());
+        drop(gate);
+        assert_eq!(on(&cable, "vs"), None);
+    }
+}
+
+#[test]
+fn where_the_driver_cannot_the_generic_way_is_taken_and_said() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(gate) = permitted(attach(&cable, at("sink"))) else { return };
+    assert_eq!(gate.way(), Way::Generic);
+    assert!(gate.notes().iter().any(|note| note.contains("'sink'") && note.contains("generic")));
+    drop(gate);
+    let refused = attach(&cable, Attach { way: Way::Native, ..at("sink") }).err().unwrap();
+    assert!(matches!(&refused, GateError::Kernel(why) if why.contains("'sink'")), "{refused}");
+}
+
+#[test]
+fn another_program_is_left_alone_and_named() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(first) = permitted(attach(&cable, at("vs"))) else { return };
+    let before = on(&cable, "vs");
+    for way in [Way::Auto, Way::Native, Way::Generic] {
+        let refused = attach(&cable, Attach { way, ..at("vs") }).err().expect("a refusal");
+        let GateError::Busy { interface, id, name } = &refused else { panic!("{refused}") };
+        assert_eq!((interface.as_str(), Some(*id), name.as_str()), ("vs", before, "staunch_gate"));
+        assert_eq!(on(&cable, "vs"), before);
+    }
+    drop(first);
+    assert!(attach(&cable, at("vs")).is_ok());
+}
+
+/// A program of somebody else, put there by ip(8).
+#[test]
+fn a_foreign_program_is_left_alone_and_named() {
+    let Some(cable) = Cable::lay() else { return };
+    let folder = staunch_tests::tree::Tree::new().expect("a folder");
+    let object = folder.root().join("foreign.o");
+    let source = "__attribute__((section(\"xdp\"), used)) int foreigner(void *c) { return 2; }\n\
+                  char l[] __attribute__((section(\"license\"), used)) = \"GPL\";\n";
+    let text = folder.root().join("foreign.c");
+    std::fs::write(&text, source).unwrap();
+    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
+    let built =
+        Command::new(clang).args(["-target", "bpf", "-O2", "-c"]).arg(&text).arg("-o").arg(&object).status();
+    assert!(built.expect("clang").success());
+    let line = format!("ip link set dev vs xdp obj {} sec xdp 2>&1", object.display());
+    cable.run(End::Server, &line);
+    let before = on(&cable, "vs").expect("the foreign program");
+    let Some(refused) = refused_or_skipped(attach(&cable, at("vs"))) else { return };
+    let GateError::Busy { id, name, .. } = &refused else { panic!("{refused}") };
+    assert_eq!(*id, before);
+    assert!(name == "foreigner" || name == "xdp", "{refused}");
+    assert_eq!(on(&cable, "vs"), Some(before));
+}
+
+/// `None`, with the reason printed, where it is not allowed.
+fn refused_or_skipped(result: Result<Program, GateError>) -> Option<GateError> {
+    match result {
+        Err(GateError::Privilege(missing)) => {
+            let _: Option<()> = permitted(Err(GateError::Privilege(missing)));
+            None
+        }
+        Err(error) => Some(error),
+        Ok(_) => panic!("it was put on"),
+    }
+}
+
+/// Capabilities belong to a thread, so one can be without while the others are not.
+#[test]
+fn without_privilege_it_says_what_is_missing() {
+    let Some(cable) = Cable::lay() else { return };
+    let all = CapabilitySet::all();
+    for (dropped, named) in [
+        (all, vec!["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"]),
+        (CapabilitySet::NET_ADMIN, vec!["CAP_NET_ADMIN"]),
+        (CapabilitySet::SYS_ADMIN | CapabilitySet::BPF, vec!["CAP_BPF"]),
+        (CapabilitySet::SYS_ADMIN | CapabilitySet::PERFMON, vec!["CAP_PERFMON"]),
+    ] {
+        let refused = cable.at(End::Server, move || {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective -= dropped;
+            set_capabilities(None, sets).unwrap();
+            Program::attach(&at("vs")).err().expect("a refusal")
+        });
+        assert!(matches!(&refused, GateError::Privilege(missing) if *missing == named), "{refused:?}");
+        assert!(named.iter().all(|name| refused.to_string().contains(name)), "{refused}");
+    }
+    assert_eq!(on(&cable, "vs"), None);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let Some(cable) = Cable::lay() else { return };
+    for (attach_, words) in [
+        (Attach { ports: &[], ..at("vs") }, "a port from 1 to 65535"),
+        (Attach { ports: &[80, 0], ..at("vs") }, "a port from 1 to 65535"),
+        (at("nosuchlink"), "no interface 'nosuchlink'"),
+    ] {
+        let Some(refused) = refused_or_skipped(attach(&cable, attach_)) else { return };
+        assert!(refused.to_string().contains(words), "{refused}");
+    }
+}
+
+#[test]
+fn several_interfaces_share_their_counters() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(gate) = permitted(attach(&cable, at("vs"))) else { return };
+    let gate = cable.at(End::Server, move || {
+        let mut gate = gate;
+        assert_eq!(gate.add("sink", Way::Auto).unwrap(), Way::Generic);
+        assert!(matches!(gate.add("sink", Way::Auto), Err(GateError::Busy { .. })));
+        assert!(matches!(gate.add("nosuchlink", Way::Auto), Err(GateError::NoInterface(_))));
+        assert!(gate.lost().unwrap().is_empty());
+        gate
+    });
+    assert_eq!(on(&cable, "vs"), on(&cable, "sink"));
+    drop(gate);
+    assert_eq!((on(&cable, "vs"), on(&cable, "sink")), (None, None));
+}
+
+#[test]
+fn an_interface_that_is_removed_is_missed_and_one_that_is_renamed_is_not() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = permitted(attach(&cable, at("vs"))) else { return };
+    gate.give(&trial::shed(), now_ns() + HOUR_NS).unwrap();
+    cable.run(End::Server, "ip link set vs down && ip link set vs name vs2 && ip link set vs2 up");
+    let mut gate = cable.at(End::Server, move || {
+        assert!(gate.lost().unwrap().is_empty());
+        gate
+    });
+    assert!(on(&cable, "vs2").is_some());
+    cable.run(End::Server, "ip link del vs2");
+    cable.at(End::Server, move || {
+        assert_eq!(gate.lost().unwrap(), ["vs"]);
+        assert!(gate.counters().is_ok() && gate.give(&Orders::default(), now_ns()).is_ok());
+    });
+}
+
+/// Frames come from the wire, not out of a socket of this host: whoever lets one in has to take memory for it.
+#[test]
+fn a_syn_that_is_shed_takes_no_buffer() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = permitted(attach(&cable, at("vs"))) else { return };
+    let buffers = cable.at(End::Server, || Buffers::watch("vs"));
+    let buffers = buffers.expect("a kernel that can be watched");
+    for shed in [true, false] {
+        let orders = if shed { trial::shed() } else { Orders::default() };
+        gate.give(&orders, now_ns() + HOUR_NS).unwrap();
+        pause(Duration::from_millis(20));
+        let (before, seen) = (buffers.counted().unwrap(), gate.counters().unwrap());
+        let namespace = cable.namespace(End::Client);
+        let binary = process::binary();
+        let mut flood = Command::new("ip");
+        flood.args(["netns", "exec", &namespace]).arg(binary).args(["load", "flood", "--interface", "vc"]);
+        flood.args(["--to", "10.0.0.1:80", "--from", "10.9.0.0/16", "--rate", "5000", "-d", "1s"]);
+        let finished = process::finish(&mut flood);
+        assert_eq!(finished.status.code(), Some(0), "{finished:?}");
+        let after = gate.counters().unwrap();
+        let syn = after.syn(2) - seen.syn(2);
+        let taken = buffers.counted().unwrap() - before;
+        assert!(syn > 1_000, "{finished:?}");
+        if shed {
+            assert_eq!(after.shed() - seen.shed(), syn);
+            // Others may come: neighbours that are looked for, multicast listeners that report.
+            assert!(taken < 100, "{taken} buffers for {syn} SYN that were shed");
+        } else {
+            assert!(taken >= syn, "{taken} buffers for {syn} SYN that were let in");
+        }
+    }
+}

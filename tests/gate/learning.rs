@@ -1,0 +1,196 @@
+//! The tracker: who becomes known, and what is seen of connections.
+//!
+//! It must never learn from anything but a handshake the kernel completed.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use staunch_gate::layout::{Counters, Flows};
+use staunch_gate::program::{Attach, Program, Sizes};
+use staunch_netio::clock::{now_ns, pause};
+use staunch_netio::packet::PacketSender;
+use staunch_netio::route;
+
+use crate::cable::{Cable, End};
+use crate::packet::packet;
+use crate::trial::{self, HOUR_NS, PORTS, permitted};
+
+/// Long enough for a SYN that is let in, and shorter than its first repetition.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often it is looked for what the kernel does in its own time.
+const LOOKS: u32 = 500;
+
+/// The gate at the server's end, which sheds all but known clients.
+fn gate(cable: &Cable, sizes: Sizes) -> Option<Program> {
+    cable.at(End::Server, move || {
+        let attach = Attach { interface: "vs", ports: &PORTS, tracker: true, ..Attach::default() };
+        let gate = permitted(Program::attach_sized(&attach, &sizes))?;
+        if !gate.is_tracking() {
+            println!("skipped: {}", gate.notes().join("; "));
+            return None;
+        }
+        assert!(gate.notes().is_empty(), "{:?}", gate.notes());
+        Some(gate)
+    })
+}
+
+fn only_known(gate: &mut Program) {
+    gate.give(&trial::ration([1_000, 0, 0]), now_ns() + HOUR_NS).unwrap();
+}
+
+fn everybody(gate: &mut Program) {
+    gate.give(&Default::default(), now_ns() + HOUR_NS).unwrap();
+}
+
+fn listen(cable: &Cable, at: &'static str) -> TcpListener {
+    cable.at(End::Server, move || TcpListener::bind(at).expect("a listener"))
+}
+
+/// Connects from an address of the client's end.
+fn connect(cable: &Cable, from: &str, to: &'static str) -> std::io::Result<TcpStream> {
+    let from: SocketAddr = from.parse().unwrap();
+    cable.at(End::Client, move || {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let family = if from.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+        let bound = socket(family, SocketType::STREAM, None)?;
+        bind(&bound, &from)?;
+        rustix::net::sockopt::set_socket_timeout(
+            &bound,
+            rustix::net::sockopt::Timeout::Send,
+            Some(PATIENCE),
+        )?;
+        let to: SocketAddr = to.parse().unwrap();
+        rustix::net::connect(&bound, &to)?;
+        Ok(TcpStream::from(bound))
+    })
+}
+
+/// Looks until it is so.
+fn until(gate: &Program, what: &str, is_so: impl Fn(&Counters, &Flows) -> bool) -> Flows {
+    for _ in 0..LOOKS {
+        let counters = gate.counters().unwrap();
+        let flows = counters.flows.clone().expect("a tracker");
+        if is_so(&counters, &flows) {
+            return flows;
+        }
+        pause(Duration::from_millis(10));
+    }
+    panic!("{what}: {:?}", gate.counters().unwrap());
+}
+
+#[test]
+fn who_completed_a_handshake_is_known() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = gate(&cable, Sizes::default()) else { return };
+    cable.run(End::Client, "ip addr add 10.0.0.3/24 dev vc && ip addr add fd00::3/64 dev vc nodad");
+    let _ipv4 = listen(&cable, "10.0.0.1:80");
+    let _both = listen(&cable, "[::]:443");
+    for (client, stranger, to) in [
+        ("10.0.0.2:0", "10.0.0.3:0", "10.0.0.1:80"),
+        ("[fd00::2]:0", "10.0.0.3:0", "[fd00::1]:443"),
+        // A listener of both kinds sees this client as an IPv6 one.
+        ("10.0.0.4:0", "10.0.0.3:0", "10.0.0.1:443"),
+    ] {
+        cable.run(End::Client, "ip addr replace 10.0.0.4/24 dev vc");
+        only_known(&mut gate);
+        assert!(connect(&cable, client, to).is_err(), "{client} is not known yet");
+        everybody(&mut gate);
+        connect(&cable, client, to).expect("it is let in");
+        until(&gate, "established", |_, flows| flows.established > 0);
+        only_known(&mut gate);
+        connect(&cable, client, to).expect("it is known");
+        let to_ipv4 = if to.starts_with('[') { "10.0.0.1:80" } else { to };
+        assert!(connect(&cable, stranger, to_ipv4).is_err(), "{stranger} is not");
+    }
+}
+
+/// ACKs nobody asked for, whole conversations without a handshake, and resets teach nothing.
+#[test]
+fn forged_acknowledgements_teach_nothing() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = gate(&cable, Sizes::default()) else { return };
+    let _listener = listen(&cable, "10.0.0.1:80");
+    everybody(&mut gate);
+    let sent = cable.at(End::Client, || {
+        let sender = PacketSender::by_link(route::link("vc").unwrap().index).unwrap();
+        let mut sent = 0;
+        for flags in ["A", "PA", "SA", "FA", "R", "RA", "S", "A"] {
+            let mut frame = packet(&format!("broadcast ipv4=10.0.0.2 tcp flags={flags}"));
+            frame[30..34].copy_from_slice(&[10, 0, 0, 1]);
+            sent += sender.send(&frame, frame.len()).unwrap();
+        }
+        sent
+    });
+    assert_eq!(sent, 8);
+    until(&gate, "all were seen", |counters, _| counters.small >= 7 && counters.syn(2) >= 1);
+    assert_eq!(gate.counters().unwrap().flows.unwrap().established, 0);
+    only_known(&mut gate);
+    assert!(connect(&cable, "10.0.0.2:0", "10.0.0.1:80").is_err());
+    assert_eq!(gate.counters().unwrap().syn(0), 0, "nobody is known");
+}
+
+#[test]
+fn what_becomes_of_connections_is_seen() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = gate(&cable, Sizes::default()) else { return };
+    let listener = listen(&cable, "10.0.0.1:80");
+    let other = listen(&cable, "10.0.0.1:81");
+    everybody(&mut gate);
+    let mut client = connect(&cable, "10.0.0.2:0", "10.0.0.1:80").unwrap();
+    let silent = connect(&cable, "10.0.0.2:0", "10.0.0.1:80").unwrap();
+    let _elsewhere = connect(&cable, "10.0.0.2:0", "10.0.0.1:81").unwrap();
+    let flows = until(&gate, "both are seen", |_, flows| flows.established == 2);
+    assert_eq!((flows.waiting(), flows.begun, flows.reads), (2, 0, 0));
+    let (mut accepted, _) = listener.accept().unwrap();
+    assert_eq!(gate.counters().unwrap().flows.unwrap().waiting(), 2, "accepted, and not read from");
+    for _ in 0..3 {
+        client.write_all(b"x").unwrap();
+        accepted.read_exact(&mut [0]).unwrap();
+    }
+    let flows = until(&gate, "it was read from", |_, flows| flows.reads == 3);
+    assert_eq!((flows.waiting(), flows.begun, flows.ages.iter().sum::<u64>()), (1, 1, 1));
+    drop((client, accepted, silent));
+    drop(listener);
+    let flows = until(&gate, "both have ended", |_, flows| flows.ended == 2);
+    assert_eq!((flows.waiting(), flows.abandoned, flows.established), (0, 1, 2));
+    drop(other);
+}
+
+/// When more wait than there is room for, the others are served all the same; they are only not followed.
+#[test]
+fn connections_beyond_the_map_are_not_followed() {
+    let Some(cable) = Cable::lay() else { return };
+    let sizes = Sizes { waiting: 8, ..Sizes::default() };
+    let Some(mut gate) = gate(&cable, sizes) else { return };
+    let listener = listen(&cable, "10.0.0.1:80");
+    everybody(&mut gate);
+    let clients: Vec<TcpStream> =
+        (0..20).map(|_| connect(&cable, "10.0.0.2:0", "10.0.0.1:80").unwrap()).collect();
+    let flows = until(&gate, "all are seen", |_, flows| flows.established == 20);
+    assert_eq!((flows.tracked, flows.waiting()), (8, 8));
+    for mut client in clients {
+        client.write_all(b"x").unwrap();
+        listener.accept().unwrap().0.read_exact(&mut [0]).unwrap();
+    }
+    let flows = until(&gate, "all were read from", |_, flows| flows.reads >= 20);
+    assert_eq!((flows.begun, flows.waiting()), (8, 0));
+}
+
+/// When more are known than there is room for, those learned longest ago are forgotten, and only those.
+#[test]
+fn the_oldest_clients_are_forgotten() {
+    let Some(cable) = Cable::lay() else { return };
+    let sizes = Sizes { known: 1, ..Sizes::default() };
+    let Some(mut gate) = gate(&cable, sizes) else { return };
+    let _listener = listen(&cable, "10.0.0.1:80");
+    cable.run(End::Client, "for i in 3 4 5 6 7; do ip addr add 10.0.0.$i/24 dev vc; done");
+    everybody(&mut gate);
+    for (host, expected) in (2..=7).zip(1..) {
+        connect(&cable, &format!("10.0.0.{host}:0"), "10.0.0.1:80").unwrap();
+        until(&gate, "it is learned", |_, flows| flows.established == expected);
+    }
+    only_known(&mut gate);
+    let is_known = |host: u32| connect(&cable, &format!("10.0.0.{host}:0"), "10.0.0.1:80").is_ok();
+    assert_eq!([2, 3, 4, 5, 6, 7].map(is_known), [false, false, true, true, true, true]);
+}
