@@ -51,6 +51,10 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 };
+
+struct inet_sock {
+	__u16 inet_sport;
+};
 #pragma clang attribute pop
 
 struct {
@@ -70,9 +74,19 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } waiting SEC(".maps");
 
-static __always_inline int is_ours(const struct sock *sk)
+static __always_inline int is_ours(const struct sock *sk, __u16 port)
 {
-	return is_protected(sk->__sk_common.skc_num) && sk->__sk_common.skc_net.net->ns.inum == namespace;
+	return is_protected(port) && sk->__sk_common.skc_net.net->ns.inum == namespace;
+}
+
+/* A connection that is closed has given its port back; what it sent from stands on. */
+static __always_inline __u16 port_of_closed(const struct sock *sk)
+{
+	const struct inet_sock *inet = (const struct inet_sock *)sk;
+	__u16 port = 0;
+
+	bpf_probe_read_kernel(&port, sizeof(port), &inet->inet_sport);
+	return __builtin_bswap16(port);
 }
 
 static __always_inline __u64 peer_of(const struct sock *sk)
@@ -140,7 +154,9 @@ int gate_state(__u64 *context)
 
 	if (after != STATE_CLOSE && !(before == STATE_SYN_RECV && after == STATE_ESTABLISHED))
 		return 0;
-	if (before == STATE_LISTEN || !is_ours(sk))
+	if (before == STATE_LISTEN)
+		return 0;
+	if (!is_ours(sk, after == STATE_CLOSE ? port_of_closed(sk) : sk->__sk_common.skc_num))
 		return 0;
 	flow = bpf_map_lookup_elem(&flows, &zero);
 	if (!flow)
@@ -168,7 +184,7 @@ int gate_read(__u64 *context)
 	__u64 key = (__u64)sk, *since, *flow, age;
 	__u32 zero = 0, index;
 
-	if (!is_ours(sk))
+	if (!is_ours(sk, sk->__sk_common.skc_num))
 		return 0;
 	flow = bpf_map_lookup_elem(&flows, &zero);
 	if (!flow)

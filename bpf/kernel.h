@@ -59,6 +59,8 @@ static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;
 static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int by) = (void *)65;
+/* Reads what the verifier does not know to be there. */
+static long (*const bpf_probe_read_kernel)(void *into, __u32 bytes, const void *from) = (void *)113;
 /* Ticks since the start: no call, but a load. Since Linux 5.5. */
 static __u64 (*const bpf_jiffies64)(void) = (void *)118;
 /* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */

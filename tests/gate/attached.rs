@@ -192,7 +192,7 @@ fn a_syn_that_is_shed_takes_no_buffer() {
         let binary = process::binary();
         let mut flood = Command::new("ip");
         flood.args(["netns", "exec", &namespace]).arg(binary).args(["load", "flood", "--interface", "vc"]);
-        flood.args(["--to", "10.0.0.1:80", "--from", "10.9.0.0/16", "--rate", "5000", "-d", "1s"]);
+        flood.args(["--to", "10.0.0.1:80", "--from", "10.9.0.0/16", "--rate", "5000/s", "-d", "1s"]);
         let finished = process::finish(&mut flood);
         assert_eq!(finished.status.code(), Some(0), "{finished:?}");
         let after = gate.counters().unwrap();
