@@ -87,8 +87,8 @@ impl Nginx {
         write!(
             file,
             "daemon off; pid {path}/pid; error_log {path}/error.log;\nevents {{}}\nhttp {{ access_log off; \
-             client_body_temp_path {path}/body; proxy_temp_path {path}/proxy; fastcgi_temp_path {path}/fastcgi; \
-             uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;\n\
+             client_body_temp_path {path}/body; proxy_temp_path {path}/proxy; \
+             fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi; scgi_temp_path {path}/scgi;\n\
              server {{ listen 8081; location / {{ return 200 hello; }} }} }}\n"
         )
         .expect("a file");

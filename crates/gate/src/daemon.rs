@@ -28,6 +28,9 @@ use post::Post;
 use telling::Teller;
 
 const MILLISECOND_NS: u64 = 1_000_000;
+/// Between two ticks while nobody comes and nobody waits: to wake up costs more than to look. An overload
+/// needs longer to grow than it takes to see that somebody comes.
+const IDLE_TICK_NS: u64 = 25 * MILLISECOND_NS;
 /// Between two ticks while all come in: an overload is seen within two.
 const OPEN_TICK_NS: u64 = 10 * MILLISECOND_NS;
 /// While connections are shed: credits are granted in smaller pieces.
@@ -50,6 +53,7 @@ pub struct Daemon {
     orders: Orders,
     before_ns: u64,
     ordered_ns: u64,
+    is_idle: bool,
     doors: Vec<Door>,
 }
 
@@ -57,8 +61,8 @@ impl Daemon {
     /// Attaches the program to every interface; all come in until it runs.
     ///
     /// # Errors
-    /// In a sentence: a privilege, an interface or a feature of the kernel is missing; another gate or another
-    /// program is there.
+    /// In a sentence: a privilege, an interface or a feature of the kernel is missing; another gate or program
+    /// is there.
     pub fn start(plan: Plan, version: &str, say: Say) -> Result<Self, String> {
         let board = Board::default();
         let (doors, mut notes) = make_doors(&plan.interfaces)?;
@@ -87,6 +91,7 @@ impl Daemon {
             orders: Orders::default(),
             before_ns: now_ns,
             ordered_ns: 0,
+            is_idle: false,
             doors,
         })
     }
@@ -121,7 +126,7 @@ impl Daemon {
         while !stop.load(Relaxed) {
             let now_ns = clock::now_ns();
             self.tick(now_ns);
-            let every_ns = if self.orders.state == State::Open { OPEN_TICK_NS } else { SHEDDING_TICK_NS };
+            let every_ns = self.every_ns();
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
                 // It was not let run, or the host slept: what was missed is not made up for.
@@ -133,11 +138,21 @@ impl Daemon {
         self.teller.end(&self.totals);
     }
 
+    fn every_ns(&self) -> u64 {
+        match self.orders.state {
+            State::Shedding => SHEDDING_TICK_NS,
+            State::Open if self.is_idle => IDLE_TICK_NS,
+            State::Open => OPEN_TICK_NS,
+        }
+    }
+
     fn tick(&mut self, now_ns: u64) {
         for post in &mut self.posts {
             post.look(now_ns, &mut self.program, self.way, &self.teller);
         }
         let observation = self.observe(now_ns);
+        let waiting = observation.connections.as_ref().map(|connections| connections.waiting);
+        self.is_idle = observation.syn == [0; 3] && waiting == Some(0);
         let decision = self.controller.step(&observation);
         self.order(&decision, now_ns);
         let interfaces = || self.posts.iter().map(Post::figures).collect();

@@ -44,8 +44,8 @@ group! {
     /// not start when something is missing.
     sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
     /// Network interfaces at which connections are shed that cannot be served, such as eth0
-    /// An XDP program sheds them before the kernel pays for them; see `staunch gate`, which does the same for
-    /// other servers and has more to say. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
+    /// An XDP program sheds them before the kernel pays for them; see `staunch gate`, which does so for other
+    /// servers and has more flags. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
     gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
     /// Address for /metrics, /healthz, /readyz and `staunch top`
