@@ -1,7 +1,9 @@
 //! What operators and monitors see: the view, snapshots, metrics, lines of JSON.
 
+use rustix::process::Signal;
 use serde_json::Value;
 use staunch_tests::process;
+use staunch_tests::terminal::Terminal;
 
 use crate::crowd::get;
 use crate::served::Site;
@@ -24,6 +26,31 @@ fn the_view_names_what_there_is() {
             assert!(finished.stdout.contains(words), "{words}: {}", finished.stdout);
         }
     }
+}
+
+#[test]
+fn the_view_follows_and_ends_with_a_key() {
+    let Some(world) = World::new() else { return };
+    if !process::is_installed("tmux") {
+        return;
+    }
+    let site = Site::new(&world);
+    let mut gate = world.gate(&["--port", "8080"]);
+    let enter = world.command(process::binary());
+    let words = std::iter::once(enter.get_program()).chain(enter.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+    let terminal = Terminal::start(&std::env::temp_dir(), &format!("{} gate status", words.join(" ")));
+    let first = terminal.await_screen(&["q: end", "open for", "unknown      0 let in", "up to"]);
+    assert!(first.lines().all(|line| line.chars().count() <= 80), "{first}");
+    assert_eq!(get(&world, site.port), "HTTP/1.1 200 OK");
+    let second = terminal.await_screen(&["unknown      1 let in"]);
+    assert_eq!(second.matches("interfaces").count(), 1, "a rest was left behind:\n{second}");
+    gate.end(Signal::TERM);
+    terminal.await_screen(&["no gate answers", "looking again"]);
+    let _next = world.gate(&["--port", "8080"]);
+    terminal.await_screen(&["unknown      0 let in"]);
+    terminal.press("q");
+    terminal.await_screen(&["exit code 0"]);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::io::Write as _;
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use staunch_tests::process::{self, Server};
 use staunch_tests::tree::Tree;
 
 use crate::crowd::get;
-use crate::world::{INTERFACE, World};
+use crate::world::{Gate, INTERFACE, World};
 
 /// `staunch serve` at port 8080 of every address.
 pub(crate) struct Site {
@@ -48,10 +49,35 @@ fn a_server_can_have_its_own_gate() {
     for name in ["staunch_requests_total 5", "staunch_gate_connections_total{event=\"begun\"} 5"] {
         assert!(metrics.lines().any(|line| line == name), "{name}\n{metrics}");
     }
-    let process = rustix::process::Pid::from_raw(server.process_id().cast_signed()).expect("a process");
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process of ours");
+    let process = Pid::from_raw(server.process_id().cast_signed()).expect("a process");
+    kill_process(process, Signal::TERM).expect("a process of ours");
     World::eventually("its end", || !server.is_running());
     assert!(!world.has_program(INTERFACE));
+}
+
+#[test]
+fn an_upgraded_server_goes_without_and_says_so() {
+    let Some(world) = World::new() else { return };
+    let tree = Tree::with(&[]).expect("a tree");
+    let folder = tree.root().parent().expect("a folder").join("run");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("pid");
+    let number = || std::fs::read_to_string(&file).unwrap_or_default().trim().parse::<i32>().unwrap_or(0);
+    let mut command = world.command(process::binary());
+    command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1", "--gate", INTERFACE, "--pid-file"]);
+    let mut first = Gate::spawn(command.arg(&file).arg(tree.root()));
+    first.await_line("gate         vs (native)");
+    World::eventually("its number", || number() != 0);
+    let old = number();
+    first.signal(Signal::USR2);
+    first.await_line("an upgraded server cannot put it up again");
+    World::eventually("another number", || number() != old && number() != 0);
+    World::eventually("the end of the first", || !first.is_running());
+    assert!(!world.has_program(INTERFACE));
+    assert_eq!(get(&world, 8080), "HTTP/1.1 200 OK");
+    let second = Pid::from_raw(number()).expect("a process");
+    kill_process(second, Signal::TERM).expect("a process of ours");
+    World::eventually("the end of the second", || test_kill_process(second).is_err());
 }
 
 #[test]
@@ -101,8 +127,8 @@ impl Nginx {
 impl Drop for Nginx {
     fn drop(&mut self) {
         // TERM, so that it ends its workers.
-        let process = rustix::process::Pid::from_raw(self.child.id().cast_signed()).expect("a process");
-        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+        let process = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
+        let _ = kill_process(process, Signal::TERM);
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
