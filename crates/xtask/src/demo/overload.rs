@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::record::{Multiple, Point, Record, Sides, Syn};
 use crate::bench::gate::bed::Reception;
 use crate::bench::gate::clients::{self, Answers, Crowd};
-use crate::bench::gate::door;
+use crate::bench::gate::door::{self, Door};
 use crate::bench::gate::stage::Stage;
 use crate::bench::gate::subject::Name;
 use crate::bench::machine;
@@ -110,13 +110,22 @@ fn show(name: Name, plan: &Plan, bar: &ProgressBar) -> Result<(Sides<Multiple>, 
         }
         for syn_per_s in FLOODS {
             bar.set_message(format!("{title} under {syn_per_s} forged SYN a second"));
-            let answers = stage.flooded(syn_per_s, &Crowd::regulars(peak, plan.seconds), peak)?;
+            let (answers, came) = stage.flooded(syn_per_s, &Crowd::regulars(peak, plan.seconds), peak)?;
+            let syn_per_s = as_came(syn_per_s, came);
             say(bar, &format!("{title} {:>4} k SYN/s {}", syn_per_s / 1000, words(&answers, peak)));
             floods.side(*gate).push(Point::new(Syn { syn_per_s }, &answers));
         }
+        let said = door.as_ref().map(Door::said).unwrap_or_default();
+        bar.suspend(|| said.iter().for_each(|(_, line)| println!("         {line}")));
         drop(door);
     }
     Ok((server, floods))
+}
+
+/// What was meant if about that came, else what came: a flood may be more than a processor can send.
+fn as_came(meant: u32, came: f64) -> u32 {
+    let share = came / f64::from(meant);
+    if (0.9..1.1).contains(&share) { meant } else { came.round() as u32 }
 }
 
 fn words(answers: &Answers, peak: f64) -> String {

@@ -135,15 +135,10 @@ mod tests {
 
     #[test]
     fn the_file_has_the_names_it_promises() {
-        let answers = Answers {
-            seconds: 2.0,
-            offered: 40,
-            in_time: 20,
-            refused: 1,
-            reset: 2,
-            timed_out: 5,
-            ..Answers::default()
-        };
+        let mut answers =
+            Answers { seconds: 2.0, offered: 40, refused: 1, reset: 2, timed_out: 5, ..Answers::default() };
+        answers.moments.at_ms = vec![2000];
+        answers.moments.counts.in_time = vec![20];
         let mut server = Sides::new("nginx");
         server.side(false).push(Point::new(Multiple { offered_multiple: 0.5 }, &answers));
         let mut flood = Sides::new("nginx");

@@ -4,7 +4,9 @@
 //! run on the server's processor.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -21,9 +23,8 @@ const NETWORK_CLIENTS: u32 = 8;
 /// The first address of strangers, 10.2.0.0, and how many the clients own from there.
 const STRANGER_FIRST: u32 = 0x0a02_0000;
 const STRANGERS: u32 = 1 << 17;
-/// A run that takes so much longer than it is meant to is ended, in seconds.
-const GRACE_S: u32 = 30;
-
+/// No crowd stays for longer: the longest measurement takes ten minutes.
+const LIMIT: &str = "660s";
 /// Where clients come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -56,14 +57,13 @@ impl Crowd {
         Self { rate, count, seconds: Some(seconds), patience_s: 1, who: Who::Regulars }
     }
 
-    /// The same crowd in the seconds before: other strangers, but as many.
-    pub(crate) fn before(&self, seconds: f64) -> Self {
-        let length = self.seconds.unwrap_or(seconds);
+    /// The same crowd for another time: other strangers, but as many a second.
+    fn before(&self, time: Duration) -> Self {
         let who = match self.who {
             Who::Regulars => Who::Regulars,
             Who::Strangers(first) => Who::Strangers(first + STRANGERS / 2),
         };
-        Self { count: self.count * seconds / length, seconds: Some(seconds), who, ..self.clone() }
+        Self { seconds: Some(time.as_secs_f64()), who, ..self.clone() }
     }
 
     /// Regulars whose rate changes by steps: requests a second, and for how long.
@@ -132,9 +132,18 @@ pub(crate) struct TimeColumns {
 }
 
 impl Answers {
-    /// Right answers in time, a second.
+    /// Right answers in time, a second, while requests were offered: what is answered afterwards would be
+    /// more than a server can do.
     pub(crate) fn goodput_per_s(&self) -> f64 {
-        self.in_time as f64 / self.seconds.max(1e-3)
+        self.in_time_between(0.0, self.seconds)
+    }
+
+    /// Right answers in time, a second, from one time of the run to another, in seconds.
+    pub(crate) fn in_time_between(&self, from: f64, to: f64) -> f64 {
+        let steps = self.moments.at_ms.iter().zip(&self.moments.counts.in_time);
+        let (from_ms, to_ms) = ((1000.0 * from).round() as u64, (1000.0 * to).round() as u64);
+        let meant = steps.filter(|(at_ms, _)| (from_ms + 1..=to_ms).contains(at_ms));
+        meant.map(|(_, count)| count).sum::<u64>() as f64 / (to - from).max(1e-3)
     }
 
     /// Requests offered, a second.
@@ -148,9 +157,9 @@ impl Answers {
 /// # Errors
 /// A generator that fails, or no answer.
 pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, String> {
-    let duration = format!("{seconds}s");
+    let duration = format!("{:.0}ms", 1000.0 * seconds);
     let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
-    let answers = run(bed, staunch, &words, seconds as u32, 1)?;
+    let answers = finish(begin(bed, staunch, &words, 1)?)?;
     let peak = answers.goodput_per_s();
     if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
 }
@@ -160,8 +169,30 @@ pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, Strin
 /// # Errors
 /// A generator that fails, or does not end.
 pub(crate) fn offer(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Answers, String> {
+    finish(come(bed, staunch, crowd)?)
+}
+
+/// Lets a crowd come that has been there for a while: as many come before, and the last of them when the
+/// first of these do. Both generators take the same time to begin.
+///
+/// # Errors
+/// A generator that fails, or does not end.
+pub(crate) fn offer_after(
+    bed: &Bed,
+    staunch: &Path,
+    crowd: &Crowd,
+    time: Duration,
+) -> Result<Answers, String> {
+    let before = come(bed, staunch, &crowd.before(time))?;
+    sleep(time);
+    let measured = come(bed, staunch, crowd)?;
+    finish(before)?;
+    finish(measured)
+}
+
+fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
     let patience = format!("{}s", crowd.patience_s);
-    let duration = crowd.seconds.map(|seconds| format!("{seconds}s"));
+    let duration = crowd.seconds.map(|seconds| format!("{:.0}ms", 1000.0 * seconds));
     let sources = sources(crowd);
     let mut words = vec!["--rate", &crowd.rate, "--arrivals", "poisson", "--no-keep-alive"];
     words.extend(["--patience", &patience]);
@@ -169,7 +200,7 @@ pub(crate) fn offer(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Answers,
     words.extend(sources.iter().flat_map(|part| ["--source", part]));
     // Strangers come once only if one thread counts them.
     let threads_max = if crowd.who == Who::Regulars { 2 } else { 1 };
-    run(bed, staunch, &words, 600, threads_max)
+    begin(bed, staunch, &words, threads_max)
 }
 
 /// Processors of the load: 2 and 3 where they are, for one alone cannot offer ten times the capacity beside
@@ -178,19 +209,24 @@ pub(crate) fn processors() -> (&'static str, u32) {
     if machine::processors() < 4 { ("1", 1) } else { ("2,3", 2) }
 }
 
-fn run(bed: &Bed, staunch: &Path, words: &[&str], meant_s: u32, threads_max: u32) -> Result<Answers, String> {
+fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads_max: u32) -> Result<Child, String> {
     let (cpus, threads) = processors();
-    let (threads, limit) = (threads.min(threads_max).to_string(), format!("{}", meant_s + GRACE_S));
-    let output = bed
-        .at_client(cpus)
-        .args(["timeout", &limit])
+    let threads = threads.min(threads_max).to_string();
+    bed.at_client(cpus)
+        .args(["timeout", LIMIT])
         .arg(staunch)
         .args(["load", &subject::url(), "-H", "Accept-Encoding: gzip", "--quiet", "--json", "-"])
         .args(["-t", &threads, "--cpus", cpus])
         .args(words)
         .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("staunch load: {error}"))?;
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("staunch load: {error}"))
+}
+
+fn finish(child: Child) -> Result<Answers, String> {
+    let output = child.wait_with_output().map_err(|error| format!("staunch load: {error}"))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
         return Err(format!("staunch load: {}: {}", output.status, errors.trim()));
@@ -241,9 +277,10 @@ mod tests {
     fn a_report_is_read() {
         let text = r#"{"began":"2026-11-21T10:00:00.000Z","seconds":2.0,"offered":8,"in_time":4,"refused":1,
             "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},"warnings":[],
-            "moments":{"at_ms":[100],"counts":{"in_time":[4]},"latency_ms":{"p99":[null]}}}"#;
+            "moments":{"at_ms":[100,200,2100],"counts":{"in_time":[3,1,9]},"latency_ms":{"p99":[null,null,null]}}}"#;
         let answers: Answers = serde_json::from_str(text).expect("a report");
         assert_eq!((answers.goodput_per_s(), answers.offered_per_s()), (2.0, 4.0));
+        assert!((answers.in_time_between(0.1, 0.2) - 10.0).abs() < 1e-9);
         assert_eq!(Crowd::steps(&[(10.0, 2), (20.0, 3)]).rate, "10/s for 2s, 20/s for 3s");
     }
 }

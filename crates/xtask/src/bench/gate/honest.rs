@@ -184,13 +184,14 @@ mod tests {
         let mut say = |way: Way, multiple: f64, in_time: u64, p99: f64| {
             let mut answers = Answers { seconds: 1.0, offered: 1000, in_time, ..Answers::default() };
             answers.latency_ms.p99 = Some(p99);
+            answers.moments.at_ms = (1..=10).map(|step| 100 * step).collect();
             answers.moments.counts.in_time = vec![in_time / 10; 10];
             add(&way.row(Name::Nginx), multiple, 100.0, &answers, &mut outcome);
         };
         say(Way::Bare, 0.9, 90, 5.0);
         say(Way::Gate, 0.9, 90, 5.0);
         say(Way::Bare, 10.0, 20, 900.0);
-        say(Way::Gate, 10.0, 96, 90.0);
+        say(Way::Gate, 10.0, 100, 90.0);
         judge(Name::Nginx, &mut outcome);
         assert_eq!(outcome.bars.len(), 5);
         // Without any deviation there is no ratio of it to judge.

@@ -13,8 +13,8 @@ use super::door::Door;
 use super::flood::Flood;
 use super::subject::{Name, Subject};
 
-/// How long a crowd is there before it is measured, in seconds.
-const BEFORE_S: f64 = 1.0;
+/// How long a crowd is there before it is measured: longer than clients wait.
+const BEFORE: Duration = Duration::from_millis(1200);
 /// After a load, until what waits in the server is over.
 const REST: Duration = Duration::from_millis(500);
 /// Share of the peak at which those come who are to be known when the flood begins.
@@ -78,22 +78,20 @@ impl Stage {
     /// See [`clients::offer`].
     pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Answers, String> {
         sleep(REST);
-        self.offer(&Crowd::regulars(per_second, BEFORE_S))?;
-        self.offer(&Crowd::regulars(per_second, seconds))
+        let crowd = Crowd::regulars(per_second, seconds);
+        clients::offer_after(&self.bed, &self.staunch, &crowd, BEFORE)
     }
 
-    /// A crowd under a flood, when both have lasted for a while. Half as many regulars come before the flood:
-    /// of these, those who come again have been seen.
+    /// A crowd under a flood, when both have lasted for a while, and how many segments a second came. Half as
+    /// many regulars come before the flood: of these, those who come again have been seen.
     ///
     /// # Errors
     /// See [`clients::offer`] and [`Flood::begin`].
-    pub(crate) fn flooded(&self, syn_per_s: u32, crowd: &Crowd, peak: f64) -> Result<Answers, String> {
+    pub(crate) fn flooded(&self, syn_per_s: u32, crowd: &Crowd, peak: f64) -> Result<(Answers, f64), String> {
         sleep(REST);
-        self.offer(&Crowd::regulars(ACQUAINTANCE * peak, BEFORE_S))?;
+        self.offer(&Crowd::regulars(ACQUAINTANCE * peak, BEFORE.as_secs_f64()))?;
         let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
-        self.offer(&crowd.before(BEFORE_S))?;
-        let answers = self.offer(crowd)?;
-        flood.end(&self.bed)?;
-        Ok(answers)
+        let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)?;
+        Ok((answers, flood.end(&self.bed)?))
     }
 }
