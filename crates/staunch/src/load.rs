@@ -18,6 +18,7 @@ use clap::{Args, Subcommand};
 use staunch_loadgen::mix::webstone;
 
 use arguments::{Connections, Generator, Load, Requests, Results};
+pub(crate) use files::Sink;
 use plan::Aim;
 
 /// What stands at the end of the help.

@@ -11,6 +11,7 @@ mod gate;
 mod life;
 mod load;
 mod manual;
+mod model;
 mod reload;
 mod screen;
 mod seeing;
@@ -60,6 +61,8 @@ enum Subcommands {
     Load(Box<load::Arguments>),
     /// Shed connections that cannot be served, before the kernel pays for them
     Gate(Box<gate::Arguments>),
+    /// Calculate what a host does when more is asked of it than it can do
+    Model(Box<model::Arguments>),
     /// Watch a running server
     Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
@@ -94,6 +97,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Config(command)) => config::run(&command).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
+        Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),
         Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Completions(wanted)) => manual::completions(Command::command(), &wanted).map(done),
