@@ -1,4 +1,5 @@
-//! `staunch model` from outside: what it says is compared with formulas written down here, and with hosts made up.
+//! `staunch model` from outside: what it says is compared with formulas written down here, and with hosts
+//! made up.
 //!
 //! It must never compare with a figure that the program said before.
 #![forbid(unsafe_code)]

@@ -68,7 +68,8 @@ fn a_queue_longer_than_patience_answers_nobody_in_time() {
 
 #[test]
 fn a_measurement_that_ends_shows_more_than_the_long_run() {
-    // 3600 come and 1746 are served a second (mu2r). The queue is one second long after 1746/1854 of a second.
+    // 3600 come and 1746 are served a second (mu2r). The queue is as long as a second
+    // after 1746/1854 of one.
     let host = ["--mu2", "1800/s", "--mu1", "120k/s", "--backlog", "9k", "--offered", "3600/s"];
     let row = row(&[&host[..], &["--sending", "4s"]].concat());
     near(number(&row, "/without_gate/goodput_per_s"), 3_600.0 * (1_746.0 / 1_854.0) / 4.0, 0.01);

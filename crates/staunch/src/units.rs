@@ -1,5 +1,5 @@
-//! Rates, short times and arrivals as people write them, beside the sizes and durations that the configuration
-//! knows too.
+//! Rates, short times and arrivals as people write them, beside the sizes and durations that the
+//! configuration knows too.
 
 use staunch_loadgen::schedule::{self, Arrivals, Profile};
 
