@@ -13,6 +13,7 @@ FUZZ_RUNS_SHORT ?= 200000
 FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
+STORM_FRAMES ?= 1000000000
 
 .PHONY: help run test bench demo-overload soak clean
 help: ## Say what can be made
@@ -37,6 +38,7 @@ soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a lo
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-tests --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
+	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --package staunch-tests --test gate storm -- --nocapture
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 
 clean: ## Remove everything that was built

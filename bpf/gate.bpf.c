@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The gate: a SYN to a protected port that cannot be served is shed before the kernel has done anything for it.
+ * The gate: a SYN to a protected port that cannot be served is shed before the kernel has done anything for
+ * it.
  *
  * Built twice: with TRACKER, and for kernels that cannot take that without. It must never hold anything but
  * where the programs are attached. The kernel gives the cookies, and shows its structures, only to programs

@@ -2,7 +2,8 @@
 /*
  * What is done with a frame: counted, and let pass, dropped or answered.
  *
- * Every frame that is no SYN, or is one with ACK, or that is not understood, passes. It must never drop another.
+ * Every frame that is no SYN, or is one with ACK, or that is not understood, passes. It must never drop
+ * another.
  */
 #ifndef STAUNCH_BPF_GATE_DEED_H
 #define STAUNCH_BPF_GATE_DEED_H

@@ -2,8 +2,8 @@
 /*
  * What a frame is: whether it is a SYN to a protected port, and from whom.
  *
- * It owns the reading of headers: two VLAN tags, IPv4 with options, IPv6 with extension headers. It must never
- * write to a frame or judge it. What it does not understand is not a SYN.
+ * It owns the reading of headers: two VLAN tags, IPv4 with options, IPv6 with extension headers. It must
+ * never write to a frame or judge it. What it does not understand is not a SYN.
  */
 #ifndef STAUNCH_BPF_GATE_FRAME_H
 #define STAUNCH_BPF_GATE_FRAME_H

@@ -2,8 +2,8 @@
 /*
  * The verdict on a SYN: let in, or shed, and why.
  *
- * It owns the maps of orders, credits, lists, clients and prefixes. It must never look at another frame, hold a
- * rate or decide how many are let in: that is ordered. In doubt it lets in.
+ * It owns the maps of orders, credits, lists, clients and prefixes. It must never look at another frame,
+ * hold a rate or decide how many are let in: that is ordered. In doubt it lets in.
  */
 #ifndef STAUNCH_BPF_GATE_VERDICT_H
 #define STAUNCH_BPF_GATE_VERDICT_H
@@ -59,7 +59,8 @@ struct {
 } clock SEC(".maps");
 
 /* Clients the kernel completed a handshake with, written by the tracker alone. Some share a place, found by a
- * hash; who was learned longest ago gives way. A kernel's own LRU would cost a call for every SYN of a flood. */
+ * hash; who was learned longest ago gives way. A kernel's own LRU would cost a call for every SYN of a
+ * flood. */
 struct place {
 	__u64 key[KNOWN_WAYS];
 	__u64 learned_ns[KNOWN_WAYS];
@@ -233,9 +234,10 @@ static __always_inline void remember(__u64 *place, __u64 hash, __u32 now)
 		*place = (hash >> 32 << 32) | now;
 }
 
-/* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others who
- * forge addresses beside theirs would use up their share. */
-static __always_inline int has_its_share(const __u64 *order, const struct client *client, int class, __u64 *counts)
+/* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others
+ * who forge addresses beside theirs would use up their share. */
+static __always_inline int has_its_share(const __u64 *order, const struct client *client, int class,
+					 __u64 *counts)
 {
 	__u64 window = order[ORDER_WINDOW] << 32, *share;
 	__u32 key = keyed(client->prefix, class == CLASS_KNOWN) >> (64 - SHARES_SHIFT);

@@ -54,7 +54,8 @@ struct xdp_md {
 
 /* Functions of the kernel, called by number. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
-static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, __u64 flags) = (void *)2;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
+					 __u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)23;

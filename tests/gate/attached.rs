@@ -176,7 +176,8 @@ fn an_interface_that_is_removed_is_missed_and_one_that_is_renamed_is_not() {
     });
 }
 
-/// Frames come from the wire, not out of a socket of this host: whoever lets one in has to take memory for it.
+/// Frames come from the wire, not out of a socket of this host: whoever lets one in has to take memory for
+/// it.
 #[test]
 fn a_syn_that_is_shed_takes_no_buffer() {
     let Some(cable) = Cable::lay() else { return };

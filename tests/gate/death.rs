@@ -66,8 +66,8 @@ fn when_it_is_killed_everybody_gets_in_at_once() {
     assert_eq!(on(), None);
 }
 
-/// A daemon that hangs keeps the program where it is: the lease ends, and a client that repeats its SYN after a
-/// second is let in.
+/// A daemon that hangs keeps the program where it is: the lease ends, and a client that repeats its SYN
+/// after a second is let in.
 #[test]
 fn when_it_hangs_the_lease_ends() {
     let Some(cable) = Cable::lay() else { return };

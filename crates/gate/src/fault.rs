@@ -49,8 +49,8 @@ impl fmt::Display for GateError {
         match self {
             Self::Privilege(missing) => write!(
                 out,
-                "the gate needs the {} {}, which this process does not have; run it as root, or give it those \
-                 (setcap, or AmbientCapabilities= of systemd), outside any user namespace",
+                "the gate needs the {} {}, which this process does not have; run it as root, or give it \
+                 those (setcap, or AmbientCapabilities= of systemd), outside any user namespace",
                 if missing.len() == 1 { "capability" } else { "capabilities" },
                 missing.join(", ")
             ),
@@ -59,8 +59,8 @@ impl fmt::Display for GateError {
             }
             Self::Busy { interface, id, name } => write!(
                 out,
-                "interface '{interface}' already has an XDP program: '{name}', number {id}. It was left alone; \
-                 take it off first (ip link set dev {interface} xdp off, or end what put it there)"
+                "interface '{interface}' already has an XDP program: '{name}', number {id}. It was left \
+                 alone; take it off first (ip link set dev {interface} xdp off, or end what put it there)"
             ),
             Self::Refused(why) | Self::Kernel(why) => out.write_str(why),
         }

@@ -1,7 +1,7 @@
 //! Network interfaces, in the network namespace of the calling thread.
 //!
-//! It owns how one is found by its name, and what is said when it is not there or already taken. It must never
-//! change one.
+//! It owns how one is found by its name, and what is said when it is not there or already taken. It must
+//! never change one.
 
 use std::io;
 

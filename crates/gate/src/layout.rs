@@ -168,7 +168,8 @@ impl Flows {
     }
 }
 
-/// The smallest age counted at this index of [`Flows::ages`], in nanoseconds. The first counts younger ones too.
+/// The smallest age counted at this index of [`Flows::ages`], in nanoseconds. The first counts younger ones
+/// too.
 pub fn age_ns(index: usize) -> u64 {
     let (octave, quarter) = (index / 4, index as u64 % 4);
     ((4 + quarter) << octave) << (AGE_SHIFT - 2)
@@ -191,8 +192,8 @@ pub(crate) fn spent(words: &[u64; SPENT]) -> [u64; CLASS_COUNT] {
     std::array::from_fn(|class| words[class * SPENT_STRIDE])
 }
 
-/// What a class may have spent in all from now on: what is left is bounded, what was overdrawn is kept, and the
-/// new credits come on top.
+/// What a class may have spent in all from now on: what is left is bounded, what was overdrawn is kept, and
+/// the new credits come on top.
 pub(crate) fn grant(granted: u64, spent: u64, credits: u64, burst: u64) -> u64 {
     granted.min(spent.saturating_add(burst)).saturating_add(credits)
 }

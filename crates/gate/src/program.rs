@@ -1,11 +1,12 @@
 //! The XDP program on an interface: loaded, attached, told its orders, read.
 //!
 //! It owns the program, its maps and the links that hold it on interfaces. It must never decide how many are
-//! let in. Order: `attach`, `add` for further interfaces, then `give` several times a second; dropping takes it
-//! off.
+//! let in. Order: `attach`, `add` for further interfaces, then `give` several times a second; dropping
+//! takes it off.
 
 mod buffers;
 mod loaded;
+mod plan;
 mod prefix;
 mod privilege;
 mod sizes;
@@ -24,56 +25,11 @@ use crate::observation::Orders;
 use loaded::Loaded;
 
 pub use buffers::Buffers;
+pub use plan::{Attach, Reject, Way};
 pub use prefix::Prefix;
 pub use sizes::Sizes;
 pub use storm::{Storm, StormCount};
 pub use trial::{Judgement, Trial};
-
-/// How the program gets at the frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Way {
-    /// Native, and generic where the driver cannot.
-    #[default]
-    Auto,
-    /// In the driver, before anything is allocated.
-    Native,
-    /// In the network stack: what is shed has cost an allocation, but not a connection.
-    Generic,
-}
-
-/// What a SYN that was shed gets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Reject {
-    /// Nothing: the sender tries again after a second.
-    #[default]
-    Drop,
-    /// A reset: the sender knows at once.
-    Reset,
-    /// A SYN-ACK with a cookie: who answers it is let in by the kernel, provided that it let in a SYN to the
-    /// same listener within the last two minutes. Window scaling and selective acknowledgement are lost.
-    Cookie,
-}
-
-/// What the program is to do, and where.
-#[derive(Debug, Clone, Default)]
-pub struct Attach<'a> {
-    /// The interface, in the network namespace of the calling thread.
-    pub interface: &'a str,
-    /// Ports that are protected.
-    pub ports: &'a [u16],
-    /// How it gets at the frames.
-    pub way: Way,
-    /// What a SYN that was shed gets.
-    pub reject: Reject,
-    /// Count what would be shed, and let it in.
-    pub dry_run: bool,
-    /// Who is always let in.
-    pub allow: &'a [Prefix],
-    /// Who never is, unless it is on the other list.
-    pub deny: &'a [Prefix],
-    /// Whether connections are watched: without, no client becomes known.
-    pub tracker: bool,
-}
 
 /// The program on one interface or several, which share credits, clients and counters. Dropping takes it off.
 pub struct Program {
@@ -87,8 +43,8 @@ struct Place {
     name: String,
     index: u32,
     way: Way,
-    /// Taken off when this is dropped, and by the kernel if the process dies. Before Linux 5.9 the kernel does
-    /// not; then the lease ends.
+    /// Taken off when this is dropped, and by the kernel if the process dies. Before Linux 5.9 the kernel
+    /// does not; then the lease ends.
     _link: XdpLink,
 }
 
@@ -148,8 +104,8 @@ impl Program {
         self.loaded.is_tracking()
     }
 
-    /// The names, as they were given, of interfaces it is no longer on: they were removed, or somebody took it
-    /// off. One that was renamed still has it.
+    /// The names, as they were given, of interfaces it is no longer on: they were removed, or somebody took
+    /// it off. One that was renamed still has it.
     ///
     /// # Errors
     /// What the kernel says.
@@ -197,8 +153,8 @@ fn put_on(
                 let link = attach(XdpMode::Skb).map_err(refused)?;
                 let reason = system_error(&native).map_or(native.to_string(), ToString::to_string);
                 let note = format!(
-                    "the driver of '{name}' does not run XDP programs ({reason}); the generic way is taken: what \
-                     is shed costs an allocation and about half of what the native way saves"
+                    "the driver of '{name}' does not run XDP programs ({reason}); the generic way is \
+                     taken: what is shed costs an allocation and about half of what the native way saves"
                 );
                 Ok((link, Way::Generic, Some(note)))
             }

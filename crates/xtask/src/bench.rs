@@ -15,6 +15,7 @@ mod crowd;
 mod curve;
 mod figures;
 pub(crate) mod gate;
+mod gate_cost;
 mod generator;
 mod idle;
 mod instructions;

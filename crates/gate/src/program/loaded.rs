@@ -13,9 +13,9 @@ use aya::maps::{Array, Map, MapData, PerCpuArray};
 use aya::programs::{BtfTracePoint, Xdp};
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
+use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
 use super::sizes::Sizes;
-use super::{Attach, Reject};
 use crate::fault::{GateError, system_error};
 use crate::layout::{self, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
 use crate::observation::Orders;
@@ -43,7 +43,8 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// With the tracker, if it is wanted and this kernel takes it; else without, and a note says what is lost.
+    /// With the tracker, if it is wanted and this kernel takes it; else without, and a note says what is
+    /// lost.
     pub(super) fn with_fallback(
         attach: &Attach<'_>,
         sizes: &Sizes,
@@ -200,8 +201,8 @@ fn expect_cookies() -> Result<(), GateError> {
         return Ok(());
     }
     Err(GateError::Refused(format!(
-        "cookies answered by the gate are only accepted if net.ipv4.tcp_syncookies is 2, and it is {}; set it by \
-         'sysctl net.ipv4.tcp_syncookies=2'",
+        "cookies answered by the gate are only accepted if net.ipv4.tcp_syncookies is 2, and it is {}; set \
+         it by 'sysctl net.ipv4.tcp_syncookies=2'",
         text.trim()
     )))
 }

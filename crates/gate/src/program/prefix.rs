@@ -1,6 +1,7 @@
 //! Addresses that begin alike: `192.0.2.0/24`, `2001:db8::/32`, or one alone.
 //!
-//! It owns the reading and the form in which the program looks for them. It must never decide what they are for.
+//! It owns the reading and the form in which the program looks for them. It must never decide what they are
+//! for.
 
 use std::fmt;
 use std::net::IpAddr;

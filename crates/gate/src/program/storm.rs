@@ -9,8 +9,9 @@ use aya::programs::{TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, include_bytes_aligned};
 
 use super::loaded::{load_object, program};
+use super::plan::Attach;
+use super::privilege;
 use super::sizes::Sizes;
-use super::{Attach, privilege};
 use crate::fault::GateError;
 use crate::layout::{self, CLASS_COUNT, ORDERS};
 use crate::observation::{Orders, State};

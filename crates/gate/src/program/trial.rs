@@ -9,8 +9,9 @@ use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions};
 
 use super::loaded::Loaded;
+use super::plan::Attach;
+use super::privilege;
 use super::sizes::Sizes;
-use super::{Attach, privilege};
 use crate::fault::GateError;
 use crate::layout::{Counters, KNOWN_WAYS};
 use crate::observation::Orders;

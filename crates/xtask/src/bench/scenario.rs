@@ -5,7 +5,8 @@
 use super::figures::Outcome;
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, gate, generator, idle, instructions, life, pressure, seeing, start, throughput,
+    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, pressure, seeing, start,
+    throughput,
 };
 
 /// One thing that is measured.
@@ -52,6 +53,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
     Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
+    Scenario { needs: Needs::Nothing, ..server("gate-cost", gate_cost::run) },
     load("gate-honest", gate::honest),
     load("gate-flood", gate::flooded),
     load("gate-reaction", gate::reaction),
