@@ -61,8 +61,8 @@ impl Daemon {
     /// Attaches the program to every interface; all come in until it runs.
     ///
     /// # Errors
-    /// In a sentence: a privilege, an interface or a feature of the kernel is missing; another gate or program
-    /// is there.
+    /// In a sentence: a privilege, an interface or a feature of the kernel is missing; another gate is there,
+    /// or another program.
     pub fn start(plan: Plan, version: &str, say: Say) -> Result<Self, String> {
         let board = Board::default();
         let (doors, mut notes) = make_doors(&plan.interfaces)?;
