@@ -19,8 +19,8 @@ use crate::bench::servers::pinned;
 pub(crate) const SERVER_ADDRESS: &str = "10.0.0.1";
 /// Where forged packets seem to come from; answers to them end in a bridge without ports.
 const FORGED: &str = "10.9.0.0/16";
-/// Between two looks at the cable while packets come: 8000 a second, as cards do under load. Each costs a virtual
-/// machine some 10 us.
+/// Between two looks at the cable while packets come: 8000 a second, as cards do under load. Each costs a
+/// virtual machine some 10 us.
 const MODERATION_NS: &str = "125000";
 /// Real-time priorities: reception stands above any server, as softirqs do; a flood that is late comes in
 /// bursts that do not fit into the cable.
@@ -127,6 +127,7 @@ impl Bed {
              ip -n {server} addr add {SERVER_ADDRESS}/24 dev {interface}
              ip -n {client} addr add 10.0.0.2/24 dev {client_interface}
              ip netns exec {server} ethtool -K {interface} gro on
+             ip netns exec {client} ethtool -K {client_interface} tso off
              ip -n {server} link set lo up
              ip -n {client} link set lo up
              ip -n {server} link set {interface} up

@@ -16,6 +16,7 @@ use crate::bench::process;
 /// The bed's reception is a thread of real-time priority 50, so the daemon needs more to run beside it.
 /// Softirqs on an ordinary host leave room for a daemon of any real-time priority.
 const PRIORITY: &str = "60";
+const SETTLING: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A line of the daemon and when it came.
@@ -60,6 +61,8 @@ impl Door {
         let (interface, staunch) = (bed.interface.clone(), staunch.to_path_buf());
         let mut door = Self { child, interface, staunch, said };
         door.wait_ready()?;
+        // Its loop has given itself the lowest real-time priority by then.
+        sleep(SETTLING);
         let number = door.child.id().to_string();
         let raised = Command::new("chrt").args(["--all-tasks", "-f", "-p", PRIORITY, &number]).output();
         match raised {

@@ -21,6 +21,9 @@ const P99_MS_MAX: f64 = 100.0;
 /// What the paper reports of its own gate beyond capacity: +134.7 %.
 const PAPER: f64 = 2.347;
 
+/// Goodput of less than this share of the peak counts as so much: nothing can be divided by nothing.
+const NOTHING: f64 = 0.01;
+
 const PEAK: &str = "peak per second";
 const SPREAD: &str = "goodput at 0.9 x, standard deviation of 100 ms";
 const MEAN: &str = "goodput at 0.9 x, mean";
@@ -154,7 +157,8 @@ fn judge(name: Name, outcome: &mut Outcome) {
     let (gate, bare) = (Way::Gate.row(name), Way::Bare.row(name));
     let (goodput, p99) = (goodput_words(10.0), p99_words(10.0));
     let (kept, time) = (outcome.samples(&gate, &goodput).to_vec(), outcome.samples(&gate, &p99).to_vec());
-    let gain = outcome.ratios(&gate, &bare, &goodput);
+    let pairs = outcome.samples(&gate, &goodput).iter().zip(outcome.samples(&bare, &goodput));
+    let gain = pairs.map(|(on, off)| on / off.max(NOTHING)).collect();
     let (mean, deviation) = (outcome.ratios(&gate, &bare, MEAN), outcome.ratios(&gate, &bare, SPREAD));
     let mut bar = |promise: &str, direction, limit, unit, samples: Vec<f64>| {
         outcome.bars.push(Bar::judge(&gate, promise, direction, limit, unit, samples));
