@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = server)]
     servers: Vec<Name>,
     /// Length of one measurement, in seconds
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 1.5)]
     seconds: f64,
     /// Do not open the page
     #[arg(long)]

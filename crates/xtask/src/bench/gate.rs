@@ -10,6 +10,7 @@ pub(crate) mod door;
 pub(crate) mod flood;
 mod flooded;
 mod honest;
+mod model;
 mod reaction;
 pub(crate) mod stage;
 mod steady;
@@ -17,6 +18,7 @@ pub(crate) mod subject;
 
 pub(super) use flooded::run as flooded;
 pub(super) use honest::run as honest;
+pub(super) use model::run as model;
 pub(super) use reaction::run as reaction;
 pub(super) use steady::run as steady;
 

@@ -57,6 +57,7 @@ const SCENARIOS: &[Scenario] = &[
     load("gate-honest", gate::honest),
     load("gate-flood", gate::flooded),
     load("gate-reaction", gate::reaction),
+    load("gate-model", gate::model),
     Scenario { named_only: true, ..load("gate-steady", gate::steady) },
     load("load-closed", generator::closed),
     load("load-open", generator::open),
@@ -125,6 +126,6 @@ mod tests {
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 6);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));
-        assert_eq!(chosen(&["gate"]), Ok(vec!["gate-honest", "gate-flood", "gate-reaction"]));
+        assert_eq!(chosen(&["gate"]), Ok(vec!["gate-honest", "gate-flood", "gate-reaction", "gate-model"]));
     }
 }

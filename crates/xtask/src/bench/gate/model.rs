@@ -1,0 +1,201 @@
+//! The scenario `gate-model`: two sweeps of nginx without the gate, by requests and by forged SYN segments,
+//! and what `staunch model` says of each from its first third.
+//!
+//! It owns the bar on the predictions. They are the program's own; only what they are held against is
+//! measured here.
+
+use std::fs;
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::bed::Reception;
+use super::clients::{Answers, Crowd};
+use super::stage::Stage;
+use super::subject::Name;
+use crate::bench::figures::{Bar, Direction, Outcome, Summary};
+use crate::bench::setting::Setting;
+
+const BACKLOG: u32 = 4096;
+/// What is offered, as multiples of the peak.
+const MULTIPLES: [f64; 12] = [0.25, 0.5, 0.75, 0.95, 1.1, 1.3, 1.6, 2.0, 3.0, 5.0, 7.0, 10.0];
+/// Forged SYN segments a second, up to what reception alone can take, beside half of the peak.
+const FLOODS: [u32; 12] =
+    [10_000, 20_000, 30_000, 40_000, 60_000, 80_000, 100_000, 120_000, 140_000, 160_000, 180_000, 200_000];
+const BESIDE: f64 = 0.5;
+const ERROR_MAX: f64 = 0.10;
+const ERROR: &str = "largest error of what was predicted";
+
+/// A sweep in the form of `bench/results/overload.json`.
+#[derive(Debug, Default, Serialize)]
+struct Sweep {
+    servers: Vec<Server>,
+    floods: Vec<Server>,
+}
+
+#[derive(Debug, Serialize)]
+struct Server {
+    name: &'static str,
+    gate_off: Vec<Point>,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    offered_per_s: f64,
+    syn_per_s: f64,
+    goodput_per_s: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+/// Runs the scenario.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    let mut outcome = Outcome::new(
+        "gate-model",
+        "nginx without the gate: two sweeps, and what the model says of each from its first third",
+    );
+    let absence = || (!has_model(setting)).then(|| "this staunch has no `model`".to_owned());
+    if let Some(reason) = super::obstacle().or_else(absence) {
+        return outcome.skip(reason);
+    }
+    setting.expect_steps(setting.rounds as usize * (MULTIPLES.len() + FLOODS.len()));
+    for over in ["requests", "flood"] {
+        if let Err(error) = measure(over, setting, &mut outcome) {
+            outcome.errors.push(format!("{over}: {error}"));
+        }
+        let samples = outcome.samples(over, ERROR).to_vec();
+        outcome.bars.push(Bar::judge(over, ERROR, Direction::AtMost, ERROR_MAX, "", samples));
+    }
+    outcome
+}
+
+fn has_model(setting: &Setting) -> bool {
+    let said = Command::new(&setting.programs.staunch).args(["model", "--help"]).output();
+    said.is_ok_and(|output| output.status.success())
+}
+
+fn measure(over: &'static str, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let mut rounds = Vec::new();
+    for round in 1..=setting.rounds {
+        rounds.push(sweep(over, round, setting)?);
+    }
+    let points = medians(&rounds);
+    let servers = vec![Server { name: "nginx", gate_off: points }];
+    let sweep = match over {
+        "flood" => Sweep { floods: servers, ..Sweep::default() },
+        _ => Sweep { servers, ..Sweep::default() },
+    };
+    let file = setting.scratch.join(format!("sweep-{over}.json"));
+    let text = serde_json::to_string(&sweep).map_err(|error| error.to_string())?;
+    fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let fit =
+        ["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off"].map(str::to_owned);
+    let known = ["--patience", "1s", "--json"].map(str::to_owned);
+    let output = Command::new(&setting.programs.staunch).args(fit.iter().chain(&known)).output();
+    let output = output.map_err(|error| format!("staunch model: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    let said: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch model fit: {error}"))?;
+    add(over, &said, outcome)
+}
+
+/// What the fit says.
+fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<(), String> {
+    let number = |pointer: &str| said.pointer(pointer).and_then(serde_json::Value::as_f64);
+    let error = number("/fits/0/error_predicted_max").ok_or("staunch model fit has predicted nothing")?;
+    outcome.add(over, ERROR, "", error);
+    let rest = [
+        ("slope, -mu2/mu1 (the paper: -0.09)", "/fits/0/slope"),
+        ("mu1 per second", "/fits/0/host/mu1_per_s"),
+        ("mu2 per second", "/fits/0/host/mu2_per_s"),
+        ("K", "/fits/0/host/places"),
+    ];
+    for (measure, pointer) in rest {
+        number(pointer).into_iter().for_each(|value| outcome.add(over, measure, "", value));
+    }
+    let points = said.pointer("/fits/0/points").and_then(serde_json::Value::as_array);
+    points.into_iter().flatten().for_each(|point| outcome.note(format!("{over}: {point}")));
+    Ok(())
+}
+
+fn sweep(over: &str, round: u32, setting: &Setting) -> Result<Vec<Point>, String> {
+    let seconds = f64::from(setting.seconds);
+    let staunch = &setting.programs.staunch;
+    let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
+    let peak = stage.peak(seconds)?;
+    if over == "requests" {
+        let point = |multiple: f64| {
+            setting.step(&format!("round {round}, {multiple} times"));
+            Ok(Point::new(0.0, &stage.steady(multiple * peak, seconds)?))
+        };
+        return MULTIPLES.into_iter().map(point).collect();
+    }
+    let point = |syn_per_s: u32| {
+        setting.step(&format!("round {round}, {syn_per_s} SYN/s"));
+        let (answers, _) = stage.flooded(syn_per_s, &Crowd::regulars(BESIDE * peak, seconds), peak)?;
+        Ok(Point::new(f64::from(syn_per_s), &answers))
+    };
+    FLOODS.into_iter().map(point).collect()
+}
+
+impl Point {
+    fn new(syn_per_s: f64, answers: &Answers) -> Self {
+        Self {
+            offered_per_s: answers.offered_per_s(),
+            syn_per_s,
+            goodput_per_s: answers.goodput_per_s(),
+            p50_ms: answers.latency_ms.p50,
+            p99_ms: answers.latency_ms.p99,
+        }
+    }
+}
+
+/// The median of each figure over the rounds, point by point.
+fn medians(rounds: &[Vec<Point>]) -> Vec<Point> {
+    let count = rounds.iter().map(Vec::len).min().unwrap_or(0);
+    let median = |index: usize, of: fn(&Point) -> Option<f64>| {
+        let samples: Vec<f64> = rounds.iter().filter_map(|round| of(&round[index])).collect();
+        Summary::of(&samples).map(|summary| summary.median)
+    };
+    (0..count)
+        .map(|index| Point {
+            offered_per_s: median(index, |point| Some(point.offered_per_s)).unwrap_or(0.0),
+            syn_per_s: rounds[0][index].syn_per_s,
+            goodput_per_s: median(index, |point| Some(point.goodput_per_s)).unwrap_or(0.0),
+            p50_ms: median(index, |point| point.p50_ms),
+            p99_ms: median(index, |point| point.p99_ms),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_medians_of_their_rounds() {
+        let point = |goodput_per_s, p99_ms| Point {
+            offered_per_s: 100.0,
+            syn_per_s: 5.0,
+            goodput_per_s,
+            p50_ms: None,
+            p99_ms,
+        };
+        let rounds = [vec![point(1.0, None)], vec![point(9.0, Some(4.0))], vec![point(3.0, Some(2.0))]];
+        let points = medians(&rounds);
+        assert_eq!((points[0].goodput_per_s, points[0].p99_ms, points[0].p50_ms), (3.0, Some(3.0), None));
+        assert!(medians(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_fit_without_predictions_is_no_pass() {
+        let mut outcome = Outcome::new("name", "title");
+        let fit = serde_json::json!({"fits": [{"error_predicted_max": 0.08, "slope": -0.01}]});
+        add("flood", &fit, &mut outcome).expect("a prediction");
+        assert_eq!(outcome.samples("flood", ERROR), [0.08]);
+        let none = serde_json::json!({"fits": [{"error_predicted_max": null}]});
+        assert!(add("flood", &none, &mut outcome).is_err());
+    }
+}
