@@ -211,7 +211,7 @@ mod tests {
             dry_run: true,
             interfaces: vec![InterfaceFigures { name: "eth0".into(), state: "missing".into(), way: None }],
             syn: SynFigures {
-                unknown: ClassFigures { shed_fair: 1234, ..ClassFigures::default() },
+                unknown: ClassFigures { shed_fair: 234, ..ClassFigures::default() },
                 ..SynFigures::default()
             },
             connections: Some(ConnectionFigures {
@@ -229,7 +229,7 @@ mod tests {
             "shedding for",
             "dry run",
             "eth0 missing",
-            "1,234 by fair share",
+            "234 by fair share",
             "77 not read",
             "a hint",
             "a note",
