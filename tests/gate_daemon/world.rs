@@ -233,8 +233,15 @@ impl Gate {
 }
 
 impl Drop for Gate {
-    /// A panic of the loop fails the test.
+    /// It may end in order, so that it leaves no socket. A panic of the loop fails the test.
     fn drop(&mut self) {
+        if self.is_running() {
+            self.signal(Signal::TERM);
+            let start = Instant::now();
+            while self.is_running() && start.elapsed() < Duration::from_secs(5) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
         let said = self.said().join("\n");
