@@ -35,8 +35,8 @@ impl GateError {
     /// Sorts an error of the loader.
     pub(crate) fn of_kernel(what: &str, error: &(dyn Error + 'static)) -> Self {
         match system_error(error) {
-            // Capabilities were looked at before, so those of another user namespace are meant. EACCES is what
-            // the verifier says of a program.
+            // Capabilities were looked at before, so those of another user namespace are meant. EACCES is
+            // what the verifier says of a program.
             Some(said) if said.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error()) => {
                 Self::Privilege(CAPABILITIES.to_vec())
             }
