@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * What a BPF program needs of the kernel's interface, and nothing else: types, the context of an XDP program,
  * functions of the kernel, and the marks a loader looks for. All of it is fixed by the kernel for ever
