@@ -127,7 +127,8 @@ fn show(name: Name, plan: &Plan, bar: &ProgressBar) -> Result<(Sides<Multiple>, 
     Ok((server, floods))
 }
 
-/// What was meant if about that came (clients' packets count too), else what came: a flood may be more than a processor can send.
+/// What was meant if about that came (clients' packets count too), else what came: a flood may be more than a
+/// processor can send.
 fn as_came(meant: u32, came: f64) -> u32 {
     if came >= 0.9 * f64::from(meant) { meant } else { came.round() as u32 }
 }

@@ -277,7 +277,8 @@ mod tests {
     fn a_report_is_read() {
         let text = r#"{"began":"2026-11-21T10:00:00.000Z","seconds":2.0,"offered":8,"in_time":4,"refused":1,
             "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},"warnings":[],
-            "moments":{"at_ms":[100,200,2100],"counts":{"in_time":[3,1,9]},"latency_ms":{"p99":[null,null,null]}}}"#;
+            "moments":{"at_ms":[100,200,2100],"counts":{"in_time":[3,1,9]},
+            "latency_ms":{"p99":[null,null,null]}}}"#;
         let answers: Answers = serde_json::from_str(text).expect("a report");
         assert_eq!((answers.goodput_per_s(), answers.offered_per_s()), (2.0, 4.0));
         assert!((answers.in_time_between(0.1, 0.2) - 10.0).abs() < 1e-9);

@@ -26,6 +26,7 @@ pub(crate) type Said = (SystemTime, String);
 #[derive(Debug)]
 pub(crate) struct Door {
     child: Child,
+    namespace: String,
     interface: String,
     staunch: PathBuf,
     said: Arc<Mutex<Vec<Said>>>,
@@ -58,8 +59,8 @@ impl Door {
         if let Some(errors) = child.stderr.take() {
             listen(errors, &said);
         }
-        let (interface, staunch) = (bed.interface.clone(), staunch.to_path_buf());
-        let mut door = Self { child, interface, staunch, said };
+        let (namespace, interface) = (bed.server.clone(), bed.interface.clone());
+        let mut door = Self { child, namespace, interface, staunch: staunch.to_path_buf(), said };
         door.wait_ready()?;
         // Its loop has given itself the lowest real-time priority by then.
         sleep(SETTLING);
@@ -78,7 +79,9 @@ impl Door {
     /// It does not answer, or not in JSON.
     pub(crate) fn status(&self) -> Result<serde_json::Value, String> {
         let words = ["gate", "status", "--interface", &self.interface, "--once", "--json"];
-        let output = Command::new(&self.staunch).args(words).output();
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace]).arg(&self.staunch).args(words);
+        let output = command.output();
         let output = output.map_err(|error| format!("staunch gate status: {error}"))?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -120,8 +120,8 @@ fn measure(
             outcome.add(&row, P99, "ms", p99_ms);
         }
         outcome.note(format!(
-            "{row}: {came:.0} SYN/s came; peak {peak:.0}/s, offered {:.0}/s, in time {goodput:.0}/s, refused {}, \
-             timed out {}",
+            "{row}: {came:.0} SYN/s came; peak {peak:.0}/s, offered {:.0}/s, in time {goodput:.0}/s, \
+             refused {}, timed out {}",
             answers.offered_per_s(),
             answers.refused + answers.reset,
             answers.timed_out
