@@ -78,7 +78,7 @@ struct Model<'a> {
 impl Model<'_> {
     fn honest(&self, server: &Sides<impl Place>) -> Result<Vec<Curve>, String> {
         let peak = self.peak(&server.name)?;
-        self.find(&server.name, "requests")?;
+        self.find(&server.name, "requests", "50%")?;
         let places = places(&server.gate_off);
         let rates: Vec<String> = places.iter().map(|multiple| format!("{:.0}/s", multiple * peak)).collect();
         let said = self.predict(&["--offered", &rates.join(",")])?;
@@ -88,7 +88,7 @@ impl Model<'_> {
     /// A flood a question, for the program varies requests only.
     fn flooded(&self, flood: &Sides<impl Place>) -> Result<Vec<Curve>, String> {
         let rate = format!("{:.0}/s", self.peak(&flood.name)?);
-        self.find(&flood.name, "flood")?;
+        self.find(&flood.name, "flood", &flood.gate_off.len().to_string())?;
         let mut rows = Vec::new();
         for place in places(&flood.gate_off) {
             let said = self.predict(&["--offered", &rate, "--flood", &format!("{place:.0}/s")])?;
@@ -102,10 +102,10 @@ impl Model<'_> {
     }
 
     /// Has the host found. A crowd was there before each measurement, so what is measured is the long run.
-    fn find(&self, name: &str, over: &str) -> Result<(), String> {
+    fn find(&self, name: &str, over: &str, first: &str) -> Result<(), String> {
         let file = self.file.to_string_lossy();
-        let which = ["model", "fit", &file, "--server", name, "--over", over, "--first", "50%"];
-        let known = ["--sending", "off", "--patience", "1s", "--json"];
+        let which = ["model", "fit", &file, "--server", name, "--over", over, "--first", first];
+        let known = ["--sending", "off", "--patience", "1s", "--backlog", "4096", "--json"];
         let fit = self.ask(&[&which[..], &known].concat())?;
         fs::write(&self.fit, fit).map_err(|error| format!("{}: {error}", self.fit.display()))
     }
@@ -122,7 +122,10 @@ impl Model<'_> {
         if output.status.success() {
             return Ok(output.stdout);
         }
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        // What is stored names no folder of this machine.
+        let errors =
+            String::from_utf8_lossy(&output.stderr).replace(&*self.file.to_string_lossy(), "overload.json");
+        Err(errors.trim().to_owned())
     }
 }
 

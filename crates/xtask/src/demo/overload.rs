@@ -16,7 +16,7 @@ use crate::bench::gate::subject::Name;
 use crate::bench::machine;
 
 /// What is offered, as multiples of the server's peak.
-const MULTIPLES: [f64; 6] = [0.5, 0.9, 1.5, 3.0, 6.0, 10.0];
+const MULTIPLES: [f64; 5] = [0.5, 0.9, 1.5, 3.0, 10.0];
 /// Forged SYN segments a second; the first for the first server only, so that all of it takes five minutes.
 const FLOODS: [u32; 3] = [50_000, 200_000, 1_000_000];
 /// The queue of connections every server is given.
