@@ -78,11 +78,11 @@
 
 /* Orders hold for so long after the heartbeat; then everything is let in. */
 #define LEASE_NS 900000000ULL
-/* Times of remembered SYNs are counted in units of 2^20 ns, about a millisecond. */
-#define TICK_SHIFT 20
+/* Times of remembered SYNs are counted in units of 2^22 ns, about four milliseconds, in 16 bits: 275 s. */
+#define TICK_SHIFT 22
 /* A SYN that comes again from 0.7 to 4 s after the first was sent by somebody who waits for an answer: every
  * system's first retransmission comes after one second, or after three. */
-#define AGAIN_TICKS_MIN 668
-#define AGAIN_TICKS_MAX 3815
+#define AGAIN_TICKS_MIN 167
+#define AGAIN_TICKS_MAX 953
 
 #endif

@@ -104,10 +104,14 @@ static __always_inline __u64 peer_of(const struct sock *sk)
 /* Two processors that learn at once may overwrite each other: then one client is learned next time. */
 static __always_inline void learn(__u64 client, __u64 now)
 {
-	struct place *place = place_of(client);
+	__u64 hash = keyed(client, 0), *marks_there;
+	__u32 index = hash & known_mask;
+	struct place *place;
 	int oldest = 0;
 
-	if (!place)
+	place = bpf_map_lookup_elem(&known, &index);
+	marks_there = bpf_map_lookup_elem(&marks, &index);
+	if (!place || !marks_there)
 		return;
 #pragma unroll
 	for (int i = 0; i < KNOWN_WAYS; i++) {
@@ -121,8 +125,11 @@ static __always_inline void learn(__u64 client, __u64 now)
 		if (place->learned_ns[i] < place->learned_ns[oldest & (KNOWN_WAYS - 1)])
 			oldest = i;
 	}
-	place->key[oldest & (KNOWN_WAYS - 1)] = client;
-	place->learned_ns[oldest & (KNOWN_WAYS - 1)] = now;
+	oldest &= KNOWN_WAYS - 1;
+	place->key[oldest] = client;
+	place->learned_ns[oldest] = now;
+	*marks_there &= ~(0xffffULL << (16 * oldest));
+	*marks_there |= mark_of(hash) << (16 * oldest);
 }
 
 /* In which counter an age belongs: the number of its highest bit, then the two bits below. */

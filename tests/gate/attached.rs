@@ -29,6 +29,18 @@ fn attach(cable: &Cable, attach: Attach<'static>) -> Result<Program, GateError> 
     cable.at(End::Server, move || Program::attach(&attach))
 }
 
+/// Whether the program is gone from an interface soon: a process that another test is just starting may still
+/// hold a copy of the descriptor for a moment.
+fn comes_off(cable: &Cable, interface: &'static str) -> bool {
+    (0..200).any(|_| {
+        let is_off = on(cable, interface).is_none();
+        if !is_off {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        is_off
+    })
+}
+
 #[test]
 fn it_comes_off_when_it_is_dropped() {
     let Some(cable) = Cable::lay() else { return };
@@ -39,7 +51,7 @@ fn it_comes_off_when_it_is_dropped() {
         assert_eq!(gate.way(), expected);
         assert!(on(&cable, "vs").is_some());
         drop(gate);
-        assert_eq!(on(&cable, "vs"), None);
+        assert!(comes_off(&cable, "vs"));
     }
 }
 
@@ -50,6 +62,7 @@ fn where_the_driver_cannot_the_generic_way_is_taken_and_said() {
     assert_eq!(gate.way(), Way::Generic);
     assert!(gate.notes().iter().any(|note| note.contains("'sink'") && note.contains("generic")));
     drop(gate);
+    assert!(comes_off(&cable, "sink"));
     let refused = attach(&cable, Attach { way: Way::Native, ..at("sink") }).err().unwrap();
     assert!(matches!(&refused, GateError::Kernel(why) if why.contains("'sink'")), "{refused}");
 }
@@ -66,6 +79,7 @@ fn another_program_is_left_alone_and_named() {
         assert_eq!(on(&cable, "vs"), before);
     }
     drop(first);
+    assert!(comes_off(&cable, "vs"));
     assert!(attach(&cable, at("vs")).is_ok());
 }
 
@@ -155,7 +169,7 @@ fn several_interfaces_share_their_counters() {
     });
     assert_eq!(on(&cable, "vs"), on(&cable, "sink"));
     drop(gate);
-    assert_eq!((on(&cable, "vs"), on(&cable, "sink")), (None, None));
+    assert!(comes_off(&cable, "vs") && comes_off(&cable, "sink"));
 }
 
 #[test]

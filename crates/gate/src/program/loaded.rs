@@ -40,6 +40,7 @@ pub(super) struct Loaded {
     spent: Array<MapData, [u64; SPENT]>,
     flows: Option<PerCpuArray<MapData, [u64; FLOWS]>>,
     granted: [u64; CLASS_COUNT],
+    secret: [u64; 2],
 }
 
 impl Loaded {
@@ -84,7 +85,8 @@ impl Loaded {
         expect_sense(attach)?;
         let namespace = [("namespace", network_namespace()?)];
         let own = if btf.is_some() { &namespace[..] } else { &[] };
-        let mut ebpf = load_object(object, attach, btf, sizes, own)?;
+        let secret = secret();
+        let mut ebpf = load_object(object, attach, btf, sizes, secret, own)?;
         let program: &mut Xdp = program(&mut ebpf, "staunch_gate")?;
         program.load().map_err(|error| GateError::of_kernel("loading the program", &error))?;
         fill_lists(&mut ebpf, attach)?;
@@ -98,6 +100,7 @@ impl Loaded {
             spent: typed(Array::try_from(take(&mut ebpf, "spent")?))?,
             flows,
             granted: [0; CLASS_COUNT],
+            secret,
             ebpf,
         })
     }
@@ -110,6 +113,13 @@ impl Loaded {
     /// A map that has no place of its own here.
     pub(super) fn map(&mut self, name: &str) -> Option<&mut Map> {
         self.ebpf.map_mut(name)
+    }
+
+    /// What stands for a client's key among the marks, as `keyed` and `mark_of` of the program make it.
+    pub(super) fn mark(&self, key: u64) -> u64 {
+        let first = (key ^ self.secret[0]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let second = (first ^ (first >> 32) ^ self.secret[1]).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (second ^ (second >> 32)) >> 48
     }
 
     /// The number of the XDP program.
@@ -146,10 +156,10 @@ pub(super) fn load_object(
     attach: &Attach<'_>,
     btf: Option<&Btf>,
     sizes: &Sizes,
+    secret: [u64; 2],
     own: &[(&'static str, u64)],
 ) -> Result<Ebpf, GateError> {
     let ports = port_bits(attach.ports);
-    let secret = secret();
     let flag = u32::from;
     let (has_allow, has_deny) = (flag(!attach.allow.is_empty()), flag(!attach.deny.is_empty()));
     let (reject, dry_run) = (attach.reject as u32, flag(attach.dry_run));
@@ -157,8 +167,9 @@ pub(super) fn load_object(
     let mut loader = EbpfLoader::new();
     loader
         .btf(btf)
-        .map_max_entries("again", sizes.again)
+        .map_max_entries("again", sizes.again.div_ceil(2))
         .map_max_entries("known", sizes.known)
+        .map_max_entries("marks", sizes.known)
         .map_max_entries("waiting", sizes.waiting)
         .override_global("ports", &ports, true)
         .override_global("secret", &secret, true)
@@ -223,7 +234,7 @@ fn port_bits(ports: &[u16]) -> [u64; PORT_WORDS] {
 }
 
 /// Nobody outside must foresee where a SYN is remembered. The hasher takes its keys from the system.
-fn secret() -> [u64; 2] {
+pub(super) fn secret() -> [u64; 2] {
     [RandomState::new().hash_one(0), RandomState::new().hash_one(1)]
 }
 

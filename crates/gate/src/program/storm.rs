@@ -8,7 +8,7 @@ use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, include_bytes_aligned};
 
-use super::loaded::{load_object, program};
+use super::loaded::{load_object, program, secret};
 use super::plan::Attach;
 use super::privilege;
 use super::sizes::Sizes;
@@ -66,7 +66,7 @@ impl Storm {
     fn load_at(ports: &[u16], seed: u64, now_ns: u64) -> Result<Self, GateError> {
         privilege::check()?;
         let attach = Attach { ports, ..Attach::default() };
-        let mut ebpf = load_object(OBJECT, &attach, None, &Sizes::default(), &[("seed", seed)])?;
+        let mut ebpf = load_object(OBJECT, &attach, None, &Sizes::default(), secret(), &[("seed", seed)])?;
         let storm: &mut Xdp = program(&mut ebpf, "staunch_storm")?;
         storm.load().map_err(|error| GateError::of_kernel("loading the storm", &error))?;
         let orders = Orders { state: State::Shedding, verify: true, ..Orders::default() };

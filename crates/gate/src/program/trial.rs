@@ -96,27 +96,32 @@ impl Trial {
         let mut known: Array<_, [u64; 2 * KNOWN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
         let mut place = [0; 2 * KNOWN_WAYS];
         (place[0], place[KNOWN_WAYS]) = (client_key(client), now_ns);
-        known.set(0, place, 0).map_err(io::Error::other)
+        known.set(0, place, 0).map_err(io::Error::other)?;
+        let mark = self.loaded.mark(client_key(client));
+        let map = self.loaded.map("marks").ok_or(io::ErrorKind::NotFound)?;
+        let mut marks: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
+        marks.set(0, mark, 0).map_err(io::Error::other)
     }
 
-    /// What is remembered at this place: a fingerprint, and below it the time in units of 2^20 ns.
+    /// What is remembered at the only place: 16 bits of a fingerprint, and below them the time in units of
+    /// 2^22 ns. There must be one place.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remembered(&mut self, place: u32) -> io::Result<u64> {
+    pub fn remembered(&mut self) -> io::Result<u32> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
         let again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
-        again.get(&place, 0).map_err(io::Error::other)
+        again.get(&0, 0).map(|two| two as u32).map_err(io::Error::other)
     }
 
     /// Lets it remember something else there.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remember(&mut self, place: u32, value: u64) -> io::Result<()> {
+    pub fn remember(&mut self, value: u32) -> io::Result<()> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
         let mut again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
-        again.set(place, value, 0).map_err(io::Error::other)
+        again.set(0, u64::from(value), 0).map_err(io::Error::other)
     }
 }
 
