@@ -23,6 +23,9 @@ const RATE_NS_LIMIT: f64 = 500_000_000.0;
 /// time.
 const FORMER_CONNECTIONS: f64 = 20.0;
 const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
+/// The rate falls only in a busy time of this length: a host that stalls for some milliseconds makes a line
+/// of those who came meanwhile, and what is read in the stall says nothing of the server.
+const STALL_NS: f64 = 50_000_000.0;
 /// What is sure of the rate is a mean over so much busy time: release is decided by it, and nothing is in
 /// haste.
 const SURE_NS: f64 = 1_000_000_000.0;
@@ -144,8 +147,14 @@ impl Line {
         let long = (RATE_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(RATE_NS, RATE_NS_LIMIT);
         let former = (FORMER_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(FORMER_NS.0, FORMER_NS.1);
         let weight = interval_ns / (interval_ns + (self.busy_ns + former).min(long));
-        self.rate += (sample - self.rate) * weight;
+        let sure = self.busy_ns >= STALL_NS || self.sure_ns <= 0.0;
+        if sure || sample > self.rate {
+            self.rate += (sample - self.rate) * weight;
+        }
         self.busy_ns = (self.busy_ns + interval_ns).min(RATE_NS_LIMIT);
+        if !sure {
+            return;
+        }
         self.sure_ns = (self.sure_ns + interval_ns).min(SURE_NS);
         self.sure_rate += (sample - self.sure_rate) * (interval_ns / self.sure_ns).min(1.0);
     }
