@@ -161,8 +161,8 @@ impl Daemon {
     }
 
     fn observe(&mut self, now_ns: u64) -> Observation {
-        let is_calm = self.orders.state == State::Open && self.program.is_tracking();
-        let seen = self.sensors.read(now_ns, if is_calm { Closeness::Calm } else { Closeness::Close });
+        let closeness = if self.program.is_tracking() { Closeness::Calm } else { Closeness::Close };
+        let seen = self.sensors.read(now_ns, closeness);
         let totals = match self.program.counters() {
             Ok(totals) => totals,
             Err(error) => {

@@ -11,7 +11,7 @@ pub(super) const CALM_NS: u64 = 50 * MILLISECOND_NS;
 pub enum Closeness {
     /// Both 20 times a second.
     Calm,
-    /// Queues each time, threads 50 times a second.
+    /// Queues each time, threads 50 times a second: where there is no tracker.
     Close,
 }
 
