@@ -29,6 +29,14 @@ const SERVER_PRIORITY: &str = "10";
 const CLIENT_PRIORITY: &str = "30";
 const FLOOD_PRIORITY: &str = "20";
 
+/// What processes with real-time priority may have of each second, in us, while there is a bed: the usual 95
+/// % are a stop of 50 ms for server and reception, which no softirq knows. The rest is for those who end it
+/// all.
+const REAL_TIME_US: &str = "990000";
+/// Where that is set, the second for kernels that ask each group.
+const REAL_TIME_FILES: [&str; 2] =
+    ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"];
+
 /// Which processor receives the server's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reception {
@@ -72,7 +80,7 @@ impl Bed {
 
     /// A command on the server's processor, to be completed by the program and its arguments. It goes before
     /// all that this machine does besides, and after the reception of packets, as a server does on a host of
-    /// its own. (The kernel keeps a twentieth of a processor for the others, so nothing stops.)
+    /// its own. (The kernel keeps a hundredth of a processor for the others, so nothing stops.)
     pub(crate) fn at_server(&self) -> Command {
         self.inside(&self.server, "0", &["chrt", "-f", SERVER_PRIORITY])
     }
@@ -200,12 +208,24 @@ impl Drop for Bed {
 /// its input, which comes when this process is gone, however it went.
 fn guard(namespaces: &[&str]) -> Result<Child, String> {
     let script = "cat > /dev/null; for name in \"$@\"; do \
-                  ip netns pids \"$name\" | xargs -r kill -9; ip netns del \"$name\"; done";
+                  ip netns pids \"$name\" | xargs -r kill -9; ip netns del \"$name\"; done; ";
     let mut command = Command::new("sh");
-    command.args(["-c", script, "sh"]).args(namespaces).stdin(Stdio::piped());
+    command.args(["-c", &(script.to_owned() + &lift_limit()), "sh"]).args(namespaces).stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| format!("sh: {error}"))
+}
+
+/// Lets real-time priorities have nearly all of a processor; returns the commands that undo it. What cannot
+/// be set is left as it is.
+fn lift_limit() -> String {
+    let lift = |path: &&str| {
+        let before = fs::read_to_string(path).ok()?;
+        fs::write(path, REAL_TIME_US).ok()?;
+        Some(format!("echo {} > {path}; ", before.trim()))
+    };
+    let undo: Vec<String> = REAL_TIME_FILES.iter().filter_map(lift).collect();
+    undo.into_iter().rev().collect()
 }
 
 /// The kernel thread that receives an interface's packets.
