@@ -206,7 +206,7 @@ static __always_inline __u64 mark_of(__u64 hash)
 	return hash >> 48;
 }
 
-/* Whether one of the four marks of a place is this one (Hacker's Delight, section 6-1: a zero among bytes). */
+/* Whether one of the four marks of a place is this one (Hacker's Delight, 6-1: a zero among bytes). */
 static __always_inline int has_mark(__u64 marks_there, __u64 mark)
 {
 	__u64 differences = marks_there ^ mark * 0x0001000100010001ULL;
