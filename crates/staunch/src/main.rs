@@ -8,6 +8,7 @@ mod config;
 mod confinement;
 mod doctor;
 mod gate;
+mod lab;
 mod life;
 mod load;
 mod manual;
@@ -67,6 +68,8 @@ enum Subcommands {
     Top(top::Arguments),
     /// Say what of this host is set well for a server, and what is not
     Doctor(doctor::Arguments),
+    /// Server models in their plainest form, to be compared
+    Lab(lab::Arguments),
     /// Print completions for a shell
     Completions(manual::Completions),
     /// Write the manual pages
@@ -100,6 +103,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),
         Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
+        Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
         Some(Subcommands::Completions(wanted)) => manual::completions(Command::command(), &wanted).map(done),
         Some(Subcommands::Man(wanted)) => manual::man(&Command::command(), &wanted).map(done),
     }

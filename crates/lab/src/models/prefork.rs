@@ -1,0 +1,134 @@
+//! # Pre-forked processes, each accepts
+//!
+//! The processes are made before the first client comes. All of them wait in `accept` at the same listener,
+//! which they have inherited; the kernel gives a connection to one of them. No `fork` stands between a client
+//! and its answer any more, and still a child that crashes harms one client only. But the pool has a size: as
+//! many clients as there are children are served, the next one waits. And the more children, the more memory
+//! and the more switching.
+//!
+//! It must never let a child outlive its parent.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::process;
+use std::ptr::null_mut;
+
+use crate::listener;
+use crate::model::{Model, PoolUse};
+use crate::options::Options;
+use crate::syscall::{be_child_of, errno, hold_signals, rest, wait_for_signal};
+use crate::wire::{Next, READ_BYTES, Talk};
+use crate::work;
+
+pub(super) const MODEL: Model = Model {
+    name: "prefork",
+    title: "Pre-forked processes, each accepts",
+    lesson: "Processes made in advance: no fork for each client, but as many clients at a time as processes.",
+    picture: PICTURE,
+    pool: PoolUse::Processes,
+    speaks_paper: true,
+    paper_row: Some(3),
+    serve,
+};
+
+const PICTURE: &str = "\
+                                    |-- child: accept -> read -> write -> close --+
+clients ---> [kernel's queue] ---> -|-- child: accept -> read -> write -> close   | again
+                                    |-- child: accept -> read -> write -> close <-+
+                                  parent: waits, and replaces the dead";
+
+fn serve(options: &Options) -> io::Result<()> {
+    let socket = listener::open(options)?;
+    let listener = socket.as_raw_fd();
+    let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]);
+    listener::announce(&socket, options)?;
+    let mut children = Vec::new();
+    for _ in 0..options.pool {
+        children.push(start_child(listener, options)?);
+    }
+    // The parent serves nobody. It waits: for the death of a child, which gets a successor, or for its own
+    // end.
+    while wait_for_signal(&signals) == libc::SIGCHLD {
+        // One signal may stand for several deaths.
+        // SAFETY: nobody asks how they ended, so nothing is written.
+        while let child @ 1.. = unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } {
+            children.retain(|&other| other != child);
+            children.push(start_child(listener, options)?);
+        }
+    }
+    for &child in &children {
+        // SAFETY: a child that was not reaped still has its number.
+        unsafe { libc::kill(child, libc::SIGTERM) };
+    }
+    // SAFETY: as above. Returns -1 when no child is left.
+    while unsafe { libc::waitpid(-1, null_mut(), 0) } > 0 {}
+    Ok(())
+}
+
+fn start_child(listener: RawFd, options: &Options) -> io::Result<libc::pid_t> {
+    let parent = process::id() as libc::pid_t;
+    // SAFETY: this process has one thread, so the child finds nothing half done.
+    match unsafe { libc::fork() } {
+        0 => {
+            be_child_of(parent);
+            serve_clients(listener, options)
+        }
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(child),
+    }
+}
+
+/// A child's life: one client after the other. All children wait here at once. The kernel wakes one of them
+/// for each connection, the one that has waited longest; it used to wake all (the thundering herd).
+fn serve_clients(listener: RawFd, options: &Options) -> ! {
+    loop {
+        // SAFETY: nobody asks for the client's address, so nothing is written.
+        let connection = unsafe { libc::accept(listener, null_mut(), null_mut()) };
+        if connection < 0 {
+            match errno() {
+                libc::EINTR | libc::ECONNABORTED => {}
+                _ => rest(), // no descriptor, no memory: others are to give theirs back
+            }
+            continue;
+        }
+        converse(connection, options);
+        // SAFETY: the descriptor is ours, and not used any more.
+        unsafe { libc::close(connection) };
+    }
+}
+
+/// Holds one conversation: read, understand, answer, until one of us has had enough.
+fn converse(connection: RawFd, options: &Options) {
+    let mut talk = Talk::new();
+    let mut buffer = [0; READ_BYTES];
+    loop {
+        let piece = talk.piece();
+        if !piece.is_empty() {
+            // SAFETY: the piece is so long. MSG_NOSIGNAL: if the client is gone, an error and no SIGPIPE.
+            let sent =
+                unsafe { libc::send(connection, piece.as_ptr().cast(), piece.len(), libc::MSG_NOSIGNAL) };
+            match sent {
+                0.. => talk.sent(sent as usize), // it may be less than the piece
+                _ if errno() == libc::EINTR => {}
+                _ => return, // the client has gone away
+            }
+            continue;
+        }
+        match talk.next_step() {
+            Next::Answer => work::burn(options.work_ns),
+            Next::Close => return,
+            // SAFETY: only numbers are handed over.
+            Next::HalfClose => _ = unsafe { libc::shutdown(connection, libc::SHUT_WR) },
+            Next::Listen => {
+                // SAFETY: the buffer is ours and so long.
+                match unsafe { libc::read(connection, buffer.as_mut_ptr().cast(), buffer.len()) } {
+                    0 => return, // the client says no more
+                    count @ 1.. => talk.hear(&buffer[..count as usize]),
+                    _ if errno() == libc::EINTR => {}
+                    _ => return,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How a process of the laboratory is told to end, and how its children follow it.
+//!
+//! It owns signals. It must never do what a model is about: accepting, reading, writing, starting processes.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// Milliseconds until a server without descriptors or threads looks again: some must have become free.
+const REST_MS: i32 = 10;
+
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// What a process may be waiting for when it is told to end: its listener, and one socket more.
+static WAITED_FOR: [AtomicI32; 2] = [AtomicI32::new(-1), AtomicI32::new(-1)];
+
+/// Whether SIGTERM or SIGINT came.
+pub(crate) fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst)
+}
+
+/// On SIGTERM and SIGINT this listener is shut down: whoever waits for it, in whatever way, is woken, and
+/// `accept` fails with EINVAL from then on.
+///
+/// A flag alone would not do. The signal may come between the look at the flag and the call that waits, and
+/// then nothing would interrupt it.
+pub(crate) fn shut_down_at_the_end(listener: RawFd) {
+    WAITED_FOR[0].store(listener, Ordering::SeqCst);
+    handle(libc::SIGTERM, end);
+    handle(libc::SIGINT, end);
+}
+
+/// The same for the socket this process is about to wait for beside its listener; -1 when it no longer does.
+pub(crate) fn also_shut_down(socket: RawFd) {
+    WAITED_FOR[1].store(socket, Ordering::SeqCst);
+    if is_ending() {
+        // SAFETY: no memory is involved.
+        unsafe { libc::shutdown(socket, libc::SHUT_RDWR) };
+    }
+}
+
+/// Calls that wait are interrupted (EINTR) when a child has ended.
+pub(crate) fn notice_children() {
+    handle(libc::SIGCHLD, nothing);
+}
+
+/// Without SA_RESTART: a call that waits fails with EINTR.
+fn handle(signal: i32, handler: extern "C" fn(i32)) {
+    // SAFETY: a zeroed `sigaction` is a valid one, and handlers do only what is allowed in one.
+    unsafe {
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = handler as *const () as usize;
+        libc::sigaction(signal, &action, null_mut());
+    }
+}
+
+extern "C" fn nothing(_signal: i32) {}
+
+extern "C" fn end(_signal: i32) {
+    ENDING.store(true, Ordering::SeqCst);
+    // SAFETY: `shutdown` may be called in a handler; errno is put back for the call that was interrupted.
+    unsafe {
+        let errno = *libc::__errno_location();
+        for socket in &WAITED_FOR {
+            libc::shutdown(socket.load(Ordering::SeqCst), libc::SHUT_RDWR);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Signals that wait to be asked for by [`wait_for_signal`], here and in all threads started after.
+pub(crate) fn hold_signals(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: `sigemptyset` makes the set a valid one.
+    unsafe {
+        let mut set = MaybeUninit::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, null_mut());
+        set
+    }
+}
+
+/// Waits for one of these signals.
+pub(crate) fn wait_for_signal(signals: &libc::sigset_t) -> i32 {
+    loop {
+        // SAFETY: the set is valid, and nothing is asked to be written.
+        let signal = unsafe { libc::sigwaitinfo(signals, null_mut()) };
+        if signal > 0 {
+            return signal;
+        }
+    }
+}
+
+/// First thing in a new child: it dies of SIGTERM like any program, and with its parent. What it has open is
+/// the kernel's to put away.
+pub(crate) fn be_child_of(parent: libc::pid_t) {
+    // SAFETY: only numbers and a valid set are handed over.
+    unsafe {
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        let mut set = MaybeUninit::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), null_mut());
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        // Told to end, or left alone, before all this was said.
+        if is_ending() || libc::getppid() != parent {
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Lets a moment pass, when descriptors or threads have run out and others are to give theirs back.
+pub(crate) fn rest() {
+    // SAFETY: no descriptors are handed over.
+    unsafe { libc::poll(null_mut(), 0, REST_MS) };
+}
+
+/// The error number of the last call that failed.
+pub(crate) fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}

@@ -1,0 +1,4 @@
+//! A laboratory, which must never do more than show.
+#![deny(unsafe_code)]
+
+pub mod models;

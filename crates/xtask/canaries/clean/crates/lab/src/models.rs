@@ -1,0 +1,3 @@
+//! The list of models.
+
+pub mod plain;
