@@ -177,6 +177,11 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// How it ended, if it does within 20 s.
+    pub fn end(&mut self) -> Option<ExitStatus> {
+        await_end(&mut self.child, START_PATIENCE)
+    }
+
     /// Processor time it has used, in milliseconds (`utime` and `stime` of `/proc/PID/stat`).
     ///
     /// # Panics
