@@ -161,7 +161,11 @@ impl Daemon {
     }
 
     fn observe(&mut self, now_ns: u64) -> Observation {
-        let closeness = if self.program.is_tracking() { Closeness::Calm } else { Closeness::Close };
+        let closeness = match self.program.is_tracking() {
+            true if self.is_idle => Closeness::Idle,
+            true => Closeness::Calm,
+            false => Closeness::Close,
+        };
         let seen = self.sensors.read(now_ns, closeness);
         let totals = match self.program.counters() {
             Ok(totals) => totals,

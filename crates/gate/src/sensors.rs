@@ -23,7 +23,7 @@ pub use pace::Closeness;
 
 use listeners::{ListenDrops, Listeners};
 use memory::HostMemory;
-use pace::{CALM_NS, Due, SLOW_NS};
+use pace::{CALM_NS, Due, IDLE_NS, SLOW_NS};
 use processors::Processors;
 use receivers::Receivers;
 use sockets::Sockets;
@@ -83,13 +83,15 @@ impl Sensors {
     /// Reads what is due, and gives the latest of each.
     pub fn read(&mut self, now_ns: u64, closeness: Closeness) -> Seen {
         self.seen.listen_drops = self.drops.as_ref().map(|_| 0);
-        if self.calm.is_due(now_ns, CALM_NS) || closeness == Closeness::Close {
+        let (calm_ns, slow_ns) =
+            if closeness == Closeness::Idle { (IDLE_NS, IDLE_NS) } else { (CALM_NS, SLOW_NS) };
+        if self.calm.is_due(now_ns, calm_ns) || closeness == Closeness::Close {
             self.seen.queue = self.listeners.as_mut().and_then(Listeners::read);
         }
         if let Some(receivers) = &mut self.receivers {
             self.seen.receive_share = receivers.read(now_ns, closeness);
         }
-        if self.slow.is_due(now_ns, SLOW_NS) {
+        if self.slow.is_due(now_ns, slow_ns) {
             self.read_slow(now_ns);
         }
         self.seen.clone()

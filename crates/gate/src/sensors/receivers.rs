@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::kept::{Kept, numbers};
-use super::pace::{CALM_NS, Closeness, Due};
+use super::pace::{CALM_NS, Closeness, Due, IDLE_NS};
 
 /// Three numbers of at most 20 digits.
 const TEXT_BYTES: usize = 128;
@@ -70,7 +70,11 @@ impl Receivers {
 
     /// Between two readings.
     pub(super) fn window_ns(&self, closeness: Closeness) -> u64 {
-        let least_ns = if closeness == Closeness::Close { WINDOW_NS_MIN } else { CALM_NS };
+        let least_ns = match closeness {
+            Closeness::Idle => IDLE_NS,
+            Closeness::Calm => CALM_NS,
+            Closeness::Close => WINDOW_NS_MIN,
+        };
         least_ns.max(WINDOW_NS_EACH * self.threads.len() as u64)
     }
 

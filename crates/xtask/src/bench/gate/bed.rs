@@ -104,6 +104,14 @@ impl Bed {
         execute(&format!("ip netns exec {server} sysctl -qw net.core.somaxconn={connections}")).map(drop)
     }
 
+    /// Lets the kernel take every SYN cookie that is right, as the gate's own need it.
+    ///
+    /// # Errors
+    /// The setting cannot be written.
+    pub(crate) fn take_cookies(&self) -> Result<(), String> {
+        execute(&format!("ip netns exec {} sysctl -qw net.ipv4.tcp_syncookies=2", self.server)).map(drop)
+    }
+
     /// Packets that came to the server's end, with those its queue had no room for.
     ///
     /// # Errors

@@ -61,6 +61,9 @@ impl Stage {
     /// # Errors
     /// See [`Door::open`].
     pub(crate) fn gate(&self, arguments: &[&str]) -> Result<Door, String> {
+        if arguments.contains(&"cookie") {
+            self.bed.take_cookies()?;
+        }
         Door::open(&self.bed, &self.staunch, arguments)
     }
 
@@ -82,14 +85,15 @@ impl Stage {
         clients::offer_after(&self.bed, &self.staunch, &crowd, BEFORE)
     }
 
-    /// A crowd under a flood, when both have lasted for a while, and how many segments a second came. Half as
-    /// many regulars come before the flood: of these, those who come again have been seen.
+    /// A crowd under a flood, when both have lasted for a while, and how many segments a second came. All
+    /// regulars come before the flood, so they have been seen.
     ///
     /// # Errors
     /// See [`clients::offer`] and [`Flood::begin`].
     pub(crate) fn flooded(&self, syn_per_s: u32, crowd: &Crowd, peak: f64) -> Result<(Answers, f64), String> {
         sleep(REST);
-        self.offer(&Crowd::regulars(ACQUAINTANCE * peak, BEFORE.as_secs_f64()))?;
+        let per_second = ACQUAINTANCE * peak;
+        self.offer(&Crowd::regulars(per_second, 1.2 * f64::from(clients::REGULARS) / per_second))?;
         let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
         let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)?;
         Ok((answers, flood.end(&self.bed)?))
