@@ -208,8 +208,12 @@ impl Pace {
         }
     }
 
-    /// How many were accepted and not heard yet.
-    pub(crate) fn unheard(&self) -> u32 {
+    /// How many were accepted and not heard yet. Time alone takes silent ones off the count: nobody else is
+    /// accepted while they keep the doors shut.
+    pub(crate) fn unheard(&mut self) -> u32 {
+        if self.began_ns >= self.era_until_ns {
+            self.begin_era();
+        }
         self.unheard
     }
 
@@ -359,5 +363,9 @@ mod tests {
         assert_eq!(pace.unheard(), 1);
         pace.count_heard(late);
         assert_eq!(pace.unheard(), 0);
+        pace.count_accepted();
+        assert_eq!(pace.unheard(), 1);
+        pace.begin_turn(203 * MS, 0);
+        assert_eq!(pace.unheard(), 0, "nor is it when nobody is accepted after it");
     }
 }

@@ -1,8 +1,8 @@
 //! The gate inside a server: put up before the server gives its rights up, run by a thread of it.
 //!
 //! Order: [`Gate::put_up`] once sockets are bound and before anything is confined, [`Gate::run`] afterwards,
-//! [`Gate::take_down`] when the server has ended. What it cannot do once it is confined: see that interfaces
-//! are renamed or removed, and come back to one.
+//! [`Working::take_down`] when the server has ended. What it cannot do once it is confined: see that
+//! interfaces are renamed or removed, and come back to one.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
