@@ -43,7 +43,7 @@ group! {
     /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does
     /// not start when something is missing.
     sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
-    /// Network interfaces at which connections are shed that cannot be served, such as eth0
+    /// Network interfaces at which what cannot be served is shed, such as eth0
     /// An XDP program sheds them before the kernel pays for them; see `staunch gate`, which does so for other
     /// servers and has more flags. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
