@@ -212,3 +212,14 @@ fn reasons() {
         (1..2000_u64).filter_map(|n| controller.step(&observe(n * 5 * MS, &standing)).hint).collect();
     assert_eq!(hints.len(), 1, "{hints:?}");
 }
+
+/// A host that stalls for one tick in eight makes lines that say nothing of the server.
+#[test]
+fn stalls_are_not_taken_for_the_server() {
+    let stalled = Tick { begun: 0, waiting: 8, accept_queue: 8, age_ms: 0, reads: 0, ..HALF };
+    let after = Tick { begun: 16, reads: 16, age_ms: 6, ..HALF };
+    let cycle = [(1, stalled), (1, after), (6, HALF)];
+    let ticks: Vec<(u64, Tick)> = std::iter::once((400, HELD)).chain([cycle; 60].concat()).collect();
+    let served_per_s = play(Policy::Queue, &ticks).estimate.served_per_s;
+    assert!((2_700.0..3_300.0).contains(&served_per_s), "{served_per_s}");
+}
