@@ -9,6 +9,7 @@
  *
  * crates/loadgen/src/flood/frame.rs writes the same frames; a test compares them byte by byte.
  */
+#include "chance.h"
 #include "checksum.h"
 #include "kernel.h"
 
@@ -52,14 +53,6 @@ struct {
 	__type(value, struct progress);
 	__uint(max_entries, 1);
 } progress SEC(".maps");
-
-/* The finalizer of splitmix64 (Steele, Lea, Flood 2014): a number is a source of its own. */
-static __always_inline __u64 mix(__u64 x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
-}
 
 /* RFC 793: source port, sequence number and checksum stand 0, 4 and 16 bytes into the segment. */
 static __always_inline void write_segment(__u8 *segment, __u64 chance, __u64 sum)

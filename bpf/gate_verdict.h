@@ -75,8 +75,7 @@ struct {
 } known SEC(".maps");
 
 /* For each place of `known` 16 bits of each key: a SYN of a flood is seen to be of no known client by these,
- * which stay in the second cache. Without them a million SYNs a second cost a tenth of a processor more, and
- * what the server had in its caches. */
+ * which stay in the second cache. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);

@@ -7,6 +7,7 @@
  * It owns the making and the counts. It must never read a frame to know what it is, or use what the gate uses
  * for that. For tests only; it is never attached.
  */
+#include "chance.h"
 #include "gate_deed.h"
 
 /* Room for the longest frame that is made, and a power of two. */
@@ -30,14 +31,6 @@ struct {
 	__type(value, struct count);
 	__uint(max_entries, 1);
 } storm SEC(".maps");
-
-/* The finalizer of splitmix64 (Steele, Lea, Flood 2014). */
-static __always_inline __u64 mix(__u64 x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
-}
 
 /* Takes some bits of chance. */
 static __always_inline __u32 take(__u64 *chance, int bits)

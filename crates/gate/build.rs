@@ -1,57 +1,13 @@
-//! Builds the BPF programs of `bpf/` with clang. Set CLANG to choose another one than that on PATH.
-//!
-//! It must never look at the headers of this system: the programs bring what they need.
+//! Builds the programs of the gate, those that prove it among them.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// What is built: the object, its source, and what is defined for it.
-const OBJECTS: &[(&str, &str, &[&str])] = &[
-    ("gate.bpf.o", "gate.bpf.c", &["-DTRACKER"]),
-    ("gate-plain.bpf.o", "gate.bpf.c", &[]),
-    ("buffers.bpf.o", "buffers.bpf.c", &[]),
-    ("storm.bpf.o", "storm.bpf.c", &[]),
-];
-const HEADERS: &[&str] = &[
-    "kernel.h",
-    "checksum.h",
-    "gate.h",
-    "gate_frame.h",
-    "gate_verdict.h",
-    "gate_answer.h",
-    "gate_deed.h",
-    "gate_tracker.h",
-];
+#[path = "../../bpf/build.rs"]
+mod bpf;
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=CLANG");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
-    let into = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for header in HEADERS {
-        println!("cargo:rerun-if-changed={}", folder.join(header).display());
-    }
-    for (object, source, defined) in OBJECTS {
-        let source = folder.join(source);
-        println!("cargo:rerun-if-changed={}", source.display());
-        compile(&folder, &source, defined, &into.join(object));
-    }
-}
-
-/// `-g` makes the type information by which the loader knows the maps, and finds what stands where in this
-/// kernel. Paths of this machine stay out of it.
-fn compile(folder: &Path, source: &Path, defined: &[&str], object: &Path) {
-    let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
-    let mut command = Command::new(&clang);
-    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-nostdinc", "-Wall", "-Wextra", "-Werror"]);
-    command.arg(format!("-ffile-prefix-map={}=bpf", folder.display()));
-    command.current_dir(folder).arg("-fdebug-compilation-dir=bpf").args(defined);
-    command.arg("-c").arg(source).arg("-o").arg(object);
-    match command.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => panic!("{} failed on {}: {status}", clang.display(), source.display()),
-        Err(error) => {
-            panic!("{} cannot be run: {error}. BPF programs are built by it (package clang)", clang.display())
-        }
-    }
+    bpf::build(&[
+        ("gate.bpf.o", "gate.bpf.c", &["-DTRACKER"]),
+        ("gate-plain.bpf.o", "gate.bpf.c", &[]),
+        ("buffers.bpf.o", "buffers.bpf.c", &[]),
+        ("storm.bpf.o", "storm.bpf.c", &[]),
+    ]);
 }
