@@ -32,7 +32,7 @@ const FLOOD_PRIORITY: &str = "20";
 /// What processes with real-time priority may have of each second, in us, while there is a bed: the usual 95
 /// % are a stop of 50 ms for server and reception, which no softirq knows. The rest is for those who end it
 /// all.
-const REAL_TIME_US: &str = "990000";
+const REAL_TIME_US: i64 = 990_000;
 /// Where that is set, the second for kernels that ask each group.
 const REAL_TIME_FILES: [&str; 2] =
     ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"];
@@ -228,9 +228,13 @@ fn guard(namespaces: &[&str]) -> Result<Child, String> {
 /// be set is left as it is.
 fn lift_limit() -> String {
     let lift = |path: &&str| {
-        let before = fs::read_to_string(path).ok()?;
-        fs::write(path, REAL_TIME_US).ok()?;
-        Some(format!("echo {} > {path}; ", before.trim()))
+        let before: i64 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+        // -1 is no limit; what another bed has lifted is that one's to put back.
+        if !(0..REAL_TIME_US).contains(&before) {
+            return None;
+        }
+        fs::write(path, REAL_TIME_US.to_string()).ok()?;
+        Some(format!("echo {before} > {path}; "))
     };
     let undo: Vec<String> = REAL_TIME_FILES.iter().filter_map(lift).collect();
     undo.into_iter().rev().collect()

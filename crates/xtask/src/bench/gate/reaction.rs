@@ -73,8 +73,11 @@ fn measure(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let said = gate.said();
     add_reaction(&answers, &said, outcome)?;
     setting.step(&format!("round {round}, as many as can be served"));
-    stage.offer(&Crowd::steps(&[(peak, EVEN_S)]))?;
-    let changes: Vec<Said> = gate.said()[said.len()..].to_vec();
+    let answers = stage.offer(&Crowd::steps(&[(peak, EVEN_S)]))?;
+    let end = moment(&answers.began).ok_or_else(|| format!("no time: {}", answers.began))?
+        + Duration::from_secs(EVEN_S.into());
+    // That it opens when the crowd has gone is no change of mind.
+    let changes: Vec<Said> = gate.said().into_iter().skip(said.len()).filter(|(at, _)| *at < end).collect();
     changes.iter().for_each(|(_, line)| outcome.note(format!("at 1.0 x: {line}")));
     outcome.add(ROW, CHANGES, "", changes.iter().filter(|(_, line)| change(line).is_some()).count() as f64);
     Ok(())
