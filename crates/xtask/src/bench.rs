@@ -22,7 +22,7 @@ mod instructions;
 mod life;
 mod load;
 pub(crate) mod machine;
-mod page;
+pub(crate) mod page;
 mod plot;
 mod pressure;
 mod process;

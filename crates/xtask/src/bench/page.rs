@@ -97,7 +97,8 @@ fn machine(page: &mut String, report: &Report) {
     page.push_str("</dl>");
 }
 
-fn escape(words: &str) -> String {
+/// Words as they may stand in a page.
+pub(crate) fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

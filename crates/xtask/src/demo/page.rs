@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use super::record::{Place, Record, Sides};
+use crate::bench::page::escape;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
     color:#1c2430}svg{width:100%;height:auto}table{border-collapse:collapse;margin:1rem 0}\
@@ -65,10 +66,6 @@ fn table<X: Place>(page: &mut String, title: &str, axis: &str, sides: &[Sides<X>
         }
     }
     page.push_str("</tbody></table></div>");
-}
-
-fn escape(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
