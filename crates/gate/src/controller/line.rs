@@ -7,8 +7,8 @@
 //! - **queue**: connections established since the head was, but no more than wait at all. Those who opened a
 //!   connection and send nothing are older than the head, so they are not counted: they do not stand in line.
 //! - **rate**: first reads a second while the head is older than the tick, for only then the server was busy
-//!   throughout and the count is what it can do, not what it was asked for. It falls only when that has lasted
-//!   for 50 ms.
+//!   throughout and the count is what it can do, not what it was asked for. It falls only when that has
+//!   lasted for 50 ms.
 
 use super::history::History;
 use crate::observation::Observation;

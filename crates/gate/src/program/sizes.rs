@@ -16,8 +16,8 @@ pub struct Sizes {
 impl Default for Sizes {
     fn default() -> Self {
         Self {
-            // 2 MB: 70 of 100 are still there after a second of 200 000. Twice as many leave the cache, and
-            // a flood then costs a quarter more.
+            // 2 MB. By chance 68 of 100 are still there after a second of 200 000. A larger table remembers
+            // more of a larger flood, and pushes the server out of its caches.
             again: 1 << 19,
             // 131 072 clients in 2 MB, with marks of 256 KB.
             known: 1 << 15,
