@@ -190,7 +190,7 @@ pub(crate) fn new_folder() -> PathBuf {
 pub(crate) fn command(folder: &Path, program: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("serve").arg(folder.join("site")).args(["--listen", "127.0.0.1:0"]);
-    command.arg("--pid-file").arg(folder.join("pid"));
+    command.arg("--pid-file").arg(folder.join("pid")).stdin(Stdio::null());
     command
 }
 
@@ -216,7 +216,6 @@ fn spawn(folder: &Path, command: &mut Command) -> Child {
         File::options().create(true).append(true).open(&path).expect("a file for its output")
     };
     command
-        .stdin(Stdio::null())
         .stdout(open("out"))
         .stderr(open("err"))
         .spawn()

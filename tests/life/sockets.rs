@@ -1,11 +1,10 @@
 //! Sockets that systemd has opened, by its own tool.
 
 use std::net::TcpListener;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rustix::io::FdFlags;
 use rustix::process::Signal;
 use staunch_tests::process::{binary, is_installed};
 
@@ -69,8 +68,10 @@ fn a_socket_is_taken_over() {
 /// A server on a socket that this process holds, as a manager of services does.
 fn on_held(folder: PathBuf, listener: &TcpListener, io: &str) -> House {
     let mut command = Command::new("sh");
-    let hand_over = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\" 3<&\"$0\"";
-    command.args(["-c", hand_over, &listener.as_raw_fd().to_string()]).arg(binary()).arg("serve");
+    // By way of standard input, whose number every shell can say; most can say none above 9.
+    command.stdin(OwnedFd::from(listener.try_clone().expect("a second descriptor")));
+    let hand_over = "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\" 3<&0 </dev/null";
+    command.args(["-c", hand_over]).arg(binary()).arg("serve");
     command.arg(folder.join("site")).args(["--io", io, "--workers", "2", "--listen", "fd:3", "--pid-file"]);
     command.arg(folder.join("pid"));
     House::of(folder, &mut command)
@@ -82,7 +83,6 @@ fn a_socket_of_others_stays_open() {
     for io in WAYS {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("an open descriptor");
         let mut house = on_held(house::new_folder(), &listener, io);
         assert_eq!(get(address, "/small.txt"), SMALL, "{io}");
         let last = house.upgrade();
