@@ -18,6 +18,7 @@ mod listener;
 mod model;
 mod models;
 mod options;
+pub mod results;
 mod syscall;
 pub mod wire;
 pub mod work;
