@@ -84,5 +84,9 @@
  * system's first retransmission comes after one second, or after three. */
 #define AGAIN_TICKS_MIN 167
 #define AGAIN_TICKS_MAX 953
+/* The first retransmission has come after so long, 1.25 s, if it comes. */
+#define AGAIN_TICKS_KEPT 298
+/* SYNs that share a place. */
+#define AGAIN_WAYS 4
 
 #endif

@@ -84,16 +84,15 @@ struct {
 	__uint(max_entries, 1);
 } marks SEC(".maps");
 
-/* SYNs that were shed: 16 bits of a fingerprint, and the time below. The newest has the place. An entry of an
- * array has eight bytes at least, so two stand in one. */
-struct two {
-	__u32 remembered[2];
+/* SYNs that were shed: 16 bits of a fingerprint, and the time below. Some share a place, found by a hash. */
+struct set {
+	__u32 remembered[AGAIN_WAYS];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
-	__type(value, struct two);
+	__type(value, struct set);
 	/* The loader says how many. */
 	__uint(max_entries, 1);
 } again SEC(".maps");
@@ -244,31 +243,39 @@ static __always_inline __u64 coarse_now(void)
 	return own->now_ns;
 }
 
-static __always_inline __u32 *remembered_at(__u64 hash)
+/* What is remembered of a SYN: where, or where it may be. */
+struct memory {
+	__u32 *entry;
+	int came_before;
+};
+
+/* Looks for a SYN that came long enough ago that its sender must have waited. An entry whose sender may still
+ * come again the first time is not given away: in a flood the newest would push out everybody before they do.
+ * One that comes again too soon is not remembered anew: it would never be old enough. */
+static __always_inline struct memory recall(__u64 hash, __u32 now)
 {
-	__u32 index = hash & again_mask, half = index & 1;
-	struct two *two;
+	struct memory memory = {};
+	__u32 index = hash & again_mask, age, oldest = AGAIN_TICKS_KEPT;
+	struct set *set = bpf_map_lookup_elem(&again, &index);
 
-	index >>= 1;
-	two = bpf_map_lookup_elem(&again, &index);
-	return two ? &two->remembered[half] : 0;
-}
+	if (!set)
+		return memory;
+#pragma unroll
+	for (int way = 0; way < AGAIN_WAYS; way++) {
+		__u32 *entry = &set->remembered[way];
 
-/* Whether this SYN came before, and long enough ago that its sender must have waited. */
-static __always_inline int came_before(__u32 remembered, __u64 hash, __u32 now)
-{
-	__u16 passed = now - remembered;
-
-	return remembered >> 16 == hash >> 48 && passed >= AGAIN_TICKS_MIN && passed <= AGAIN_TICKS_MAX;
-}
-
-/* One that comes again too soon is not remembered anew: it would never be old enough. */
-static __always_inline void remember(__u32 *place, __u64 hash, __u32 now)
-{
-	__u16 passed = now - *place;
-
-	if (*place >> 16 != hash >> 48 || passed > AGAIN_TICKS_MAX)
-		*place = (hash >> 48 << 16) | (now & 0xffff);
+		age = *entry ? (__u16)(now - *entry) : 0xffff;
+		if (*entry >> 16 == hash >> 48 && age <= AGAIN_TICKS_MAX) {
+			memory.entry = 0;
+			memory.came_before = age >= AGAIN_TICKS_MIN;
+			return memory;
+		}
+		if (age > oldest) {
+			oldest = age;
+			memory.entry = entry;
+		}
+	}
+	return memory;
 }
 
 /* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others
@@ -323,12 +330,12 @@ static __always_inline void take_credit(int class)
 static __always_inline int ration(const __u64 *order, const struct client *client, int *class, __u32 now,
 				  __u64 *counts)
 {
-	__u32 *place = 0;
+	struct memory memory = {};
 	int outcome = OUTCOME_PASSED;
 
 	if (*class == CLASS_UNKNOWN && order[ORDER_VERIFY]) {
-		place = remembered_at(client->hash);
-		if (place && came_before(*place, client->hash, now))
+		memory = recall(client->hash, now);
+		if (memory.came_before)
 			*class = CLASS_VERIFIED;
 	}
 	if (!has_credit(order, *class))
@@ -337,8 +344,8 @@ static __always_inline int ration(const __u64 *order, const struct client *clien
 		outcome = OUTCOME_SHED_FAIR;
 	else
 		take_credit(*class);
-	if (place && outcome != OUTCOME_PASSED)
-		remember(place, client->hash, now);
+	if (memory.entry && outcome != OUTCOME_PASSED)
+		*memory.entry = (client->hash >> 48 << 16) | (now & 0xffff);
 	return outcome;
 }
 

@@ -44,15 +44,20 @@ fn credits_left_over_are_bounded() {
     assert_eq!(passed, 6, "four new ones and two left over");
 }
 
+/// What is remembered, as if it had been so long ago.
+fn earlier(remembered: u32, seconds: f64) -> u32 {
+    let then = (remembered as u16).wrapping_sub((seconds * TICKS_PER_S) as u16);
+    remembered >> 16 << 16 | u32::from(then)
+}
+
 /// Shows a SYN, moves what is remembered of it into the past, shows another.
 fn after(trial: &mut Trial, seconds: f64, again: &[u8]) -> (u32, u64) {
-    trial.remember(0).unwrap();
+    trial.remember([0; 4]).unwrap();
     let verified = trial.counters().unwrap().syn(VERIFIED);
     assert_eq!(action(trial, &syn("192.0.2.7")), DROP);
-    let remembered = trial.remembered().unwrap();
+    let remembered = trial.remembered().unwrap()[0];
     assert_ne!(remembered, 0, "a SYN that was shed is remembered");
-    let then = (remembered as u16).wrapping_sub((seconds * TICKS_PER_S) as u16);
-    trial.remember(remembered >> 16 << 16 | u32::from(then)).unwrap();
+    trial.remember([0, earlier(remembered, seconds), 0, 0]).unwrap();
     (action(trial, again), trial.counters().unwrap().syn(VERIFIED) - verified)
 }
 
@@ -94,19 +99,25 @@ fn nobody_is_verified_unless_it_is_ordered() {
     let Some(mut trial) = trial::plain() else { return };
     give(&mut trial, &trial::ration([0, 1_000, 0]));
     assert_eq!([0; 2].map(|_| action(&mut trial, &syn("192.0.2.7"))), [DROP; 2]);
-    assert_eq!(trial.remembered().unwrap(), 0);
+    assert_eq!(trial.remembered().unwrap(), [0; 4]);
 }
 
+/// In a flood those who came first are verified, or nobody would be.
 #[test]
-fn the_newest_has_the_place() {
+fn who_may_still_come_again_keeps_the_place() {
     let Some(mut trial) = trial::plain() else { return };
-    give(&mut trial, &Orders { verify: true, ..trial::shed() });
+    give(&mut trial, &Orders { verify: true, ..trial::ration([0, 1_000, 0]) });
+    let flood = |trial: &mut Trial, hosts: std::ops::Range<u32>| {
+        hosts.for_each(|host| _ = action(trial, &syn(&format!("10.0.0.{host}"))));
+    };
     action(&mut trial, &syn("192.0.2.7"));
-    let first = trial.remembered().unwrap();
-    for host in 0..200 {
-        action(&mut trial, &syn(&format!("10.0.0.{host}")));
+    flood(&mut trial, 0..200);
+    let places = trial.remembered().unwrap();
+    for (seconds, verified) in [(0.9, true), (1.2, true), (1.4, false)] {
+        trial.remember(places.map(|place| earlier(place, seconds))).unwrap();
+        flood(&mut trial, 200..250);
+        assert_eq!(action(&mut trial, &syn("192.0.2.7")) == PASS, verified, "after {seconds} s");
     }
-    assert_ne!(trial.remembered().unwrap() >> 16, first >> 16);
 }
 
 #[test]

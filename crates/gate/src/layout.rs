@@ -13,6 +13,8 @@ pub const AGE_COUNT: usize = 64;
 
 /// Clients that share a place in the map `known`.
 pub(crate) const KNOWN_WAYS: usize = 4;
+/// SYNs that share a place in `again`.
+pub(crate) const AGAIN_WAYS: usize = 4;
 
 const AGE_SHIFT: u32 = 14;
 const OUTCOMES_AT: usize = 8;
@@ -221,6 +223,7 @@ mod tests {
             ("ORDER_PREFIX_LIMIT", GRANTED_AT - 1),
             ("SPENT_STRIDE", SPENT_STRIDE),
             ("KNOWN_WAYS", KNOWN_WAYS),
+            ("AGAIN_WAYS", AGAIN_WAYS),
             ("FLOW_AGES", AGES_AT),
             ("FLOW_READS", AGES_AT - 1),
             ("AGE_COUNT", AGE_COUNT),

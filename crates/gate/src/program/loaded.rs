@@ -167,7 +167,7 @@ pub(super) fn load_object(
     let mut loader = EbpfLoader::new();
     loader
         .btf(btf)
-        .map_max_entries("again", sizes.again.div_ceil(2))
+        .map_max_entries("again", sizes.again)
         .map_max_entries("known", sizes.known)
         .map_max_entries("marks", sizes.known)
         .map_max_entries("waiting", sizes.waiting)

@@ -13,7 +13,7 @@ use super::plan::Attach;
 use super::privilege;
 use super::sizes::Sizes;
 use crate::fault::GateError;
-use crate::layout::{Counters, KNOWN_WAYS};
+use crate::layout::{AGAIN_WAYS, Counters, KNOWN_WAYS};
 use crate::observation::Orders;
 
 /// The largest answer: a frame as long as an Ethernet carries, with tags.
@@ -108,20 +108,20 @@ impl Trial {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remembered(&mut self) -> io::Result<u32> {
+    pub fn remembered(&mut self) -> io::Result<[u32; AGAIN_WAYS]> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
-        let again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
-        again.get(&0, 0).map(|two| two as u32).map_err(io::Error::other)
+        let again: Array<_, [u32; AGAIN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
+        again.get(&0, 0).map_err(io::Error::other)
     }
 
     /// Lets it remember something else there.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remember(&mut self, value: u32) -> io::Result<()> {
+    pub fn remember(&mut self, values: [u32; AGAIN_WAYS]) -> io::Result<()> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
-        let mut again: Array<_, u64> = Array::try_from(map).map_err(io::Error::other)?;
-        again.set(0, u64::from(value), 0).map_err(io::Error::other)
+        let mut again: Array<_, [u32; AGAIN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
+        again.set(0, values, 0).map_err(io::Error::other)
     }
 }
 
