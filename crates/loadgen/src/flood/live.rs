@@ -16,9 +16,12 @@ use staunch_netio::route::{self, Link};
 use super::frame::Template;
 
 const OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/flood.bpf.o"));
-/// How many frames are made before they are sent together. A veth takes 256 at once; 64 keep the sender's
-/// cost low and all of them fit while others send too.
-const BATCH_COUNT: u32 = 64;
+/// How many frames are made in one go; the kernel sends 16 together in any case. As many pages are kept to be
+/// used again: fewer, and the receiver has to give pages back to the system, which costs it more than to drop
+/// what is in them.
+const BATCH_COUNT: u32 = 256;
+/// At a low rate fewer, so that none waits for longer than this for others.
+const BATCH_S: f64 = 0.001;
 /// One call makes so many frames at most: minutes of work. Each new call costs some 20 ms.
 const CALL_COUNT: u32 = u32::MAX;
 /// The unit of an interval: 2^-10 ns, as in the program.
@@ -57,6 +60,7 @@ impl Reader {
 pub(super) struct LiveFrames {
     ebpf: Ebpf,
     frame: Vec<u8>,
+    batch: u32,
 }
 
 /// Loads the program for this interface.
@@ -98,7 +102,7 @@ pub(super) fn load(
     program.load().map_err(|error| refusal(&error))?;
     let map = ebpf.take_map("progress").ok_or("the program has no map")?;
     let map = Array::try_from(map).map_err(|error| chain(&error))?;
-    Ok((LiveFrames { ebpf, frame: template.bytes.clone() }, Reader { map }))
+    Ok((LiveFrames { ebpf, frame: template.bytes.clone(), batch: batch(rate_per_s) }, Reader { map }))
 }
 
 /// Whether an interface takes live frames: a veth throws them away without a word unless its other end is
@@ -145,13 +149,18 @@ impl LiveFrames {
         let mut options = TestRunOptions::new();
         options.data_in = Some(&self.frame);
         options.repeat = count;
-        options.attrs = TestRunAttrs::new().xdp_live_frames(BATCH_COUNT.min(count));
+        options.attrs = TestRunAttrs::new().xdp_live_frames(self.batch.min(count));
         program(&mut self.ebpf)?.test_run(options).map(|_| ())
     }
 }
 
 fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, ProgramError> {
     ebpf.program_mut("flood").ok_or(ProgramError::NotLoaded)?.try_into()
+}
+
+/// How many frames are made in one go.
+fn batch(rate_per_s: Option<f64>) -> u32 {
+    rate_per_s.map_or(BATCH_COUNT, |rate| ((rate * BATCH_S) as u32).clamp(1, BATCH_COUNT))
 }
 
 /// Between two frames. 0: none.
