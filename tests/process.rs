@@ -172,6 +172,11 @@ impl Server {
         self.lines.try_iter().collect()
     }
 
+    /// All it says on standard output from the last call until it, and all it has started, have ended.
+    pub fn last_words(&self) -> String {
+        self.lines.iter().map(|line| line + "\n").collect()
+    }
+
     /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

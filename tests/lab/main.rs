@@ -9,5 +9,6 @@ mod crowd;
 mod ending;
 mod faults;
 mod http;
+mod meter;
 mod model;
 mod paper;

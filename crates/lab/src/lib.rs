@@ -15,6 +15,7 @@
 
 mod handler;
 mod listener;
+pub mod meter;
 mod model;
 mod models;
 mod options;

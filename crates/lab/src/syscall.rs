@@ -1,13 +1,15 @@
-//! How a process of the laboratory is told to end, and how its children follow it.
+//! How a process of the laboratory is told to end, and how its children follow it; memory that they share.
 //!
-//! It owns signals. It must never do what a model is about: accepting, reading, writing, starting processes.
+//! It owns signals and that memory. It must never do what a model is about: accepting, reading, writing,
+//! starting processes.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::slice;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// Milliseconds until a server without descriptors or threads looks again: some must have become free.
 const REST_MS: i32 = 10;
@@ -111,6 +113,39 @@ pub(crate) fn be_child_of(parent: libc::pid_t) {
         if is_ending() || libc::getppid() != parent {
             libc::_exit(0);
         }
+    }
+}
+
+/// A number with a cache line to itself: to count must not make two processors wait for each other.
+#[repr(align(64))]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    /// Counts one.
+    pub(crate) fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were counted.
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// So many counters at zero, in memory that a `fork` does not copy. It lasts as long as the process.
+///
+/// # Errors
+/// Those of mmap(2).
+pub(crate) fn shared_counters(count: usize) -> io::Result<&'static [Counter]> {
+    let bytes = (count * size_of::<Counter>()).max(1);
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory, so large, aligned to a page, never unmapped; all zeroes are counters at zero.
+    unsafe {
+        let memory = libc::mmap(null_mut(), bytes, access, kind, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(slice::from_raw_parts(memory.cast(), count))
     }
 }
 

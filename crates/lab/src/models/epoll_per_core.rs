@@ -17,6 +17,7 @@ use std::thread;
 use staunch_netio::cpu::pin_current_thread;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{errno, hold_signals, rest, wait_for_signal};
@@ -40,41 +41,39 @@ clients --> hash-> [queue 1] ---> thread on processor 1: epoll_wait -> accept, r
               +--> [queue N] ---> thread on processor N: epoll_wait -> accept, read, write
                                   main thread: waits for the end";
 
-/// How many events are taken at once.
-const EVENTS: usize = 64;
+const EVENTS: usize = 64; // how many are taken at once
 
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Readable,
     Writable,
-    /// Nothing more: it is over.
     Over,
 }
 
 fn serve(options: &Options) -> io::Result<()> {
     let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT]);
-    let mut address = options.address;
-    let mut sockets = Vec::new();
+    let (mut address, mut sockets) = (options.address, Vec::new());
     for _ in &options.cpus {
         sockets.push(listener::open_beside(address, options)?);
         address = listener::address_of(&sockets[0])?; // the first has taken a free port, if any was asked for
     }
-    for (socket, &cpu) in sockets.into_iter().zip(&options.cpus) {
+    let meters = meter::meters(options.cpus.len())?; // how many clients each thread took, told at the end
+    for ((socket, &cpu), meter) in sockets.into_iter().zip(&options.cpus).zip(meters) {
         let own = options.clone();
         thread::spawn(move || {
-            let end = pin_current_thread(cpu).and_then(|()| serve_clients(&socket, &own));
+            let end = pin_current_thread(cpu).and_then(|()| serve_clients(&socket, meter, &own));
             end.inspect_err(|error| eprintln!("epoll-per-core: on processor {cpu}: {error}"))
         });
     }
     (options.announce)(address);
     // The main thread serves nobody: it waits to be told to end, and with it the process and all its threads.
     wait_for_signal(&signals);
-    Ok(())
+    meter::print(meters)
 }
 
 /// A processor's life: the same loop as in `epoll-level`.
-fn serve_clients(socket: &OwnedFd, options: &Options) -> io::Result<()> {
+fn serve_clients(socket: &OwnedFd, meter: &Meter, options: &Options) -> io::Result<()> {
     let listener = socket.as_raw_fd();
     // SAFETY: only numbers are handed over.
     let epoll = unsafe {
@@ -97,6 +96,7 @@ fn serve_clients(socket: &OwnedFd, options: &Options) -> io::Result<()> {
                 let accept =
                     || unsafe { libc::accept4(listener, null_mut(), null_mut(), libc::SOCK_NONBLOCK) };
                 while let fd @ 0.. = accept() {
+                    meter.count();
                     watch(epoll, libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN)?;
                     connections.insert(fd, (Talk::new(), Wait::Readable));
                 }

@@ -15,6 +15,7 @@ use std::process;
 use std::ptr::null_mut;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{be_child_of, errno, hold_signals, rest, wait_for_signal};
@@ -41,11 +42,13 @@ clients ---> [kernel's queue] ---> -|-- child: accept -> read -> write -> close 
 fn serve(options: &Options) -> io::Result<()> {
     let socket = listener::open(options)?;
     let listener = socket.as_raw_fd();
+    // How many clients each child took: counters that a `fork` does not copy, told at the end.
+    let meters = meter::meters(options.pool)?;
     let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]);
     listener::announce(&socket, options)?;
     let mut children = Vec::new();
-    for _ in 0..options.pool {
-        children.push(start_child(listener, options)?);
+    for meter in meters {
+        children.push(start_child(listener, meter, options)?);
     }
     // The parent serves nobody. It waits: for the death of a child, which gets a successor, or for its own
     // end.
@@ -53,8 +56,9 @@ fn serve(options: &Options) -> io::Result<()> {
         // One signal may stand for several deaths.
         // SAFETY: nobody asks how they ended, so nothing is written.
         while let child @ 1.. = unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } {
-            children.retain(|&other| other != child);
-            children.push(start_child(listener, options)?);
+            if let Some(place) = children.iter().position(|&other| other == child) {
+                children[place] = start_child(listener, &meters[place], options)?;
+            }
         }
     }
     for &child in &children {
@@ -63,16 +67,16 @@ fn serve(options: &Options) -> io::Result<()> {
     }
     // SAFETY: as above. Returns -1 when no child is left.
     while unsafe { libc::waitpid(-1, null_mut(), 0) } > 0 {}
-    Ok(())
+    meter::print(meters)
 }
 
-fn start_child(listener: RawFd, options: &Options) -> io::Result<libc::pid_t> {
+fn start_child(listener: RawFd, meter: &Meter, options: &Options) -> io::Result<libc::pid_t> {
     let parent = process::id() as libc::pid_t;
     // SAFETY: this process has one thread, so the child finds nothing half done.
     match unsafe { libc::fork() } {
         0 => {
             be_child_of(parent);
-            serve_clients(listener, options)
+            serve_clients(listener, meter, options)
         }
         -1 => Err(io::Error::last_os_error()),
         child => Ok(child),
@@ -81,7 +85,7 @@ fn start_child(listener: RawFd, options: &Options) -> io::Result<libc::pid_t> {
 
 /// A child's life: one client after the other. All children wait here at once. The kernel wakes one of them
 /// for each connection, the one that has waited longest; it used to wake all (the thundering herd).
-fn serve_clients(listener: RawFd, options: &Options) -> ! {
+fn serve_clients(listener: RawFd, meter: &Meter, options: &Options) -> ! {
     loop {
         // SAFETY: nobody asks for the client's address, so nothing is written.
         let connection = unsafe { libc::accept(listener, null_mut(), null_mut()) };
@@ -92,6 +96,7 @@ fn serve_clients(listener: RawFd, options: &Options) -> ! {
             }
             continue;
         }
+        meter.count();
         converse(connection, options);
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };

@@ -13,6 +13,7 @@ use std::process;
 use std::ptr::null_mut;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{be_child_of, errno, hold_signals, rest, wait_for_signal};
@@ -40,11 +41,13 @@ fn serve(options: &Options) -> io::Result<()> {
     let socket = listener::open(options)?;
     let listener = socket.as_raw_fd();
     let mutex = shared_mutex()?;
+    // How many clients each child took: counters that a `fork` does not copy, told at the end.
+    let meters = meter::meters(options.pool)?;
     let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]);
     listener::announce(&socket, options)?;
     let mut children = Vec::new();
-    for _ in 0..options.pool {
-        children.push(start_child(listener, mutex, options)?);
+    for meter in meters {
+        children.push(start_child(listener, mutex, meter, options)?);
     }
     // The parent serves nobody. It waits: for the death of a child, which gets a successor, or for its own
     // end.
@@ -52,8 +55,9 @@ fn serve(options: &Options) -> io::Result<()> {
         // One signal may stand for several deaths.
         // SAFETY: nobody asks how they ended, so nothing is written.
         while let child @ 1.. = unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } {
-            children.retain(|&other| other != child);
-            children.push(start_child(listener, mutex, options)?);
+            if let Some(place) = children.iter().position(|&other| other == child) {
+                children[place] = start_child(listener, mutex, &meters[place], options)?;
+            }
         }
     }
     for &child in &children {
@@ -62,12 +66,13 @@ fn serve(options: &Options) -> io::Result<()> {
     }
     // SAFETY: as above. Returns -1 when no child is left.
     while unsafe { libc::waitpid(-1, null_mut(), 0) } > 0 {}
-    Ok(())
+    meter::print(meters)
 }
 
 fn start_child(
     listener: RawFd,
     mutex: *mut libc::pthread_mutex_t,
+    meter: &Meter,
     options: &Options,
 ) -> io::Result<libc::pid_t> {
     let parent = process::id() as libc::pid_t;
@@ -75,7 +80,7 @@ fn start_child(
     match unsafe { libc::fork() } {
         0 => {
             be_child_of(parent);
-            serve_clients(listener, mutex, options)
+            serve_clients(listener, mutex, meter, options)
         }
         -1 => Err(io::Error::last_os_error()),
         child => Ok(child),
@@ -102,10 +107,9 @@ fn shared_mutex() -> io::Result<*mut libc::pthread_mutex_t> {
 }
 
 /// A child's life: one client after the other. One child waits for a connection, the others for the mutex.
-fn serve_clients(listener: RawFd, mutex: *mut libc::pthread_mutex_t, options: &Options) -> ! {
+fn serve_clients(listener: RawFd, mutex: *mut libc::pthread_mutex_t, meter: &Meter, options: &Options) -> ! {
     loop {
-        // SAFETY: the mutex was made before this process, and lasts as long. Nobody asks for the client's
-        // address.
+        // SAFETY: the mutex was made before this process, and lasts as long. No address is asked for.
         let (connection, error) = unsafe {
             if libc::pthread_mutex_lock(mutex) == libc::EOWNERDEAD {
                 libc::pthread_mutex_consistent(mutex); // it guards nothing that could be half done
@@ -122,6 +126,7 @@ fn serve_clients(listener: RawFd, mutex: *mut libc::pthread_mutex_t, options: &O
             }
             continue;
         }
+        meter.count();
         converse(connection, options);
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };

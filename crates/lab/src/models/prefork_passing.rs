@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::ptr::null_mut;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{also_shut_down, be_child_of, errno, is_ending, rest, shut_down_at_the_end};
@@ -37,47 +38,45 @@ clients -> [kernel's queue] -> parent: accept, sendmsg -> [] |-- child: recvmsg 
 fn serve(options: &Options) -> io::Result<()> {
     let socket = listener::open(options)?;
     let listener = socket.as_raw_fd();
-    let mut ends = [0; 2];
+    let mut ends = [0; 2]; // where we send, and where the children receive
     // SAFETY: two numbers are written. SEQPACKET: whole messages, each to one reader.
     if unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_SEQPACKET, 0, ends.as_mut_ptr()) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    let [parents, childrens] = ends;
+    let meters = meter::meters(options.pool)?; // how many clients each took; a `fork` does not copy them
     shut_down_at_the_end(listener);
     listener::announce(&socket, options)?;
-    let start = |_| start_child(childrens, options);
-    let children = (0..options.pool).map(start).collect::<io::Result<Vec<_>>>()?;
-    also_shut_down(parents); // we wait there while all children are busy and the messages pile up
+    let start = |meter| start_child(ends[1], meter, options);
+    let children = meters.iter().map(start).collect::<io::Result<Vec<_>>>()?;
+    also_shut_down(ends[0]); // we wait there while all children are busy and the messages pile up
     while !is_ending() {
         // SAFETY: nobody asks for the client's address, so nothing is written.
         let connection = unsafe { libc::accept(listener, null_mut(), null_mut()) };
         if connection < 0 {
-            match errno() {
-                libc::EINTR | libc::ECONNABORTED => {}
-                _ => rest(), // no descriptor, no memory: others are to give theirs back
+            if !matches!(errno(), libc::EINTR | libc::ECONNABORTED) {
+                rest(); // no descriptor, no memory: others are to give theirs back
             }
             continue;
         }
-        pass(parents, connection); // it stays open in the message, and then in the child
+        pass(ends[0], connection); // it stays open in the message, and then in the child
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };
     }
-    for &child in &children {
-        // SAFETY: a child that was not reaped still has its number.
-        unsafe { libc::kill(child, libc::SIGTERM) };
+    // SAFETY: a child that was not reaped still has its number; `waitpid` returns -1 when none is left.
+    unsafe {
+        children.iter().for_each(|&child| _ = libc::kill(child, libc::SIGTERM));
+        while libc::waitpid(-1, null_mut(), 0) > 0 {}
     }
-    // SAFETY: nothing is written. Returns -1 when none is left.
-    while unsafe { libc::waitpid(-1, null_mut(), 0) } > 0 {}
-    Ok(())
+    meter::print(meters)
 }
 
-fn start_child(channel: RawFd, options: &Options) -> io::Result<libc::pid_t> {
+fn start_child(channel: RawFd, meter: &Meter, options: &Options) -> io::Result<libc::pid_t> {
     let parent = std::process::id() as libc::pid_t;
     // SAFETY: this process has one thread, so the child finds nothing half done.
     match unsafe { libc::fork() } {
         0 => {
             be_child_of(parent);
-            serve_clients(channel, options)
+            serve_clients(channel, meter, options)
         }
         -1 => Err(io::Error::last_os_error()),
         child => Ok(child),
@@ -121,13 +120,14 @@ fn receive(channel: RawFd) -> RawFd {
 }
 
 /// A child's life: one client after the other.
-fn serve_clients(channel: RawFd, options: &Options) -> ! {
+fn serve_clients(channel: RawFd, meter: &Meter, options: &Options) -> ! {
     loop {
         let connection = receive(channel);
         if connection < 0 {
             rest(); // no descriptor, or the parent is about to end us
             continue;
         }
+        meter.count();
         converse(connection, options);
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };

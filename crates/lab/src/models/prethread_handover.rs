@@ -16,6 +16,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{errno, is_ending, rest, shut_down_at_the_end};
@@ -52,16 +53,18 @@ fn serve(options: &Options) -> io::Result<()> {
     let listener = socket.as_raw_fd();
     shut_down_at_the_end(listener);
     listener::announce(&socket, options)?;
-    for _ in 0..options.pool {
+    // How many clients each thread took, told at the end.
+    let meters = meter::meters(options.pool)?;
+    for meter in meters {
         let own = options.clone();
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve_clients(&own))?;
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve_clients(meter, &own))?;
     }
     loop {
         // SAFETY: nobody asks for the client's address, so nothing is written.
         let connection = unsafe { libc::accept(listener, null_mut(), null_mut()) };
         if connection < 0 {
             match errno() {
-                _ if is_ending() => return Ok(()),
+                _ if is_ending() => break,
                 libc::EINTR | libc::ECONNABORTED => {}
                 libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => rest(),
                 error => return Err(io::Error::from_raw_os_error(error)),
@@ -71,10 +74,11 @@ fn serve(options: &Options) -> io::Result<()> {
         WAITING.lock().unwrap_or_else(PoisonError::into_inner).push_back(connection);
         FILLED.notify_one(); // a system call only if a thread sleeps
     }
+    meter::print(meters)
 }
 
 /// A thread's life: one client after the other.
-fn serve_clients(options: &Options) {
+fn serve_clients(meter: &Meter, options: &Options) {
     loop {
         let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
         // To wait gives the mutex back, and takes it again before it returns. Others may have been faster: so
@@ -86,6 +90,7 @@ fn serve_clients(options: &Options) {
             }
         };
         drop(waiting); // unlocks
+        meter.count();
         converse(connection, options);
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::listener;
+use crate::meter::{self, Meter};
 use crate::model::{Model, PoolUse};
 use crate::options::Options;
 use crate::syscall::{errno, hold_signals, rest, wait_for_signal};
@@ -45,20 +46,22 @@ fn serve(options: &Options) -> io::Result<()> {
     let listener = socket.as_raw_fd();
     let signals = hold_signals(&[libc::SIGTERM, libc::SIGINT]);
     listener::announce(&socket, options)?;
-    for _ in 0..options.pool {
+    // How many clients each thread took, told at the end.
+    let meters = meter::meters(options.pool)?;
+    for meter in meters {
         let own = options.clone();
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve_clients(listener, &own))?;
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || serve_clients(listener, meter, &own))?;
     }
     // The main thread serves nobody: it waits to be told to end, and with it the process and all its threads.
     wait_for_signal(&signals);
-    Ok(())
+    meter::print(meters)
 }
 
 /// Held by the thread that waits for a connection.
 static ACCEPTING: Mutex<()> = Mutex::new(());
 
 /// A thread's life: one client after the other. One thread waits for a connection, the others for the mutex.
-fn serve_clients(listener: RawFd, options: &Options) -> ! {
+fn serve_clients(listener: RawFd, meter: &Meter, options: &Options) -> ! {
     loop {
         let guard = ACCEPTING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: nobody asks for the client's address, so nothing is written.
@@ -72,6 +75,7 @@ fn serve_clients(listener: RawFd, options: &Options) -> ! {
             }
             continue;
         }
+        meter.count();
         converse(connection, options);
         // SAFETY: the descriptor is ours, and not used any more.
         unsafe { libc::close(connection) };
