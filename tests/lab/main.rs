@@ -12,3 +12,4 @@ mod http;
 mod meter;
 mod model;
 mod paper;
+mod trace;

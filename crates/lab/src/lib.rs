@@ -13,6 +13,7 @@
 //! would hide what the laboratory is there to show.
 #![deny(unsafe_code)]
 
+pub mod creation;
 mod handler;
 mod listener;
 pub mod meter;
@@ -21,6 +22,7 @@ mod models;
 mod options;
 pub mod results;
 mod syscall;
+pub mod trace;
 pub mod wire;
 pub mod work;
 

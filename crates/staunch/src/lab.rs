@@ -2,6 +2,7 @@
 
 mod list;
 mod serve;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -14,6 +15,8 @@ Examples:
   staunch lab serve prefork --pool 8 --port 8080
   wrk -c 8 http://127.0.0.1:8080/4000               4000 bytes by HTTP, with keep-alive
   printf '4000\\n' | nc 127.0.0.1 8080               the same by the paper's protocol
+  staunch lab trace epoll-level                     its system calls for a request, and their times
+  staunch lab trace --creation                      what creating a process or a thread costs here
 
 One model is one file: crates/lab/src/models.";
 
@@ -31,6 +34,8 @@ enum Subcommands {
     List(list::Arguments),
     /// Serve with one model until it is told to end
     Serve(serve::Arguments),
+    /// Show where the time of a request goes, by system call; what a process or a thread costs to create
+    Trace(trace::Arguments),
 }
 
 /// Runs it.
@@ -41,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     match &arguments.command {
         Subcommands::List(arguments) => list::run(arguments)?,
         Subcommands::Serve(arguments) => serve::run(arguments)?,
+        Subcommands::Trace(arguments) => trace::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
