@@ -30,11 +30,14 @@ use telling::Teller;
 const MILLISECOND_NS: u64 = 1_000_000;
 /// Between two ticks while nobody comes and nobody waits: to wake up costs more than to look. An overload
 /// needs longer to grow than it takes to see that somebody comes.
-const IDLE_TICK_NS: u64 = 25 * MILLISECOND_NS;
+const IDLE_TICK_NS: u64 = 30 * MILLISECOND_NS;
 /// Between two ticks while all come in: an overload is seen within two.
 const OPEN_TICK_NS: u64 = 10 * MILLISECOND_NS;
-/// While connections are shed: credits are granted in smaller pieces.
-const SHEDDING_TICK_NS: u64 = 5 * MILLISECOND_NS;
+/// While connections are shed, which are granted in smaller pieces, or so many stand in line that it may
+/// begin.
+const CLOSE_TICK_NS: u64 = 5 * MILLISECOND_NS;
+/// A line of so many is rare below capacity: 0.8^16 is 3 in 100 moments.
+const LINE_COUNT: u64 = 16;
 
 /// While all come in the same orders are repeated so often: the program takes the daemon for dead after 900
 /// ms.
@@ -54,6 +57,7 @@ pub struct Daemon {
     before_ns: u64,
     ordered_ns: u64,
     is_idle: bool,
+    is_line: bool,
     doors: Vec<Door>,
 }
 
@@ -92,6 +96,7 @@ impl Daemon {
             before_ns: now_ns,
             ordered_ns: 0,
             is_idle: false,
+            is_line: false,
             doors,
         })
     }
@@ -140,9 +145,9 @@ impl Daemon {
 
     fn every_ns(&self) -> u64 {
         match self.orders.state {
-            State::Shedding => SHEDDING_TICK_NS,
             State::Open if self.is_idle => IDLE_TICK_NS,
-            State::Open => OPEN_TICK_NS,
+            State::Open if !self.is_line => OPEN_TICK_NS,
+            State::Open | State::Shedding => CLOSE_TICK_NS,
         }
     }
 
@@ -153,6 +158,7 @@ impl Daemon {
         let observation = self.observe(now_ns);
         let waiting = observation.connections.as_ref().map(|connections| connections.waiting);
         self.is_idle = observation.syn == [0; 3] && waiting == Some(0);
+        self.is_line = waiting >= Some(LINE_COUNT);
         let decision = self.controller.step(&observation);
         self.order(&decision, now_ns);
         let interfaces = || self.posts.iter().map(Post::figures).collect();
