@@ -128,7 +128,8 @@ static __always_inline int is_due(struct progress *progress, __u64 now_ns)
 }
 
 /* Waits for the time of a frame, not long. To give the frame back instead, and to be handed it again and
- * again, would take the lock of the pool of pages each time, which the receiver needs to give back its own. */
+ * again, would take the lock of the pool of pages each time, which the receiver needs for what it gives
+ * back. */
 static __always_inline int is_due_soon(struct progress *progress)
 {
 	for (int i = 0; i < LOOKS_MAX; i++) {
