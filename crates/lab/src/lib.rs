@@ -13,16 +13,30 @@
 //! would hide what the laboratory is there to show.
 #![deny(unsafe_code)]
 
+pub mod client;
 pub mod creation;
+pub mod evidence;
+pub mod findings;
 mod handler;
+pub mod harness;
+mod leaks;
+mod limits;
 mod listener;
+#[cfg(test)]
+mod made_up;
 pub mod meter;
 mod model;
 mod models;
 mod options;
+pub mod paper;
+pub mod plan;
+pub mod ranking;
 pub mod results;
+pub mod statistics;
+mod subject;
 mod syscall;
 pub mod trace;
+mod usage;
 pub mod wire;
 pub mod work;
 

@@ -51,6 +51,9 @@ fn open_at(address: SocketAddr, backlog: i32, shared: bool) -> io::Result<OwnedF
     if shared {
         sockopt::set_socket_reuseport(&socket, true)?;
     }
+    // Connections take this from their listener. Without it the body of an answer may wait for the client to
+    // acknowledge its head, which the client delays by 40 ms.
+    sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &address)?;
     listen(&socket, backlog)?;
     Ok(socket)

@@ -2,6 +2,8 @@
 //!
 //! It owns the form of the file. It must never judge: statistics, ranking and verdicts are made from it.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 /// The form of the file; a file of another form is refused.
@@ -113,6 +115,32 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
+impl Usage {
+    /// What was used since `before`, on the same counters.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_s: self.user_s - before.user_s,
+            system_s: self.system_s - before.system_s,
+            minor_faults: self.minor_faults - before.minor_faults,
+            major_faults: self.major_faults - before.major_faults,
+            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+        }
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.minor_faults += other.minor_faults;
+        self.major_faults += other.major_faults;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+    }
+}
+
 /// What `staunch lab client` saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientReport {
@@ -124,9 +152,9 @@ pub struct ClientReport {
     pub connections: u64,
     /// Connections or answers that failed, by what the system said or `short answer`, most frequent first.
     pub errors: Vec<(String, u64)>,
-    /// Bytes of answers received.
+    /// Bytes of answers received, those of answers that broke off included, fields of HTTP not.
     pub bytes: u64,
-    /// Of the client with its children.
+    /// Of the client with its children, from the first connection on.
     pub usage: Usage,
     /// Seconds that each child took for all its loops, in the order of the children.
     pub child_s: Vec<f64>,

@@ -50,7 +50,8 @@ fn serve(options: &Options) -> io::Result<()> {
         connections_max: None,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
-        pressure: Pressure::default(),
+        // Like the other models it lets nobody go unanswered, however long the queue.
+        pressure: Pressure { patience_ms: None, ..Pressure::default() },
         notice: notice_on_standard_error(),
     })
     .map_err(|error| io::Error::other(error.to_string()))?;
