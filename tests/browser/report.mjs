@@ -103,7 +103,7 @@ function faults(width) {
   function accounts() {
     const table = [...document.querySelectorAll("table")]
       .find((table) => table.tHead?.rows[0].cells[0].textContent.trim() === "Requests");
-    if (!table) return document.querySelector("#goodput") ? [] : ["has no accounts"];
+    if (!table) return document.querySelector("#goodput, #models") ? [] : ["has no accounts"];
     const figures = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1)
       .filter((_, index) => index % 2 === 0).map((cell) => Number(cell.textContent.replace(/\D/g, ""))));
     const [offered, ...ends] = figures;

@@ -4,6 +4,9 @@
 //! measured by the clock: waits have a limit so that a mistake cannot hang them.
 #![forbid(unsafe_code)]
 
+#[path = "../browser/chromium.rs"]
+mod chromium;
+mod client;
 mod command;
 mod crowd;
 mod ending;
@@ -12,4 +15,6 @@ mod http;
 mod meter;
 mod model;
 mod paper;
+mod report;
+mod run;
 mod trace;

@@ -27,7 +27,7 @@ pub use document::Document;
 pub use log::{hdr_log, hgrm};
 pub use machine::Machine;
 pub use moments::{LatencyColumns, Moments};
-pub use page::{PLOT_STYLE, html, page, svg, whole};
+pub use page::{PLOT_STYLE, html, page, svg, whole, whole_with};
 pub use series::{csv, ndjson_line};
 pub use summary::summary;
 pub use sweep::{PointDocument, Spread, SweepDocument, sweep_csv, sweep_json, sweep_text};

@@ -1,7 +1,17 @@
 //! `staunch lab`: the laboratory of server models.
 
+mod client;
+mod csv;
 mod list;
+#[cfg(test)]
+mod made_up;
+mod markdown;
+mod page;
+mod report;
+mod rows;
+mod run;
 mod serve;
+mod table;
 mod trace;
 
 use std::process::ExitCode;
@@ -15,6 +25,9 @@ Examples:
   staunch lab serve prefork --pool 8 --port 8080
   wrk -c 8 http://127.0.0.1:8080/4000               4000 bytes by HTTP, with keep-alive
   printf '4000\\n' | nc 127.0.0.1 8080               the same by the paper's protocol
+  staunch lab client 127.0.0.1 8080 8 5000 4000     8 children, 5000 connections each, 4000 bytes
+  staunch lab run --plan quick --csv lab.csv        every model measured, in seconds
+  staunch lab report lab.json --html lab.html       what was measured once, drawn again
   staunch lab trace epoll-level                     its system calls for a request, and their times
   staunch lab trace --creation                      what creating a process or a thread costs here
 
@@ -30,8 +43,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Subcommands {
+    /// Ask a server as Dong (2012) did: so many children, each so many connections one after the other
+    Client(client::Arguments),
     /// Show every model: its lesson, and a picture of its processes and queues
     List(list::Arguments),
+    /// Measure a plan of models, children, loops, bytes and pools
+    Run(run::Arguments),
+    /// Draw again what was measured
+    Report(report::Arguments),
     /// Serve with one model until it is told to end
     Serve(serve::Arguments),
     /// Show where the time of a request goes, by system call; what a process or a thread costs to create
@@ -44,7 +63,10 @@ enum Subcommands {
 /// Whatever keeps it from its task, in one sentence.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     match &arguments.command {
+        Subcommands::Client(arguments) => return client::run(arguments),
         Subcommands::List(arguments) => list::run(arguments)?,
+        Subcommands::Run(arguments) => return run::run(arguments),
+        Subcommands::Report(arguments) => report::run(arguments)?,
         Subcommands::Serve(arguments) => serve::run(arguments)?,
         Subcommands::Trace(arguments) => trace::run(arguments)?,
     }

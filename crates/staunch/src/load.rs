@@ -19,6 +19,7 @@ use staunch_loadgen::mix::webstone;
 
 use arguments::{Connections, Generator, Load, Requests, Results};
 pub(crate) use files::Sink;
+pub(crate) use keys::end_on_signal;
 use plan::Aim;
 
 /// What stands at the end of the help.

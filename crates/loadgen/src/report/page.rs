@@ -64,10 +64,15 @@ pub fn svg(outcome: &Outcome) -> String {
 
 /// A page of a title and a body. The body is markup: what comes from outside must be escaped in it.
 pub fn whole(title: &str, body: &str) -> String {
+    whole_with(title, "", body)
+}
+
+/// The same with more style than every page has.
+pub fn whole_with(title: &str, style: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{}</title><style>{STYLE}</style></head><body>{body}</body></html>\n",
+         <title>{}</title><style>{STYLE}{style}</style></head><body>{body}</body></html>\n",
         escape(title)
     )
 }

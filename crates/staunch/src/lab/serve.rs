@@ -83,7 +83,7 @@ fn announce(address: SocketAddr) {
 }
 
 /// The processors to run on, to which this process is tied if it was asked for.
-fn cpus(wanted: Option<&CpuList>) -> Result<Vec<usize>, String> {
+pub(super) fn cpus(wanted: Option<&CpuList>) -> Result<Vec<usize>, String> {
     let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let Some(CpuList(wanted)) = wanted else { return Ok(allowed) };
     if let Some(cpu) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
