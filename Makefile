@@ -15,7 +15,7 @@ SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
 STORM_FRAMES ?= 1000000000
 
-.PHONY: help run test bench demo-overload soak clean
+.PHONY: help run test bench demo-overload lab soak clean
 help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
@@ -33,6 +33,11 @@ demo-overload: compiler ## Show what the gate does under overload, in under five
 	cargo xtask install --for bench
 	cargo build --release --package staunch
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
+
+lab: compiler ## Compare the server models by the paper's plan, in under five minutes; writes bench/results/lab.html
+	cargo build --release --package staunch
+	$(TARGET)/release/staunch lab run --plan paper --json bench/results/lab.json --html bench/results/lab.html
+	$(TARGET)/release/staunch lab report bench/results/lab.json --markdown > docs/server-models-measured.md
 
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
