@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::model::Curve;
-use super::record::{Place, Point, Record};
+use super::record::{Place, Point, Record, Sides};
 
 const WIDTH: f64 = 920.0;
 const PANEL_WIDTH: f64 = 460.0;
@@ -13,7 +13,8 @@ const PANEL_HEIGHT: f64 = 290.0;
 const HEADING: f64 = 64.0;
 /// Room around the plotted part of a panel: left, right, top, bottom.
 const ROOM: (f64, f64, f64, f64) = (52.0, 16.0, 40.0, 50.0);
-const GOODPUT_MAX: f64 = 1.2;
+/// Where the axis ends, in parts of the peak, if nothing lies above.
+const GOODPUT_LEAST: f64 = 1.2;
 const OFF: &str = "#d55e00";
 const ON: &str = "#0f766e";
 const GRID: &str = "#e2e6ec";
@@ -45,6 +46,8 @@ struct Panel<'a> {
     x: f64,
     y: f64,
     axis: &'a Axis<'a>,
+    /// Goodput at the upper end, in parts of the peak.
+    most: f64,
 }
 
 /// The plot.
@@ -66,22 +69,28 @@ pub(super) fn svg(record: &Record, curves: &[Curve]) -> String {
     });
     for server in &record.servers {
         let Some((x, y)) = places.next() else { break };
-        let panel = Panel { x, y, axis: &OFFERED };
         let peak = record.peak_per_s(&server.name).unwrap_or(1.0);
+        let panel = Panel { x, y, axis: &OFFERED, most: most(server, peak) };
         panel.frame(&mut svg, &format!("{}, everybody honest", server.name));
         panel.curves(&mut svg, curves.iter().filter(|curve| !curve.flood && curve.name == server.name), peak);
         panel.sides(&mut svg, &server.gate_off, &server.gate_on, peak);
     }
     for flood in &record.floods {
         let Some((x, y)) = places.next() else { break };
-        let panel = Panel { x, y, axis: &FLOODED };
         let peak = record.peak_per_s(&flood.name).unwrap_or(1.0);
+        let panel = Panel { x, y, axis: &FLOODED, most: most(flood, peak) };
         panel.frame(&mut svg, &format!("{}, flooded; clients seen before", flood.name));
         panel.curves(&mut svg, curves.iter().filter(|curve| curve.flood && curve.name == flood.name), peak);
         panel.sides(&mut svg, &flood.gate_off, &flood.gate_on, peak);
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// A little above the highest point.
+fn most<X>(sides: &Sides<X>, peak: f64) -> f64 {
+    let points = sides.gate_off.iter().chain(&sides.gate_on);
+    points.map(|point| 1.05 * point.goodput_per_s / peak).fold(GOODPUT_LEAST, f64::max)
 }
 
 fn legend(svg: &mut String, model: bool) {
@@ -111,7 +120,7 @@ impl Panel<'_> {
             "<text x=\"{left}\" y=\"{}\" font-weight=\"600\" fill=\"#1c2430\">{title}</text>",
             self.y + 26.0
         );
-        for tenths in (0..=10).step_by(2) {
+        for tenths in (0..(10.0 * self.most) as u32).step_by(2) {
             let value = f64::from(tenths) / 10.0;
             let y = self.y_of(value);
             let _ = write!(
@@ -182,7 +191,7 @@ impl Panel<'_> {
 
     fn y_of(&self, goodput: f64) -> f64 {
         let height = PANEL_HEIGHT - ROOM.2 - ROOM.3;
-        self.y + PANEL_HEIGHT - ROOM.3 - (goodput / GOODPUT_MAX).clamp(0.0, 1.0) * height
+        self.y + PANEL_HEIGHT - ROOM.3 - (goodput / self.most).clamp(0.0, 1.0) * height
     }
 }
 
@@ -190,7 +199,7 @@ impl Panel<'_> {
 mod tests {
     use super::*;
     use crate::bench::gate::clients::Answers;
-    use crate::demo::record::{Multiple, Sides};
+    use crate::demo::record::Multiple;
 
     #[test]
     fn a_panel_a_server_with_both_sides_and_the_model() {
@@ -214,8 +223,18 @@ mod tests {
 
     #[test]
     fn more_is_higher_and_further_right_and_stays_inside() {
-        let panel = Panel { x: 0.0, y: 0.0, axis: &OFFERED };
+        let panel = Panel { x: 0.0, y: 0.0, axis: &OFFERED, most: GOODPUT_LEAST };
         assert!(panel.y_of(0.9) < panel.y_of(0.5) && panel.x_of(10.0) > panel.x_of(1.0));
         assert!(panel.x_of(10.0) < PANEL_WIDTH && panel.y_of(9.0) >= ROOM.2 && panel.x_of(0.1) >= ROOM.0);
+    }
+
+    #[test]
+    fn the_axis_ends_above_the_highest_point() {
+        let answers = Answers::default();
+        let mut sides = Sides::new("nginx");
+        assert!((most(&sides, 25.0) - GOODPUT_LEAST).abs() < 1e-9);
+        let point = Point::new(Multiple { offered_multiple: 3.0 }, &answers);
+        sides.side(true).push(Point { goodput_per_s: 50.0, ..point });
+        assert!(most(&sides, 25.0) > 2.0);
     }
 }
