@@ -182,7 +182,7 @@ fn store(arguments: &Arguments, report: &Report, root: &Path) -> Result<(), Stri
     let results = root.join("bench/results");
     fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let day = report.began.split(' ').next().unwrap_or("undated");
-    let name = format!("{day}-{}", report.commit);
+    let name = free_name(&results, &format!("{day}-{}", report.commit));
     let write = |path: &Path, text: &str| {
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
@@ -192,6 +192,13 @@ fn store(arguments: &Arguments, report: &Report, root: &Path) -> Result<(), Stri
     println!("\nStored as bench/results/{name}.json, .html and .txt");
     arguments.json.as_deref().map_or(Ok(()), |path| write(path, &json))?;
     arguments.html.as_deref().map_or(Ok(()), |path| write(path, &page))
+}
+
+/// A name under which nothing is stored yet: another run of the same day and commit is kept as well.
+fn free_name(results: &Path, name: &str) -> String {
+    let is_free = |name: &String| !results.join(format!("{name}.json")).exists();
+    let others = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.to_owned()).chain(others).find(is_free).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -220,5 +227,17 @@ mod tests {
         shorten_paths(&mut report, folder, &folder.join("target"));
         assert_eq!(report.command, "cargo xtask bench --staunch target/staunch");
         assert_eq!(report.outcomes[0].notes, ["target/staunch serve site"]);
+    }
+
+    #[test]
+    fn no_run_replaces_another() {
+        let folder = std::env::temp_dir().join(format!("staunch-bench-names-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        for expected in ["day-commit", "day-commit-2", "day-commit-3"] {
+            let name = free_name(&folder, "day-commit");
+            assert_eq!(name, expected);
+            fs::write(folder.join(format!("{name}.json")), "{}").expect("our folder");
+        }
+        fs::remove_dir_all(&folder).expect("our folder");
     }
 }
