@@ -17,8 +17,8 @@ use super::frame::Template;
 
 const OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/flood.bpf.o"));
 /// How many frames are made in one go; the kernel sends 16 together in any case. As many pages are kept to be
-/// used again: fewer, and the receiver has to give pages back to the system, which costs it more than to drop
-/// what is in them.
+/// used again: of fewer the receiver would have to give some back to the system, beside what it does with
+/// them.
 const BATCH_COUNT: u32 = 256;
 /// At a low rate fewer, so that none waits for longer than this for others.
 const BATCH_S: f64 = 0.001;
