@@ -2,7 +2,8 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::Signal;
 use staunch_tests::process::binary;
@@ -58,18 +59,26 @@ fn connections_end_with_an_answer() {
 const WITH_SHELL: [&str; 2] = ["--sandbox", "off"];
 
 /// A copy of the program in a folder of the test, to be broken.
-fn own_copy(folder: &std::path::Path) -> PathBuf {
+fn own_copy(folder: &Path) -> PathBuf {
     let program = folder.join("server");
-    fs::copy(binary(), &program).expect("a copy");
+    copy(&binary(), &program);
     program
 }
 
 /// Puts something else in the program's place, as a package does: the running one keeps its own.
-fn replace(program: &std::path::Path, with: &[u8], mode: u32) {
-    let beside = program.with_extension("new");
-    fs::write(&beside, with).expect("a file");
+fn replace(program: &Path, with: &[u8], mode: u32) {
+    let (bytes, beside) = (program.with_extension("bytes"), program.with_extension("new"));
+    fs::write(&bytes, with).expect("a file");
+    copy(&bytes, &beside);
     fs::set_permissions(&beside, Permissions::from_mode(mode)).expect("rights");
     fs::rename(&beside, program).expect("a replacement");
+}
+
+/// Another process copies: what this one has open for writing, children that other tests start at that moment
+/// have too, and a program that is open for writing cannot be run ("Text file busy").
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").args([from, to]).status().expect("cp");
+    assert!(status.success(), "cp: {status}");
 }
 
 #[test]

@@ -154,13 +154,13 @@ impl Watch {
                 self.say("an upgrade is under way: the signal is ignored");
             }
             Wish::Reload => self.reload(),
-            Wish::Upgrade => affairs.upgrade = self.upgrade(),
+            Wish::Upgrade => self.upgrade(affairs),
         }
     }
 
     fn end(&self, affairs: &mut Affairs) {
         if let Some(upgrade) = affairs.upgrade.take() {
-            self.report(&upgrade.give_up("the server is ended before it serves"));
+            self.conclude(affairs, upgrade.give_up("the server is ended before it serves"));
         }
         affairs.told_to_end = true;
         let seconds = self.duties.drain_timeout.as_secs_f64();
@@ -188,17 +188,14 @@ impl Watch {
         self.notify.tell(&format!("READY=1\nSTATUS={status}"));
     }
 
-    fn upgrade(&self) -> Option<Upgrade> {
+    fn upgrade(&self, affairs: &mut Affairs) {
         match Upgrade::start(&self.program, &self.handed, &self.duties, clock::now_ms()) {
             Ok(upgrade) => {
                 let path = self.program.path.display();
                 self.say(&format!("upgrading: {path} was started as process {}", upgrade.process()));
-                Some(upgrade)
+                affairs.upgrade = Some(upgrade);
             }
-            Err(error) => {
-                self.report(&Outcome::Failed(error));
-                None
-            }
+            Err(error) => self.conclude(affairs, Outcome::Failed(error)),
         }
     }
 
@@ -210,26 +207,24 @@ impl Watch {
         }
         let Some(upgrade) = affairs.upgrade.take() else { return };
         if has_news(&upgrade.as_fd()) {
-            let outcome = upgrade.hear();
-            self.report(&outcome);
-            if let Outcome::Serves { process, shares_queues, left } = outcome {
-                self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
-                let all_left = self.drain(affairs, None, shares_queues);
-                // Nothing is sent: it ends when the last worker has left its sockets, in a moment.
-                let _ = all_left.recv_timeout(LEAVING_MAX);
-                drop(left);
-            }
+            self.conclude(affairs, upgrade.hear());
         } else if clock::now_ms() >= upgrade.until_ms() {
-            self.report(&upgrade.give_up("it did not serve in time"));
+            self.conclude(affairs, upgrade.give_up("it did not serve in time"));
         } else {
             affairs.upgrade = Some(upgrade);
         }
     }
 
-    fn report(&self, outcome: &Outcome) {
+    /// What is said of an upgrade is true when it is said: the workers have left their sockets.
+    fn conclude(&self, affairs: &mut Affairs, outcome: Outcome) {
         match outcome {
-            Outcome::Serves { process, .. } => {
-                self.say(&format!("process {process} serves now; this one ends when its connections do"))
+            Outcome::Serves { process, shares_queues, left } => {
+                self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
+                let all_left = self.drain(affairs, None, shares_queues);
+                // Nothing is sent: it ends when the last worker has left its sockets, in a moment.
+                let _ = all_left.recv_timeout(LEAVING_MAX);
+                drop(left);
+                self.say(&format!("process {process} serves now; this one ends when its connections do"));
             }
             Outcome::Failed(why) => self.say(&format!("the upgrade failed, this process goes on: {why}")),
         }
