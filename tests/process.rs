@@ -3,8 +3,10 @@
 //! It owns the process and ends it on drop. It must never outlive its test or use a port of its own choosing:
 //! the kernel gives a free one, and the start-up block names it.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -51,6 +53,22 @@ pub fn binary() -> PathBuf {
         path.display()
     );
     path
+}
+
+/// Makes a program of these bytes at `path`, with `mode` for its rights.
+///
+/// Another process writes it: what this one has open for writing, children that other tests start at that
+/// moment have too, and a program that is open for writing cannot be run ("Text file busy").
+///
+/// # Panics
+/// When a file cannot be written.
+pub fn write_program(path: &Path, bytes: &[u8], mode: u32) {
+    let source = path.with_extension("source");
+    fs::write(&source, bytes).expect("a file");
+    let status = Command::new("cp").args([&*source, path]).status().expect("cp");
+    assert!(status.success(), "cp: {status}");
+    fs::remove_file(source).expect("a file of ours");
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of ours");
 }
 
 /// A command that serves a folder on a free port, to be extended by the caller.
@@ -193,7 +211,7 @@ impl Server {
     /// When the process is gone.
     pub fn processor_time_ms(&self) -> u64 {
         let path = format!("/proc/{}/stat", self.process_id());
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let fields = text.rsplit_once(") ").expect("a stat line").1;
         let ticks: u64 =
             fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
@@ -206,7 +224,7 @@ impl Server {
     /// # Panics
     /// When the kernel does not tell.
     pub fn connections(&self) -> Vec<String> {
-        let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
+        let table = fs::read_to_string("/proc/net/tcp").expect("the table of connections");
         let local = format!(":{:04X}", self.address.port());
         // Columns: 1 the local address, 3 the state (0A: the listener), 9 the inode (0: nobody's any more).
         let is_ours = |line: &&str| {
@@ -223,7 +241,7 @@ impl Server {
     /// When the process is gone.
     pub fn descriptors(&self) -> usize {
         let path = format!("/proc/{}/fd", self.process_id());
-        std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{path}: {error}")).count()
+        fs::read_dir(&path).unwrap_or_else(|error| panic!("{path}: {error}")).count()
     }
 }
 

@@ -1,14 +1,13 @@
 //! `staunch lab trace` on real models: calls are counted as they are made, and nothing is left behind.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use staunch_tests::process::{Finished, binary, finish, is_installed};
+use staunch_tests::process::{Finished, binary, finish, is_installed, write_program};
 
 use crate::model::{PATIENCE, tell};
 
@@ -140,8 +139,7 @@ fn folder_with_strace(script: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("staunch-no-strace-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let program = folder.join("strace");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a file");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a file of ours");
+    write_program(&program, format!("#!/bin/sh\n{script}\n").as_bytes(), 0o755);
     folder
 }
 

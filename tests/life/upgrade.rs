@@ -1,12 +1,10 @@
 //! USR2: another process takes over the sockets, and no request fails; or it cannot, and nothing changes.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rustix::process::Signal;
-use staunch_tests::process::binary;
+use staunch_tests::process::{binary, write_program};
 
 use crate::conversation::{Talk, get};
 use crate::house::{self, House, LARGE_BYTES, SMALL, WAYS};
@@ -61,24 +59,19 @@ const WITH_SHELL: [&str; 2] = ["--sandbox", "off"];
 /// A copy of the program in a folder of the test, to be broken.
 fn own_copy(folder: &Path) -> PathBuf {
     let program = folder.join("server");
-    copy(&binary(), &program);
+    write_program(&program, &read(&binary()), 0o755);
     program
 }
 
 /// Puts something else in the program's place, as a package does: the running one keeps its own.
 fn replace(program: &Path, with: &[u8], mode: u32) {
-    let (bytes, beside) = (program.with_extension("bytes"), program.with_extension("new"));
-    fs::write(&bytes, with).expect("a file");
-    copy(&bytes, &beside);
-    fs::set_permissions(&beside, Permissions::from_mode(mode)).expect("rights");
+    let beside = program.with_extension("new");
+    write_program(&beside, with, mode);
     fs::rename(&beside, program).expect("a replacement");
 }
 
-/// Another process copies: what this one has open for writing, children that other tests start at that moment
-/// have too, and a program that is open for writing cannot be run ("Text file busy").
-fn copy(from: &Path, to: &Path) {
-    let status = Command::new("cp").args([from, to]).status().expect("cp");
-    assert!(status.success(), "cp: {status}");
+fn read(program: &Path) -> Vec<u8> {
+    fs::read(program).expect("the program")
 }
 
 #[test]
@@ -106,7 +99,7 @@ fn a_program_that_does_not_serve_changes_nothing() {
         fs::remove_file(&program).expect("the program");
         house.signal(Signal::USR2);
         house.until_said("No such file or directory", 1);
-        replace(&program, &fs::read(binary()).expect("the program"), 0o755);
+        replace(&program, &read(&binary()), 0o755);
         house.upgrade();
         assert_eq!(house.end(), Some(0), "{io}");
         load.expect_no_failure();
@@ -119,7 +112,7 @@ fn a_replaced_program_takes_over() {
     let folder = house::new_folder();
     let program = own_copy(&folder);
     let mut house = House::of(folder.clone(), &mut house::command(&folder, &program));
-    replace(&program, &fs::read(binary()).expect("the program"), 0o755);
+    replace(&program, &read(&binary()), 0o755);
     let second = house.upgrade();
     assert_eq!(house.end(), Some(0));
     assert_eq!(get(house.address(), "/small.txt"), SMALL);
