@@ -47,10 +47,10 @@
 //! with; those who come again as a kernel does come in. It ends when unknown SYN cost less than 10 % for
 //! half a second, or when 70 % of those probed finish.
 //!
-//! **Release**: in half a second fewer than 85 % of the rate came, by five deviations of a Poisson count
-//! fewer than the rate, and the wait is below the target. At 1.0 times capacity that is as rare as it is
-//! asked for; and if a release proved wrong within a minute, the next one waits a minute unless fewer than
-//! half come.
+//! **Release**: in half a second fewer than 75 % of the rate came, or in two seconds fewer than 85 %, by five
+//! deviations of a Poisson count fewer than the rate, and the wait is below the target. Close to capacity
+//! that is as rare as it is asked for; and if a release proved wrong within a minute, the next one waits a
+//! minute unless fewer than half come.
 //!
 //! **Pressure** (`pressure.rs`): the paper's rule and memory, which know no rate; admission falls from what
 //! came in before, by e in 0.5 s, down to a tenth.
@@ -252,7 +252,7 @@ impl Controller {
         if verify {
             wanted[UNKNOWN] = wanted[UNKNOWN].min(passed_ns * PROBE_SHARE / self.flood.cost_ns);
         }
-        let (credits, burst) = self.shares.credits(wanted);
+        let (credits, burst) = self.shares.credits(wanted, passed_ns);
         debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
         let prefix_limit = if crowd && self.flood.people() { self.prefix_limit(o) } else { 0 };
         Orders { state: State::Shedding, verify, credits, burst, window: window(o), prefix_limit }

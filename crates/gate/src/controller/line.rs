@@ -27,9 +27,11 @@ const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
 /// The rate falls only in a busy time of this length: a host that stalls for some milliseconds makes a line
 /// of those who came meanwhile, and what is read in the stall says nothing of the server.
 const STALL_NS: f64 = 50_000_000.0;
-/// What is sure of the rate is a mean over so much busy time: release is decided by it, and nothing is in
-/// haste.
+/// What is sure of the rate is a mean over so much busy time and, within limits, so many connections: release
+/// is decided by it, and nothing is in haste.
 const SURE_NS: f64 = 1_000_000_000.0;
+const SURE_NS_LIMIT: f64 = 8_000_000_000.0;
+const SURE_CONNECTIONS: f64 = 2_000.0;
 /// Without being busy the server shows by what it does that it can do it, over this time.
 const FLOW_NS: u64 = 500_000_000;
 /// When nobody was read for so long, silence says something of the application only if its accept queue
@@ -156,7 +158,8 @@ impl Line {
         if !sure {
             return;
         }
-        self.sure_ns = (self.sure_ns + interval_ns).min(SURE_NS);
+        let long = (SURE_CONNECTIONS * 1e9 / self.rate.max(1.0)).clamp(SURE_NS, SURE_NS_LIMIT);
+        self.sure_ns = (self.sure_ns + interval_ns).min(long);
         self.sure_rate += (sample - self.sure_rate) * (interval_ns / self.sure_ns).min(1.0);
     }
 }

@@ -15,6 +15,9 @@ const UNKNOWN_SHARE: f64 = 1.0 / 16.0;
 const AGAIN_SHARE: f64 = 0.005;
 /// So many may always come at once: browsers open six connections.
 const BURST_LEAST: u64 = 8;
+/// Those who come again come together: Linux sends again all whose time falls into the same 32 ms (at 250 Hz;
+/// kernel/time/timer.c, second level of the wheel). What is left over for them lasts as long.
+const REPEAT_NS: f64 = 40_000_000.0;
 /// No credits beyond this, whatever is observed: a second of the fastest machine's SYN.
 pub(crate) const CREDITS_MAX: u64 = 10_000_000;
 
@@ -77,17 +80,19 @@ impl Shares {
         [known + nobody, again + nobody, new + nobody]
     }
 
-    /// Whole credits, and how many may be left over of each class.
-    pub(crate) fn credits(&mut self, wanted: [f64; 3]) -> ([u64; 3], [u64; 3]) {
+    /// Whole credits for an interval, and how many may be left over of each class.
+    pub(crate) fn credits(&mut self, wanted: [f64; 3], interval_ns: f64) -> ([u64; 3], [u64; 3]) {
         let credits = std::array::from_fn(|class| {
             let all = (wanted[class].max(0.0) + self.parts[class]).min(CREDITS_MAX as f64);
             self.parts[class] = all.fract();
             all as u64
         });
-        let burst = std::array::from_fn(|class| match wanted[class] {
+        let mut burst = std::array::from_fn(|class| match wanted[class] {
             none if none <= 0.0 => credits[class],
             _ => (2 * credits[class]).max(BURST_LEAST),
         });
+        let repeated = wanted[VERIFIED] * REPEAT_NS / interval_ns.max(1.0);
+        burst[VERIFIED] = burst[VERIFIED].max(repeated.min(CREDITS_MAX as f64) as u64);
         (credits, burst)
     }
 

@@ -16,8 +16,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Frames a receive ring holds: what comes beyond is lost before anybody sees it.
 const RING_S: f64 = 256.0 * 5e-6;
-/// Places in which a first SYN is remembered; newest wins.
-const REMEMBERED: f64 = 1_048_576.0;
+/// Sets of four places in which first SYN are remembered, and for how long each keeps its place.
+const SETS: f64 = 65_536.0;
+const KEPT_S: f64 = 1.25;
+/// What a client's kernel rounds the time of a retransmission up to (Linux, kernel/time/timer.c: the wheel's
+/// second level at 250 Hz), and how long it then takes for each.
+const TIMER_STEP_S: f64 = 0.032;
+const REPEAT_S: f64 = 5e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -57,6 +62,7 @@ struct Client {
     established: f64,
     tries: u32,
     unknown_seen: u64,
+    seen_s: f64,
     prefix: u32,
     known: bool,
     again: bool,
@@ -83,6 +89,7 @@ pub(crate) struct Plant {
     received_until: f64,
     taken: f64,
     unknown_seen: u64,
+    repeats_until: [f64; 7],
     idle_since: Option<f64>,
     program: Program,
     sensors: Sensors,
@@ -108,6 +115,7 @@ impl Plant {
             received_until: 0.0,
             taken: 0.0,
             unknown_seen: 0,
+            repeats_until: [0.0; 7],
             idle_since: Some(0.0),
             program: Program::default(),
             sensors: Sensors::default(),
@@ -197,12 +205,14 @@ impl Plant {
         if self.ring_full() {
             return self.retry(client);
         }
-        let Client { known, prefix, tries, unknown_seen, .. } = self.clients[client];
-        let since = (self.unknown_seen - unknown_seen) as f64;
-        let remembered = tries > 0 && self.random.random::<f64>() < (-since / REMEMBERED).exp();
+        let Client { known, prefix, tries, unknown_seen, seen_s, .. } = self.clients[client];
+        let remembered = tries > 0 && {
+            let per_s = (self.unknown_seen - unknown_seen) as f64 / (self.now - seen_s);
+            self.random.random::<f64>() < found_place(per_s)
+        };
         let class = if known { KNOWN } else { [UNKNOWN, VERIFIED][usize::from(remembered)] };
         self.unknown_seen += u64::from(!known);
-        self.clients[client].unknown_seen = self.unknown_seen;
+        (self.clients[client].unknown_seen, self.clients[client].seen_s) = (self.unknown_seen, self.now);
         if self.scenario.gated && !self.program.judge(class, prefix) {
             self.receive(self.scenario.shed_cost_ns);
             self.outcome.shed_honest += u64::from(self.now >= self.scenario.measure_s);
@@ -219,9 +229,14 @@ impl Plant {
         self.at(round_trip, Event::Handshake(client));
     }
 
-    /// The client's kernel sends again after 1 and 3 seconds, if the client is still there.
+    /// The client's kernel sends again after 1 and 3 seconds, if the client is still there, and does so for
+    /// all whose time comes in the same step one after another.
     fn retry(&mut self, client: usize) {
-        let wait = f64::from(1 << self.clients[client].tries.min(6));
+        let tries = self.clients[client].tries.min(6);
+        let step = ((self.now + f64::from(1 << tries)) / TIMER_STEP_S).ceil() * TIMER_STEP_S;
+        let before = &mut self.repeats_until[tries as usize];
+        *before = before.max(step) + REPEAT_S;
+        let wait = *before - self.now;
         self.clients[client].tries += 1;
         if self.now + wait < self.clients[client].born + self.scenario.patience_s {
             self.at(wait, Event::Syn(client));
@@ -440,4 +455,12 @@ impl Plant {
     fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.random.random::<f64>()).ln()
     }
+}
+
+/// Share of first SYN that find a place of their set free, when so many unknown ones come a second (Erlang's
+/// loss formula, four servers).
+fn found_place(per_s: f64) -> f64 {
+    let load = per_s / SETS * KEPT_S;
+    let lost = (1..=4).fold(1.0, |lost, servers| load * lost / (f64::from(servers) + load * lost));
+    1.0 - lost
 }
