@@ -1,6 +1,6 @@
 //! Clients that break off, requests that never end, and a server without descriptors.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,10 @@ fn descriptors_run_out() {
     with_each(|model| {
         let running = Running::start_with(model, "ulimit -n 40", &[]);
         running.assert_serves();
-        let crowd: Vec<TcpStream> = (0..120).map(|_| running.connect()).collect();
+        let crowd: Vec<_> = (0..120).map(|_| running.try_connect()).collect();
+        for refused in crowd.iter().filter_map(|client| client.as_ref().err()) {
+            assert_eq!(refused.kind(), ErrorKind::ConnectionReset, "{}: {refused}", model.name);
+        }
         drop(crowd);
         running.assert_serves();
         running.end("after a crowd without descriptors");

@@ -50,9 +50,15 @@ impl Running {
 
     /// A connection that has said nothing yet.
     pub(crate) fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect_timeout(&self.address(), PATIENCE).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
-        stream
+        self.try_connect().unwrap_or_else(|error| panic!("{}: {error}", self.model.name))
+    }
+
+    /// A connection that has said nothing yet, or why there is none: who is sent away at once hears a reset
+    /// before he knows that he was connected.
+    pub(crate) fn try_connect(&self) -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect_timeout(&self.address(), PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(stream)
     }
 
     /// A request for so many bytes in the language of the model, after which it closes.
@@ -69,8 +75,7 @@ impl Running {
     /// # Errors
     /// What went wrong on the way.
     pub(crate) fn ask(&self, bytes: usize) -> std::io::Result<usize> {
-        let mut stream = TcpStream::connect_timeout(&self.address(), PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut stream = self.try_connect()?;
         stream.write_all(self.request(bytes).as_bytes())?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
