@@ -71,7 +71,7 @@ pub(crate) fn fit(plan: &Plan, thread: usize) -> Result<Fittings, Fault> {
         let work = work(lane, &mut mix, seed, place)?;
         let client = ClientPlan {
             lane: number as u16,
-            targets: targets(plan, lane),
+            targets: targets(plan, lane, place),
             patience_ns: lane.patience.map(nanoseconds),
             late_after_ns: lane.late_after.map(nanoseconds),
             mix,
@@ -202,8 +202,9 @@ fn head(mix: &mut Mix, length_bytes: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// One target a source, or one without.
-fn targets(plan: &Plan, lane: &LanePlan) -> Vec<Target> {
+/// One target a source, or one without. Threads take sources in turn, so that no source comes a second time
+/// before all have come once.
+fn targets(plan: &Plan, lane: &LanePlan, place: Place) -> Vec<Target> {
     let target = |source| Target {
         address: plan.address.clone(),
         source,
@@ -213,7 +214,13 @@ fn targets(plan: &Plan, lane: &LanePlan) -> Vec<Target> {
     if plan.sources.is_empty() {
         return vec![target(None)];
     }
-    plan.sources.iter().map(|source| target(Some(*source))).collect()
+    in_turn(&plan.sources, place).map(|source| target(Some(*source))).collect()
+}
+
+/// All of them, this thread's share first, then those of the other threads.
+fn in_turn<T>(all: &[T], place: Place) -> impl Iterator<Item = &T> {
+    let Place { number, of } = place;
+    (0..of).flat_map(move |next| all.iter().skip(((number + next) % of) as usize).step_by(of as usize))
 }
 
 /// This thread's share of a count: the first threads take what cannot be divided.
@@ -246,6 +253,24 @@ mod tests {
             for of in 1..9 {
                 let shares = (0..of).map(|number| share(count, Place { number, of }));
                 assert_eq!(shares.sum::<u32>(), count);
+            }
+        }
+    }
+
+    #[test]
+    fn no_source_comes_again_before_all_have_come() {
+        for (count, of) in [(2048, 2), (7, 3), (2, 4), (5, 1)] {
+            let all: Vec<u32> = (0..count).collect();
+            let each: Vec<Vec<u32>> =
+                (0..of).map(|number| in_turn(&all, Place { number, of }).copied().collect()).collect();
+            let mut first: Vec<u32> =
+                each.iter().flat_map(|own| own.iter().take((count / of) as usize).copied()).collect();
+            first.sort_unstable();
+            first.dedup();
+            assert_eq!(first.len() as u32, count / of * of, "{count} among {of}");
+            for mut own in each {
+                own.sort_unstable();
+                assert_eq!(own, all, "{count} among {of}: every thread has all");
             }
         }
     }

@@ -4,7 +4,7 @@
 //! run on the server's processor.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -161,7 +161,7 @@ impl Answers {
 pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, String> {
     let duration = format!("{:.0}ms", 1000.0 * seconds);
     let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
-    let answers = finish(begin(bed.at_client(processors().0), staunch, &words, 1)?)?;
+    let answers = finish(begin(bed, staunch, &words, 1)?)?;
     let peak = answers.goodput_per_s();
     if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
 }
@@ -171,12 +171,11 @@ pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, Strin
 /// # Errors
 /// A generator that fails, or does not end.
 pub(crate) fn offer(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Answers, String> {
-    finish(come(bed.at_client(processors().0), staunch, crowd)?)
+    finish(come(bed, staunch, crowd)?)
 }
 
 /// Lets a crowd come that has been there for a while: as many come before, and the last of them when the
-/// first of these do. Both generators take the same time to begin; the first gives way, or what it has to do
-/// at its end would stop the second.
+/// first of these do. Both generators take the same time to begin.
 ///
 /// # Errors
 /// A generator that fails, or does not end.
@@ -186,15 +185,14 @@ pub(crate) fn offer_after(
     crowd: &Crowd,
     time: Duration,
 ) -> Result<Answers, String> {
-    let (cpus, _) = processors();
-    let before = come(bed.behind_clients(cpus), staunch, &crowd.before(time))?;
+    let before = come(bed, staunch, &crowd.before(time))?;
     sleep(time);
-    let measured = come(bed.at_client(cpus), staunch, crowd)?;
+    let measured = come(bed, staunch, crowd)?;
     finish(before)?;
     finish(measured)
 }
 
-fn come(place: Command, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
+fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
     let patience = format!("{}s", crowd.patience_s);
     let duration = crowd.seconds.map(|seconds| format!("{:.0}ms", 1000.0 * seconds));
     let sources = sources(crowd);
@@ -204,7 +202,7 @@ fn come(place: Command, staunch: &Path, crowd: &Crowd) -> Result<Child, String> 
     words.extend(sources.iter().flat_map(|part| ["--source", part]));
     // Strangers come once only if one thread counts them.
     let threads_max = if crowd.who == Who::Regulars { 2 } else { 1 };
-    begin(place, staunch, &words, threads_max)
+    begin(bed, staunch, &words, threads_max)
 }
 
 /// Processors of the load: 2 and 3 where they are, for one alone cannot offer ten times the capacity beside
@@ -213,11 +211,10 @@ pub(crate) fn processors() -> (&'static str, u32) {
     if machine::processors() < 4 { ("1", 1) } else { ("2,3", 2) }
 }
 
-/// Starts a generator in its place.
-fn begin(mut place: Command, staunch: &Path, words: &[&str], threads_max: u32) -> Result<Child, String> {
+fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads_max: u32) -> Result<Child, String> {
     let (cpus, threads) = processors();
     let threads = threads.min(threads_max).to_string();
-    place
+    bed.at_client(cpus)
         .args(["timeout", LIMIT])
         .arg(staunch)
         .args(["load", &subject::url(), "-H", "Accept-Encoding: gzip", "--quiet", "--json", "-"])
