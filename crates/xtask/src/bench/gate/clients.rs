@@ -200,9 +200,7 @@ fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
     words.extend(["--patience", &patience]);
     words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
     words.extend(sources.iter().flat_map(|part| ["--source", part]));
-    // Strangers come once only if one thread counts them.
-    let threads_max = if crowd.who == Who::Regulars { 2 } else { 1 };
-    begin(bed, staunch, &words, threads_max)
+    begin(bed, staunch, &words, processors().1)
 }
 
 /// Processors of the load: 2 and 3 where they are, for one alone cannot offer ten times the capacity beside
@@ -211,9 +209,8 @@ pub(crate) fn processors() -> (&'static str, u32) {
     if machine::processors() < 4 { ("1", 1) } else { ("2,3", 2) }
 }
 
-fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads_max: u32) -> Result<Child, String> {
-    let (cpus, threads) = processors();
-    let threads = threads.min(threads_max).to_string();
+fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads: u32) -> Result<Child, String> {
+    let (cpus, threads) = (processors().0, threads.to_string());
     bed.at_client(cpus)
         .args(["timeout", LIMIT])
         .arg(staunch)
