@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::record::{Multiple, Point, Record, Sides, Syn};
 use crate::bench::gate::bed::Reception;
-use crate::bench::gate::clients::{self, Answers, Crowd};
+use crate::bench::gate::clients::{Answers, Crowd};
 use crate::bench::gate::door::{self, Door};
 use crate::bench::gate::stage::Stage;
 use crate::bench::gate::subject::Name;
@@ -47,7 +47,7 @@ impl Plan {
     pub(super) fn notes(&self) -> Vec<String> {
         let left_out =
             self.left_out.iter().map(|name| format!("{} is not installed, so left out", name.text()));
-        let (cpus, _) = clients::processors();
+        let (cpus, _) = Reception::OwnCore.client_processors();
         let place = format!("server, gate and reception on CPU 0, clients on CPU {cpus}, flood on CPU 1");
         [place].into_iter().chain(left_out).chain(self.absence.clone()).collect()
     }

@@ -42,8 +42,30 @@ const REAL_TIME_FILES: [&str; 2] =
 pub(crate) enum Reception {
     /// The server's own: what floods it, starves it.
     OwnCore,
-    /// Processor 1 takes them from the cable, what passes goes on to the server's.
+    /// Another takes them from the cable, what passes goes on to the server's.
     OtherCore,
+}
+
+impl Reception {
+    /// The processor that receives what is for the server: the last one where there are four, for the flood
+    /// is on 1, and would have to be received beside its own making.
+    fn processor(self) -> u32 {
+        match self {
+            Self::OwnCore => 0,
+            Self::OtherCore if machine::processors() < 4 => 1,
+            Self::OtherCore => 3,
+        }
+    }
+
+    /// Processors of the load, and how many these are: 2 and 3 where they are, for one alone cannot offer ten
+    /// times the capacity beside the answers it receives.
+    pub(crate) fn client_processors(self) -> (&'static str, u32) {
+        match self {
+            _ if machine::processors() < 4 => ("1", 1),
+            Self::OwnCore => ("2,3", 2),
+            Self::OtherCore => ("2", 1),
+        }
+    }
 }
 
 /// Both namespaces and the cable.
@@ -57,6 +79,8 @@ pub(crate) struct Bed {
     pub(crate) interface: String,
     /// The clients' end.
     pub(crate) client_interface: String,
+    /// Who receives the server's packets.
+    pub(crate) reception: Reception,
     guard: Child,
 }
 
@@ -72,9 +96,9 @@ impl Bed {
         // Interface names have at most 15 characters, and name the gate's socket in a folder all share.
         let (interface, client_interface) = (format!("vs{id}"), format!("vc{id}"));
         let guard = guard(&[&client, &server])?;
-        let bed = Self { server, client, interface, client_interface, guard };
+        let bed = Self { server, client, interface, client_interface, reception, guard };
         bed.lay_cable()?;
-        bed.steer(reception)?;
+        bed.steer()?;
         Ok(bed)
     }
 
@@ -182,7 +206,7 @@ impl Bed {
         execute(&format!("ip -n {other} {entry}")).map(drop)
     }
 
-    fn steer(&self, reception: Reception) -> Result<(), String> {
+    fn steer(&self) -> Result<(), String> {
         let set = |namespace: &str, interface: &str, name: &str, value: &str| -> Result<(), String> {
             let script = format!("echo {value} > /sys/class/net/{interface}/{name}");
             let words = ["netns", "exec", namespace, "sh", "-c", &script];
@@ -194,11 +218,11 @@ impl Bed {
         set(&self.server, &self.interface, "gro_flush_timeout", MODERATION_NS)?;
         set(&self.server, &self.interface, "napi_defer_hard_irqs", "200")?;
         set(&self.server, &self.interface, "threaded", "1")?;
-        if reception == Reception::OtherCore {
+        if self.reception == Reception::OtherCore {
             set(&self.server, &self.interface, "queues/rx-0/rps_cpus", "1")?;
         }
         let thread = receiver(&self.interface)?;
-        let cpu = u32::from(reception == Reception::OtherCore);
+        let cpu = self.reception.processor();
         execute(&format!("taskset -pc {cpu} {thread}"))?;
         execute(&format!("chrt -f -p {RECEPTION_PRIORITY} {thread}")).map(drop)
     }

@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::bed::Bed;
 use super::subject;
-use crate::bench::machine;
 
 /// Patient clients that find a peak: enough that a server of one processor never waits.
 const PATIENT_CLIENTS: &str = "32";
@@ -200,17 +199,11 @@ fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
     words.extend(["--patience", &patience]);
     words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
     words.extend(sources.iter().flat_map(|part| ["--source", part]));
-    begin(bed, staunch, &words, processors().1)
-}
-
-/// Processors of the load: 2 and 3 where they are, for one alone cannot offer ten times the capacity beside
-/// the answers it receives.
-pub(crate) fn processors() -> (&'static str, u32) {
-    if machine::processors() < 4 { ("1", 1) } else { ("2,3", 2) }
+    begin(bed, staunch, &words, bed.reception.client_processors().1)
 }
 
 fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads: u32) -> Result<Child, String> {
-    let (cpus, threads) = (processors().0, threads.to_string());
+    let (cpus, threads) = (bed.reception.client_processors().0, threads.to_string());
     bed.at_client(cpus)
         .args(["timeout", LIMIT])
         .arg(staunch)
