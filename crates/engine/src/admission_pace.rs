@@ -45,8 +45,8 @@ pub(crate) struct Pace {
     requests_before: u64,
     /// Connections accepted in the present turn.
     accepted: u32,
-    /// Connections accepted of which nothing was heard yet: io_uring empties the kernel's queue, and reports
-    /// what the peers have sent some turns later.
+    /// Connections that are listened to and of which nothing was heard yet: io_uring reports what the peers
+    /// have sent some turns later.
     unheard: u32,
     /// They are counted for one patience; which one this is, and when it ends.
     era: u8,
@@ -86,9 +86,15 @@ impl Pace {
         self.patience_ns != u64::MAX
     }
 
-    /// A turn begins, after `requests` requests in all.
+    /// Mean work for one request of the application, in nanoseconds; 0 while unknown.
     #[inline]
-    pub(crate) fn begin_turn(&mut self, now_ns: u64, requests: u64) {
+    pub(crate) fn work_ns(&self) -> u64 {
+        self.work_ns
+    }
+
+    /// A turn begins, after `requests` requests in all. The newcomer who has waited longest came then.
+    #[inline]
+    pub(crate) fn begin_turn(&mut self, now_ns: u64, requests: u64, newcomer_ns: Option<u64>) {
         self.accepted = 0;
         if !self.is_on() {
             return;
@@ -103,8 +109,8 @@ impl Pace {
             }
             None => now_ns,
         };
-        if let Some(knocked_ns) = self.knocked_ns {
-            self.oldest_ns = self.oldest_ns.min(knocked_ns);
+        for came_ns in self.knocked_ns.into_iter().chain(newcomer_ns) {
+            self.oldest_ns = self.oldest_ns.min(came_ns);
         }
         self.watched = now_ns - before_ns >= SUSPICIOUS_NS;
         self.late = now_ns - self.oldest_ns > self.patience_ns;
@@ -175,13 +181,18 @@ impl Pace {
         self.is_on() && self.began_ns.saturating_sub(self.oldest_ns) > self.patience_ns / 4
     }
 
-    /// A connection was accepted. Returns what is to be told to `count_heard`.
+    /// A connection was accepted.
     #[inline]
-    pub(crate) fn count_accepted(&mut self) -> u8 {
+    pub(crate) fn count_accepted(&mut self) {
+        self.accepted += 1;
+    }
+
+    /// A new connection is listened to. Returns what is to be told to `count_heard`.
+    #[inline]
+    pub(crate) fn count_listened(&mut self) -> u8 {
         if self.began_ns >= self.era_until_ns {
             self.begin_era();
         }
-        self.accepted += 1;
         self.unheard += 1;
         self.era
     }
@@ -200,15 +211,15 @@ impl Pace {
         self.unheard = 0;
     }
 
-    /// One that was accepted has been heard, or is gone.
+    /// One that was listened to has been heard, or is gone.
     #[inline]
-    pub(crate) fn count_heard(&mut self, accepted: u8) {
-        if accepted == self.era {
+    pub(crate) fn count_heard(&mut self, listened: u8) {
+        if listened == self.era {
             self.unheard = self.unheard.saturating_sub(1);
         }
     }
 
-    /// How many were accepted and not heard yet. Time alone takes silent ones off the count: nobody else is
+    /// How many are listened to and not heard yet. Time alone takes silent ones off the count: nobody else is
     /// accepted while they keep the doors shut.
     pub(crate) fn unheard(&mut self) -> u32 {
         if self.began_ns >= self.era_until_ns {
@@ -257,7 +268,7 @@ mod tests {
             now_ns += wait_ms * MS;
             // Nothing else was left behind: the knock is heard first.
             pace.hear_knock();
-            pace.begin_turn(now_ns, requests);
+            pace.begin_turn(now_ns, requests, None);
             late = 0;
             for _ in 0..completions {
                 if pace.step() {
@@ -304,7 +315,7 @@ mod tests {
         let mut knocks = 0;
         for turn in 0..60 {
             // Twenty at a time, in turns that are short for themselves.
-            pace.begin_turn(turn * 2 * MS, turn * 20);
+            pace.begin_turn(turn * 2 * MS, turn * 20, None);
             assert_eq!(pace.is_late(), turn > 50, "turn {turn}");
             (0..20).for_each(|_| assert!(!pace.step()));
             assert!(pace.wants_end());
@@ -312,7 +323,7 @@ mod tests {
         }
         assert_eq!(knocks, 1);
         pace.hear_knock();
-        pace.begin_turn(120 * MS, 1_200);
+        pace.begin_turn(120 * MS, 1_200, None);
         assert!(!pace.is_late());
     }
 
@@ -321,7 +332,7 @@ mod tests {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
         for turn in 1..100 {
-            pace.begin_turn(turn * 50 * MS, turn);
+            pace.begin_turn(turn * 50 * MS, turn, None);
             assert!(!pace.step());
             assert!(pace.wants_end() && !pace.end_turn(turn * 50 * MS + MS, turn + 1));
         }
@@ -332,18 +343,18 @@ mod tests {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(1_000));
         assert_eq!(pace.queue_worth(), None);
-        pace.begin_turn(10 * MS, 0);
+        pace.begin_turn(10 * MS, 0, None);
         pace.end_turn(20 * MS, 20);
         assert_eq!(pace.queue_worth(), Some(500));
         let accept = |pace: &mut Pace| {
-            let era = pace.count_accepted();
-            (era, pace.accepted_too_many())
+            pace.count_accepted();
+            pace.accepted_too_many()
         };
-        assert!((0..1_000).all(|_| !accept(&mut pace).1) && accept(&mut pace).1);
+        assert!((0..1_000).all(|_| !accept(&mut pace)) && accept(&mut pace));
         pace.set_patience(None);
-        assert!(!accept(&mut pace).1);
+        assert!(!accept(&mut pace));
         assert_eq!(pace.queue_worth(), None);
-        pace.begin_turn(30 * MS, 20);
+        pace.begin_turn(30 * MS, 20, None);
         assert_eq!(pace.accepted(), 0, "those of the turn before, without patience too");
     }
 
@@ -351,21 +362,21 @@ mod tests {
     fn those_who_stay_silent_do_not_wait_for_us() {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
-        pace.begin_turn(MS, 0);
-        let silent = pace.count_accepted();
-        let heard = pace.count_accepted();
+        pace.begin_turn(MS, 0, None);
+        let silent = pace.count_listened();
+        let heard = pace.count_listened();
         pace.count_heard(heard);
         assert_eq!(pace.unheard(), 1);
-        pace.begin_turn(102 * MS, 0);
-        let late = pace.count_accepted();
+        pace.begin_turn(102 * MS, 0, None);
+        let late = pace.count_listened();
         assert_eq!(pace.unheard(), 1, "the silent one is not counted any more");
         pace.count_heard(silent);
         assert_eq!(pace.unheard(), 1);
         pace.count_heard(late);
         assert_eq!(pace.unheard(), 0);
-        pace.count_accepted();
+        pace.count_listened();
         assert_eq!(pace.unheard(), 1);
-        pace.begin_turn(203 * MS, 0);
-        assert_eq!(pace.unheard(), 0, "nor is it when nobody is accepted after it");
+        pace.begin_turn(203 * MS, 0, None);
+        assert_eq!(pace.unheard(), 0, "nor is it when nobody is listened to after it");
     }
 }

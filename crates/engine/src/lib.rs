@@ -21,6 +21,7 @@ mod histogram;
 mod limits;
 mod listener;
 mod mailbox;
+mod newcomers;
 mod order;
 mod rendered;
 mod sockets;

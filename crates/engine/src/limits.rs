@@ -101,6 +101,11 @@ pub(crate) const VALVE_WAITING_MIN: u64 = 16;
 pub(crate) const VALVE_LOOK_MS: u64 = 100;
 /// Or after so many connections in one turn: a microsecond among some 200.
 pub(crate) const VALVE_CROWD: u32 = 16;
+/// Newcomers are read from in one turn for so much work: a tenth of what people find quick, and hundreds of
+/// prepared answers, so that calls of the kernel are still shared.
+pub(crate) const NEWCOMERS_NS: u64 = 2_000_000;
+/// But so many at least, however slow the work: fewer would cost a call of the kernel each.
+pub(crate) const NEWCOMERS_MIN: u64 = 4;
 /// Pressure is over when newcomers had no reason to be kept out for so long.
 pub(crate) const VALVE_CALM_MS: u64 = 1_000;
 /// The operator is told something once in so long.

@@ -24,6 +24,7 @@ use crate::handler::{Address, Context, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
+use crate::newcomers::Newcomers;
 use crate::order::{Left, Name};
 use crate::rendered::Rendered;
 use crate::spare::Spare;
@@ -51,6 +52,7 @@ pub struct Worker<I, H: Handler> {
     timeouts: Timeouts,
     admission: Admission,
     pace: Pace,
+    newcomers: Newcomers,
     valve: Valve,
     complaints: Complaints,
     /// Where connections to be closed for others were looked for last.
@@ -97,6 +99,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             timeouts,
             admission: Admission::new(capacity, timeouts),
             pace: Pace::new(now_ns),
+            newcomers: Newcomers::default(),
             valve: Valve::default(),
             complaints: Complaints::silent(),
             hand: 0,
@@ -166,9 +169,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// # Errors
     /// What the backend cannot go on after.
     pub fn turn(&mut self) -> io::Result<()> {
+        let newcomer_ns = self.newcomers.oldest_ns();
+        self.attend_newcomers();
         self.io.submit_and_wait(self.timeout())?;
         self.time.read(&self.io);
-        self.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
+        self.pace.begin_turn(self.time.now_ns, self.stats.requests.get(), newcomer_ns);
         self.stats.turns.add(1);
         let begun_before = self.sends_begun.len();
         let before = self.stats.standing();
@@ -201,19 +206,22 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.stats.sending.set(self.sends_begun.len() as u64);
         if self.stats.is_measuring() {
-            self.measure_turn(before);
+            self.measure_turn(before, newcomer_ns);
         }
         self.end_turn();
         Ok(())
     }
 
-    /// What each request of this turn took, at most: what the whole turn took.
-    fn measure_turn(&mut self, before: Standing) {
+    /// What each request of this turn took, at most: what the whole turn took; and how long it waited, at
+    /// most.
+    fn measure_turn(&mut self, before: Standing, newcomer_ns: Option<u64>) {
         let turn_ns = self.io.now_ns().saturating_sub(self.time.now_ns);
         let now = self.stats.standing();
         if now.looked_at > before.looked_at {
             self.stats.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
-            self.stats.queue_age.add(self.time.last_turn_ns, now.looked_at - before.looked_at);
+            let waited_ns = newcomer_ns.map_or(0, |came_ns| self.time.now_ns.saturating_sub(came_ns));
+            let age_ns = self.time.last_turn_ns.max(waited_ns);
+            self.stats.queue_age.add(age_ns, now.looked_at - before.looked_at);
         }
         self.time.last_turn_ns = turn_ns;
     }
@@ -225,6 +233,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// How long the worker may sleep.
     fn timeout(&self) -> Option<Duration> {
+        if self.newcomers.oldest_ns().is_some() {
+            return Some(Duration::ZERO);
+        }
         let sending = !self.sends_begun.is_empty();
         let send_ms = sending.then(|| self.time.now_ms + u64::from(self.timeouts.send_ms));
         let draining_ms = self.draining.map(|draining| draining.next_ms());
@@ -243,9 +254,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.count_opened();
         self.connections[index].open(self.time.now_ms, self.admission.is_full());
-        self.count_accepted(slot);
         self.stats.accepted.add(1);
-        self.io.receive(slot);
+        self.welcome(slot);
         if self.clients.is_some() {
             self.look_at(slot);
         }

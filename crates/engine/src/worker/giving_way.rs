@@ -8,7 +8,7 @@ use staunch_protocol::Timeouts;
 use super::Worker;
 use crate::admission::Pressure;
 use crate::complaint::Complaints;
-use crate::connection::Strain;
+use crate::connection::{Phase, Strain};
 use crate::handler::Handler;
 use crate::limits::{EVICTED_IDLE_MS_MIN, EVICTION_SLOTS_COUNT};
 
@@ -57,12 +57,39 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Something is to be heard of it soon, or too much in this turn.
-    pub(super) fn count_accepted(&mut self, slot: Slot) {
-        self.connections[slot as usize].unheard_since = self.pace.count_accepted();
+    /// Begins to read from those who came before and whose turn it is now.
+    #[inline]
+    pub(super) fn attend_newcomers(&mut self) {
+        self.newcomers.begin_turn();
+        while let Some((slot, generation)) = self.newcomers.next(self.pace.work_ns()) {
+            let connection = &self.connections[slot as usize];
+            if connection.generation == generation
+                && !matches!(connection.phase, Phase::Free | Phase::Closing)
+            {
+                self.attend(slot);
+            }
+        }
+    }
+
+    /// Reads from one that was accepted just now, or puts it in line; too much in this turn, and accepting
+    /// rests.
+    #[inline]
+    pub(super) fn welcome(&mut self, slot: Slot) {
+        let generation = self.connections[slot as usize].generation;
+        if self.newcomers.welcome(slot, generation, self.time.now_ns, self.pace.work_ns()) {
+            self.attend(slot);
+        }
+        self.pace.count_accepted();
         if self.pace.accepted_too_many() {
             self.pause_accepting();
         }
+    }
+
+    /// Something is to be heard of it soon.
+    #[inline]
+    fn attend(&mut self, slot: Slot) {
+        self.connections[slot as usize].unheard_since = self.pace.count_listened();
+        self.io.receive(slot);
     }
 
     /// The first bytes of a connection came, or it ended without any: it does not wait any more.
@@ -149,7 +176,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[cold]
     fn look_at_the_queues(&mut self) {
         let queues = self.doors.listeners().filter_map(|listener| self.io.queue(listener));
-        let waiting = queues.map(|queue| queue.waiting).sum::<u32>() + self.pace.unheard();
+        let accepted = self.newcomers.count() + self.pace.unheard();
+        let waiting = queues.map(|queue| queue.waiting).sum::<u32>() + accepted;
         let (worth, is_old) = (self.pace.queue_worth(), self.pace.is_old());
         match self.valve.look(self.time.now_ms, waiting, worth, is_old) {
             Some(true) => {
