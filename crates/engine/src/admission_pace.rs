@@ -328,6 +328,18 @@ mod tests {
     }
 
     #[test]
+    fn while_newcomers_stand_in_line_all_may_be_as_old_as_they() {
+        let mut pace = Pace::new(0);
+        pace.set_patience(Some(100));
+        pace.begin_turn(150 * MS, 0, Some(60 * MS));
+        assert!(!pace.is_late() && pace.came_ms(150) == 60 && pace.is_old());
+        pace.begin_turn(161 * MS, 0, Some(60 * MS));
+        assert!(pace.is_late());
+        pace.begin_turn(162 * MS, 0, None);
+        assert!(!pace.is_late());
+    }
+
+    #[test]
     fn an_idle_worker_does_not_knock() {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
