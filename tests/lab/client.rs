@@ -68,7 +68,14 @@ fn keep_silent(stream: TcpStream) {
 fn every_answer_is_counted() {
     for name in ["iterative", "fork", "prefork-passing", "prethread", "epoll-edge", "uring"] {
         let running = model(name);
-        for flags in [&[][..], &["--threads"], &["--http"], &["--http", "--threads"]] {
+        for flags in [
+            &[][..],
+            &["--threads"],
+            &["--epoll"],
+            &["--http"],
+            &["--http", "--threads"],
+            &["--http", "--epoll"],
+        ] {
             let report = report(running.address().port(), [7, 30, 4000], flags);
             let counts = (report.answered, report.connections, report.bytes, &report.errors[..]);
             assert_eq!(counts, (210, 210, 840_000, &[][..]), "{name} {flags:?}");
@@ -84,7 +91,9 @@ fn every_answer_is_counted() {
 fn requests_on_kept_connections() {
     for name in ["thread", "epoll-level", "staunch-epoll", "staunch-uring"] {
         let running = model(name);
-        for flags in [&["--keep-alive"][..], &["--keep-alive", "--http", "--threads"]] {
+        let kinds =
+            [&["--keep-alive"][..], &["--keep-alive", "--http", "--threads"], &["--keep-alive", "--epoll"]];
+        for flags in kinds {
             let report = report(running.address().port(), [6, 40, 10_000], flags);
             let counts = (report.answered, report.connections, &report.errors[..]);
             assert_eq!(counts, (240, 6, &[][..]), "{name} {flags:?}");
@@ -98,7 +107,9 @@ fn requests_on_kept_connections() {
 fn answers_of_any_size() {
     let running = model("epoll-edge");
     for bytes in [0, 1, 131_072, 16 * 1024 * 1024] {
-        for flags in [&[][..], &["--http"], &["--keep-alive"]] {
+        let kinds = [&[][..], &["--http"], &["--keep-alive"]];
+        let by_epoll = [&["--epoll"][..], &["--epoll", "--http"], &["--epoll", "--keep-alive"]];
+        for flags in kinds.into_iter().chain(by_epoll) {
             let report = report(running.address().port(), [2, 2, bytes], flags);
             assert_eq!((report.answered, report.bytes), (4, 4 * u64::from(bytes)), "{bytes} {flags:?}");
         }
@@ -108,7 +119,7 @@ fn answers_of_any_size() {
 #[test]
 fn a_crowd_of_children() {
     let running = model("thread");
-    for flags in [&[][..], &["--threads"]] {
+    for flags in [&[][..], &["--threads"], &["--epoll"]] {
         let report = report(running.address().port(), [500, 4, 4000], flags);
         assert_eq!((report.answered, report.child_s.len(), report.failed()), (2000, 500, 0), "{flags:?}");
     }
@@ -139,10 +150,12 @@ fn failures_by_kind() {
         ),
     ];
     for (deal, flags, words, bytes) in table {
-        let report = report(peer(deal), [3, 5, 4000], flags);
-        assert_eq!(report.errors, [(words.to_owned(), 15)], "{flags:?}");
-        assert_eq!((report.answered, report.connections), (0, 15), "{words}");
-        assert_eq!(report.bytes, 15 * bytes, "{words}");
+        for kind in [&[][..], &["--epoll"]] {
+            let report = report(peer(deal), [3, 5, 4000], &[flags, kind].concat());
+            assert_eq!(report.errors, [(words.to_owned(), 15)], "{flags:?} {kind:?}");
+            assert_eq!((report.answered, report.connections), (0, 15), "{words} {kind:?}");
+            assert_eq!(report.bytes, 15 * bytes, "{words} {kind:?}");
+        }
     }
 }
 
@@ -152,7 +165,7 @@ fn nobody_listens() {
     let taken = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     bind(&taken, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
     let address: SocketAddr = getsockname(&taken).expect("an address").try_into().expect("of IPv4");
-    for flags in [&[][..], &["--keep-alive"], &["--threads"]] {
+    for flags in [&[][..], &["--keep-alive"], &["--threads"], &["--epoll"], &["--epoll", "--keep-alive"]] {
         let report = report(address.port(), [5, 2000, 4000], flags);
         assert_eq!(report.errors, [("connection refused".to_owned(), 10_000)], "{flags:?}");
         assert_eq!((report.answered, report.connections, report.bytes), (0, 0, 0), "{flags:?}");
@@ -162,20 +175,25 @@ fn nobody_listens() {
 /// Nobody hangs for ever: a child that was kept waiting three times in a row gives up, and says for how much.
 #[test]
 fn a_silent_peer() {
-    let report = report(peer(keep_silent), [2, 50, 4000], &["--patience", "50ms"]);
-    let errors = [("not tried after timing out".to_owned(), 94), ("timed out".to_owned(), 6)];
-    assert_eq!((report.errors, report.connections), (errors.to_vec(), 6));
+    for kind in ["--http", "--threads", "--epoll"] {
+        let report = report(peer(keep_silent), [2, 50, 4000], &[kind, "--patience", "50ms"]);
+        let errors = [("not tried after timing out".to_owned(), 94), ("timed out".to_owned(), 6)];
+        assert_eq!((report.errors, report.connections), (errors.to_vec(), 6), "{kind}");
+    }
 }
 
 #[test]
 fn no_descriptor_left() {
-    let port = peer(keep_silent).to_string();
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 30; exec \"$0\" \"$@\""]).arg(binary());
-    command.args(["lab", "client", "127.0.0.1", &port, "60", "1", "4000", "--threads", "--patience", "3s"]);
-    let report = report_of(&finish(command.args(["--json", "-"])));
-    assert_eq!((report.failed(), report.answered), (60, 0));
-    assert!(report.errors.iter().any(|(words, _)| words == "no descriptor left"), "{:?}", report.errors);
+    for kind in ["--threads", "--epoll"] {
+        let port = peer(keep_silent).to_string();
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 30; exec \"$0\" \"$@\""]).arg(binary());
+        command.args(["lab", "client", "127.0.0.1", &port, "60", "1", "4000", kind, "--patience", "3s"]);
+        let report = report_of(&finish(command.args(["--json", "-"])));
+        assert_eq!((report.failed(), report.answered), (60, 0), "{kind}");
+        let errors = &report.errors;
+        assert!(errors.iter().any(|(words, _)| words == "no descriptor left"), "{kind}: {errors:?}");
+    }
 }
 
 /// Starts a client whose report goes to a pipe, and waits until the server has had work.
@@ -201,7 +219,7 @@ fn report_at_the_end(child: Child) -> ClientReport {
 
 #[test]
 fn a_server_that_dies_in_the_middle() {
-    for flags in [&[][..], &["--keep-alive"]] {
+    for flags in [&[][..], &["--keep-alive"], &["--epoll"], &["--epoll", "--keep-alive"]] {
         let running = model("epoll-edge");
         let child = start(&running, [4, 40_000, 4000], flags);
         tell(running.server.process_id(), Signal::KILL);
@@ -217,7 +235,7 @@ fn a_server_that_dies_in_the_middle() {
 #[test]
 fn a_run_that_is_ended_early() {
     let running = model("epoll-edge");
-    for flags in [&[][..], &["--threads"], &["--keep-alive"]] {
+    for flags in [&[][..], &["--threads"], &["--keep-alive"], &["--epoll"], &["--epoll", "--keep-alive"]] {
         let child = start(&running, [4, 4_000_000, 4000], flags);
         tell(child.id(), Signal::INT);
         let report = report_at_the_end(child);
@@ -229,7 +247,7 @@ fn a_run_that_is_ended_early() {
 /// Children that wait for their peer are not waited for.
 #[test]
 fn a_run_that_is_ended_while_nobody_answers() {
-    for flags in [&[][..], &["--threads"]] {
+    for flags in [&[][..], &["--threads"], &["--epoll"]] {
         let mut command = client(peer(keep_silent), [3, 10, 4000], flags);
         // A shell tells it to end: the client's number is that of the shell that became it.
         let mut shell = Command::new("sh");
@@ -270,8 +288,12 @@ fn ports_do_not_run_out() {
     assert_eq!(report_of(&first).connections, 2000);
     let http = report_of(&run("40000 40199", &["10", "200", "100", "--http"]));
     assert_eq!((http.answered, http.connections), (2000, 2000));
-    let kept = report_of(&run("40000 40049", &["120", "200", "100", "--keep-alive", "--threads"]));
-    assert_eq!((kept.answered, kept.connections), (24_000, 120));
+    let by_epoll = report_of(&run("40000 40199", &["10", "200", "100", "--http", "--epoll"]));
+    assert_eq!((by_epoll.answered, by_epoll.connections), (2000, 2000));
+    for kind in ["--threads", "--epoll"] {
+        let kept = report_of(&run("40000 40049", &["120", "200", "100", "--keep-alive", kind]));
+        assert_eq!((kept.answered, kept.connections), (24_000, 120), "{kind}");
+    }
     std::fs::remove_file(&said).expect("our file");
 }
 
@@ -296,7 +318,7 @@ fn words_for_people_and_a_file() {
 
 #[test]
 fn wrong_calls_name_the_fault() {
-    let table: [(&[&str], i32, &str); 12] = [
+    let table: [(&[&str], i32, &str); 13] = [
         (&["127.0.0.1", "80", "1", "1"], 2, "BYTES"),
         (&["127.0.0.1", "0", "1", "1", "1"], 2, "PORT"),
         (&["127.0.0.1", "65536", "1", "1", "1"], 2, "PORT"),
@@ -306,6 +328,7 @@ fn wrong_calls_name_the_fault() {
         (&["127.0.0.1", "80", "2", "1000000000001", "1"], 2, "LOOPS"),
         (&["127.0.0.1", "80", "1", "1", "16777217"], 2, "BYTES"),
         (&["127.0.0.1", "80", "1", "1", "1", "--patience", "0s"], 2, "--patience"),
+        (&["127.0.0.1", "80", "1", "1", "1", "--epoll", "--threads"], 2, "--threads"),
         (&["127.0.0.1", "80", "1", "1", "1", "--cpus", "4095"], 1, "processor 4095"),
         (&["127.0.0.1", "80", "1", "1", "1", "--json", "/nowhere/file"], 1, "/nowhere/file"),
         (&["no-such-name.invalid", "80", "1", "1", "1"], 1, "no-such-name.invalid"),

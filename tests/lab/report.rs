@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use staunch_lab::results::{ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
+use staunch_lab::results::{
+    Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage,
+};
 use staunch_lab::{MODELS, Model, PoolUse};
 use staunch_tests::process::{Finished, binary, finish};
 use staunch_tests::tree::Tree;
@@ -51,7 +53,8 @@ fn made_up() -> Results {
 fn measured(model: &Model, number: usize, protocol: Protocol, asked: (usize, u64, usize, usize)) -> Measured {
     let (children, loops, bytes, pool) = asked;
     let pool = if model.pool == PoolUse::None { 0 } else { pool };
-    let row = Row { model: model.name.into(), protocol, children, loops, bytes, pool };
+    let client = if protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+    let row = Row { model: model.name.into(), protocol, children, loops, bytes, pool, client };
     let dearer = if protocol == Protocol::KeepAlive { 2e-6 } else { 20e-6 };
     // Every fourth model costs the same: ties must be shown as well.
     let cost_s = dearer * (1.0 + (number / 4) as f64 * 0.2) * (1.0 + (children as f64).log10() * 0.1)

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use staunch_lab::results::{Protocol, Results, SCHEMA};
+use staunch_lab::results::{Client, Protocol, Results, SCHEMA};
 use staunch_netio::cpu;
 use staunch_tests::process::{Finished, binary, finish};
 
@@ -69,6 +69,7 @@ protocol = ["http", "keep-alive"]
 children = 3
 loops = 100
 bytes = 4000
+client = "epoll"
 "#;
 
 #[test]
@@ -81,6 +82,8 @@ fn a_plan_is_measured_and_written() {
     assert!(results.command.starts_with("staunch lab run --plan "), "{}", results.command);
     for measured in &results.rows {
         let name = &measured.row;
+        let client = if name.protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+        assert_eq!(name.client, client, "{name:?}");
         assert_eq!((measured.row.loops, measured.rounds.len()), (10, 2), "{name:?}");
         for round in &measured.rounds {
             assert_eq!((round.client.answered, round.client.failed()), (30, 0), "{name:?}");

@@ -1,12 +1,17 @@
 //! The standard client: children that each make connections one after the other, as Dong's (2012) does.
 //!
 //! It owns what is asked, who asks, and what came of it. It must be cheap, for it must not be what limits a
-//! server: a child makes plain blocking calls, as few as there can be. It must never try again what failed:
-//! whatever went wrong is counted. Every loop of every child ends as an answer or as a failure.
+//! server: a child makes as few calls as there can be. It must never try again what failed: whatever went
+//! wrong is counted. Every loop of every child ends as an answer or as a failure.
+//!
+//! A child is a process or a thread that makes blocking calls, or a state of a loop that serves all of them.
 
+mod answer;
 mod child;
 mod crew;
+mod event_loop;
 mod fault;
+mod loops;
 mod plan;
 mod source;
 mod tally;

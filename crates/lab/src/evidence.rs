@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::ranking::cost;
-use crate::results::{Measured, Row};
+use crate::results::{Client, Measured, Row};
 use crate::statistics::Summary;
 
 /// What the data say of a claim.
@@ -159,7 +159,7 @@ pub(crate) fn extremes<'a>(
     (0..pairs.len()).filter(|index| is_last(*index)).map(|index| pairs[index]).collect()
 }
 
-/// What was asked in a row: `10 x 500, 4000 B, pool 2`.
+/// What was asked in a row: `10 x 500, 4000 B, pool 2, asked by epoll`.
 pub fn asked(row: &Row) -> String {
     words(row).into_iter().filter(|word| !word.is_empty()).collect::<Vec<String>>().join(", ")
 }
@@ -181,9 +181,19 @@ pub(crate) fn difference(first: &Row, second: &Row) -> String {
     format!("{}: {} instead of {}", common.join(", "), new.join(", "), old.join(", "))
 }
 
-fn words(row: &Row) -> [String; 3] {
+fn words(row: &Row) -> [String; 4] {
     let pool = if row.pool > 0 { format!("pool {}", row.pool) } else { String::new() };
-    [format!("{} x {}", row.children, row.loops), format!("{} B", row.bytes), pool]
+    let asked_by = asked_by(row.client).to_owned();
+    [format!("{} x {}", row.children, row.loops), format!("{} B", row.bytes), pool, asked_by]
+}
+
+/// Who asked, if it was not the paper's client.
+pub fn asked_by(client: Client) -> &'static str {
+    match client {
+        Client::Processes => "",
+        Client::Threads => "asked by threads",
+        Client::Epoll => "asked by epoll",
+    }
 }
 
 #[cfg(test)]
@@ -246,6 +256,8 @@ mod tests {
         let row = |asked| crate::made_up::measured("a", asked, &[]).row;
         let of = |first, second| difference(&row(first), &row(second));
         assert_eq!(asked(&row((10, 500, 4000, 2))), "10 x 500, 4000 B, pool 2");
+        let by_epoll = Row { client: Client::Epoll, ..row((10, 500, 4000, 0)) };
+        assert_eq!(asked(&by_epoll), "10 x 500, 4000 B, asked by epoll");
         assert_eq!(
             of((10, 500, 4000, 20), (10, 500, 4000, 2)),
             "10 x 500, 4000 B: pool 2 instead of pool 20"

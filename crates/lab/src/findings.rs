@@ -13,8 +13,8 @@ use std::ops::Range;
 
 pub use self::claims::claims;
 use crate::evidence::{Evidence, Figures, Verdict, compare, difference, extremes, growing};
-use crate::ranking::{Question, cost, spoken};
-use crate::results::{Measured, Protocol, Results, Row};
+use crate::ranking::{Question, as_the_paper_asked, cost};
+use crate::results::{Measured, Results, Row};
 
 /// One of the six.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +91,7 @@ const ONE_IS_WOKEN: &str = "\
 
 /// All six, in the paper's order.
 pub fn findings(results: &Results) -> Vec<Finding> {
-    let rows = spoken(results, Protocol::Paper);
+    let rows = as_the_paper_asked(results);
     let of = |model: &str| Rows { model: model.to_owned(), of_model: of_model(&rows, model) };
     let [iterative, fork, prefork] = ["iterative", "fork", "prefork"].map(of);
     let [thread, prethread, handover] = ["thread", "prethread", "prethread-handover"].map(of);

@@ -17,7 +17,7 @@ use staunch_netio::{clock, cpu};
 
 use crate::limits::{Limits, check_cpus};
 use crate::plan::Plan;
-use crate::results::{Machine, Measured, Protocol, Results, Row, SCHEMA};
+use crate::results::{Client, Machine, Measured, Protocol, Results, Row, SCHEMA};
 use pace::Pace;
 use round::Bench;
 
@@ -130,14 +130,19 @@ fn placed(row: &Row, round: u64, text: &str) -> String {
     format!("{}, round {round}: {text}", describe(row))
 }
 
-/// A row in words: `prefork (pool 10), 10 x 500, 4000 B, keep-alive`.
+/// A row in words: `prefork (pool 10), 10 x 500, 4000 B, keep-alive, by epoll`.
 pub fn describe(row: &Row) -> String {
-    let Row { model, protocol, children, loops, bytes, pool } = row;
+    let Row { model, protocol, children, loops, bytes, pool, client } = row;
     let pool = if *pool > 0 { format!(" (pool {pool})") } else { String::new() };
     let protocol = match protocol {
         Protocol::Paper => "paper",
         Protocol::Http => "http",
         Protocol::KeepAlive => "keep-alive",
     };
-    format!("{model}{pool}, {children} x {loops}, {bytes} B, {protocol}")
+    let client = match client {
+        Client::Processes => "",
+        Client::Threads => ", by threads",
+        Client::Epoll => ", by epoll",
+    };
+    format!("{model}{pool}, {children} x {loops}, {bytes} B, {protocol}{client}")
 }

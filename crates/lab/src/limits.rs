@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, geteuid, getrlimit};
 
 use crate::model::{Model, PoolUse};
 use crate::models::MODELS;
-use crate::results::Row;
+use crate::results::{Client, Row};
 
 /// Descriptors that a server has beside those of its clients and its pool.
 const DESCRIPTORS_SPARE: u64 = 32;
@@ -41,14 +41,15 @@ impl Limits {
     /// # Errors
     /// What is too much, and which limit it meets.
     pub(crate) fn check(&self, row: &Row) -> Result<(), String> {
-        let Row { model, children, pool, .. } = row;
+        let Row { model, children, pool, client, .. } = row;
         let (clients, pool) = (*children as u64, *pool as u64);
         // Server and client have a process or thread each for everything that they do at a time.
         let at_a_time = match model.as_str() {
             "fork" | "thread" => clients,
             _ => pool,
         };
-        let tasks = at_a_time + clients + PROCESSES_SPARE;
+        let asking = if *client == Client::Epoll { 1 } else { clients };
+        let tasks = at_a_time + asking + PROCESSES_SPARE;
         let about = format!("{model} with a pool of {pool}, {clients} children");
         if let Some(limit) = self.processes.filter(|limit| *limit < tasks) {
             return Err(format!(
@@ -88,10 +89,9 @@ pub(crate) fn check_cpus(whose: &str, wanted: &[usize], available: &[usize]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Protocol;
 
     fn row(model: &str, children: usize, pool: usize) -> Row {
-        Row { model: model.into(), protocol: Protocol::Paper, children, loops: 1, bytes: 1, pool }
+        crate::made_up::measured(model, (children, 1, 1, pool), &[]).row
     }
 
     #[test]
@@ -103,6 +103,8 @@ mod tests {
             (row("fork", 140, 0), Some("needs 344 processes")),
             (row("thread", 140, 0), Some("needs 344 processes")),
             (row("poll", 100, 0), None),
+            (row("prefork", 250, 50), Some("needs 364 processes")),
+            (Row { client: Client::Epoll, ..row("fork", 140, 0) }, None),
             (row("poll", 180, 0), Some("poll with a pool of 0, 180 children: needs 212 descriptors")),
         ];
         for (row, expected) in table {

@@ -1,12 +1,13 @@
 //! Results that nobody measured, for tests.
 
-use crate::results::{ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
+use crate::results::{Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
 
 /// A row in the paper's protocol: children, loops, bytes, pool; and of each round the microseconds that a
 /// connection cost the server.
 pub(crate) fn measured(model: &str, asked: (usize, u64, usize, usize), costs_us: &[f64]) -> Measured {
     let (children, loops, bytes, pool) = asked;
-    let row = Row { model: model.into(), protocol: Protocol::Paper, children, loops, bytes, pool };
+    let (protocol, client) = (Protocol::Paper, Client::Processes);
+    let row = Row { model: model.into(), protocol, children, loops, bytes, pool, client };
     let rounds = costs_us.iter().map(|us| round(&row, us * 1e-6)).collect();
     Measured { row, rounds }
 }

@@ -7,7 +7,7 @@
 //! that matter, as `printf("%g")` writes them, and a child asks more than once: 10 children, 0.064004 s,
 //! 9.04057 s, 4000 bytes, 5000 connections a child, a pool of 10. A test puts every row together again.
 
-use crate::results::{ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
+use crate::results::{Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
 
 /// Where it stands.
 pub const SOURCE: &str = "\
@@ -114,6 +114,7 @@ pub fn as_results() -> Results {
             loops: row.loops,
             bytes: row.bytes,
             pool: row.pool,
+            client: Client::Processes,
         };
         let connections = row.connections();
         let round = Round {

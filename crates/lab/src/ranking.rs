@@ -4,7 +4,7 @@
 //! with a pool count the sizes that all of them had at that question, together; where they have none in
 //! common, all sizes count. It must never compare models that were asked different things.
 
-use crate::results::{Measured, Protocol, Results, Row};
+use crate::results::{Client, Measured, Protocol, Results, Row};
 use crate::statistics::{Place, Summary, mean_costs, rank};
 
 /// What the client asked, whatever answered.
@@ -18,12 +18,15 @@ pub struct Question {
     pub loops: u64,
     /// Bytes of each answer.
     pub bytes: usize,
+    /// What its children are.
+    pub client: Client,
 }
 
 impl Question {
     /// What was asked in this row.
     pub fn of(row: &Row) -> Self {
-        Self { protocol: row.protocol, children: row.children, loops: row.loops, bytes: row.bytes }
+        let Row { protocol, children, loops, bytes, client, .. } = *row;
+        Self { protocol, children, loops, bytes, client }
     }
 }
 
@@ -89,6 +92,11 @@ pub fn spoken(results: &Results, protocol: Protocol) -> Vec<&Measured> {
     results.rows.iter().filter(|one| one.row.protocol == protocol).collect()
 }
 
+/// The rows that the paper's client asked by the paper's protocol.
+pub fn as_the_paper_asked(results: &Results) -> Vec<&Measured> {
+    spoken(results, Protocol::Paper).into_iter().filter(|one| one.row.client == Client::Processes).collect()
+}
+
 /// Processor time of the server for each connection, in seconds; the mean of several rows, each of the same
 /// weight. Nothing if nothing was answered.
 pub fn cost(rows: &[&Measured]) -> Option<Summary> {
@@ -145,5 +153,8 @@ mod tests {
         assert_eq!(ranking(&[&a, &b]), None);
         let silent = measured("b", (1, 1, 1, 0), &[]);
         assert_eq!(ranking(&[&a, &silent]), None);
+        let mut otherwise = measured("b", (1, 1, 1, 0), &[1.0]);
+        otherwise.row.client = Client::Epoll;
+        assert_eq!(ranking(&[&a, &otherwise]), None);
     }
 }

@@ -60,6 +60,22 @@ pub struct Row {
     pub bytes: usize,
     /// Processes or threads of the model's pool; 0 where it has none.
     pub pool: usize,
+    /// What the client's children are; files that do not say were written when there were only processes.
+    #[serde(default)]
+    pub client: Client,
+}
+
+/// What the client's children are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Client {
+    /// A process each, as in the paper.
+    #[default]
+    Processes,
+    /// A thread each.
+    Threads,
+    /// States of one loop over epoll, in one process: the cheapest.
+    Epoll,
 }
 
 /// How the client speaks.

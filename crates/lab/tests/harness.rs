@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use staunch_lab::harness::{Outcome, Setup, run};
 use staunch_lab::plan::Plan;
-use staunch_lab::results::{Machine, Protocol, Row};
+use staunch_lab::results::{Client, Machine, Protocol, Row};
 use staunch_netio::cpu;
 
 /// Plays `lab serve MODEL` and `lab client HOST PORT CHILDREN LOOPS BYTES`; the model says how to serve, the
@@ -66,6 +66,7 @@ impl Fake {
             loops,
             bytes: 9,
             pool: 0,
+            client: Client::Processes,
         };
         let cpus = cpu::available_cpus().expect("processors");
         let setup = Setup {

@@ -1,4 +1,5 @@
-//! The children, be they processes or threads: how they are started, and whether they still run.
+//! The children, be they processes, threads or all in one process: how they are started, and whether they
+//! still run.
 //!
 //! It must never know what they do.
 
@@ -10,14 +11,16 @@ use std::thread::{Builder, JoinHandle};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::child;
+use super::event_loop;
 use super::plan::Plan;
 use super::tally::Board;
+use crate::results::Client;
 use crate::syscall::fork;
 
 /// Stack of a thread: a child calls no deeper than a few functions, and its buffer is not on the stack.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// All children that have not been seen to end.
+/// All children that have not been seen to end; those that live in one process are one here.
 pub(super) enum Crew {
     Processes(Vec<Pid>),
     Threads(Vec<JoinHandle<()>>),
@@ -34,12 +37,16 @@ impl Crew {
         barrier: &Arc<OwnedFd>,
         lift: &mut Option<OwnedFd>,
     ) -> io::Result<Self> {
-        let mut crew = if plan.threads { Self::Threads(Vec::new()) } else { Self::Processes(Vec::new()) };
-        for number in 0..plan.children {
+        let (mut crew, count) = match plan.client {
+            Client::Processes => (Self::Processes(Vec::new()), plan.children),
+            Client::Threads => (Self::Threads(Vec::new()), plan.children),
+            Client::Epoll => (Self::Processes(Vec::new()), 1),
+        };
+        for number in 0..count {
             if let Err(error) = crew.add(plan, board, barrier, lift, number) {
                 board.stop();
                 crew.end();
-                let words = format!("child {} of {} cannot be started: {error}", number + 1, plan.children);
+                let words = format!("child {} of {count} cannot be started: {error}", number + 1);
                 return Err(io::Error::new(error.kind(), words));
             }
         }
@@ -58,7 +65,11 @@ impl Crew {
             Self::Processes(processes) => processes.push(fork(|| {
                 // The child's copy; who holds one keeps all others waiting.
                 drop(lift.take());
-                child::live(plan, board, number, barrier);
+                match plan.client {
+                    // Nobody hears of an error but by the loops that are missing.
+                    Client::Epoll => _ = event_loop::live(plan, board, barrier),
+                    Client::Processes | Client::Threads => child::live(plan, board, number, barrier),
+                }
             })?),
             Self::Threads(threads) => {
                 let (plan, board, barrier) = (plan.clone(), Arc::clone(board), Arc::clone(barrier));

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::results::Protocol;
+use crate::results::{Client, Protocol};
 
 /// Most children: half of the process numbers a small machine has.
 pub const CHILDREN_MAX: usize = 16_384;
@@ -27,8 +27,8 @@ pub struct Plan {
     pub bytes: usize,
     /// How it is asked.
     pub protocol: Protocol,
-    /// Whether children are threads of this process; otherwise they are processes.
-    pub threads: bool,
+    /// What the children are.
+    pub client: Client,
     /// How long a child waits for its peer in one step: to be connected, to be answered.
     pub patience: Duration,
 }

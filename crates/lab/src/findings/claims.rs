@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use super::Part;
-use crate::evidence::{Evidence, Figures, Verdict, compare};
+use crate::evidence::{Evidence, Figures, Verdict, asked, compare};
 use crate::ranking::{Question, cost, spoken};
-use crate::results::{Measured, Protocol, Results, Round};
+use crate::results::{Measured, Protocol, Results, Round, Row};
 use crate::statistics::median;
 
 /// What a connection may cost in place of the best plain model.
@@ -53,10 +53,8 @@ fn against_best(results: &Results, model: &str, protocol: Protocol, times: &Rang
             |one: &&Measured| Question::of(&one.row) == question && !one.row.model.starts_with(ENGINE);
         let costs = rows.iter().copied().filter(is_plain).filter_map(|one| Some((one, cost(&[one])?.median)));
         let (best, _) = costs.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let what = format!(
-            "{} x {}, {} B: {model} instead of {}",
-            question.children, question.loops, question.bytes, best.row.model
-        );
+        let asked = asked(&Row { pool: 0, ..ours.row.clone() });
+        let what = format!("{asked}: {model} instead of {}", best.row.model);
         compare(what, &[best], &[ours], times)
     };
     let evidence = rows.iter().filter(|one| one.row.model == model).filter_map(|ours| case(&ours)).collect();
@@ -105,6 +103,6 @@ fn shares(results: &Results, one: &Measured) -> Option<Evidence> {
     } else {
         Verdict::Refuted
     };
-    let what = format!("{}, {}", one.row.model, crate::evidence::asked(&one.row));
+    let what = format!("{}, {}", one.row.model, asked(&one.row));
     Some(Evidence { what, figures: Figures::Shares(client, server), verdict })
 }

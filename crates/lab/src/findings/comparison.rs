@@ -4,14 +4,14 @@
 
 use crate::evidence::{Evidence, Figures, judge};
 use crate::paper::{PaperRow, RANKING, TABLE};
-use crate::ranking::{Ranking, cost, ranking, spoken};
-use crate::results::{Measured, Protocol, Results};
+use crate::ranking::{Ranking, as_the_paper_asked, cost, ranking};
+use crate::results::{Measured, Results};
 use crate::statistics::Summary;
 
 /// The paper's six models in our order.
 pub fn six(results: &Results) -> Option<Ranking> {
     let is_one = |one: &&Measured| RANKING.iter().any(|(model, _)| *model == one.row.model);
-    ranking(&spoken(results, Protocol::Paper).into_iter().filter(is_one).collect::<Vec<_>>())
+    ranking(&as_the_paper_asked(results).into_iter().filter(is_one).collect::<Vec<_>>())
 }
 
 /// Every two models of which the paper puts one before the other: whether it is so here.
@@ -35,7 +35,7 @@ pub fn order(ours: &Ranking) -> Vec<Evidence> {
 
 /// Each row of the paper with what the same row cost here, in seconds of the processor for each connection.
 pub fn table(results: &Results) -> Vec<(&'static PaperRow, Option<Summary>)> {
-    let rows = spoken(results, Protocol::Paper);
+    let rows = as_the_paper_asked(results);
     let ours = |row: &PaperRow| {
         let loops = (row.loops as f64 * results.scale).max(1.0);
         let is_same = |one: &&&Measured| {

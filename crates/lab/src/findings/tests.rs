@@ -3,6 +3,7 @@
 use super::*;
 use crate::made_up::{measured, results, spoken};
 use crate::paper;
+use crate::results::Protocol;
 
 /// A question and pool, with a cost in microseconds.
 type Asked = ((usize, u64, usize, usize), f64);

@@ -59,10 +59,9 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Protocol;
 
     fn row(loops: u64) -> Row {
-        Row { model: "poll".into(), protocol: Protocol::Paper, children: 1, loops, bytes: 1, pool: 0 }
+        crate::made_up::measured("poll", (1, loops, 1, 0), &[]).row
     }
 
     #[test]

@@ -12,7 +12,7 @@ use staunch_netio::clock;
 
 use crate::leaks;
 use crate::meter;
-use crate::results::{ClientReport, Protocol, Round, Row};
+use crate::results::{Client, ClientReport, Protocol, Round, Row};
 use crate::subject::Subject;
 use crate::usage::{self, Reading, Ticks};
 
@@ -120,6 +120,11 @@ impl Bench<'_> {
             Protocol::Http => arguments.push("--http"),
             Protocol::KeepAlive => arguments.push("--keep-alive"),
         }
+        match row.client {
+            Client::Processes => {}
+            Client::Threads => arguments.push("--threads"),
+            Client::Epoll => arguments.push("--epoll"),
+        }
         Subject::start(self.program, &arguments, self.client_cpus, &self.own_cpus)
     }
 
@@ -181,8 +186,7 @@ mod tests {
 
     #[test]
     fn what_failed_and_what_was_left_are_faults() {
-        let row =
-            Row { model: "poll".into(), protocol: Protocol::Paper, children: 2, loops: 5, bytes: 1, pool: 0 };
+        let row = Row { children: 2, loops: 5, ..crate::made_up::measured("poll", (1, 1, 1, 0), &[]).row };
         let client = ClientReport { answered: 10, ..ClientReport::default() };
         let mut round = Round {
             server: Usage::default(),

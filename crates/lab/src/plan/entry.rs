@@ -5,7 +5,7 @@
 use super::document::{Fault, Keys, Table, unknown};
 use crate::model::{Model, PoolUse};
 use crate::models::MODELS;
-use crate::results::{Protocol, Row};
+use crate::results::{Client, Protocol, Row};
 use crate::wire::ANSWER_BYTES_MAX;
 
 /// Children of a client: processes that each hold a connection; more fill a machine's table of processes.
@@ -18,6 +18,9 @@ const POOL_MAX: u64 = 5_000;
 const PROTOCOLS: [(&str, Protocol); 3] =
     [("paper", Protocol::Paper), ("http", Protocol::Http), ("keep-alive", Protocol::KeepAlive)];
 
+const CLIENTS: [(&str, Client); 3] =
+    [("processes", Client::Processes), ("threads", Client::Threads), ("epoll", Client::Epoll)];
+
 /// Every model that speaks the protocol.
 const ALL: &str = "all";
 
@@ -29,6 +32,7 @@ pub(super) struct Entry {
     loops: Vec<u64>,
     bytes: Vec<u64>,
     pools: Vec<u64>,
+    clients: Vec<Client>,
 }
 
 impl Entry {
@@ -42,6 +46,7 @@ impl Entry {
         let loops = keys.numbers("loops", 1..=LOOPS_MAX);
         let bytes = keys.numbers("bytes", 0..=ANSWER_BYTES_MAX as u64);
         let pools = keys.numbers("pool", 1..=POOL_MAX);
+        let clients = keys.words("client", "epoll");
         keys.refuse_others();
         let is_whole = faults.len() == faults_before;
         let missing = |found: bool, example: &str| {
@@ -52,7 +57,8 @@ impl Entry {
         faults.extend(missing(children.is_some(), "children = 10"));
         faults.extend(missing(loops.is_some(), "loops = 500"));
         faults.extend(missing(bytes.is_some(), "bytes = 4000"));
-        let protocols = protocols_of(protocols.unwrap_or(vec![(place, "paper")]), faults);
+        let protocols = named("protocol", &PROTOCOLS, protocols.unwrap_or(vec![(place, "paper")]), faults);
+        let clients = named("client", &CLIENTS, clients.unwrap_or(vec![(place, "processes")]), faults);
         let models = models_of(models.unwrap_or_default(), &protocols, faults);
         if faults.len() == faults_before {
             faults.extend(pool_fault(place, &models, pools.as_deref()));
@@ -68,6 +74,7 @@ impl Entry {
             loops: plain(loops),
             bytes: plain(bytes),
             pools,
+            clients,
         };
         (faults.len() == faults_before).then_some(entry)
     }
@@ -79,16 +86,14 @@ impl Entry {
             for &children in &self.children {
                 for &loops in &self.loops {
                     for &bytes in &self.bytes {
-                        for model in &self.models {
-                            let row = Row {
-                                model: model.name.to_owned(),
-                                protocol,
-                                children: children as usize,
-                                loops,
-                                bytes: bytes as usize,
-                                pool: 0,
-                            };
-                            rows.extend(self.with_pools(model, &row));
+                        let (children, bytes) = (children as usize, bytes as usize);
+                        for &client in &self.clients {
+                            for model in &self.models {
+                                let name = model.name.to_owned();
+                                let row =
+                                    Row { model: name, protocol, children, loops, bytes, pool: 0, client };
+                                rows.extend(self.with_pools(model, &row));
+                            }
                         }
                     }
                 }
@@ -105,18 +110,24 @@ impl Entry {
     }
 }
 
-fn protocols_of(words: Vec<(usize, &str)>, faults: &mut Vec<Fault>) -> Vec<Protocol> {
-    let mut protocols = Vec::new();
+/// What these words mean.
+fn named<T: Copy>(
+    kind: &str,
+    known: &[(&'static str, T)],
+    words: Vec<(usize, &str)>,
+    faults: &mut Vec<Fault>,
+) -> Vec<T> {
+    let mut meant = Vec::new();
     for (place, word) in words {
-        match PROTOCOLS.iter().find(|(name, _)| *name == word) {
-            Some((_, protocol)) => protocols.push(*protocol),
+        match known.iter().find(|(name, _)| *name == word) {
+            Some((_, one)) => meant.push(*one),
             None => {
-                let text = unknown("protocol", word, PROTOCOLS.iter().map(|(name, _)| *name));
+                let text = unknown(kind, word, known.iter().map(|(name, _)| *name));
                 faults.push(Fault { place, text });
             }
         }
     }
-    protocols
+    meant
 }
 
 fn models_of(

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::Model;
 use crate::models::MODELS;
-use crate::results::Protocol;
+use crate::results::{Client, Protocol};
 
 fn fault(text: &str) -> String {
     Plan::parse("p.toml", text).expect_err("a fault")
@@ -64,6 +64,17 @@ fn what_came_before_is_not_measured_again() {
 }
 
 #[test]
+fn the_paper_s_client_asks_unless_another_is_named() {
+    let clients = |lines: &str| {
+        let plan = Plan::parse("p", &row(lines)).expect("a plan");
+        plan.rows.iter().map(|row| row.client).collect::<Vec<_>>()
+    };
+    assert_eq!(clients(""), [Client::Processes]);
+    let all = "client = [\"epoll\", \"threads\", \"processes\"]";
+    assert_eq!(clients(all), [Client::Epoll, Client::Threads, Client::Processes]);
+}
+
+#[test]
 fn loops_are_scaled_and_never_none() {
     let mut plan = Plan::parse("p", &format!("scale = 0.1\n{}", row("loops = [1, 5000]"))).expect("a plan");
     let loops = |plan: &Plan| plan.scaled_rows().iter().map(|row| row.loops).collect::<Vec<_>>();
@@ -85,7 +96,7 @@ fn each_fault_has_its_place() {
         (format!("round = 3\n{}", row("")), "p.toml:1:1: unknown key `round` (did you mean `rounds`?)"),
         (
             row("child = 3"),
-            "p.toml:2:1: unknown key `child` (there are model, protocol, children, loops, bytes, pool)",
+            "p.toml:2:1: unknown key `child` (there are model, protocol, children, loops, bytes, pool, cl",
         ),
         (row("childern = 3"), "p.toml:2:1: unknown key `childern` (did you mean `children`?)"),
         (row("model = \"prefrok\""), "p.toml:2:9: unknown model `prefrok` (did you mean `prefork`?)"),
@@ -97,6 +108,10 @@ fn each_fault_has_its_place() {
         (row("model = []"), "p.toml:2:9: model: the list is empty"),
         (row("model = \"staunch-uring\""), "p.toml:2:9: staunch-uring does not speak the paper's protocol"),
         (row("protocol = \"htpp\""), "p.toml:2:12: unknown protocol `htpp` (did you mean `http`?)"),
+        (row("client = \"epol\""), "p.toml:2:10: unknown client `epol` (did you mean `epoll`?)"),
+        (row("client = \"x\""), "p.toml:2:10: unknown client `x` (there are processes, threads, epoll)"),
+        (row("client = 1"), "p.toml:2:10: client: write a word such as `client = \"epoll\"`"),
+        (row("client = []"), "p.toml:2:10: client: the list is empty"),
         (row("children = 0"), "p.toml:2:12: children: write a whole number from 1 to 10000"),
         (row("children = [1, \"2\"]"), "p.toml:2:16: children: write a whole number from 1 to 10000"),
         (row("loops = 1.5"), "p.toml:2:9: loops: write a whole number from 1 to 100000000"),
@@ -189,7 +204,8 @@ fn the_papers_plan_has_the_papers_table() {
     let plan = Plan::bundled("paper").expect("a plan");
     for &(number, children, loops, bytes, pool) in PAPER {
         let model: &&Model = MODELS.iter().find(|model| model.paper_row == Some(number)).expect("a model");
-        let row = Row { model: model.name.into(), protocol: Protocol::Paper, children, loops, bytes, pool };
+        let (protocol, client) = (Protocol::Paper, Client::Processes);
+        let row = Row { model: model.name.into(), protocol, children, loops, bytes, pool, client };
         assert!(plan.rows.contains(&row), "{row:?}");
     }
     assert!(plan.rows.iter().any(|row| row.pool == 500), "the largest pool");

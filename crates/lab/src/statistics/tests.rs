@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::results::{ClientReport, Protocol, Row, Usage};
+use crate::results::{ClientReport, Usage};
 
 fn values() -> impl Strategy<Value = Vec<f64>> {
     vec(0.0f64..1e6, 1..12)
@@ -155,8 +155,7 @@ fn measured(rounds: &[(f64, u64)]) -> Measured {
         leaks: Vec::new(),
         client: ClientReport { answered, wall_s: 2.0, ..ClientReport::default() },
     };
-    let row =
-        Row { model: "poll".into(), protocol: Protocol::Paper, children: 1, loops: 1, bytes: 4000, pool: 0 };
+    let row = crate::made_up::measured("poll", (1, 1, 4000, 0), &[]).row;
     Measured { row, rounds: rounds.iter().map(round).collect() }
 }
 

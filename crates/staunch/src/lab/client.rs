@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use staunch_lab::client::{CHILDREN_MAX, LOOPS_MAX, Plan, run as ask};
-use staunch_lab::results::{ClientReport, Protocol};
+use staunch_lab::results::{Client, ClientReport, Protocol};
 use staunch_lab::wire::ANSWER_BYTES_MAX;
 use staunch_loadgen::Control;
 use staunch_loadgen::url::{Url, resolve};
@@ -30,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   staunch lab client 127.0.0.1 8080 10 5000 4000   as the paper's `./client`
   staunch lab client 127.0.0.1 8080 10 5000 4000 --keep-alive
+  staunch lab client 127.0.0.1 8080 100 5000 4000 --keep-alive --epoll   as wrk would ask
   staunch lab client 127.0.0.1 8080 10 5000 4000 --json -
 
 Exit codes: 0 every answer came whole, 1 some did not, 2 wrong arguments.";
@@ -61,6 +62,10 @@ pub(crate) struct Arguments {
     /// Let children be threads, not processes
     #[arg(long)]
     threads: bool,
+
+    /// Let one process ask for all children, in a loop over epoll: cheapest, so that it limits a server last
+    #[arg(long, conflicts_with = "threads")]
+    epoll: bool,
 
     /// Speak HTTP/1.1, not the paper's protocol
     #[arg(long)]
@@ -127,7 +132,11 @@ fn plan(arguments: &Arguments) -> Result<Plan, String> {
         loops: arguments.loops,
         bytes: arguments.bytes as usize,
         protocol,
-        threads: arguments.threads,
+        client: match (arguments.threads, arguments.epoll) {
+            (true, _) => Client::Threads,
+            (false, true) => Client::Epoll,
+            (false, false) => Client::Processes,
+        },
         patience: arguments.patience,
     })
 }
@@ -224,7 +233,8 @@ mod tests {
     fn plan_of(children: usize, protocol: Protocol) -> Plan {
         let address = ([127, 0, 0, 1], 8080).into();
         let patience = Duration::from_secs(10);
-        Plan { address, children, loops: 1000, bytes: 4000, protocol, threads: false, patience }
+        let client = Client::Processes;
+        Plan { address, children, loops: 1000, bytes: 4000, protocol, client, patience }
     }
 
     #[test]

@@ -48,7 +48,9 @@ summary { cursor: pointer; margin: .5rem 0; }
 const READING: &str = "\
 <p>Each model is a whole server in its plainest form, one short file. One client asks all of them the same: \
 so many <em>children</em>, processes of the client that each make one connection after the other, ask for so \
-many bytes, read them, and close.</p>\
+many bytes, read them, and close. Where rows say \"asked by epoll\" the children are states of one loop \
+in one process, which takes less of its processor for an answer than processes do, so that it is the server \
+that is measured.</p>\
 <p>What counts is the <strong>processor time of the server for each answer</strong>, user and system \
 together, of all its processes and threads: what a connection costs, however fast the client asks. Where \
 nothing else is said a figure is the median of the rounds, with its range in brackets; strokes in plots show \

@@ -2,7 +2,7 @@
 //!
 //! It must never judge: verdicts come from the laboratory.
 
-use staunch_lab::evidence::{Evidence, Verdict};
+use staunch_lab::evidence::{Evidence, Verdict, asked, asked_by};
 use staunch_lab::findings::comparison;
 use staunch_lab::paper::{self, RANKING};
 use staunch_lab::ranking::{Ranking, cost};
@@ -102,7 +102,7 @@ pub(super) fn shares(measured: &Measured) -> Option<Vec<f64>> {
 pub(super) fn faults(results: &Results) -> Vec<String> {
     let mut faults = Vec::new();
     for measured in &results.rows {
-        let name = format!("{}, {}", measured.row.model, staunch_lab::evidence::asked(&measured.row));
+        let name = format!("{}, {}", measured.row.model, asked(&measured.row));
         if measured.rounds.is_empty() {
             faults.push(format!("{name}: was not measured"));
         }
@@ -186,7 +186,12 @@ pub(super) fn agreement(results: &Results) -> Option<Vec<String>> {
 /// What all models of a ranking were asked.
 pub(super) fn questions(ranking: &Ranking) -> String {
     let asked = ranking.questions.iter().map(|one| {
-        format!("{} x {}, {} B", one.children, words::count(one.loops), words::count(one.bytes as u64))
+        let (loops, bytes) = (words::count(one.loops), words::count(one.bytes as u64));
+        let by = match asked_by(one.client) {
+            "" => String::new(),
+            by => format!(", {by}"),
+        };
+        format!("{} x {loops}, {bytes} B{by}", one.children)
     });
     asked.collect::<Vec<String>>().join("; ")
 }

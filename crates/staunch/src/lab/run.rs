@@ -43,6 +43,7 @@ A plan of your own is a file such as:
   loops = 500
   bytes = 4000
   pool = 10                            # for the models that have one
+  client = \"processes\"                 # or threads, epoll: what the client's children are
 
 Ctrl-C ends it; what was measured until then is written.
 

@@ -3,7 +3,7 @@
 //! It must never draw a line between rows that differ in more than what grows and in loops.
 
 use staunch_lab::ranking::cost;
-use staunch_lab::results::{Measured, Protocol, Results, Row};
+use staunch_lab::results::{Client, Measured, Protocol, Results, Row};
 use staunch_lab::statistics::{Summary, mean_costs, median};
 use staunch_loadgen::plot::{Axis, Plot, Series, Shape, figure};
 use staunch_loadgen::report::words;
@@ -83,6 +83,7 @@ impl Over {
             children: unless(Self::Children, row.children),
             pool: unless(Self::Pool, row.pool),
             bytes: unless(Self::Bytes, row.bytes),
+            client: row.client,
         }
     }
 }
@@ -94,6 +95,7 @@ struct Key {
     children: usize,
     pool: usize,
     bytes: usize,
+    client: Client,
 }
 
 /// The rows of one line.
@@ -189,7 +191,8 @@ fn at(rows: &[&Measured], over: Over, place: usize) -> Option<Summary> {
 fn cheapest(results: &Results, over: Over, key: &Key, place: usize) -> Option<f64> {
     let is_same = |one: &&Measured| {
         let its = over.key(&one.row);
-        (its.protocol, its.children, its.bytes) == (key.protocol, key.children, key.bytes)
+        (its.protocol, its.children, its.bytes, its.client)
+            == (key.protocol, key.children, key.bytes, key.client)
             && over.of(&one.row) == place
     };
     let cpu = |one: &Measured| {
@@ -226,6 +229,13 @@ fn label(key: &Key, lines: &[Line<'_>]) -> String {
     }
     if differs(|key| key.bytes) {
         words.push(words::short_bytes(key.bytes as f64));
+    }
+    if lines.iter().any(|line| line.key.protocol == key.protocol && line.key.client != key.client) {
+        words.push(match key.client {
+            Client::Processes => "by processes".to_owned(),
+            Client::Threads => "by threads".to_owned(),
+            Client::Epoll => "by epoll".to_owned(),
+        });
     }
     if words.is_empty() { "this model".to_owned() } else { words.join(", ") }
 }
