@@ -182,3 +182,19 @@ impl ClientReport {
         self.errors.iter().map(|(_, count)| count).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_does_not_say_who_asked_was_asked_by_processes() {
+        let old =
+            r#"{"model": "poll", "protocol": "http", "children": 1, "loops": 2, "bytes": 3, "pool": 0}"#;
+        let row: Row = serde_json::from_str(old).expect("a row");
+        assert_eq!(row.client, Client::Processes);
+        let new = serde_json::to_string(&Row { client: Client::Epoll, ..row.clone() }).expect("text");
+        assert!(new.contains(r#""client":"epoll""#), "{new}");
+        assert_eq!(serde_json::from_str::<Row>(&new).expect("a row").client, Client::Epoll);
+    }
+}

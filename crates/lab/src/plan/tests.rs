@@ -210,3 +210,15 @@ fn the_papers_plan_has_the_papers_table() {
     }
     assert!(plan.rows.iter().any(|row| row.pool == 500), "the largest pool");
 }
+
+/// Of connections that are kept the paper's client would be what is measured.
+#[test]
+fn http_is_asked_by_the_client_that_costs_least() {
+    for (name, _) in BUNDLED {
+        let plan = Plan::bundled(name).expect("a plan");
+        for row in &plan.rows {
+            let client = if row.protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+            assert_eq!(row.client, client, "{name}: {row:?}");
+        }
+    }
+}
