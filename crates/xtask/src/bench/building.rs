@@ -16,6 +16,8 @@ pub(super) struct Wanted<'a> {
     kinds: &'a [Kind],
     /// Whether the load generator is measured.
     generator: bool,
+    /// Whether our program is asked for without either.
+    program: bool,
     /// A staunch that is already built.
     given: Option<&'a Path>,
 }
@@ -25,7 +27,7 @@ impl<'a> Wanted<'a> {
     pub(super) fn new(scenarios: &[&Scenario], kinds: &'a [Kind], given: Option<&'a Path>) -> Self {
         let any = |needs| scenarios.iter().any(|scenario| scenario.needs == needs);
         let kinds = if any(Needs::Servers) { kinds } else { &[] };
-        Self { kinds, generator: any(Needs::Generator), given }
+        Self { kinds, generator: any(Needs::Generator), program: any(Needs::Program), given }
     }
 
     /// Builds it.
@@ -43,7 +45,7 @@ impl<'a> Wanted<'a> {
             Some(given) => {
                 fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?
             }
-            None if self.generator || self.kinds.iter().any(|kind| kind.is_ours()) => {
+            None if self.generator || self.program || self.kinds.iter().any(|kind| kind.is_ours()) => {
                 cargo_build(root, &["-p", "staunch"])?;
                 built
             }
@@ -60,8 +62,11 @@ impl<'a> Wanted<'a> {
     pub(super) fn versions(&self, programs: &Programs) -> Vec<(String, String)> {
         let mut versions: Vec<(String, String)> =
             self.kinds.iter().map(|kind| (kind.name().to_owned(), kind.version(programs))).collect();
+        let said = |program: &PathBuf| machine::version(&program.to_string_lossy(), "--version");
+        if self.program {
+            versions.push(("staunch lab".to_owned(), said(&programs.staunch)));
+        }
         if self.generator {
-            let said = |program: &PathBuf| machine::version(&program.to_string_lossy(), "--version");
             versions.push(("staunch load".to_owned(), said(&programs.staunch)));
             versions.push(("oha".to_owned(), said(&programs.oha)));
         }

@@ -1,14 +1,16 @@
-//! The load generator's own bars: `staunch load` beside wrk and oha, and against the truth.
+//! The bars of what asks: `staunch load` beside wrk and oha, and against the truth; the laboratory's client.
 //!
 //! It owns one scenario a file. It must never take the generator's word for a figure that can be read
 //! elsewhere: processor time and memory come from /proc, floods are counted by the interface they arrive at,
-//! answers by the server that gave them. Generators run on CPU 1, servers on CPU 0.
+//! answers by the server that gave them. Generators run on CPU 1, servers on CPU 0, unless a file says
+//! otherwise.
 
 mod beside;
 mod closed;
 mod flood;
 mod hold;
 mod hurst;
+mod lab;
 mod namespaces;
 mod open;
 mod overload;
@@ -23,6 +25,7 @@ pub(super) use closed::run as closed;
 pub(super) use flood::run as flood;
 pub(super) use hold::{run as hold, run_million as hold_million};
 pub(super) use hurst::run as hurst;
+pub(super) use lab::run as lab_client;
 pub(super) use open::run as open;
 pub(super) use overload::run as overload;
 pub(super) use strangers::{Honest, Offered, honest, strangers, strangers_peak};

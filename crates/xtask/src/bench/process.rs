@@ -147,18 +147,20 @@ fn threads(process: u32) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Processor time of one process in ns, threads that have ended included; to the tick. Still there when the
-/// process has ended and was not collected.
+/// Processor time of one process in ns, threads that have ended and children that it waited for included; to
+/// the tick. Still there when the process has ended and was not collected.
 pub(super) fn spent_ns(process: u32) -> Option<u64> {
-    process_ticks(process).map(|ticks| ticks * TICK_NS)
+    ticks(process, 4).map(|ticks| ticks * TICK_NS)
 }
 
 fn process_ticks(process: u32) -> Option<u64> {
+    ticks(process, 2)
+}
+
+/// The sum of so many times: user, system, and of children that were waited for user, system.
+fn ticks(process: u32, count: usize) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let mut fields = after_name(&stat).skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user + system)
+    after_name(&stat).skip(11).take(count).map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// The fields of a stat line behind the name, which may hold blanks and parentheses.

@@ -30,6 +30,8 @@ pub(super) enum Needs {
     Servers,
     /// The load generator and what it is measured against.
     Generator,
+    /// Our program alone.
+    Program,
 }
 
 /// Words for all scenarios of the load generator, or of the gate, but those that have to be named alone.
@@ -66,6 +68,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..load("load-hold-million", generator::hold_million) },
     load("load-flood", generator::flood),
     Scenario { needs: Needs::Nothing, ..load("load-hurst", generator::hurst) },
+    Scenario { needs: Needs::Program, ..load("lab-client", generator::lab_client) },
 ];
 
 const fn server(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {

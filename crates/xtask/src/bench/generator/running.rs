@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(60);
 /// How soon the end of a run is seen.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
-/// Above this share of CPU 1 taken by others, in percent, a run was disturbed.
+/// Above this share of its CPU taken by others, in percent, a run was disturbed.
 const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A run that has ended well.
@@ -27,7 +27,7 @@ const FOREIGN_PERCENT_MAX: f64 = 5.0;
 pub(super) struct Watched {
     /// Its standard output.
     pub(super) output: String,
-    /// Processor time of all its threads, in ns; to the tick of 10 ms.
+    /// Processor time of all its threads and of the children that it waited for, in ns; to the tick of 10 ms.
     pub(super) spent_ns: u64,
     /// Resident memory, a sample a second, the first after one second.
     pub(super) resident_bytes: Vec<u64>,
@@ -46,7 +46,7 @@ impl Watched {
         let percent = self.foreign_percent;
         let disturbed = percent > FOREIGN_PERCENT_MAX;
         disturbed
-            .then(|| format!("{name} was disturbed: others used {percent:.0} % of CPU {CPU} in some round"))
+            .then(|| format!("{name} was disturbed: others used {percent:.0} % of its CPU in some round"))
     }
 }
 
@@ -86,7 +86,8 @@ pub(super) fn run_on(
     // An ended process that was not collected still has its times.
     let spent_ns = process::spent_ns(child.id()).unwrap_or(0);
     let taken = started.elapsed();
-    let busy_percent = CpuTimes::read().busy_since(&cpus_before, CPU as usize);
+    let cpu = cpus.parse().unwrap_or(CPU as usize);
+    let busy_percent = CpuTimes::read().busy_since(&cpus_before, cpu);
     finish(&mut child, in_time)
         .map_err(|how| format!("{}: {how}: {}", words.join(" "), fault(&read(&errors))))?;
     Ok(Watched {
