@@ -102,6 +102,19 @@ fn sigio() -> &'static Model {
     Model::find(MODELS, "sigio").expect("a model")
 }
 
+/// A process that was told to stand still does so a moment later.
+fn await_standstill(process: u32) {
+    let start = Instant::now();
+    let is_still = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    };
+    while !is_still() {
+        assert!(start.elapsed() < PATIENCE, "it does not stand still");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Signals pile up while the process stands still: more than its queue holds. Nobody is forgotten for it.
 #[test]
 fn the_queue_of_signals_runs_over() {
@@ -111,6 +124,7 @@ fn the_queue_of_signals_runs_over() {
     let mut clients: Vec<TcpStream> = (0..50).map(|_| running.connect()).collect();
     running.assert_serves();
     tell(running.server.process_id(), Signal::STOP);
+    await_standstill(running.server.process_id());
     for client in &mut clients {
         client.write_all(b"4000\n").expect("room");
     }
