@@ -1,4 +1,4 @@
-//! The children, be they processes, threads or all in one process: how they are started, and whether they
+//! The children, be they processes, threads or many in one process: how they are started, and whether they
 //! still run.
 //!
 //! It must never know what they do.
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use staunch_netio::cpu::available_cpus;
 
 use super::child;
 use super::event_loop;
@@ -37,13 +38,16 @@ impl Crew {
         barrier: &Arc<OwnedFd>,
         lift: &mut Option<OwnedFd>,
     ) -> io::Result<Self> {
+        let cpus = available_cpus()?;
         let (mut crew, count) = match plan.client {
             Client::Processes => (Self::Processes(Vec::new()), plan.children),
             Client::Threads => (Self::Threads(Vec::new()), plan.children),
-            Client::Epoll => (Self::Processes(Vec::new()), 1),
+            Client::Epoll => (Self::Processes(Vec::new()), cpus.len().min(plan.children)),
         };
         for number in 0..count {
-            if let Err(error) = crew.add(plan, board, barrier, lift, number) {
+            if let Err(error) =
+                crew.add(plan, board, barrier, lift, (number, count, cpus[number % cpus.len()]))
+            {
                 board.stop();
                 crew.end();
                 let words = format!("child {} of {count} cannot be started: {error}", number + 1);
@@ -59,7 +63,7 @@ impl Crew {
         board: &Arc<Board>,
         barrier: &Arc<OwnedFd>,
         lift: &mut Option<OwnedFd>,
-        number: usize,
+        (number, count, cpu): (usize, usize, usize),
     ) -> io::Result<()> {
         match self {
             Self::Processes(processes) => processes.push(fork(|| {
@@ -67,7 +71,10 @@ impl Crew {
                 drop(lift.take());
                 match plan.client {
                     // Nobody hears of an error but by the loops that are missing.
-                    Client::Epoll => _ = event_loop::live(plan, board, barrier),
+                    Client::Epoll => {
+                        let children = (number..plan.children).step_by(count);
+                        _ = event_loop::live(plan, board, barrier, children, cpu);
+                    }
                     Client::Processes | Client::Threads => child::live(plan, board, number, barrier),
                 }
             })?),

@@ -1,4 +1,5 @@
-//! All children in one thread, as states of a loop over epoll: the client that costs least.
+//! Many children in one process, as states of a loop over epoll: the client that costs least. There is such a
+//! process for each processor.
 //!
 //! It owns the loop and its clock. It must never wait for one peer, nor allocate while all goes well. A turn:
 //! wait; take what came for each child of which something is reported; let all ask who began a loop
@@ -17,6 +18,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event};
 use rustix::io::Errno;
 use staunch_netio::clock;
+use staunch_netio::cpu::pin_current_thread;
 
 use super::child::await_begin;
 use super::fault::Fault;
@@ -31,12 +33,19 @@ const EVENTS_COUNT: usize = 256;
 /// How long is waited when no child waits for anything but its turn.
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Lives the lives of all children.
+/// Lives the lives of these children, on this processor.
 ///
 /// # Errors
-/// Those of epoll_create(2) and epoll_wait(2).
-pub(super) fn live(plan: &Plan, board: &Board, barrier: &OwnedFd) -> io::Result<()> {
-    let mut crowd = Crowd::new(plan, board)?;
+/// Those of sched_setaffinity(2), epoll_create(2) and epoll_wait(2).
+pub(super) fn live(
+    plan: &Plan,
+    board: &Board,
+    barrier: &OwnedFd,
+    children: impl Iterator<Item = usize>,
+    cpu: usize,
+) -> io::Result<()> {
+    pin_current_thread(cpu)?;
+    let mut crowd = Crowd::new(plan, board, children)?;
     for _ in &crowd.seats {
         board.be_ready();
     }
@@ -60,7 +69,7 @@ pub(super) fn live(plan: &Plan, board: &Board, barrier: &OwnedFd) -> io::Result<
     Ok(())
 }
 
-/// All children.
+/// All children of this process.
 struct Crowd<'a> {
     board: &'a Board,
     desk: Desk,
@@ -82,15 +91,16 @@ struct Crowd<'a> {
 }
 
 impl<'a> Crowd<'a> {
-    fn new(plan: &Plan, board: &'a Board) -> io::Result<Self> {
+    fn new(plan: &Plan, board: &'a Board, children: impl Iterator<Item = usize>) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let seats: Vec<Seat<'a>> = children.map(|number| Seat::new(plan, board.tally(number))).collect();
         Ok(Self {
             board,
             desk: Desk::new(plan, epoll),
-            seats: (0..plan.children).map(|number| Seat::new(plan, board.tally(number))).collect(),
-            failed: Vec::with_capacity(plan.children),
-            asking: Vec::with_capacity(plan.children),
-            living: plan.children,
+            failed: Vec::with_capacity(seats.len()),
+            asking: Vec::with_capacity(seats.len()),
+            living: seats.len(),
+            seats,
             patience_ns: plan.patience.as_nanos().try_into().unwrap_or(u64::MAX),
             now_ns: 0,
             earliest_ns: 0,

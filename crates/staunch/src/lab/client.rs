@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     threads: bool,
 
-    /// Let one process ask for all children, in a loop over epoll: cheapest, so that it limits a server last
+    /// Ask for all children in loops over epoll, one a processor: cheapest, so that it limits a server last
     #[arg(long, conflicts_with = "threads")]
     epoll: bool,
 

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use staunch_lab::results::{Client, Protocol, Results, Round, Row};
 
-const HEAD: &str = "model,protocol,client,children,loops,bytes,pool,round,\
+const HEAD: &str = "model,protocol,children,loops,bytes,pool,round,\
     user_s,system_s,wall_s,answered,connections,failed,answer_bytes,\
     minor_faults,major_faults,voluntary_switches,involuntary_switches,peak_memory_bytes,\
-    client_user_s,client_system_s,leaks,served_by";
+    client_user_s,client_system_s,leaks,served_by,client";
 
 /// The table with its head.
 pub(super) fn write(results: &Results) -> String {
@@ -37,13 +37,14 @@ fn line(text: &mut String, row: &Row, number: usize, round: &Round) {
     let served_by: Vec<String> = round.served_by.iter().map(u64::to_string).collect();
     let Row { model, children, loops, bytes, pool, .. } = row;
     // To write to a string cannot fail.
-    let _ = write!(text, "{model},{protocol},{asking},{children},{loops},{bytes},{pool},{number},");
+    let _ = write!(text, "{model},{protocol},{children},{loops},{bytes},{pool},{number},");
     let _ = write!(text, "{},{},{},", server.user_s, server.system_s, client.wall_s);
     let _ = write!(text, "{},{},{},{},", client.answered, client.connections, client.failed(), client.bytes);
     let _ = write!(text, "{},{},", server.minor_faults, server.major_faults);
     let _ = write!(text, "{},{},", server.voluntary_switches, server.involuntary_switches);
     let _ = write!(text, "{},{},", round.peak_memory_bytes, client.usage.user_s);
-    let _ = writeln!(text, "{},{},{}", client.usage.system_s, round.leaks.len(), served_by.join(" "));
+    let _ = write!(text, "{},{},", client.usage.system_s, round.leaks.len());
+    let _ = writeln!(text, "{},{asking}", served_by.join(" "));
 }
 
 #[cfg(test)]
@@ -95,9 +96,9 @@ mod tests {
         };
         let text = write(&results);
         let lines: Vec<&str> = text.lines().collect();
-        let line = "prefork,keep-alive,epoll,1,11,4000,2,1,0.5,1.25,2.5,10,11,1,40000,3,0,0,0,4096,0,0,1,7 3";
+        let line = "prefork,keep-alive,1,11,4000,2,1,0.5,1.25,2.5,10,11,1,40000,3,0,0,0,4096,0,0,1,7 3,epoll";
         assert_eq!((lines.len(), lines[1]), (3, line));
         assert_eq!(lines[0].split(',').count(), line.split(',').count());
-        assert!(lines[2].starts_with("prefork,keep-alive,epoll,1,11,4000,2,2,"));
+        assert!(lines[2].starts_with("prefork,keep-alive,1,11,4000,2,2,"));
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST", value_parser = units::cpu_list)]
     server_cpus: Option<CpuList>,
 
-    /// Processors of the client [default: the second]
+    /// Processors of the client [default: all others]
     #[arg(long, value_name = "LIST", value_parser = units::cpu_list)]
     client_cpus: Option<CpuList>,
 
@@ -158,15 +158,16 @@ fn load(arguments: &Arguments) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Where it is measured. Server and client have a processor each, if there are two.
+/// Where it is measured. The server has a processor of its own, if there are two.
 fn machine(arguments: &Arguments) -> Result<Machine, String> {
     let available = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
-    let chosen = |wanted: &Option<CpuList>, default: Option<&usize>| {
-        wanted.as_ref().map_or_else(|| default.copied().into_iter().collect(), |CpuList(cpus)| cpus.clone())
+    let chosen = |wanted: &Option<CpuList>, default: &[usize]| {
+        wanted.as_ref().map_or_else(|| default.to_vec(), |CpuList(cpus)| cpus.clone())
     };
-    let server_cpus: Vec<usize> = chosen(&arguments.server_cpus, available.first());
-    let other = available.iter().find(|cpu| !server_cpus.contains(cpu)).or(available.first());
-    let client_cpus = chosen(&arguments.client_cpus, other);
+    let first = &available[..available.len().min(1)];
+    let server_cpus = chosen(&arguments.server_cpus, first);
+    let others: Vec<usize> = available.iter().filter(|cpu| !server_cpus.contains(cpu)).copied().collect();
+    let client_cpus = chosen(&arguments.client_cpus, if others.is_empty() { first } else { &others });
     if let Some(shared) = server_cpus.iter().find(|cpu| client_cpus.contains(cpu)) {
         eprintln!(
             "staunch: WARNING: server and client share processor {shared}: they take it from each other, so \

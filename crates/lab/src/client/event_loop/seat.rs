@@ -154,6 +154,9 @@ impl<'a> Seat<'a> {
                 return Err(Errno::CONNREFUSED.into());
             }
             if !input.is_empty() && self.answer.hear(&mut desk.memory, input)? == Heard::Whole {
+                if is_ended {
+                    self.hang_up();
+                }
                 return Ok(true);
             }
             if input.is_empty() || (is_ended && count < RECEIVE_BYTES) {
