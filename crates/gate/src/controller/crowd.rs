@@ -133,7 +133,9 @@ impl Crowd {
             came < served * share && came + RELEASE_DEVIATIONS * (came + 1.0).sqrt() < served * all
         };
         let fewer = self.free_ns >= FREE_NS
-            || RELEASES.iter().any(|(long_ns, share)| fewer_than(&history.last(*long_ns), *share, 1.0));
+            || RELEASES.iter().any(|(long_ns, share)| {
+                self.since_change_ns >= *long_ns && fewer_than(&history.last(*long_ns), *share, 1.0)
+            });
         let gone = last.syn_all() == 0 || fewer_than(&last, GONE_SHARE, GONE_SHARE);
         let short = line.wait_s() * 1e9 < settings.target_ns as f64 || line.queue < SHORT_COUNT;
         short && (gone || fewer && !self.wary)

@@ -97,6 +97,20 @@ fn no_flapping_at_capacity() {
     }
 }
 
+/// The two seconds that release may look at begin with the crowd, not before it.
+#[test]
+fn a_small_crowd_after_a_calm_is_not_let_go() {
+    for times in [1.3, 1.6, 2.5] {
+        for seed in seeds(3) {
+            let scenario = Scenario { seed, seconds: 20.0, ..Scenario::default() };
+            let scenario = scenario.offered(&[(0.0, 0.4), (5.0, times)]);
+            let outcome = Plant::run(scenario.clone());
+            let told = format!("{times}: {}", line_of(&scenario, &outcome));
+            assert_eq!(outcome.changes.len(), 1, "{told}");
+        }
+    }
+}
+
 /// Ten minutes at nine tenths, with stalls of the server and of the machine, and ticks lost and late.
 #[test]
 fn nothing_is_shed_below_capacity() {
