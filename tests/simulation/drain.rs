@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Control, Drain, Mailbox, Post, Stats, Worker};
+use staunch_engine::{Control, Drain, Mailbox, Post, Pressure, Stats, Worker};
 use staunch_netio::simulated::{End, Faults, Random, Simulated, Transcript};
 
 use crate::fixture::{self, Fixture, Waiting};
@@ -14,6 +14,9 @@ use crate::{TIMEOUTS, TURNS_MAX, seeds, split_head};
 
 /// Longer than any conversation.
 const CAP_MS: u32 = 600_000;
+
+/// Nobody is sent away for having waited.
+const PATIENCE_MS: u32 = 600_000;
 
 /// What a drain does in one seed.
 struct Case {
@@ -33,16 +36,22 @@ fn case(seed: u64, random: &mut Random) -> Case {
 fn run(seed: u64) -> (u64, bool) {
     let mut random = Random::new(seed ^ 0xd1a1);
     let case = case(seed, &mut random);
-    let mut world = Simulated::new(seed, case.faults, 1 + random.below(4) as u32);
-    let count = 1 + random.below(6);
+    // Of a crowd some stand in line to be read from when the end is told.
+    let crowd = random.chance(100);
+    let (capacity, count) =
+        if crowd { (30, 10 + random.below(20)) } else { (1 + random.below(4) as u32, 1 + random.below(6)) };
+    let mut world = Simulated::new(seed, case.faults, capacity);
     let plans = script::peers(count, &mut world, &mut random);
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let post = Post::new(vec![Arc::clone(&mailbox)]);
     let control = Control::new(&[Arc::clone(&mailbox)]);
     let (waiting, stats) = (Waiting::default(), Arc::new(Stats::default()));
-    let handler = Fixture::new(&waiting, usize::MAX);
+    let mut handler = Fixture::new(&waiting, usize::MAX);
+    let pass = world.work();
+    handler.work = Box::new(move || pass(if crowd { 20 } else { 0 }));
     let asked = Rc::clone(&handler.asked);
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    worker.set_pressure(Pressure { patience_ms: crowd.then_some(PATIENCE_MS), ..Pressure::NONE });
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
         if turn == case.turn {
@@ -58,7 +67,13 @@ fn run(seed: u64) -> (u64, bool) {
     world.check_empty();
     let cut = case.drain.cap_ms < CAP_MS;
     if !cut {
-        assert_eq!(asked.get(), stats.requests.get(), "a request that was received was not answered");
+        let given_up = stats.waits_lost.get();
+        assert!(given_up <= plans.iter().filter(|(_, plan)| plan.gives_up).count() as u64);
+        assert_eq!(
+            asked.get(),
+            stats.requests.get() + given_up,
+            "a request that was received was not answered"
+        );
         let in_time = case.faults == Faults::NONE;
         plans.iter().for_each(|(peer, plan)| judge(world.transcript(*peer), plan, in_time));
     }

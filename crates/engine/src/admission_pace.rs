@@ -77,8 +77,11 @@ impl Pace {
 
     pub(crate) fn set_patience(&mut self, patience_ms: Option<u32>) {
         self.patience_ns = patience_ms.map_or(u64::MAX, |ms| u64::from(ms) * 1_000_000);
-        self.late = false;
-        self.era_until_ns = 0;
+        (self.late, self.watched, self.era_until_ns) = (false, false, 0);
+        if !self.is_on() {
+            // Nobody measures it any more.
+            self.work_ns = 0;
+        }
         self.begin_steps();
     }
 
@@ -92,9 +95,9 @@ impl Pace {
         self.work_ns
     }
 
-    /// A turn begins, after `requests` requests in all. The newcomer who has waited longest came then.
+    /// A turn begins, after `requests` requests in all.
     #[inline]
-    pub(crate) fn begin_turn(&mut self, now_ns: u64, requests: u64, newcomer_ns: Option<u64>) {
+    pub(crate) fn begin_turn(&mut self, now_ns: u64, requests: u64) {
         self.accepted = 0;
         if !self.is_on() {
             return;
@@ -109,8 +112,8 @@ impl Pace {
             }
             None => now_ns,
         };
-        for came_ns in self.knocked_ns.into_iter().chain(newcomer_ns) {
-            self.oldest_ns = self.oldest_ns.min(came_ns);
+        if let Some(knocked_ns) = self.knocked_ns {
+            self.oldest_ns = self.oldest_ns.min(knocked_ns);
         }
         self.watched = now_ns - before_ns >= SUSPICIOUS_NS;
         self.late = now_ns - self.oldest_ns > self.patience_ns;
@@ -176,9 +179,16 @@ impl Pace {
         if self.is_on() { self.oldest_ns / 1_000_000 } else { now_ms }
     }
 
-    /// Whether what is reported in this turn may have waited longer than a quarter of the patience before.
-    pub(crate) fn is_old(&self) -> bool {
-        self.is_on() && self.began_ns.saturating_sub(self.oldest_ns) > self.patience_ns / 4
+    /// Whether what is reported in this turn, or the newcomer who came then, may have waited longer than a
+    /// quarter of the patience before.
+    pub(crate) fn is_old(&self, newcomer_ns: Option<u64>) -> bool {
+        let oldest_ns = newcomer_ns.unwrap_or(u64::MAX).min(self.oldest_ns);
+        self.is_on() && self.began_ns.saturating_sub(oldest_ns) > self.patience_ns / 4
+    }
+
+    /// Whether so long a time is more than the patience.
+    pub(crate) fn is_too_long(&self, waited_ns: u64) -> bool {
+        waited_ns > self.patience_ns
     }
 
     /// A connection was accepted.
@@ -197,10 +207,16 @@ impl Pace {
         self.era
     }
 
-    /// Whether the connections accepted in this turn are more work than may wait.
+    /// Whether the connections accepted in this turn, or those in line, are more work than may wait.
     #[inline]
-    pub(crate) fn accepted_too_many(&self) -> bool {
-        self.is_on() && u64::from(self.accepted) * self.work_ns > self.patience_ns / 2
+    pub(crate) fn accepted_too_many(&self, in_line: u32) -> bool {
+        self.is_on() && u64::from(self.accepted.max(in_line)) * self.work_ns > self.patience_ns / 2
+    }
+
+    /// Whether so few in line that more may be accepted.
+    #[inline]
+    pub(crate) fn may_accept(&self, in_line: u32) -> bool {
+        in_line == 0 || u64::from(in_line) * self.work_ns <= self.patience_ns / 8
     }
 
     /// Of whom nothing was heard for a patience is silent: they wait for themselves, not for us.
@@ -268,7 +284,7 @@ mod tests {
             now_ns += wait_ms * MS;
             // Nothing else was left behind: the knock is heard first.
             pace.hear_knock();
-            pace.begin_turn(now_ns, requests, None);
+            pace.begin_turn(now_ns, requests);
             late = 0;
             for _ in 0..completions {
                 if pace.step() {
@@ -315,7 +331,7 @@ mod tests {
         let mut knocks = 0;
         for turn in 0..60 {
             // Twenty at a time, in turns that are short for themselves.
-            pace.begin_turn(turn * 2 * MS, turn * 20, None);
+            pace.begin_turn(turn * 2 * MS, turn * 20);
             assert_eq!(pace.is_late(), turn > 50, "turn {turn}");
             (0..20).for_each(|_| assert!(!pace.step()));
             assert!(pace.wants_end());
@@ -323,20 +339,31 @@ mod tests {
         }
         assert_eq!(knocks, 1);
         pace.hear_knock();
-        pace.begin_turn(120 * MS, 1_200, None);
+        pace.begin_turn(120 * MS, 1_200);
         assert!(!pace.is_late());
     }
 
     #[test]
-    fn while_newcomers_stand_in_line_all_may_be_as_old_as_they() {
+    fn who_stands_in_line_is_old_for_the_valve() {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
-        pace.begin_turn(150 * MS, 0, Some(60 * MS));
-        assert!(!pace.is_late() && pace.came_ms(150) == 60 && pace.is_old());
-        pace.begin_turn(161 * MS, 0, Some(60 * MS));
-        assert!(pace.is_late());
-        pace.begin_turn(162 * MS, 0, None);
-        assert!(!pace.is_late());
+        pace.begin_turn(150 * MS, 0);
+        assert!(!pace.is_old(None) && !pace.is_old(Some(125 * MS)) && pace.is_old(Some(124 * MS)));
+        assert!(!pace.is_late() && !pace.is_too_long(100 * MS) && pace.is_too_long(101 * MS));
+        pace.set_patience(None);
+        assert!(!pace.is_old(Some(0)) && !pace.is_too_long(u64::MAX));
+    }
+
+    #[test]
+    fn without_patience_no_work_is_known_and_no_turn_is_looked_at() {
+        let mut pace = Pace::new(0);
+        pace.set_patience(Some(100));
+        pace.begin_turn(10 * MS, 0);
+        pace.end_turn(20 * MS, 20);
+        pace.begin_turn(20 * MS, 20);
+        assert!(pace.wants_end() && pace.work_ns() > 0);
+        pace.set_patience(None);
+        assert!(!pace.wants_end() && pace.work_ns() == 0);
     }
 
     #[test]
@@ -344,7 +371,7 @@ mod tests {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
         for turn in 1..100 {
-            pace.begin_turn(turn * 50 * MS, turn, None);
+            pace.begin_turn(turn * 50 * MS, turn);
             assert!(!pace.step());
             assert!(pace.wants_end() && !pace.end_turn(turn * 50 * MS + MS, turn + 1));
         }
@@ -355,18 +382,21 @@ mod tests {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(1_000));
         assert_eq!(pace.queue_worth(), None);
-        pace.begin_turn(10 * MS, 0, None);
+        pace.begin_turn(10 * MS, 0);
         pace.end_turn(20 * MS, 20);
         assert_eq!(pace.queue_worth(), Some(500));
         let accept = |pace: &mut Pace| {
             pace.count_accepted();
-            pace.accepted_too_many()
+            pace.accepted_too_many(0)
         };
         assert!((0..1_000).all(|_| !accept(&mut pace)) && accept(&mut pace));
+        pace.begin_turn(21 * MS, 20);
+        assert!(!pace.accepted_too_many(1_000) && pace.accepted_too_many(1_001));
+        assert!(pace.may_accept(250) && !pace.may_accept(251));
         pace.set_patience(None);
         assert!(!accept(&mut pace));
         assert_eq!(pace.queue_worth(), None);
-        pace.begin_turn(30 * MS, 20, None);
+        pace.begin_turn(30 * MS, 20);
         assert_eq!(pace.accepted(), 0, "those of the turn before, without patience too");
     }
 
@@ -374,12 +404,12 @@ mod tests {
     fn those_who_stay_silent_do_not_wait_for_us() {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
-        pace.begin_turn(MS, 0, None);
+        pace.begin_turn(MS, 0);
         let silent = pace.count_listened();
         let heard = pace.count_listened();
         pace.count_heard(heard);
         assert_eq!(pace.unheard(), 1);
-        pace.begin_turn(102 * MS, 0, None);
+        pace.begin_turn(102 * MS, 0);
         let late = pace.count_listened();
         assert_eq!(pace.unheard(), 1, "the silent one is not counted any more");
         pace.count_heard(silent);
@@ -388,7 +418,7 @@ mod tests {
         assert_eq!(pace.unheard(), 0);
         pace.count_listened();
         assert_eq!(pace.unheard(), 1);
-        pace.begin_turn(203 * MS, 0, None);
+        pace.begin_turn(203 * MS, 0);
         assert_eq!(pace.unheard(), 0, "nor is it when nobody is listened to after it");
     }
 }

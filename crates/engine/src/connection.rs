@@ -47,8 +47,12 @@ pub(crate) struct Connection {
     pub(crate) sending: bool,
     /// The send under way began in this turn.
     pub(crate) just_begun: bool,
-    /// When it was accepted, as the pace counts, if nothing was heard of the peer yet; else 0.
+    /// Since when it is listened to, as the pace counts, if nothing was heard of the peer yet; else 0.
     pub(crate) unheard_since: u8,
+    /// It was accepted, and waits to be listened to.
+    pub(crate) in_line: bool,
+    /// It waited in line for longer than the patience, and was not heard yet.
+    pub(crate) late: bool,
     pub(crate) paused: bool,
     /// Enough answers stood to be sent: the session was not asked to its end.
     behind: bool,
@@ -149,6 +153,8 @@ impl Connection {
             sending: false,
             just_begun: false,
             unheard_since: 0,
+            in_line: false,
+            late: false,
             paused: false,
             behind: false,
             ended: false,
@@ -161,6 +167,14 @@ impl Connection {
         let generation = self.generation.wrapping_add(1);
         let (session, phase) = (Session::new(now_ms), Phase::Open);
         *self = Self { session, generation, phase, turned_away, ..Self::free() };
+    }
+
+    /// It is listened to from now on, after a wait that may have been too long.
+    pub(crate) fn leave_line(&mut self, now_ms: u64, late: bool) {
+        (self.in_line, self.late) = (false, late);
+        if matches!(self.phase, Phase::Open | Phase::Introducing) {
+            self.session = Session::new(now_ms);
+        }
     }
 
     /// Nobody is connected any more.
@@ -382,9 +396,9 @@ impl Connection {
         self.session.kept_bytes() > SPILL_BYTES_MAX
     }
 
-    /// Since when nothing is under way on it, if nothing is.
+    /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
-        let quiet = self.phase == Phase::Open && !self.sending && self.outgoing.is_none();
+        let quiet = self.phase == Phase::Open && !self.sending && self.outgoing.is_none() && !self.in_line;
         if quiet { self.session.idle_since_ms() } else { None }
     }
 

@@ -20,10 +20,13 @@ pub(crate) struct Newcomers {
     taken: u64,
 }
 
-struct Newcomer {
-    slot: Slot,
-    generation: u32,
-    accepted_ns: u64,
+/// One of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Newcomer {
+    pub(crate) slot: Slot,
+    /// Which use of the slot it is: meanwhile it may be another's.
+    pub(crate) generation: u32,
+    pub(crate) accepted_ns: u64,
 }
 
 impl Newcomers {
@@ -45,15 +48,14 @@ impl Newcomers {
         false
     }
 
-    /// The next one to be read from in this turn: its slot, and the generation it came with.
+    /// The next one to be read from in this turn.
     #[inline]
-    pub(crate) fn next(&mut self, work_ns: u64) -> Option<(Slot, u32)> {
+    pub(crate) fn next(&mut self, work_ns: u64) -> Option<Newcomer> {
         if self.waiting.is_empty() || !self.has_room(work_ns) {
             return None;
         }
-        let Newcomer { slot, generation, .. } = self.waiting.pop_front()?;
         self.taken += 1;
-        Some((slot, generation))
+        self.waiting.pop_front()
     }
 
     /// How many wait.
@@ -82,10 +84,14 @@ mod tests {
         newcomers.begin_turn();
         let welcome: Vec<bool> = (0..50).map(|slot| newcomers.welcome(slot, 1, 7, 100_000)).collect();
         assert!(welcome.iter().take(20).all(|now| *now) && !welcome[20..].contains(&true));
-        assert_eq!((newcomers.next(100_000), newcomers.oldest_ns()), (None, Some(7)));
+        assert!(newcomers.next(100_000).is_none());
+        assert_eq!((newcomers.count(), newcomers.oldest_ns()), (30, Some(7)));
         newcomers.begin_turn();
         let next = std::iter::from_fn(|| newcomers.next(100_000));
-        assert_eq!(next.map(|(slot, _)| slot).collect::<Vec<Slot>>(), (20..40).collect::<Vec<Slot>>());
+        assert_eq!(
+            next.map(|newcomer| newcomer.slot).collect::<Vec<Slot>>(),
+            (20..40).collect::<Vec<Slot>>()
+        );
         newcomers.begin_turn();
         assert!(!newcomers.welcome(50, 1, 8, 100_000), "nobody overtakes");
     }

@@ -61,8 +61,8 @@ pub struct Stats {
     /// that answered it. While [`Stats::measure`] is on.
     pub latency: Histogram,
     /// How long requests may have waited in this process before they were looked at: the length of the turn
-    /// before, as what a turn reports came while the one before it was at work, or later. While
-    /// [`Stats::measure`] is on.
+    /// before, as what a turn reports came while the one before it was at work, or later; or the time new
+    /// connections stood in line, if that was longer. While [`Stats::measure`] is on.
     pub queue_age: Histogram,
     measuring: AtomicBool,
     responses: [Counter; 5],

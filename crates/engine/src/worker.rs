@@ -15,7 +15,7 @@ use staunch_protocol::{Deadline, Timeouts};
 use crate::admission::Admission;
 use crate::admission_pace::Pace;
 use crate::admission_valve::Valve;
-use crate::clients::{Arrival, ClientPolicy, ClientTable, Clients};
+use crate::clients::{ClientPolicy, ClientTable, Clients};
 use crate::complaint::Complaints;
 use crate::connection::{Connection, Desk, Phase};
 use crate::doors::Doors;
@@ -169,11 +169,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// # Errors
     /// What the backend cannot go on after.
     pub fn turn(&mut self) -> io::Result<()> {
-        let newcomer_ns = self.newcomers.oldest_ns();
-        self.attend_newcomers();
+        let in_line_ns = self.attend_newcomers();
         self.io.submit_and_wait(self.timeout())?;
         self.time.read(&self.io);
-        self.pace.begin_turn(self.time.now_ns, self.stats.requests.get(), newcomer_ns);
+        self.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
         self.stats.turns.add(1);
         let begun_before = self.sends_begun.len();
         let before = self.stats.standing();
@@ -206,21 +205,20 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.stats.sending.set(self.sends_begun.len() as u64);
         if self.stats.is_measuring() {
-            self.measure_turn(before, newcomer_ns);
+            self.measure_turn(before, in_line_ns);
         }
         self.end_turn();
         Ok(())
     }
 
-    /// What each request of this turn took, at most: what the whole turn took; and how long it waited, at
-    /// most.
-    fn measure_turn(&mut self, before: Standing, newcomer_ns: Option<u64>) {
+    /// What each request of this turn took, at most: what the whole turn took. And how long it waited, at
+    /// most: the turn before, or so long in line.
+    fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
         let turn_ns = self.io.now_ns().saturating_sub(self.time.now_ns);
         let now = self.stats.standing();
         if now.looked_at > before.looked_at {
             self.stats.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
-            let waited_ns = newcomer_ns.map_or(0, |came_ns| self.time.now_ns.saturating_sub(came_ns));
-            let age_ns = self.time.last_turn_ns.max(waited_ns);
+            let age_ns = self.time.last_turn_ns.max(in_line_ns);
             self.stats.queue_age.add(age_ns, now.looked_at - before.looked_at);
         }
         self.time.last_turn_ns = turn_ns;
@@ -233,7 +231,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// How long the worker may sleep.
     fn timeout(&self) -> Option<Duration> {
-        if self.newcomers.oldest_ns().is_some() {
+        if self.newcomers.count() > 0 {
             return Some(Duration::ZERO);
         }
         let sending = !self.sends_begun.is_empty();
@@ -255,25 +253,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.count_opened();
         self.connections[index].open(self.time.now_ms, self.admission.is_full());
         self.stats.accepted.add(1);
-        self.welcome(slot);
-        if self.clients.is_some() {
-            self.look_at(slot);
+        if self.is_welcome(slot) {
+            self.welcome(slot);
+        } else {
+            self.attend(slot);
+            self.flush(slot);
         }
         self.set_deadline(slot);
-    }
-
-    /// Decides about a new connection by where it comes from.
-    fn look_at(&mut self, slot: Slot) {
-        let peer = self.io.peer_address(slot);
-        let (connection, mut desk, _) = self.desk(slot);
-        let Some(clients) = &mut desk.context.clients else { return };
-        match clients.arrive(slot, peer, desk.now_ms, desk.context.stats) {
-            Arrival::Welcome => return,
-            Arrival::Unintroduced => connection.phase = Phase::Introducing,
-            Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
-            Arrival::TooMany => connection.turn_away(&mut desk),
-        }
-        self.flush(slot);
     }
 
     #[inline]
@@ -281,6 +267,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.hear(slot);
         let (connection, mut desk, io) = self.desk(slot);
         connection.receive(io.input(&input), &mut desk);
+        connection.late = false;
         self.io.release(input);
         self.flush(slot);
     }
@@ -467,8 +454,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// A connection with what it needs to handle something.
     #[inline]
     fn desk(&mut self, slot: Slot) -> (&mut Connection, Desk<'_, H>, &I) {
-        let strain = self.strain();
+        let mut strain = self.strain();
         let connection = &mut self.connections[slot as usize];
+        strain.late |= connection.late;
         let address = Address { worker: self.index, slot, generation: connection.generation };
         let context = Context {
             stats: &self.stats,

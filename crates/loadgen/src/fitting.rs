@@ -202,8 +202,8 @@ fn head(mix: &mut Mix, length_bytes: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// One target a source, or one without. Threads take sources in turn, so that no source comes a second time
-/// before all have come once.
+/// One target a source, or one without. Threads take sources in turn, so that, as long as they are equally
+/// fast, no source comes a second time before all have come once.
 fn targets(plan: &Plan, lane: &LanePlan, place: Place) -> Vec<Target> {
     let target = |source| Target {
         address: plan.address.clone(),

@@ -1,9 +1,10 @@
 //! The one interface between the engine and the kernel: what may be asked, and what is reported.
 //!
-//! Order of calls: `accept` once a listener; for each [`Completion::Accepted`] one `receive`; then any
-//! number of `send`, `pause`, `receive`; at last one `close`, after which only `Sent` (with an error, to
-//! give an outgoing in flight back) and finally `Closed` come for that slot. Until `Closed` has come the
-//! slot names the same connection, so a completion can never be mistaken for a later connection's.
+//! Order of calls: `accept` once a listener; for each [`Completion::Accepted`] one `receive`, at once or
+//! later; any number of `send`, and after that `receive` of `pause` and `receive`; at last one `close`, after
+//! which only `Sent` (with an error, to give an outgoing in flight back) and finally `Closed` come for that
+//! slot. Until `Closed` has come the slot names the same connection, so a completion can never be mistaken
+//! for a later connection's.
 //!
 //! Or, without listeners: `connect`; after [`Completion::Connected`] without an error everything is as with
 //! an accepted connection, and after one with an error only `inspect` and `close` are left. `close` may be

@@ -7,6 +7,7 @@ use staunch_protocol::Timeouts;
 
 use super::Worker;
 use crate::admission::Pressure;
+use crate::clients::Arrival;
 use crate::complaint::Complaints;
 use crate::connection::{Phase, Strain};
 use crate::handler::Handler;
@@ -57,18 +58,46 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Begins to read from those who came before and whose turn it is now.
+    /// Decides about a new connection by where it comes from.
     #[inline]
-    pub(super) fn attend_newcomers(&mut self) {
-        self.newcomers.begin_turn();
-        while let Some((slot, generation)) = self.newcomers.next(self.pace.work_ns()) {
-            let connection = &self.connections[slot as usize];
-            if connection.generation == generation
-                && !matches!(connection.phase, Phase::Free | Phase::Closing)
-            {
-                self.attend(slot);
-            }
+    pub(super) fn is_welcome(&mut self, slot: Slot) -> bool {
+        if self.clients.is_none() {
+            return true;
         }
+        let peer = self.io.peer_address(slot);
+        let (connection, mut desk, _) = self.desk(slot);
+        let Some(clients) = &mut desk.context.clients else { return true };
+        match clients.arrive(slot, peer, desk.now_ms, desk.context.stats) {
+            Arrival::Welcome => return true,
+            Arrival::Unintroduced => {
+                connection.phase = Phase::Introducing;
+                return true;
+            }
+            Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
+            Arrival::TooMany => connection.turn_away(&mut desk),
+        }
+        false
+    }
+
+    /// Begins to read from those who came before and whose turn it is now. Their deadlines begin only here.
+    /// Returns how long the first of them has waited, in nanoseconds.
+    #[inline]
+    pub(super) fn attend_newcomers(&mut self) -> u64 {
+        self.newcomers.begin_turn();
+        let now_ns = self.time.now_ns;
+        let mut longest_ns = 0;
+        while let Some(newcomer) = self.newcomers.next(self.pace.work_ns()) {
+            let connection = &mut self.connections[newcomer.slot as usize];
+            let closed = matches!(connection.phase, Phase::Free | Phase::Closing);
+            if closed || connection.generation != newcomer.generation {
+                continue;
+            }
+            let waited_ns = now_ns.saturating_sub(newcomer.accepted_ns);
+            connection.leave_line(now_ns / 1_000_000, self.pace.is_too_long(waited_ns));
+            longest_ns = waited_ns.max(longest_ns);
+            self.attend(newcomer.slot);
+        }
+        longest_ns
     }
 
     /// Reads from one that was accepted just now, or puts it in line; too much in this turn, and accepting
@@ -78,16 +107,18 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let generation = self.connections[slot as usize].generation;
         if self.newcomers.welcome(slot, generation, self.time.now_ns, self.pace.work_ns()) {
             self.attend(slot);
+        } else {
+            self.connections[slot as usize].in_line = true;
         }
         self.pace.count_accepted();
-        if self.pace.accepted_too_many() {
+        if self.pace.accepted_too_many(self.newcomers.count()) {
             self.pause_accepting();
         }
     }
 
     /// Something is to be heard of it soon.
     #[inline]
-    fn attend(&mut self, slot: Slot) {
+    pub(super) fn attend(&mut self, slot: Slot) {
         self.connections[slot as usize].unheard_since = self.pace.count_listened();
         self.io.receive(slot);
     }
@@ -160,8 +191,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.mailbox.knock();
         }
         self.turn_the_valve();
-        while let Some(listener) = self.listeners.take_paused() {
-            self.io.accept(listener);
+        if self.pace.may_accept(self.newcomers.count()) {
+            while let Some(listener) = self.listeners.take_paused() {
+                self.io.accept(listener);
+            }
         }
     }
 
@@ -178,7 +211,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let queues = self.doors.listeners().filter_map(|listener| self.io.queue(listener));
         let accepted = self.newcomers.count() + self.pace.unheard();
         let waiting = queues.map(|queue| queue.waiting).sum::<u32>() + accepted;
-        let (worth, is_old) = (self.pace.queue_worth(), self.pace.is_old());
+        let (worth, is_old) = (self.pace.queue_worth(), self.pace.is_old(self.newcomers.oldest_ns()));
         match self.valve.look(self.time.now_ms, waiting, worth, is_old) {
             Some(true) => {
                 self.stats.newcomers_stopped.add(1);

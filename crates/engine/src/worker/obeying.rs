@@ -76,8 +76,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.doors.hurry();
         }
         // Who seems idle may have asked long ago, if the worker has not come to it.
-        let behind = self.newcomers.oldest_ns().is_some() || self.io.now_ms() - now_ms > DRAIN_TURN_MS_MAX;
-        if !over && behind {
+        if !over && self.io.now_ms() - now_ms > DRAIN_TURN_MS_MAX {
             return;
         }
         for slot in 0..self.connections.len() {

@@ -107,7 +107,8 @@ fn times(workers: &[WorkerFigures], out: &mut Exposition) {
     histogram(
         "staunch_queue_age_seconds",
         "How long requests may have waited in the server before they were looked at: the length of the turn \
-         before, an upper bound. Waiting in the kernel's accept queue is not in it.",
+         before, or the time new connections stood in line if that was longer; an upper bound. Waiting in \
+         the kernel's accept queue is not in it.",
         |one| &one.queue_age,
     );
 }
