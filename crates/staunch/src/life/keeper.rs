@@ -215,7 +215,8 @@ impl Watch {
         }
     }
 
-    /// What is said of an upgrade is true when it is said: the workers have left their sockets.
+    /// What is said of an upgrade is true when it is said: the workers have left their sockets, unless one of
+    /// them is held up.
     fn conclude(&self, affairs: &mut Affairs, outcome: Outcome) {
         match outcome {
             Outcome::Serves { process, shares_queues, left } => {
