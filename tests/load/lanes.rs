@@ -131,3 +131,15 @@ fn classes_are_asked_for_by_weight() {
     let document = measure(&[&server.url(), "--webstone", "-n", "2000", "-c", "8"]);
     assert_eq!(count(&document, "in_time"), 2000);
 }
+
+/// Who says how long each step lasts has said how long all of it does.
+#[test]
+fn steps_and_ramps_last_as_long_as_they_say() {
+    let truth = truth();
+    for (rate, offered) in [("100/s for 300ms, 50/s for 200ms", 40), ("40/s..80/s over 500ms", 30)] {
+        let document = measure(&[&truth.url("/ok"), "--rate", rate]);
+        assert_eq!(document["seconds"], 0.5, "{rate}");
+        let more_or_fewer = count(&document, "offered").abs_diff(offered);
+        assert!(more_or_fewer <= 1, "{rate}: {offered} and {more_or_fewer}");
+    }
+}

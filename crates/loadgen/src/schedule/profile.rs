@@ -55,6 +55,15 @@ impl Profile {
         }
     }
 
+    /// How long it changes or says that it lasts, in seconds; none for one that is always the same.
+    pub fn length_s(&self) -> Option<f64> {
+        match self {
+            Self::Steady { .. } => None,
+            Self::Ramp { over_s, .. } => Some(*over_s),
+            Self::Steps(steps) => Some(steps.iter().map(|(_, time_s)| time_s).sum()),
+        }
+    }
+
     /// The stretches of the profile; the last is infinite and level.
     pub(super) fn stretches(&self) -> Result<Vec<Stretch>, Fault> {
         self.check()?;

@@ -148,7 +148,10 @@ pub(crate) fn slow_kind(slow: Slow, connections: u32, interval: Duration) -> Lan
 pub(crate) fn duration(load: &Load) -> Option<Duration> {
     match (load.duration, load.requests, &load.trace) {
         (None, Some(_), _) | (None, _, Some(_)) => None,
-        (duration, ..) => Some(duration.unwrap_or(DURATION)),
+        (duration, ..) => {
+            let length = || load.rate.as_ref().and_then(Profile::length_s).map(Duration::from_secs_f64);
+            duration.or_else(length).or(Some(DURATION))
+        }
     }
 }
 
