@@ -49,7 +49,7 @@ const LOAD_FLAGS: [&str; 16] = [
     "--json",
     "--html",
     "--fail-if",
-    "[default: 10s]",
+    "[default: what --rate says, else 10s]",
     "Examples:",
 ];
 

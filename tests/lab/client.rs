@@ -184,13 +184,15 @@ fn a_silent_peer() {
 
 #[test]
 fn no_descriptor_left() {
-    for kind in ["--threads", "--epoll"] {
-        let port = peer(keep_silent).to_string();
+    // A loop on each processor shares them.
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    for (kind, children) in [("--threads", 60), ("--epoll", 60 * processors)] {
+        let (port, count) = (peer(keep_silent).to_string(), children.to_string());
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -n 30; exec \"$0\" \"$@\""]).arg(binary());
-        command.args(["lab", "client", "127.0.0.1", &port, "60", "1", "4000", kind, "--patience", "3s"]);
+        command.args(["lab", "client", "127.0.0.1", &port, &count, "1", "4000", kind, "--patience", "3s"]);
         let report = report_of(&finish(command.args(["--json", "-"])));
-        assert_eq!((report.failed(), report.answered), (60, 0), "{kind}");
+        assert_eq!((report.failed(), report.answered), (children as u64, 0), "{kind}");
         let errors = &report.errors;
         assert!(errors.iter().any(|(words, _)| words == "no descriptor left"), "{kind}: {errors:?}");
     }

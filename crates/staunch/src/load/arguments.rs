@@ -191,7 +191,7 @@ pub(crate) struct Load {
     #[arg(long, short, value_name = "N")]
     pub(crate) connections: Option<u32>,
 
-    /// How long [default: as long as the steps or the ramp of --rate, else 10s]
+    /// How long [default: what --rate says, else 10s]
     #[arg(long, short, value_name = "TIME", value_parser = units::duration)]
     pub(crate) duration: Option<Duration>,
 
