@@ -43,7 +43,7 @@
 //! the share that finished lately.
 //!
 //! **Flood** (`flood.rs`): unknown SYN that cost 20 % of a processor (5 us each, or as measured), of which
-//! fewer than half finish, for 10 ms. Then unknown sources get SYN for 0.05 % of a processor, to be probed
+//! fewer than half finish, for 10 ms. Then unknown sources get SYN for 0.2 % of a processor, to be probed
 //! with; those who come again as a kernel does come in. It ends when unknown SYN cost less than 10 % for
 //! half a second, or when 70 % of those probed finish.
 //!
@@ -78,10 +78,9 @@ use load::Load;
 use pressure::Pressure;
 use shares::{Shares, WINDOW_NS};
 
-/// Processor time unknown sources are probed with while proof is asked for: some 100 a second, 50 in the half
-/// second that is looked at. Each that is forged is answered six times, and kept in mind for a minute: 400 a
-/// second took 2 % of a processor in all.
-const PROBE_SHARE: f64 = 0.0005;
+/// Processor time unknown sources are probed with while proof is asked for: some 400 a second. Each that is
+/// forged is answered several times, and kept in mind for a minute.
+const PROBE_SHARE: f64 = 0.002;
 /// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits:
 /// far above what people send, far below what starves the server.
 const TRUSTED_SHARE: f64 = 0.25;
