@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use staunch_tests::process::{finish, serve};
 use staunch_tests::tree::Tree;
 
-use crate::peer::{Seen, await_lines, get, logs, say, start};
+use crate::peer::{await_lines, get, logs, say, start};
 
 /// Everything behind the date.
 fn behind_date(line: &str) -> &str {
@@ -136,11 +136,6 @@ fn a_log_that_cannot_be_opened_is_a_fault_of_the_configuration() {
     }
 }
 
-fn signal(seen: &Seen, signal: Signal) {
-    let process = Pid::from_raw(seen.server.process_id().cast_signed()).expect("a process");
-    kill_process(process, signal).expect("a signal");
-}
-
 /// Waits until something has been done on a signal.
 fn await_that(words: &str, mut is_done: impl FnMut() -> bool) {
     let start = std::time::Instant::now();
@@ -159,7 +154,7 @@ fn usr1_opens_the_files_that_now_have_the_names() {
     await_lines(&log, 1);
     std::fs::rename(&log, &moved).expect("renamed");
     std::fs::remove_file(&errors).expect("removed");
-    signal(&seen, Signal::USR1);
+    seen.signal(Signal::USR1);
     await_that("both are there again", || log.exists() && errors.exists());
     get(seen.server.address(), "/ten?after", "");
     assert!(await_lines(&log, 1)[0].contains("/ten?after"));
@@ -177,20 +172,20 @@ fn hup_turns_logs_on_and_off_and_keeps_them_when_the_new_one_cannot_be() {
     let site = seen.server.address();
     get(site, "/ten?1", "");
     write(format!("access_log = {log:?}\naccess_log_format = \"json\"\naccess_log_fields = [\"target\"]\n"));
-    signal(&seen, Signal::HUP);
+    seen.signal(Signal::HUP);
     await_that("the log is there", || log.exists());
     await_that("a line is there", || {
         get(site, "/ten?2", "");
         std::fs::read_to_string(&log).expect("a log").contains("{\"target\":\"/ten?2\"}\n")
     });
     write("access_log = \"/absent/log\"\n".to_owned());
-    signal(&seen, Signal::HUP);
+    seen.signal(Signal::HUP);
     await_that("the old one goes on", || {
         get(site, "/ten?3", "");
         std::fs::read_to_string(&log).expect("a log").contains("/ten?3")
     });
     write(String::new());
-    signal(&seen, Signal::HUP);
+    seen.signal(Signal::HUP);
     await_that("no line comes any more", || {
         let before = seen.metric("staunch_access_log_lines_total{outcome=\"written\"}");
         get(site, "/ten?4", "");

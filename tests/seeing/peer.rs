@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
@@ -87,6 +88,11 @@ pub(crate) fn body(answer: &str) -> &str {
 }
 
 impl Seen {
+    pub(crate) fn signal(&self, signal: Signal) {
+        let process = Pid::from_raw(self.server.process_id().cast_signed()).expect("a process");
+        kill_process(process, signal).expect("a signal");
+    }
+
     /// Asks the admin address.
     pub(crate) fn ask(&self, path: &str) -> String {
         get(self.admin, path, "")

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use staunch_tests::process::{Server, finish, serve};
 use staunch_tests::tree::Tree;
 
-use crate::peer::{PATIENCE, await_lines, get, say, start};
+use rustix::process::Signal;
+
+use crate::peer::{PATIENCE, Seen, await_lines, get, say, start};
 
 /// A file system in memory of 64 KiB.
 struct Disk {
@@ -115,27 +117,48 @@ fn a_pipe_that_nobody_reads_is_refused_at_start() {
     assert!(finished.stderr.contains("access_log: the log "), "{}", finished.stderr);
 }
 
-/// The writer wakes for the first line after a silence, and nobody wakes while nothing is asked.
+/// The writer wakes for the first line after a silence and for an order, and nobody wakes, or works, while
+/// nothing is asked.
 #[test]
 fn a_line_comes_after_any_silence() {
     let seen = start(&["--access-log", "{}/log"]);
     let path = crate::peer::logs(&seen.tree).join("log");
+    await_idleness(&seen);
     for count in 1..=3 {
         get(seen.server.address(), "/ten", "");
         await_lines(&path, count);
-        // Long enough to fall asleep in both steps.
-        std::thread::sleep(Duration::from_millis(350));
+        std::thread::sleep(SILENCE);
     }
-    let switches = || {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", seen.server.process_id())).expect("threads");
-        let of = |task: std::fs::DirEntry| {
-            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-            line.map_or(0, |count| count.trim().parse::<u64>().expect("a number"))
-        };
-        tasks.map(|task| of(task.expect("a thread"))).sum::<u64>()
+    await_idleness(&seen);
+    seen.signal(Signal::USR1);
+    await_idleness(&seen);
+}
+
+/// Long enough to fall asleep in both steps.
+const SILENCE: Duration = Duration::from_millis(350);
+
+/// Waits for a second in which no thread runs and none wakes.
+fn await_idleness(seen: &Seen) {
+    let start = Instant::now();
+    loop {
+        let before = threads(seen);
+        std::thread::sleep(Duration::from_millis(1000));
+        let after = threads(seen);
+        if before == after && after.iter().all(|(_, state)| state.starts_with('S')) {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "never idle: {before:?}, then {after:?}");
+    }
+}
+
+/// How often each thread of the server went to sleep, and its state.
+fn threads(seen: &Seen) -> Vec<(u64, String)> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", seen.server.process_id())).expect("threads");
+    let of = |task: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        let field =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        (field("voluntary_ctxt_switches:").parse().expect("a number"), field("State:").to_owned())
     };
-    let before = switches();
-    std::thread::sleep(Duration::from_millis(1000));
-    assert_eq!(switches(), before, "an idle server woke up");
+    tasks.map(|task| of(task.expect("a thread"))).collect()
 }

@@ -59,10 +59,12 @@ impl Bell {
         thread::park_timeout(length);
     }
 
-    /// The second: without end, unless somebody rang in between.
-    pub(super) fn sleep(&self) {
-        if self.state.load(Relaxed) == ASLEEP {
+    /// The second: without end. Whether it slept: if somebody rang in between, falling asleep begins anew.
+    pub(super) fn sleep(&self) -> bool {
+        let is_asleep = self.state.load(Relaxed) == ASLEEP;
+        if is_asleep {
             thread::park();
         }
+        is_asleep
     }
 }

@@ -98,7 +98,9 @@ impl Writer {
             match quiet_rounds {
                 0 => self.bell.doze(doze),
                 1 => self.bell.close_eyes(DOZE_MAX),
-                _ => self.bell.sleep(),
+                // An order wakes the thread without leaving a record behind.
+                _ if self.bell.sleep() => {}
+                _ => quiet_rounds = 0,
             }
         }
     }
