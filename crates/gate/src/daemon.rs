@@ -8,6 +8,7 @@ mod plan;
 mod post;
 mod tally;
 mod telling;
+mod ticks;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -26,22 +27,11 @@ pub use telling::{Event, Say};
 
 use post::Post;
 use telling::Teller;
-
-const MILLISECOND_NS: u64 = 1_000_000;
-/// Between two ticks while nobody comes and nobody waits: to wake up costs more than to look. An overload
-/// needs longer to grow than it takes to see that somebody comes.
-const IDLE_TICK_NS: u64 = 30 * MILLISECOND_NS;
-/// Between two ticks while all come in: an overload is seen within two.
-const OPEN_TICK_NS: u64 = 10 * MILLISECOND_NS;
-/// While connections are shed, which are granted in smaller pieces, or so many stand in line that it may
-/// begin.
-const CLOSE_TICK_NS: u64 = 5 * MILLISECOND_NS;
-/// A line of so many is rare below capacity: 0.8^16 is 3 in 100 moments.
-const LINE_COUNT: u64 = 16;
+use ticks::Ticks;
 
 /// While all come in the same orders are repeated so often: the program takes the daemon for dead after 900
 /// ms.
-const HEARTBEAT_NS: u64 = 100 * MILLISECOND_NS;
+const HEARTBEAT_NS: u64 = 100_000_000;
 
 /// A gate that stands, and does nothing until it runs.
 pub struct Daemon {
@@ -56,8 +46,7 @@ pub struct Daemon {
     orders: Orders,
     before_ns: u64,
     ordered_ns: u64,
-    is_idle: bool,
-    is_line: bool,
+    ticks: Ticks,
     doors: Vec<Door>,
 }
 
@@ -95,8 +84,7 @@ impl Daemon {
             orders: Orders::default(),
             before_ns: now_ns,
             ordered_ns: 0,
-            is_idle: false,
-            is_line: false,
+            ticks: Ticks::default(),
             doors,
         })
     }
@@ -131,7 +119,7 @@ impl Daemon {
         while !stop.load(Relaxed) {
             let now_ns = clock::now_ns();
             self.tick(now_ns);
-            let every_ns = self.every_ns();
+            let every_ns = self.ticks.every_ns(self.orders.state);
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
                 // It was not let run, or the host slept: what was missed is not made up for.
@@ -143,22 +131,12 @@ impl Daemon {
         self.teller.end(&self.totals);
     }
 
-    fn every_ns(&self) -> u64 {
-        match self.orders.state {
-            State::Open if self.is_idle => IDLE_TICK_NS,
-            State::Open if !self.is_line => OPEN_TICK_NS,
-            State::Open | State::Shedding => CLOSE_TICK_NS,
-        }
-    }
-
     fn tick(&mut self, now_ns: u64) {
         for post in &mut self.posts {
             post.look(now_ns, &mut self.program, self.way, &self.teller);
         }
         let observation = self.observe(now_ns);
-        let waiting = observation.connections.as_ref().map(|connections| connections.waiting);
-        self.is_idle = observation.syn == [0; 3] && waiting == Some(0);
-        self.is_line = waiting >= Some(LINE_COUNT);
+        self.ticks.see(&observation);
         let decision = self.controller.step(&observation);
         self.order(&decision, now_ns);
         let interfaces = || self.posts.iter().map(Post::figures).collect();
@@ -168,7 +146,7 @@ impl Daemon {
 
     fn observe(&mut self, now_ns: u64) -> Observation {
         let closeness = match self.program.is_tracking() {
-            true if self.is_idle => Closeness::Idle,
+            true if self.ticks.is_idle => Closeness::Idle,
             true => Closeness::Calm,
             false => Closeness::Close,
         };
