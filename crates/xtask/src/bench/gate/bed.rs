@@ -10,6 +10,7 @@
 //! clients' processors.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::bench::machine;
@@ -28,6 +29,9 @@ const RECEPTION_PRIORITY: u32 = 50;
 const SERVER_PRIORITY: &str = "10";
 const CLIENT_PRIORITY: &str = "30";
 const FLOOD_PRIORITY: &str = "20";
+
+/// What the clients' end needs to receive frames that XDP has answered.
+const PASS: &str = include_str!("../../../../../bench/pass.bpf.c");
 
 /// What processes with real-time priority may have of each second, in us, while there is a bed: the usual 95
 /// % are a stop of 50 ms for server and reception, which no softirq knows. The rest is for those who end it
@@ -128,12 +132,22 @@ impl Bed {
         execute(&format!("ip netns exec {server} sysctl -qw net.core.somaxconn={connections}")).map(drop)
     }
 
-    /// Lets the kernel take every SYN cookie that is right, as the gate's own need it.
+    /// Lets the kernel take every SYN cookie that is right, as the gate's own need it, and the clients' end
+    /// receive what the gate answers; see `bench/pass.bpf.c`, which is compiled into a file of this folder.
     ///
     /// # Errors
-    /// The setting cannot be written.
-    pub(crate) fn take_cookies(&self) -> Result<(), String> {
-        execute(&format!("ip netns exec {} sysctl -qw net.ipv4.tcp_syncookies=2", self.server)).map(drop)
+    /// The program cannot be compiled, or a setting not be written.
+    pub(crate) fn take_cookies(&self, scratch: &Path) -> Result<(), String> {
+        let Self { server, client, client_interface, .. } = self;
+        let (source, object) = (scratch.join("pass.bpf.c"), scratch.join("pass.bpf.o"));
+        fs::write(&source, PASS).map_err(|error| format!("{}: {error}", source.display()))?;
+        let (source, object) = (source.display(), object.display());
+        execute_all(&format!(
+            "clang -O2 -g -target bpf -c {source} -o {object}
+             ip netns exec {server} sysctl -qw net.ipv4.tcp_syncookies=2
+             ip -n {client} link set dev {client_interface} xdp object {object} section xdp"
+        ))?;
+        receive_on(self.reception.client_processors().0, client, client_interface)
     }
 
     /// Packets that came to the server's end, with those its queue had no room for.
@@ -207,25 +221,31 @@ impl Bed {
     }
 
     fn steer(&self) -> Result<(), String> {
-        let set = |namespace: &str, interface: &str, name: &str, value: &str| -> Result<(), String> {
-            let script = format!("echo {value} > /sys/class/net/{interface}/{name}");
-            let words = ["netns", "exec", namespace, "sh", "-c", &script];
-            finished(Command::new("ip").args(words), &script).map(drop)
-        };
         // All processors but the server's receive what it answers.
         let mask = format!("{:x}", (1_u32 << machine::processors().clamp(2, 31)) - 2);
         set(&self.client, &self.client_interface, "queues/rx-0/rps_cpus", &mask)?;
-        set(&self.server, &self.interface, "gro_flush_timeout", MODERATION_NS)?;
-        set(&self.server, &self.interface, "napi_defer_hard_irqs", "200")?;
-        set(&self.server, &self.interface, "threaded", "1")?;
         if self.reception == Reception::OtherCore {
             set(&self.server, &self.interface, "queues/rx-0/rps_cpus", "1")?;
         }
-        let thread = receiver(&self.interface)?;
-        let cpu = self.reception.processor();
-        execute(&format!("taskset -pc {cpu} {thread}"))?;
-        execute(&format!("chrt -f -p {RECEPTION_PRIORITY} {thread}")).map(drop)
+        receive_on(&self.reception.processor().to_string(), &self.server, &self.interface)
     }
+}
+
+/// Lets an interface's packets be received by a thread on these processors, with moderated interrupts.
+fn receive_on(cpus: &str, namespace: &str, interface: &str) -> Result<(), String> {
+    set(namespace, interface, "gro_flush_timeout", MODERATION_NS)?;
+    set(namespace, interface, "napi_defer_hard_irqs", "200")?;
+    set(namespace, interface, "threaded", "1")?;
+    let thread = receiver(interface)?;
+    execute(&format!("taskset -pc {cpus} {thread}"))?;
+    execute(&format!("chrt -f -p {RECEPTION_PRIORITY} {thread}")).map(drop)
+}
+
+/// Writes a setting of an interface.
+fn set(namespace: &str, interface: &str, name: &str, value: &str) -> Result<(), String> {
+    let script = format!("echo {value} > /sys/class/net/{interface}/{name}");
+    let words = ["netns", "exec", namespace, "sh", "-c", &script];
+    finished(Command::new("ip").args(words), &script).map(drop)
 }
 
 impl Drop for Bed {
@@ -314,7 +334,7 @@ mod tests {
             eprintln!("skipped: no network namespaces here: {:?}", made.err());
             return;
         };
-        let is_there = |name: &str| std::path::Path::new("/run/netns").join(name).exists();
+        let is_there = |name: &str| Path::new("/run/netns").join(name).exists();
         let (server, client) = (bed.server.clone(), bed.client.clone());
         assert!(is_there(&server) && is_there(&client));
         let mut sleeper = bed.at_server().args(["sleep", "600"]).spawn().expect("a process inside");

@@ -28,6 +28,7 @@ pub(crate) struct Stage {
     pub(crate) bed: Bed,
     /// The program under test.
     pub(crate) staunch: PathBuf,
+    scratch: PathBuf,
 }
 
 impl Stage {
@@ -45,7 +46,7 @@ impl Stage {
         let bed = Bed::make(reception)?;
         bed.limit_backlog(backlog)?;
         let subject = Subject::start(name, &bed, staunch, scratch)?;
-        Ok(Self { subject, bed, staunch: staunch.to_path_buf() })
+        Ok(Self { subject, bed, staunch: staunch.to_path_buf(), scratch: scratch.to_path_buf() })
     }
 
     /// What the server answers to patient clients, a second.
@@ -62,7 +63,7 @@ impl Stage {
     /// See [`Door::open`].
     pub(crate) fn gate(&self, arguments: &[&str]) -> Result<Door, String> {
         if arguments.contains(&"cookie") {
-            self.bed.take_cookies()?;
+            self.bed.take_cookies(&self.scratch)?;
         }
         Door::open(&self.bed, &self.staunch, arguments)
     }
