@@ -136,8 +136,8 @@ impl Daemon {
             post.look(now_ns, &mut self.program, self.way, &self.teller);
         }
         let observation = self.observe(now_ns);
-        self.ticks.see(&observation);
         let decision = self.controller.step(&observation);
+        self.ticks.see(&observation, decision.estimate.served_per_s);
         self.order(&decision, now_ns);
         let interfaces = || self.posts.iter().map(Post::figures).collect();
         self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
