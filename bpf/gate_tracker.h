@@ -104,13 +104,13 @@ static __always_inline __u64 peer_of(const struct sock *sk)
 /* Two processors that learn at once may overwrite each other: then one client is learned next time. */
 static __always_inline void learn(__u64 client, __u64 now)
 {
-	__u64 hash = keyed(client, 0), *marks_there;
-	__u32 index = hash & known_mask;
+	__u64 hash = keyed(client, 0), *marks_there, marks_here = 0;
+	__u32 index = hash & known_mask, word = index >> 2;
 	struct place *place;
 	int oldest = 0;
 
 	place = bpf_map_lookup_elem(&known, &index);
-	marks_there = bpf_map_lookup_elem(&marks, &index);
+	marks_there = bpf_map_lookup_elem(&marks, &word);
 	if (!place || !marks_there)
 		return;
 #pragma unroll
@@ -128,8 +128,10 @@ static __always_inline void learn(__u64 client, __u64 now)
 	oldest &= KNOWN_WAYS - 1;
 	place->key[oldest] = client;
 	place->learned_ns[oldest] = now;
-	*marks_there &= ~(0xffffULL << (16 * oldest));
-	*marks_there |= mark_of(hash) << (16 * oldest);
+#pragma unroll
+	for (int i = 0; i < KNOWN_WAYS; i++)
+		marks_here |= place->key[i] ? mark_of(keyed(place->key[i], 0)) : 0;
+	*marks_there = (*marks_there & ~(0xffffULL << (16 * (index & 3)))) | marks_here;
 }
 
 /* In which counter an age belongs: the number of its highest bit, then the two bits below. */

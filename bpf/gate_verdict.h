@@ -74,8 +74,8 @@ struct {
 	__uint(max_entries, 1);
 } known SEC(".maps");
 
-/* For each place of `known` 16 bits of each key: a SYN of a flood is seen to be of no known client by these,
- * which stay in the second cache. */
+/* For each place of `known` 16 bits, of which each key there has set one; four places in a word. A SYN of a
+ * flood is seen to be of no known client by these, which stay in the second cache. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
@@ -84,9 +84,10 @@ struct {
 	__uint(max_entries, 1);
 } marks SEC(".maps");
 
-/* SYNs that were shed: 16 bits of a fingerprint, and the time below. Some share a place, found by a hash. */
+/* SYNs that were shed, by the time they came and then by a hash. At any moment a flood writes to one part and
+ * is looked for in four others, which stay in the second cache, however large the whole is. */
 struct set {
-	__u32 remembered[AGAIN_WAYS];
+	__u64 word[AGAIN_WORDS];
 };
 
 struct {
@@ -198,28 +199,20 @@ static __always_inline int is_listed(const struct frame *frame, const struct cli
 	}
 }
 
-/* What stands for a key among the marks. */
+/* The bit that stands for a key among the marks of its place. */
 static __always_inline __u64 mark_of(__u64 hash)
 {
-	return hash >> 48;
-}
-
-/* Whether one of the four marks of a place is this one (Hacker's Delight, 6-1: a zero among bytes). */
-static __always_inline int has_mark(__u64 marks_there, __u64 mark)
-{
-	__u64 differences = marks_there ^ mark * 0x0001000100010001ULL;
-
-	return ((differences - 0x0001000100010001ULL) & ~differences & 0x8000800080008000ULL) != 0;
+	return 1ULL << (hash >> 60) << (16 * (hash & 3));
 }
 
 static __always_inline int is_known(__u64 key)
 {
 	__u64 hash = keyed(key, 0), *marks_there;
-	__u32 index = hash & known_mask;
+	__u32 index = hash & known_mask, word = index >> 2;
 	const struct place *place;
 
-	marks_there = bpf_map_lookup_elem(&marks, &index);
-	if (!marks_there || !has_mark(*marks_there, mark_of(hash)))
+	marks_there = bpf_map_lookup_elem(&marks, &word);
+	if (!marks_there || !(*marks_there & mark_of(hash)))
 		return 0;
 	place = bpf_map_lookup_elem(&known, &index);
 	/* No client has the key 0: it stands for an empty place, and ::/64 holds no sender. */
@@ -243,39 +236,59 @@ static __always_inline __u64 coarse_now(void)
 	return own->now_ns;
 }
 
-/* What is remembered of a SYN: where, or where it may be. */
-struct memory {
-	__u32 *entry;
-	int came_before;
-};
+/* The lowest bit of each of the three lanes of a word, and the highest. */
+#define LANES (1ULL | 1ULL << LANE_BITS | 1ULL << (2 * LANE_BITS))
+#define LANE_TOPS (LANES << (LANE_BITS - 1))
+#define LANE_MASK ((1ULL << LANE_BITS) - 1)
 
-/* Looks for a SYN that came long enough ago that its sender must have waited. An entry whose sender may still
- * come again the first time is not given away: in a flood the newest would push out everybody before they do.
- * One that comes again too soon is not remembered anew: it would never be old enough. */
-static __always_inline struct memory recall(__u64 hash, __u32 now)
+/* Whether a lane is zero (Hacker's Delight, 6-1, for lanes of 21 bits). */
+static __always_inline int has_zero_lane(__u64 word)
 {
-	struct memory memory = {};
-	__u32 index = hash & again_mask, age, oldest = AGAIN_TICKS_KEPT;
-	struct set *set = bpf_map_lookup_elem(&again, &index);
+	return (~(((word & ~LANE_TOPS) + (LANE_TOPS - LANES)) | word) & LANE_TOPS) != 0;
+}
+
+/* What is remembered of a SYN that came in a tick. The turn's number keeps those of former turns apart. */
+static __always_inline __u64 entry_of(__u64 hash, __u64 tick)
+{
+	return ((hash >> (64 - LANE_BITS)) + (tick >> TICK_BITS)) & LANE_MASK;
+}
+
+static __always_inline struct set *set_of(__u64 hash, __u64 tick)
+{
+	__u32 part = tick & ((1 << TICK_BITS) - 1);
+	__u32 index = part * (again_mask + 1) + (hash & again_mask);
+
+	return bpf_map_lookup_elem(&again, &index);
+}
+
+/* Whether a SYN came a second ago. */
+static __always_inline int came_before(__u64 hash, __u64 tick)
+{
+	int found = 0;
+
+#pragma unroll
+	for (int ago = AGAIN_TICKS_MIN; ago <= AGAIN_TICKS_MAX; ago++) {
+		__u64 entries = entry_of(hash, tick - ago) * LANES;
+		const struct set *set = set_of(hash, tick - ago);
+
+		if (!set)
+			return 0;
+		found |= has_zero_lane(set->word[0] ^ entries) | has_zero_lane(set->word[1] ^ entries);
+	}
+	return found;
+}
+
+/* Puts a SYN before the others of its set; the sixth is forgotten. */
+static __always_inline void remember(__u64 hash, __u64 tick)
+{
+	struct set *set = set_of(hash, tick);
+	__u64 first;
 
 	if (!set)
-		return memory;
-#pragma unroll
-	for (int way = 0; way < AGAIN_WAYS; way++) {
-		__u32 *entry = &set->remembered[way];
-
-		age = *entry ? (__u16)(now - *entry) : 0xffff;
-		if (*entry >> 16 == hash >> 48 && age <= AGAIN_TICKS_MAX) {
-			memory.entry = 0;
-			memory.came_before = age >= AGAIN_TICKS_MIN;
-			return memory;
-		}
-		if (age > oldest) {
-			oldest = age;
-			memory.entry = entry;
-		}
-	}
-	return memory;
+		return;
+	first = set->word[0];
+	set->word[0] = first << LANE_BITS | entry_of(hash, tick);
+	set->word[1] = set->word[1] << LANE_BITS | (first >> (2 * LANE_BITS) & LANE_MASK);
 }
 
 /* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others
@@ -327,25 +340,21 @@ static __always_inline void take_credit(int class)
 }
 
 /* While connections are shed: of which class it is, and whether it gets in. */
-static __always_inline int ration(const __u64 *order, const struct client *client, int *class, __u32 now,
-				  __u64 *counts)
+static __always_inline int ration(const __u64 *order, const struct client *client, int *class,
+				  __u64 tick, __u64 *counts)
 {
-	struct memory memory = {};
-	int outcome = OUTCOME_PASSED;
+	int outcome = OUTCOME_PASSED, is_asked = *class == CLASS_UNKNOWN && order[ORDER_VERIFY];
 
-	if (*class == CLASS_UNKNOWN && order[ORDER_VERIFY]) {
-		memory = recall(client->hash, now);
-		if (memory.came_before)
-			*class = CLASS_VERIFIED;
-	}
+	if (is_asked && came_before(client->hash, tick))
+		*class = CLASS_VERIFIED;
 	if (!has_credit(order, *class))
 		outcome = OUTCOME_SHED_CREDIT;
 	else if (has_its_share(order, client, *class, counts))
 		outcome = OUTCOME_SHED_FAIR;
 	else
 		take_credit(*class);
-	if (memory.entry && outcome != OUTCOME_PASSED)
-		*memory.entry = (client->hash >> 48 << 16) | (now & 0xffff);
+	if (is_asked && outcome != OUTCOME_PASSED)
+		remember(client->hash, tick);
 	return outcome;
 }
 

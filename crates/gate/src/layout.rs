@@ -13,10 +13,13 @@ pub const AGE_COUNT: usize = 64;
 
 /// Clients that share a place in the map `known`.
 pub(crate) const KNOWN_WAYS: usize = 4;
-/// SYNs that share a place in `again`.
-pub(crate) const AGAIN_WAYS: usize = 4;
+/// Words that share a place in `again`.
+pub(crate) const AGAIN_WORDS: usize = 2;
+/// Parts of `again`, one after another in time.
+pub(crate) const AGAIN_PARTS: usize = 1 << TICK_BITS;
 
 const AGE_SHIFT: u32 = 14;
+const TICK_BITS: usize = 5;
 const OUTCOMES_AT: usize = 8;
 const SPENT_STRIDE: usize = 8;
 const GRANTED_AT: usize = 5;
@@ -223,7 +226,8 @@ mod tests {
             ("ORDER_PREFIX_LIMIT", GRANTED_AT - 1),
             ("SPENT_STRIDE", SPENT_STRIDE),
             ("KNOWN_WAYS", KNOWN_WAYS),
-            ("AGAIN_WAYS", AGAIN_WAYS),
+            ("AGAIN_WORDS", AGAIN_WORDS),
+            ("TICK_BITS", TICK_BITS),
             ("FLOW_AGES", AGES_AT),
             ("FLOW_READS", AGES_AT - 1),
             ("AGE_COUNT", AGE_COUNT),

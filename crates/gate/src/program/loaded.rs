@@ -17,7 +17,7 @@ use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
 use super::sizes::Sizes;
 use crate::fault::{GateError, system_error};
-use crate::layout::{self, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
+use crate::layout::{self, AGAIN_PARTS, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
 use crate::observation::Orders;
 
 const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate.bpf.o"));
@@ -119,7 +119,8 @@ impl Loaded {
     pub(super) fn mark(&self, key: u64) -> u64 {
         let first = (key ^ self.secret[0]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let second = (first ^ (first >> 32) ^ self.secret[1]).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (second ^ (second >> 32)) >> 48
+        let hash = second ^ (second >> 32);
+        1 << (hash >> 60) << (16 * (hash & 3))
     }
 
     /// The number of the XDP program.
@@ -167,9 +168,9 @@ pub(super) fn load_object(
     let mut loader = EbpfLoader::new();
     loader
         .btf(btf)
-        .map_max_entries("again", sizes.again)
+        .map_max_entries("again", sizes.again * AGAIN_PARTS as u32)
         .map_max_entries("known", sizes.known)
-        .map_max_entries("marks", sizes.known)
+        .map_max_entries("marks", sizes.known.div_ceil(4))
         .map_max_entries("waiting", sizes.waiting)
         .override_global("ports", &ports, true)
         .override_global("secret", &secret, true)

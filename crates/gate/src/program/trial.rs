@@ -13,7 +13,7 @@ use super::plan::Attach;
 use super::privilege;
 use super::sizes::Sizes;
 use crate::fault::GateError;
-use crate::layout::{AGAIN_WAYS, Counters, KNOWN_WAYS};
+use crate::layout::{AGAIN_PARTS, AGAIN_WORDS, Counters, KNOWN_WAYS};
 use crate::observation::Orders;
 
 /// The largest answer: a frame as long as an Ethernet carries, with tags.
@@ -103,25 +103,32 @@ impl Trial {
         marks.set(0, mark, 0).map_err(io::Error::other)
     }
 
-    /// What is remembered at the only place: 16 bits of a fingerprint, and below them the time in units of
-    /// 2^22 ns. There must be one place.
+    /// What is remembered in each part of the table: six SYNs by 21 bits each, the last first. A part must be
+    /// of one place.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remembered(&mut self) -> io::Result<[u32; AGAIN_WAYS]> {
+    pub fn remembered(&mut self) -> io::Result<[[u64; AGAIN_WORDS]; AGAIN_PARTS]> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
-        let again: Array<_, [u32; AGAIN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
-        again.get(&0, 0).map_err(io::Error::other)
+        let again: Array<_, [u64; AGAIN_WORDS]> = Array::try_from(map).map_err(io::Error::other)?;
+        let mut parts = [[0; AGAIN_WORDS]; AGAIN_PARTS];
+        for (part, index) in parts.iter_mut().zip(0..) {
+            *part = again.get(&index, 0).map_err(io::Error::other)?;
+        }
+        Ok(parts)
     }
 
     /// Lets it remember something else there.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn remember(&mut self, values: [u32; AGAIN_WAYS]) -> io::Result<()> {
+    pub fn remember(&mut self, parts: &[[u64; AGAIN_WORDS]; AGAIN_PARTS]) -> io::Result<()> {
         let map = self.loaded.map("again").ok_or(io::ErrorKind::NotFound)?;
-        let mut again: Array<_, [u32; AGAIN_WAYS]> = Array::try_from(map).map_err(io::Error::other)?;
-        again.set(0, values, 0).map_err(io::Error::other)
+        let mut again: Array<_, [u64; AGAIN_WORDS]> = Array::try_from(map).map_err(io::Error::other)?;
+        for (part, index) in parts.iter().zip(0..) {
+            again.set(index, part, 0).map_err(io::Error::other)?;
+        }
+        Ok(())
     }
 }
 

@@ -16,9 +16,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Frames a receive ring holds: what comes beyond is lost before anybody sees it.
 const RING_S: f64 = 256.0 * 5e-6;
-/// Sets of four places in which first SYN are remembered, and for how long each keeps its place.
-const SETS: f64 = 65_536.0;
-const KEPT_S: f64 = 1.25;
+/// Places for first SYN in a part of the table, how many each holds, and how long a part is written to.
+const PLACES: f64 = 2048.0;
+const SHARING: u32 = 6;
+const PART_S: f64 = 0.067;
 /// What a client's kernel rounds the time of a retransmission up to (Linux, kernel/time/timer.c: the wheel's
 /// second level at 250 Hz), and how long it then takes for each.
 const TIMER_STEP_S: f64 = 0.032;
@@ -206,7 +207,7 @@ impl Plant {
             return self.retry(client);
         }
         let Client { known, prefix, tries, unknown_seen, seen_s, .. } = self.clients[client];
-        let remembered = tries > 0 && {
+        let remembered = (1..=4).contains(&tries) && {
             let per_s = (self.unknown_seen - unknown_seen) as f64 / (self.now - seen_s);
             self.random.random::<f64>() < found_place(per_s)
         };
@@ -229,11 +230,13 @@ impl Plant {
         self.at(round_trip, Event::Handshake(client));
     }
 
-    /// The client's kernel sends again after 1 and 3 seconds, if the client is still there, and does so for
-    /// all whose time comes in the same step one after another.
+    /// The client's kernel sends again after each of the first four seconds (Linux since 6.5,
+    /// `tcp_syn_linear_timeouts`), if the client is still there, and does so for all whose time comes in the
+    /// same step one after another.
     fn retry(&mut self, client: usize) {
         let tries = self.clients[client].tries.min(6);
-        let step = ((self.now + f64::from(1 << tries)) / TIMER_STEP_S).ceil() * TIMER_STEP_S;
+        let step =
+            ((self.now + f64::from(1 << tries.saturating_sub(3))) / TIMER_STEP_S).ceil() * TIMER_STEP_S;
         let before = &mut self.repeats_until[tries as usize];
         *before = before.max(step) + REPEAT_S;
         let wait = *before - self.now;
@@ -457,10 +460,15 @@ impl Plant {
     }
 }
 
-/// Share of first SYN that find a place of their set free, when so many unknown ones come a second (Erlang's
-/// loss formula, four servers).
+/// The share of first SYN that are still remembered after a second when so many a second come from unknown
+/// sources: the last six of those that come to a place by chance (Poisson).
 fn found_place(per_s: f64) -> f64 {
-    let load = per_s / SETS * KEPT_S;
-    let lost = (1..=4).fold(1.0, |lost, servers| load * lost / (f64::from(servers) + load * lost));
-    1.0 - lost
+    let load = (per_s * PART_S / PLACES).max(1e-9);
+    let (mut chance, mut more_come, mut kept) = ((-load).exp(), 1.0, 0.0);
+    for count in 1..=SHARING {
+        more_come -= chance;
+        kept += more_come;
+        chance *= load / f64::from(count);
+    }
+    (kept / load).min(1.0)
 }
