@@ -151,14 +151,13 @@ fn await_idleness(seen: &Seen) {
     }
 }
 
-/// How often each thread of the server went to sleep, and its state.
+/// How often each thread of the server went to sleep, and its state. Threads that end meanwhile are left out.
 fn threads(seen: &Seen) -> Vec<(u64, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", seen.server.process_id())).expect("threads");
-    let of = |task: std::fs::DirEntry| {
-        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
-        let field =
-            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
-        (field("voluntary_ctxt_switches:").parse().expect("a number"), field("State:").to_owned())
+    let of = |task: std::io::Result<std::fs::DirEntry>| {
+        let status = std::fs::read_to_string(task.ok()?.path().join("status")).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        Some((field("voluntary_ctxt_switches:")?.parse().ok()?, field("State:")?.to_owned()))
     };
-    tasks.map(|task| of(task.expect("a thread"))).collect()
+    tasks.filter_map(of).collect()
 }
