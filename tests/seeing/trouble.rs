@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use staunch_tests::process::{Server, finish, serve};
 use staunch_tests::tree::Tree;
-
-use rustix::process::Signal;
 
 use crate::peer::{PATIENCE, Seen, await_lines, get, say, start};
 
@@ -137,7 +136,7 @@ fn a_line_comes_after_any_silence() {
 /// Long enough to fall asleep in both steps.
 const SILENCE: Duration = Duration::from_millis(350);
 
-/// Waits for a second in which no thread runs and none wakes.
+/// Waits for a second in which no thread runs and none wakes; in the next none may either.
 fn await_idleness(seen: &Seen) {
     let start = Instant::now();
     loop {
@@ -145,10 +144,13 @@ fn await_idleness(seen: &Seen) {
         std::thread::sleep(Duration::from_millis(1000));
         let after = threads(seen);
         if before == after && after.iter().all(|(_, state)| state.starts_with('S')) {
-            return;
+            break;
         }
         assert!(start.elapsed() < PATIENCE, "never idle: {before:?}, then {after:?}");
     }
+    let before = threads(seen);
+    std::thread::sleep(Duration::from_millis(1000));
+    assert_eq!(threads(seen), before, "an idle server woke up");
 }
 
 /// How often each thread of the server went to sleep, and its state. Threads that end meanwhile are left out.

@@ -9,8 +9,8 @@ use super::line::Line;
 use super::settings::Settings;
 use crate::observation::{Observation, Queue};
 
-/// The line is brought to its target within the time twice the target takes, 50 ms. Ten ticks: the counts of
-/// one tick are noise. Half of the 100 ms within which it has to be settled.
+/// The line is brought to its target within the time twice the target takes, 50 ms. Five ticks or ten: the
+/// counts of one tick are noise. Half of the 100 ms within which it has to be settled.
 const CORRECT_TARGETS: f64 = 2.0;
 /// More than half above what is served is never let in at once: it would be a line of the next ticks.
 const FASTER_LIMIT: f64 = 1.5;
