@@ -69,7 +69,7 @@ impl Client {
             serial: 0,
             waiting: Order::default(),
             leaving: VecDeque::new(),
-            tally: Tally::default(),
+            tally: Tally::touched(),
             in_flight: 0,
             inspections: 0,
         }

@@ -72,6 +72,12 @@ impl Times {
         self.complete.merge(&other.complete);
         self.drift.merge(&other.drift);
     }
+
+    /// Forgets everything and keeps the memory.
+    pub(crate) fn reset(&mut self) {
+        let all = [&mut self.connect, &mut self.first_byte, &mut self.complete, &mut self.drift];
+        all.into_iter().for_each(Histogram::reset);
+    }
 }
 
 /// Length of one [`Moment`], in milliseconds.

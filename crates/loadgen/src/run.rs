@@ -76,8 +76,11 @@ fn times(plan: &Plan) -> Times {
     });
     let patience = plan.lanes.iter().filter_map(|lane| lane.patience).max();
     let patience_ns = patience.map_or(0, |patience| u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
-    Times { began_ns, until_ns, grace_ns: patience_ns.max(GRACE_NS) }
+    Times { began_ns, until_ns, grace_ns: patience_ns.max(GRACE_NS), spin_ns: SPIN_NS }
 }
+
+/// As long as it takes to be woken by a timer, about.
+const SPIN_NS: u64 = 20_000;
 
 /// How long before the begin the threads may get ready: kept connections of an open loop are made then.
 fn lead_ns(plan: &Plan) -> u64 {
@@ -156,12 +159,13 @@ impl Sheet {
             self.held[thread] = report.held;
             moment.connections += report.connections;
             moment.in_flight += report.in_flight;
-            for (lane, tally) in self.lanes.iter_mut().zip(report.tallies) {
+            for (lane, tally) in self.lanes.iter_mut().zip(&report.tallies) {
                 moment.counts += tally.counts;
                 moment.drift_max_ns = moment.drift_max_ns.max(tally.drift_max_ns);
                 complete.merge(&tally.times.complete);
-                add_tally(lane, &tally);
+                add_tally(lane, tally);
             }
+            report.give_back();
         }
         moment.held = self.held.iter().sum();
         if moment.counts.offered > 0 {

@@ -38,12 +38,13 @@ struct Sums {
 impl Sums {
     fn add(&mut self, report: Report) {
         self.lanes.resize(report.tallies.len(), Counts::default());
-        for (sum, tally) in self.lanes.iter_mut().zip(report.tallies) {
+        for (sum, tally) in self.lanes.iter_mut().zip(&report.tallies) {
             *sum += tally.counts;
-            for (status, count) in tally.statuses {
-                *self.statuses.entry(status).or_default() += count;
+            for (status, count) in &tally.statuses {
+                *self.statuses.entry(*status).or_default() += count;
             }
         }
+        report.give_back();
     }
 }
 
@@ -67,7 +68,7 @@ impl Run {
         let ns = |duration: std::time::Duration| duration.as_nanos() as u64;
         let until_ns = plan.duration.map_or(u64::MAX, |duration| began_ns + ns(duration));
         let patience_ns = plan.lanes.iter().filter_map(|lane| lane.patience).max().map_or(0, ns);
-        let times = Times { began_ns, until_ns, grace_ns: patience_ns.max(GRACE_NS) };
+        let times = Times { began_ns, until_ns, grace_ns: patience_ns.max(GRACE_NS), spin_ns: 0 };
         let lanes = fitting::fit(plan, world.thread)
             .expect("a plan that can be carried out")
             .begin(began_ns, until_ns);

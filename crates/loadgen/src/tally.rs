@@ -1,6 +1,9 @@
 //! What one thread has counted for one lane since it was last asked.
 //!
-//! It must never be shared: a thread hands it over and begins a new one.
+//! It must never be shared: a thread hands it over, goes on with another, and gets it back empty when it was
+//! added up. Its memory is touched before the run: new pages each step would delay what is due.
+
+use std::sync::mpsc::Sender;
 
 use crate::outcome::{Counts, Times};
 
@@ -16,6 +19,21 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// An empty one whose memory is there, not only promised.
+    pub(crate) fn touched() -> Self {
+        let mut tally = Self::default();
+        tally.empty();
+        tally
+    }
+
+    /// Forgets everything and keeps the memory.
+    fn empty(&mut self) {
+        self.counts = Counts::default();
+        self.times.reset();
+        self.statuses.clear();
+        self.drift_max_ns = 0;
+    }
+
     /// An answer of this status came whole.
     #[inline]
     pub(crate) fn count_status(&mut self, status: u16) {
@@ -46,8 +64,18 @@ pub(crate) struct Report {
     pub(crate) held: u64,
     /// Requests under way.
     pub(crate) in_flight: u64,
-    /// Processor time of the thread so far, in nanoseconds.
+    /// Processor time of the thread so far, in nanoseconds, without what it spun.
     pub(crate) busy_ns: u64,
     /// The thread has nothing left to do.
     pub(crate) over: bool,
+    /// Where the tallies go when they are added up.
+    pub(crate) back: Sender<Vec<Tally>>,
+}
+
+impl Report {
+    /// Gives the thread its tallies back, empty. It may be gone.
+    pub(crate) fn give_back(mut self) {
+        self.tallies.iter_mut().for_each(Tally::empty);
+        let _ = self.back.send(self.tallies);
+    }
 }
