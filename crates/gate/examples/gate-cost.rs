@@ -1,10 +1,13 @@
 //! What a frame costs the gate's program, by test runs in the kernel: one line a kind, name and nanoseconds.
+//! A file given holds a program `pass` that does nothing: its cost, `empty`, is that of a test run alone.
 //!
 //! It owns the frames that are shown. It must never judge a figure: `cargo xtask bench gate-cost` does.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 
+use aya::Ebpf;
+use aya::programs::{TestRun, TestRunOptions, Xdp};
 use staunch_gate::observation::{Orders, State};
 use staunch_gate::program::{Attach, Sizes, Trial};
 use staunch_netio::clock::now_ns;
@@ -31,6 +34,9 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Result<(), String> {
+    if let Some(file) = std::env::args().nth(1) {
+        println!("empty {}", empty(&file).map_err(|error| format!("{file}: {error}"))?);
+    }
     let attach = Attach { ports: &[80, 443], ..Attach::default() };
     let mut trial =
         Trial::load(&attach, &Sizes { known: 1, ..Sizes::default() }).map_err(|error| error.to_string())?;
@@ -56,14 +62,32 @@ fn measure() -> Result<(), String> {
     ];
     for (name, orders, frame) in cases {
         trial.give(orders, now_ns() + LEASE_NS).map_err(|error| error.to_string())?;
-        let mut fastest = u64::MAX;
-        for _ in 0..RUN_COUNT {
-            let cost = trial.cost_ns(&frame, REPEAT_COUNT).map_err(|error| error.to_string())?;
-            fastest = fastest.min(cost);
-        }
-        println!("{name} {fastest}");
+        let cost = fastest(|| trial.cost_ns(&frame, REPEAT_COUNT)).map_err(|error| error.to_string())?;
+        println!("{name} {cost}");
     }
     Ok(())
+}
+
+/// The least of some runs.
+fn fastest<E>(mut run: impl FnMut() -> Result<u64, E>) -> Result<u64, E> {
+    let mut fastest = u64::MAX;
+    for _ in 0..RUN_COUNT {
+        fastest = fastest.min(run()?);
+    }
+    Ok(fastest)
+}
+
+fn empty(file: &str) -> Result<u64, Box<dyn std::error::Error>> {
+    let mut object = Ebpf::load_file(file)?;
+    let program: &mut Xdp = object.program_mut("pass").ok_or("no program `pass`")?.try_into()?;
+    program.load()?;
+    let frame = arp();
+    fastest(|| {
+        let mut options = TestRunOptions::new();
+        options.data_in = Some(&frame);
+        options.repeat = REPEAT_COUNT;
+        Ok(program.test_run(options)?.duration.as_nanos() as u64)
+    })
 }
 
 fn arp() -> Vec<u8> {

@@ -1,11 +1,12 @@
 //! The scenario of the gate's program: nanoseconds a frame, by test runs in the kernel.
 //!
-//! It owns the bars. The frames are those of `gate-cost`, an example of the gate's crate. A test run of an
-//! empty program costs 20 to 30 ns by itself, and is part of every figure.
+//! It owns the bars. The frames are those of `gate-cost`, an example of the gate's crate. A test run costs
+//! something by itself, which is part of every figure: `empty` is a program that does nothing.
 
 use std::process::Command;
 
 use super::figures::{Bar, Direction, Outcome};
+use super::gate::bed::compile_pass;
 use super::setting::Setting;
 
 const MEASURE: &str = "cost of a frame";
@@ -28,6 +29,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     setting.expect_steps(1 + setting.rounds as usize);
     setting.step("building the driver");
+    let empty = compile_pass(&setting.scratch)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(&cargo);
     build.args(["build", "--quiet", "--release", "-p", "staunch-gate", "--example", "gate-cost"]);
@@ -37,6 +39,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
         setting.step(&format!("round {}", round + 1));
         let mut driver = Command::new(&cargo);
         driver.args(["run", "--quiet", "--release", "-p", "staunch-gate", "--example", "gate-cost"]);
+        driver.arg("--").arg(&empty);
         for line in read(driver.current_dir(&setting.root))?.lines() {
             let (name, cost) = line.split_once(' ').ok_or_else(|| format!("the driver says '{line}'"))?;
             let cost = cost.parse().map_err(|_| format!("the driver says '{line}'"))?;

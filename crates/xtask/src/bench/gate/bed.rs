@@ -10,7 +10,7 @@
 //! clients' processors.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::bench::machine;
@@ -32,6 +32,17 @@ const FLOOD_PRIORITY: &str = "20";
 
 /// What the clients' end needs to receive frames that XDP has answered.
 const PASS: &str = include_str!("../../../../../bench/pass.bpf.c");
+
+/// Compiles `bench/pass.bpf.c` into a file of this folder.
+///
+/// # Errors
+/// No clang, or a file that cannot be written.
+pub(crate) fn compile_pass(scratch: &Path) -> Result<PathBuf, String> {
+    let (source, object) = (scratch.join("pass.bpf.c"), scratch.join("pass.bpf.o"));
+    fs::write(&source, PASS).map_err(|error| format!("{}: {error}", source.display()))?;
+    execute_all(&format!("clang -O2 -g -target bpf -c {} -o {}", source.display(), object.display()))?;
+    Ok(object)
+}
 
 /// What processes with real-time priority may have of each second, in us, while there is a bed: the usual 95
 /// % are a stop of 50 ms for server and reception, which no softirq knows. The rest is for those who end it
@@ -139,12 +150,10 @@ impl Bed {
     /// The program cannot be compiled, or a setting not be written.
     pub(crate) fn take_cookies(&self, scratch: &Path) -> Result<(), String> {
         let Self { server, client, client_interface, .. } = self;
-        let (source, object) = (scratch.join("pass.bpf.c"), scratch.join("pass.bpf.o"));
-        fs::write(&source, PASS).map_err(|error| format!("{}: {error}", source.display()))?;
-        let (source, object) = (source.display(), object.display());
+        let object = compile_pass(scratch)?;
+        let object = object.display();
         execute_all(&format!(
-            "clang -O2 -g -target bpf -c {source} -o {object}
-             ip netns exec {server} sysctl -qw net.ipv4.tcp_syncookies=2
+            "ip netns exec {server} sysctl -qw net.ipv4.tcp_syncookies=2
              ip -n {client} link set dev {client_interface} xdp object {object} section xdp"
         ))?;
         receive_on(self.reception.client_processors().0, client, client_interface)
