@@ -27,7 +27,10 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         ),
         (&["fit", &good, "--server", "nobody"], "it has made up over requests, made up over flood"),
         (&["fit", &good, "--svg", "-"], "--server and --over say which one --svg is to draw"),
-        (&["fit", &good, "--first", "1"], "cannot be told from 1 points; --backlog, --patience and --mu1"),
+        (
+            &["fit", &good, "--first", "1"],
+            "cannot be told from 1 points; --backlog, --patience, --mu1 and --peak",
+        ),
         (
             &["fit", &good, "--patience", "1s", "--backlog", "9", "--html", "/nowhere/a"],
             "cannot write /nowhere/a",

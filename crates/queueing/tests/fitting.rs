@@ -7,8 +7,14 @@ use staunch_queueing::fit::{Fit, FitFault, Known, Parameter, Point, fit, residua
 use staunch_queueing::simulate::{self, Scenario};
 use staunch_queueing::{Host, Load, Run, Service};
 
-const UNKNOWN: Known =
-    Known { mu1_per_s: None, places: None, patience_s: None, run: None, service: Service::Deterministic };
+const UNKNOWN: Known = Known {
+    peak_per_s: None,
+    mu1_per_s: None,
+    places: None,
+    patience_s: None,
+    run: None,
+    service: Service::Deterministic,
+};
 
 fn lasting(sending_s: f64) -> Run {
     Run { sending_s, drain_counted: false }
@@ -75,6 +81,28 @@ fn near(what: &str, value: f64, expected: f64, relative: f64) {
 
 fn mu1(fit: &Fit) -> f64 {
     fit.host.reception.mu1(0.0)
+}
+
+/// A flood that leaves less than the clients ask for tells mu1, if the peak is known.
+#[test]
+fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
+    let truth = host(180_000.0, 2400.0, 512, 1.0);
+    let peak_per_s = truth.capacity_per_s(&Load::requests(0.0)).expect("a possible host");
+    let point = |flood_per_s: f64| {
+        let load = Load { requests_per_s: peak_per_s, flood_per_s };
+        let goodput_per_s = truth.predict(&load).expect("a possible host").goodput_per_s;
+        Point { load, goodput_per_s, p50_s: None, refused_per_s: None }
+    };
+    let points: Vec<Point> = [30e3, 60e3, 90e3].into_iter().map(point).collect();
+    let known = Known { peak_per_s: Some(peak_per_s), places: Some(512), patience_s: Some(1.0), ..UNKNOWN };
+    let fit = fit(&points, &known).expect("points enough");
+    near("mu1", mu1(&fit), 180_000.0, 0.02);
+    near("mu2", fit.host.mu2_per_s, 2400.0, 0.005);
+    let drowned: Vec<Point> = points.iter().map(|point| Point { goodput_per_s: 0.0, ..*point }).collect();
+    let fit = self::fit(&drowned, &known).expect("a host, though nobody was answered");
+    assert!(mu1(&fit) > 10.0 * peak_per_s && fit.undetermined.contains(&Parameter::Mu1), "{fit:?}");
+    let nothing_to_find = Known { mu1_per_s: Some(180_000.0), ..known };
+    near("mu2", self::fit(&points, &nothing_to_find).expect("a host").host.mu2_per_s, 2400.0, 1e-6);
 }
 
 #[test]

@@ -55,6 +55,9 @@ fn residual(point: &Point, prediction: &Prediction, peak: f64) -> Residual {
     Residual { load: point.load, measured_per_s, predicted_per_s, relative }
 }
 
+/// The largest goodput; where there is none, what was offered.
 fn peak(points: &[Point]) -> f64 {
-    points.iter().map(|point| point.goodput_per_s).fold(f64::MIN_POSITIVE, f64::max)
+    let largest = |of: fn(&Point) -> f64| points.iter().map(of).fold(0.0, f64::max);
+    let goodput = largest(|point| point.goodput_per_s);
+    if goodput > 0.0 { goodput } else { largest(|point| point.load.requests_per_s) }
 }

@@ -24,6 +24,9 @@ pub struct Point {
 /// What need not be fitted, and how it was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
+    /// Requests a second that were served when enough came and nothing else did: `1/(1/mu1 + 1/mu2)`,
+    /// equation (4) solved for as many as are served.
+    pub peak_per_s: Option<f64>,
     /// mu1, packets a second.
     pub mu1_per_s: Option<f64>,
     /// K, places, the request in service included.
@@ -65,18 +68,18 @@ pub struct Residual {
 impl Known {
     /// Parameters that are left to find, in their order.
     pub(crate) fn wanted(&self) -> Vec<Parameter> {
-        let mut wanted = vec![Parameter::Mu2];
         let unknown = [
+            (self.peak_per_s.is_none(), Parameter::Mu2),
             (self.mu1_per_s.is_none(), Parameter::Mu1),
             (self.places.is_none(), Parameter::Places),
             (self.patience_s.is_none(), Parameter::Patience),
         ];
-        wanted.extend(unknown.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, parameter)| *parameter));
-        wanted
+        unknown.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, parameter)| *parameter).collect()
     }
 
     fn check(&self) -> Result<(), Fault> {
         let optional = |what, value: Option<f64>| value.map_or(Ok(()), |value| above_zero(what, value));
+        optional("the peak in requests a second", self.peak_per_s)?;
         optional("mu1 in packets a second", self.mu1_per_s)?;
         optional("the patience in seconds", self.patience_s)?;
         optional("the time of sending in seconds", self.run.map(|run| run.sending_s))?;
@@ -110,6 +113,6 @@ pub(crate) fn check(points: &[Point], known: &Known) -> Result<(), FitFault> {
     if points.len() < parameters {
         return Err(FitFault::TooFew { points: points.len(), parameters });
     }
-    let any = points.iter().any(|point| point.goodput_per_s > 0.0);
+    let any = known.peak_per_s.is_some() || points.iter().any(|point| point.goodput_per_s > 0.0);
     if any { Ok(()) } else { Err(FitFault::NoGoodput) }
 }

@@ -29,7 +29,8 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     pub(crate) fn new(points: &'a [Point], known: &'a Known) -> Search<'a> {
-        let peak = points.iter().map(|point| point.goodput_per_s).fold(0.0, f64::max);
+        let largest = points.iter().map(|point| point.goodput_per_s).fold(0.0, f64::max);
+        let peak = known.peak_per_s.unwrap_or(largest);
         Search { points, known, wanted: known.wanted(), peak }
     }
 
@@ -72,10 +73,11 @@ impl<'a> Search<'a> {
             at.map(|at| place[at].exp().clamp(low, high))
         };
         let mu1 = self.known.mu1_per_s.or(value(Parameter::Mu1)).unwrap_or(MU1_USUAL);
+        let mu2 = self.known.peak_per_s.map(|peak| mu2_of(peak, mu1)).or(value(Parameter::Mu2));
         let places = value(Parameter::Places).map(|places| places.round() as u32);
         Host {
             reception: Reception::constant(mu1),
-            mu2_per_s: value(Parameter::Mu2).unwrap_or(self.peak),
+            mu2_per_s: mu2.unwrap_or(self.peak),
             places: self.known.places.or(places).unwrap_or(PLACES_FITTED_MAX),
             patience_s: self.known.patience_s.or(value(Parameter::Patience)).unwrap_or(f64::INFINITY),
             service: self.known.service,
@@ -118,6 +120,12 @@ impl<'a> Search<'a> {
             self.wanted.iter().map(place).collect()
         })
     }
+}
+
+/// mu2 of a host with this peak. Reception takes nine tenths of a request at most: no mu2 would be fast
+/// enough for more.
+fn mu2_of(peak: f64, mu1: f64) -> f64 {
+    (peak.recip() - mu1.recip()).max(0.1 * peak.recip()).recip()
 }
 
 fn range(parameter: Parameter) -> (f64, f64) {

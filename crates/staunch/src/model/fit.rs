@@ -56,6 +56,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE|-")]
     svg: Option<PathBuf>,
 
+    /// Requests a second that it answers when enough come and nothing else does; mu2 follows from it
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    #[arg(help_heading = "Known, and not to be fitted")]
+    peak: Option<f64>,
+
     #[command(flatten, next_help_heading = "Known, and not to be fitted")]
     known: KnownArguments,
     #[command(flatten)]
@@ -122,6 +127,7 @@ impl Arguments {
     fn fit(&self, curve: Curve) -> Result<Fitted, String> {
         let sending_s = self.sending.or(curve.sending_s).filter(|sending_s| sending_s.is_finite());
         let known = Known {
+            peak_per_s: self.peak,
             mu1_per_s: self.known.mu1,
             places: self.known.places(),
             patience_s: self.known.patience.or(curve.patience_s),

@@ -1,5 +1,5 @@
-//! What the model says of the same servers, asked of `staunch model`: the host it finds in the first half of
-//! the loads, and what it predicts for all of them.
+//! What the model says of the same servers, asked of `staunch model`: the host with the peak that was
+//! measured before, and what else the first half of the loads tells of it; what it predicts for all of them.
 //!
 //! It owns the way to that program and back. It must never compute a curve itself.
 
@@ -13,6 +13,13 @@ use super::record::{Place, Record, Sides};
 
 /// Between two measured loads so many are predicted, so that the curve is smooth.
 const BETWEEN: u32 = 8;
+
+/// What the gate costs for each SYN of a flood here, on a veth pair (`cargo xtask bench gate-flood`).
+const GATE_COST: &str = "0.35us";
+
+/// How long a queue each server asks for; whose own rules keep it shorter, as long as nobody lies.
+const BACKLOG: [&str; 2] = ["--backlog", "4096"];
+const KEEPS_ITS_LINE: &str = "staunch";
 
 /// A curve of the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,14 +112,17 @@ impl Model<'_> {
     fn find(&self, name: &str, over: &str, first: &str) -> Result<(), String> {
         let file = self.file.to_string_lossy();
         let which = ["model", "fit", &file, "--server", name, "--over", over, "--first", first];
-        let known = ["--sending", "off", "--patience", "1s", "--backlog", "4096", "--json"];
-        let fit = self.ask(&[&which[..], &known].concat())?;
+        let peak = format!("{:.0}/s", self.peak(name)?);
+        let known = ["--sending", "off", "--patience", "1s", "--peak", &peak, "--json"];
+        let backlog: &[&str] = if name == KEEPS_ITS_LINE && over == "requests" { &[] } else { &BACKLOG };
+        let fit = self.ask(&[&which[..], &known, backlog].concat())?;
         fs::write(&self.fit, fit).map_err(|error| format!("{}: {error}", self.fit.display()))
     }
 
     fn predict(&self, load: &[&str]) -> Result<Said, String> {
         let fit = self.fit.to_string_lossy();
-        let said = self.ask(&[&["model", "predict", "--fit", &fit, "--json"][..], load].concat())?;
+        let host = ["model", "predict", "--fit", &fit, "--gate-cost", GATE_COST, "--json"];
+        let said = self.ask(&[&host[..], load].concat())?;
         serde_json::from_slice(&said).map_err(|error| format!("staunch model predict: {error}"))
     }
 
