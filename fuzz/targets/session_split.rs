@@ -8,7 +8,8 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/protocol/tests/driver/mod.rs"]
 mod driver;
 
-use driver::{Manner, run};
+use driver::{Manner, run, run_with};
+use staunch_protocol::http1::RequestMemory;
 
 fuzz_target!(|input: (u32, u8, u8, &[u8])| {
     let (waits, first, second, bytes) = input;
@@ -16,4 +17,9 @@ fuzz_target!(|input: (u32, u8, u8, &[u8])| {
     let (middle, end) = rest.split_at(rest.len().min(usize::from(second)));
     let whole = run([bytes], Manner::default());
     assert_eq!(run([start, middle, end], Manner { waits, forgets: false }), whole);
+    let mut heads = RequestMemory::new();
+    for others in [bytes, end, bytes] {
+        let alone = run([others], Manner::default());
+        assert_eq!(run_with(&mut heads, [others], Manner::default()), alone);
+    }
 });

@@ -5,7 +5,7 @@
 //! `take_outgoing`.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{BodyRule, Event, Request, SelfAnswered, Session};
+use staunch_protocol::http1::{BodyRule, Event, Request, RequestMemory, SelfAnswered, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
@@ -71,6 +71,7 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) spare: &'a mut Spare,
     pub(crate) context: Context<'a>,
     pub(crate) now_ms: u64,
+    pub(crate) heads: &'a mut RequestMemory,
     pub(crate) rendered: &'a mut Rendered,
     /// The worker is coming to its end: answers are the last of their connections.
     pub(crate) draining: bool,
@@ -282,7 +283,8 @@ impl Connection {
             }
             let before = input;
             let written_bytes = outgoing.length_bytes();
-            match self.session.poll_event(&mut input, desk.now_ms, desk.context.date, outgoing.bytes()) {
+            let (date, out) = (desk.context.date, outgoing.bytes());
+            match self.session.poll_event_with(desk.heads, &mut input, desk.now_ms, date, out) {
                 Event::Request(ref request) => {
                     // The last of those that came together says so.
                     if desk.draining && input.is_empty() {

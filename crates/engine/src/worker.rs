@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
+use staunch_protocol::http1::RequestMemory;
 use staunch_protocol::{Deadline, Timeouts};
 
 use crate::admission::Admission;
@@ -59,6 +60,7 @@ pub struct Worker<I, H: Handler> {
     hand: Slot,
     time: Time,
     spare: Spare,
+    heads: RequestMemory,
     rendered: Rendered,
     due: Vec<u32>,
     /// Connections whose send began in this turn, and after the turn those where it is not over: their nodes
@@ -105,6 +107,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             hand: 0,
             time: Time::new(now_ms),
             spare: Spare::default(),
+            heads: RequestMemory::new(),
             rendered: Rendered::new(),
             due: Vec::new(),
             sends_begun: Vec::new(),
@@ -471,6 +474,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             spare: &mut self.spare,
             context,
             now_ms: self.time.now_ms,
+            heads: &mut self.heads,
             rendered: &mut self.rendered,
             draining: self.draining.is_some(),
             strain,

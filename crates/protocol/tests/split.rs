@@ -2,9 +2,10 @@
 
 mod driver;
 
-use driver::{Manner, run};
+use driver::{Manner, run, run_with};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use staunch_protocol::http1::RequestMemory;
 
 /// Cuts bytes at places given as 1/65536 of their length.
 fn cut<'b>(bytes: &'b [u8], places: &[u16]) -> Vec<&'b [u8]> {
@@ -79,6 +80,26 @@ proptest! {
         prop_assert_eq!(&run(cut(&bytes, &places), Manner::default()), &whole);
         prop_assert_eq!(&run(cut(&bytes, &places), Manner { waits, forgets: false }), &whole);
         prop_assert_eq!(&run(bytes.chunks(1), Manner { waits, forgets: false }), &whole);
+        let mut heads = RequestMemory::new();
+        for time in 1..=3 {
+            let heard = run_with(&mut heads, cut(&bytes, &places), Manner { waits, forgets: false });
+            prop_assert_eq!(&heard, &whole, "time {}", time);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(0x63))]
+
+    #[test]
+    fn what_was_heard_before_changes_nothing(crowd in prop::collection::vec(conversations(), 1..20)) {
+        let mut heads = RequestMemory::new();
+        for bytes in &crowd {
+            prop_assert_eq!(
+                run_with(&mut heads, [&bytes[..]], Manner::default()),
+                run([&bytes[..]], Manner::default())
+            );
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outgoing, Post, Stats};
 use staunch_protocol::Timeouts;
-use staunch_protocol::http1::{Event, Session};
+use staunch_protocol::http1::{Event, RequestMemory, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
 use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
@@ -120,12 +120,12 @@ fn answer_all(
     is_logged: bool,
 ) -> usize {
     let mut site = Logged::new(shared.handler(), Arc::clone(log), 0);
-    let mut session = Session::new(NOW_MS);
+    let (mut session, mut heads) = (Session::new(NOW_MS), RequestMemory::new());
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
     let mut answered = 0;
     while answered < requests {
         let before = answered;
-        answered += deliver(&mut session, &mut site, input, &mut outgoing, &stats);
+        answered += deliver(&mut session, &mut heads, &mut site, input, &mut outgoing, &stats);
         std::hint::black_box((session.poll_timeout(&timeouts), outgoing.contents()));
         let long_enough = outgoing.length_bytes() > 100 * (answered - before) as u64;
         outgoing.clear(KEPT_BYTES);
@@ -142,6 +142,7 @@ fn answer_all(
 /// One delivery of bytes, as the engine handles it.
 fn deliver(
     session: &mut Session,
+    heads: &mut RequestMemory,
     site: &mut Logged<SitesHandler>,
     bytes: &[u8],
     outgoing: &mut Outgoing,
@@ -151,7 +152,9 @@ fn deliver(
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];
-    while let Event::Request(ref request) = session.poll_event(&mut input, NOW_MS, DATE, outgoing.bytes()) {
+    while let Event::Request(ref request) =
+        session.poll_event_with(heads, &mut input, NOW_MS, DATE, outgoing.bytes())
+    {
         let answer = Answer::new(session, outgoing, &context);
         if site.handle(request, answer).is_later() {
             return answered;

@@ -4,6 +4,10 @@
 //! readers could understand in two ways is refused. Order: `parse_at_once`, which gives every good head that
 //! came in one piece; else `HeadSearch::find_end` until the blank line is seen, then `parse_head` once.
 
+mod memory;
+
+pub use memory::RequestMemory;
+
 use super::field::{list_members, token_bytes, trim};
 use super::framing::{Framing, FramingFields};
 use super::host::{Authority, parse_authority};

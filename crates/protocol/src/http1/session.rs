@@ -37,7 +37,7 @@
 use std::borrow::Cow;
 
 use super::body::{Discard, Progress};
-use super::head::{Head, HeadSearch, parse_at_once, parse_head};
+use super::head::{Head, HeadSearch, RequestMemory, parse_at_once, parse_head};
 use super::request::{Method, Request};
 use super::response::{self, Persistence, Refusal};
 use crate::status::Status;
@@ -183,6 +183,31 @@ impl Session {
         date: &[u8; 29],
         out: &mut Vec<u8>,
     ) -> Event<'i> {
+        self.poll_event_by(input, now_ms, date, out, parse_at_once)
+    }
+
+    /// As `poll_event`, and cheaper when the head is the one that `memory` holds.
+    #[inline]
+    pub fn poll_event_with<'i>(
+        &mut self,
+        memory: &mut RequestMemory,
+        input: &mut &'i [u8],
+        now_ms: u64,
+        date: &[u8; 29],
+        out: &mut Vec<u8>,
+    ) -> Event<'i> {
+        self.poll_event_by(input, now_ms, date, out, |input| memory.parse_at_once(input))
+    }
+
+    #[inline]
+    fn poll_event_by<'i>(
+        &mut self,
+        input: &mut &'i [u8],
+        now_ms: u64,
+        date: &[u8; 29],
+        out: &mut Vec<u8>,
+        parse: impl FnOnce(&'i [u8]) -> Option<Head<'i>>,
+    ) -> Event<'i> {
         let input_bytes = input.len();
         if self.rewound {
             self.rewound = false;
@@ -206,7 +231,7 @@ impl Session {
             self.phase = Phase::Head;
             self.since_ms = now_ms;
         }
-        match self.poll_head(input, input_bytes) {
+        match self.poll_head(input, input_bytes, parse) {
             Ok(Some(request)) => Event::Request(request),
             Ok(None) if self.peer_ended => self.close(false, None),
             Ok(None) => Event::NeedInput,
@@ -374,11 +399,12 @@ impl Session {
         &mut self,
         input: &mut &'i [u8],
         input_bytes: usize,
+        parse: impl FnOnce(&'i [u8]) -> Option<Head<'i>>,
     ) -> Result<Option<Request<'i>>, Refusal> {
         if input.is_empty() {
             return Ok(None);
         }
-        let at_once = if self.search.is_new() { parse_at_once(input) } else { None };
+        let at_once = if self.search.is_new() { parse(input) } else { None };
         let head = match at_once {
             Some(head) => head,
             None => match self.search.find_end(input)? {

@@ -2,7 +2,7 @@
 //!
 //! Property tests and fuzz targets share it. It must never know what the bytes mean.
 
-use staunch_protocol::http1::{Event, Framing, Method, Request, Session};
+use staunch_protocol::http1::{Event, Framing, Method, Request, RequestMemory, Session};
 use staunch_protocol::{Status, limits};
 
 /// What was said, by both sides.
@@ -27,6 +27,8 @@ pub(crate) struct Heard {
     content: Framing,
     repeated: u16,
     head: Vec<u8>,
+    /// Accept-Encoding and Range, which are found by their places.
+    kept: [Option<Vec<u8>>; 2],
 }
 
 impl From<Request<'_>> for Heard {
@@ -40,6 +42,7 @@ impl From<Request<'_>> for Heard {
             content: request.content,
             repeated: request.repeated,
             head: request.head.to_vec(),
+            kept: [request.accept_encoding(), request.range()].map(|value| value.map(<[u8]>::to_vec)),
         }
     }
 }
@@ -55,7 +58,17 @@ pub(crate) struct Manner {
 
 /// Delivers the pieces, then the end of the peer.
 pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner) -> Transcript {
+    run_with(&mut RequestMemory::new(), pieces, manner)
+}
+
+/// The same to one of several sessions that share what they remember.
+pub(crate) fn run_with<'p>(
+    heads: &mut RequestMemory,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+    manner: Manner,
+) -> Transcript {
     let mut driver = Driver {
+        heads,
         session: Session::new(0),
         transcript: Transcript::default(),
         waits: manner.waits,
@@ -81,7 +94,8 @@ pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner
     driver.transcript
 }
 
-struct Driver {
+struct Driver<'m> {
+    heads: &'m mut RequestMemory,
     session: Session,
     transcript: Transcript,
     waits: u32,
@@ -89,7 +103,7 @@ struct Driver {
     resumed: bool,
 }
 
-impl Driver {
+impl Driver<'_> {
     fn resume(&mut self) {
         self.waiting = false;
         self.resumed = true;
@@ -105,7 +119,8 @@ impl Driver {
         let mut closed = false;
         loop {
             let before = input;
-            match self.session.poll_event(&mut input, 0, DATE, &mut self.transcript.output) {
+            let out = &mut self.transcript.output;
+            match self.session.poll_event_with(self.heads, &mut input, 0, DATE, out) {
                 Event::Request(_) if self.waits & 1 == 1 && !self.resumed => {
                     self.session.wait();
                     self.waiting = true;

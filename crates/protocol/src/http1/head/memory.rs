@@ -1,0 +1,138 @@
+//! A head that came before, on whatever connection, with what was read of it.
+//!
+//! It owns nothing but speed: a crowd asks for the same with the same words, and to compare costs a tenth of
+//! what reading does. It must never give anything but what reading would.
+
+use super::super::framing::Framing;
+use super::super::request::{Kept, Method, Request};
+use super::{Head, parse_at_once};
+
+/// Longer heads are not remembered.
+const BYTES_MAX: usize = 2048;
+/// So many unlike heads in a row make the last of them the remembered one. To remember each would cost those
+/// more who all ask for something else.
+const UNLIKE_COUNT: u32 = 8;
+
+/// Remembers one head. One a thread serves all its connections.
+#[derive(Debug, Default)]
+pub struct RequestMemory {
+    bytes: Vec<u8>,
+    read: Option<Read>,
+    /// Heads since the remembered one came.
+    unlike: u32,
+}
+
+/// What a head says, with places instead of slices.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    method: Method,
+    path: Place,
+    query: Option<Place>,
+    host: Place,
+    http10: bool,
+    content: Framing,
+    repeated: u16,
+    kept: Kept,
+    keep_alive: bool,
+    expects_continue: bool,
+    wants_tunnel: bool,
+}
+
+/// Start and end in the head.
+#[derive(Debug, Clone, Copy)]
+struct Place(u16, u16);
+
+const _: () = assert!(BYTES_MAX <= u16::MAX as usize);
+
+impl RequestMemory {
+    /// Remembers nothing yet.
+    pub const fn new() -> Self {
+        Self { bytes: Vec::new(), read: None, unlike: 0 }
+    }
+
+    /// The same as [`parse_at_once`].
+    #[inline]
+    pub(in crate::http1) fn parse_at_once<'a>(&mut self, input: &'a [u8]) -> Option<Head<'a>> {
+        // A whole head ends with its blank line, so what begins with the same bytes has the same head.
+        if let Some(read) = &self.read
+            && let Some((head, _)) = input.split_at_checked(self.bytes.len())
+            && head == self.bytes
+        {
+            self.unlike = 0;
+            return Some(read.of(head));
+        }
+        let head = parse_at_once(input)?;
+        self.unlike += 1;
+        if self.read.is_none() || self.unlike >= UNLIKE_COUNT {
+            self.remember(&head);
+        }
+        Some(head)
+    }
+
+    #[cold]
+    fn remember(&mut self, head: &Head<'_>) {
+        self.unlike = 0;
+        if head.request.head.len() <= BYTES_MAX {
+            self.read = Read::new(head);
+            self.bytes.clear();
+            self.bytes.extend_from_slice(head.request.head);
+        }
+    }
+}
+
+impl Read {
+    /// `None` if a part does not stand in the head, but for it.
+    fn new(head: &Head<'_>) -> Option<Self> {
+        let request = &head.request;
+        let place = |part: &[u8]| Place::of(part, request.head);
+        Some(Self {
+            method: request.method,
+            path: place(request.path)?,
+            query: match request.query {
+                Some(query) => Some(place(query)?),
+                None => None,
+            },
+            host: place(request.host)?,
+            http10: request.http10,
+            content: request.content,
+            repeated: request.repeated,
+            kept: request.kept,
+            keep_alive: head.keep_alive,
+            expects_continue: head.expects_continue,
+            wants_tunnel: head.wants_tunnel,
+        })
+    }
+
+    #[inline]
+    fn of<'a>(&self, head: &'a [u8]) -> Head<'a> {
+        Head {
+            request: Request {
+                method: self.method,
+                path: self.path.slice(head),
+                query: self.query.map(|query| query.slice(head)),
+                host: self.host.slice(head),
+                http10: self.http10,
+                content: self.content,
+                repeated: self.repeated,
+                head,
+                kept: self.kept,
+            },
+            keep_alive: self.keep_alive,
+            expects_continue: self.expects_continue,
+            wants_tunnel: self.wants_tunnel,
+        }
+    }
+}
+
+impl Place {
+    fn of(part: &[u8], head: &[u8]) -> Option<Self> {
+        let start = part.as_ptr().addr().checked_sub(head.as_ptr().addr())?;
+        let end = start + part.len();
+        (end <= head.len()).then_some(Self(start as u16, end as u16))
+    }
+
+    #[inline]
+    fn slice(self, head: &[u8]) -> &[u8] {
+        head.get(usize::from(self.0)..usize::from(self.1)).unwrap_or_default()
+    }
+}
