@@ -47,11 +47,12 @@ fn main() -> ExitCode {
         Some("plain" | "logged") => PLAIN.to_owned(),
         Some("browser" | "logged-browser") => BROWSER.to_owned(),
         Some("pipelined") => SMALL.repeat(PIPELINED),
+        Some("unlike") => unlike(),
         _ => String::new(),
     };
     let requests = arguments.get(1).and_then(|number| number.parse::<usize>().ok());
     let (Some(requests), false) = (requests, input.is_empty()) else {
-        eprintln!("usage: session_path plain|browser|pipelined|logged|logged-browser REQUESTS");
+        eprintln!("usage: session_path plain|browser|unlike|pipelined|logged|logged-browser REQUESTS");
         return ExitCode::from(2);
     };
     let folder = std::env::temp_dir().join(format!("session-path-{}", std::process::id()));
@@ -73,6 +74,11 @@ fn main() -> ExitCode {
         Ok(answered) => fail(&format!("{answered} of {requests} requests were answered")),
         Err(error) => fail(&error.to_string()),
     }
+}
+
+/// As many requests of a browser as are pipelined, none like another.
+fn unlike() -> String {
+    (0..PIPELINED).map(|number| BROWSER.replacen(".txt", &format!(".txt?{number}"), 1)).collect()
 }
 
 fn fail(error: &str) -> ExitCode {
