@@ -20,6 +20,8 @@ const GATE_COST: &str = "0.35us";
 /// How long a queue each server asks for; whose own rules keep it shorter, as long as nobody lies.
 const BACKLOG: [&str; 2] = ["--backlog", "4096"];
 const KEEPS_ITS_LINE: &str = "staunch";
+/// What three loads of requests alone do not tell, and a flood does.
+const RECEPTION: [&str; 2] = ["--mu1", "200k/s"];
 
 /// A curve of the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,8 +116,10 @@ impl Model<'_> {
         let which = ["model", "fit", &file, "--server", name, "--over", over, "--first", first];
         let peak = format!("{:.0}/s", self.peak(name)?);
         let known = ["--sending", "off", "--patience", "1s", "--peak", &peak, "--json"];
-        let backlog: &[&str] = if name == KEEPS_ITS_LINE && over == "requests" { &[] } else { &BACKLOG };
-        let fit = self.ask(&[&which[..], &known, backlog].concat())?;
+        let is_flood = over == "flood";
+        let backlog: &[&str] = if name == KEEPS_ITS_LINE && !is_flood { &[] } else { &BACKLOG };
+        let reception: &[&str] = if is_flood { &[] } else { &RECEPTION };
+        let fit = self.ask(&[&which[..], &known, backlog, reception].concat())?;
         fs::write(&self.fit, fit).map_err(|error| format!("{}: {error}", self.fit.display()))
     }
 
