@@ -157,6 +157,10 @@ fn measure(work: &Work, setting: &Setting, outcome: &mut Outcome) -> Result<(), 
                 outcome.errors.push(format!("{}, round {round}: {error}", server.kind.name()));
             }
         }
+        // Each goes first in its turn: a processor is faster after a pause.
+        if !servers.is_empty() {
+            servers.rotate_left(1);
+        }
     }
     for server in &servers {
         server.check(&path, &body).unwrap_or_else(|error| outcome.errors.push(error));
