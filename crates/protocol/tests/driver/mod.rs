@@ -58,12 +58,20 @@ pub(crate) struct Manner {
 
 /// Delivers the pieces, then the end of the peer.
 pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner) -> Transcript {
-    run_with(&mut RequestMemory::new(), pieces, manner)
+    drive(None, pieces, manner)
 }
 
 /// The same to one of several sessions that share what they remember.
 pub(crate) fn run_with<'p>(
     heads: &mut RequestMemory,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+    manner: Manner,
+) -> Transcript {
+    drive(Some(heads), pieces, manner)
+}
+
+fn drive<'p>(
+    heads: Option<&mut RequestMemory>,
     pieces: impl IntoIterator<Item = &'p [u8]>,
     manner: Manner,
 ) -> Transcript {
@@ -95,7 +103,8 @@ pub(crate) fn run_with<'p>(
 }
 
 struct Driver<'m> {
-    heads: &'m mut RequestMemory,
+    /// None: every head is read.
+    heads: Option<&'m mut RequestMemory>,
     session: Session,
     transcript: Transcript,
     waits: u32,
@@ -120,7 +129,11 @@ impl Driver<'_> {
         loop {
             let before = input;
             let out = &mut self.transcript.output;
-            match self.session.poll_event_with(self.heads, &mut input, 0, DATE, out) {
+            let event = match &mut self.heads {
+                Some(heads) => self.session.poll_event_with(heads, &mut input, 0, DATE, out),
+                None => self.session.poll_event(&mut input, 0, DATE, out),
+            };
+            match event {
                 Event::Request(_) if self.waits & 1 == 1 && !self.resumed => {
                     self.session.wait();
                     self.waiting = true;

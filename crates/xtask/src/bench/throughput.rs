@@ -157,7 +157,7 @@ fn measure(work: &Work, setting: &Setting, outcome: &mut Outcome) -> Result<(), 
                 outcome.errors.push(format!("{}, round {round}: {error}", server.kind.name()));
             }
         }
-        // Each goes first in its turn: a processor is faster after a pause.
+        // Each goes first in its turn, so that no place in a round favours one.
         if !servers.is_empty() {
             servers.rotate_left(1);
         }

@@ -14,7 +14,8 @@ use super::record::{Place, Record, Sides};
 /// Between two measured loads so many are predicted, so that the curve is smooth.
 const BETWEEN: u32 = 8;
 
-/// What the gate costs for each SYN of a flood here, on a veth pair (`cargo xtask bench gate-flood`).
+/// What the gate costs for each SYN of a flood, on a veth pair: read off this demonstration at a million a
+/// second (2026-11-22), so that the curves of floods behind the gate are no proof of it.
 const GATE_COST: &str = "0.35us";
 
 /// How long a queue each server asks for; whose own rules keep it shorter, as long as nobody lies.

@@ -73,7 +73,7 @@ fn measure(setting: &Setting, kinds: &[Kind], outcome: &mut Outcome) -> Result<(
         outcome.note(format!("{}: {}", server.kind.name(), server.command));
     }
     for round in 1..=setting.rounds {
-        // Each goes first in its turn: a processor is faster after a pause.
+        // Each goes first in its turn, so that no place in a round favours one.
         let first = (round as usize - 1) % TOOLS.len();
         for server in &servers {
             for tool in TOOLS.into_iter().cycle().skip(first).take(TOOLS.len()) {
