@@ -62,6 +62,7 @@ pub(crate) fn run<'p>(pieces: impl IntoIterator<Item = &'p [u8]>, manner: Manner
 }
 
 /// The same to one of several sessions that share what they remember.
+#[allow(dead_code, reason = "a fuzz target that reads bodies has no use for it")]
 pub(crate) fn run_with<'p>(
     heads: &mut RequestMemory,
     pieces: impl IntoIterator<Item = &'p [u8]>,
