@@ -92,9 +92,12 @@ proptest! {
     #![proptest_config(config(0x63))]
 
     #[test]
-    fn what_was_heard_before_changes_nothing(crowd in prop::collection::vec(conversations(), 1..20)) {
+    fn what_was_heard_before_changes_nothing(
+        crowd in prop::collection::vec(conversations(), 1..40),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 1..150),
+    ) {
         let mut heads = RequestMemory::new();
-        for bytes in &crowd {
+        for bytes in order.iter().map(|place| place.get(&crowd)) {
             prop_assert_eq!(
                 run_with(&mut heads, [&bytes[..]], Manner::default()),
                 run([&bytes[..]], Manner::default())

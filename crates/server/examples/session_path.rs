@@ -33,26 +33,39 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_COUNT: usize = 3000;
 const PLAIN: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const SMALL: &str = "GET /100.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
-const BROWSER: &str = "GET /5000.txt HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
-    User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0\r\n\
-    Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
-    Accept-Language: en-GB,en;q=0.8,de;q=0.5\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
-    Referer: http://localhost/start/index.html\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n\
-    Sec-Fetch-Site: same-origin\r\nUpgrade-Insecure-Requests: 1\r\n\
-    Cookie: session=0f4a1b2c3d4e5f60718293a4b5c6d7e8; theme=dark\r\n\r\n";
+/// The request of a browser of this name, for what is put in after the file's name.
+fn browser(query: &str, name: &str) -> String {
+    format!(
+        "GET /5000.txt{query} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\
+         User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) {name}\r\n\
+         Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
+         Accept-Language: en-GB,en;q=0.8,de;q=0.5\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
+         Referer: http://localhost/start/index.html\r\nSec-Fetch-Dest: document\r\n\
+         Sec-Fetch-Mode: navigate\r\nSec-Fetch-Site: same-origin\r\nUpgrade-Insecure-Requests: 1\r\n\
+         Cookie: session=0f4a1b2c3d4e5f60718293a4b5c6d7e8; theme=dark\r\n\r\n"
+    )
+}
+const CHROME: &str = "Chrome/130.0";
+/// Browsers of a crowd, which all ask for the same.
+const BROWSERS: [&str; 6] = [
+    CHROME,
+    "Chrome/130.0 Edg/130.0",
+    "Version/18.1",
+    "Firefox/132",
+    "Chrome/130.0 OPR/115.0.0.0",
+    "Chrome/130.0.0.0",
+];
+/// Requests of which none is like another: many times what is remembered.
+const UNLIKE: usize = 4096;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let input = match arguments.first().map(String::as_str) {
-        Some("plain" | "logged") => PLAIN.to_owned(),
-        Some("browser" | "logged-browser") => BROWSER.to_owned(),
-        Some("pipelined") => SMALL.repeat(PIPELINED),
-        Some("unlike") => unlike(),
-        _ => String::new(),
-    };
+    let inputs = arguments.first().map_or(Vec::new(), |case| inputs(case));
     let requests = arguments.get(1).and_then(|number| number.parse::<usize>().ok());
-    let (Some(requests), false) = (requests, input.is_empty()) else {
-        eprintln!("usage: session_path plain|browser|unlike|pipelined|logged|logged-browser REQUESTS");
+    let (Some(requests), false) = (requests, inputs.is_empty()) else {
+        eprintln!(
+            "usage: session_path plain|browser|browsers|unlike|pipelined|logged|logged-browser REQUESTS"
+        );
         return ExitCode::from(2);
     };
     let folder = std::env::temp_dir().join(format!("session-path-{}", std::process::id()));
@@ -62,7 +75,7 @@ fn main() -> ExitCode {
         if is_logged {
             log.set(Some(settings(&folder)))?;
         }
-        Ok(answer_all(&shared, input.as_bytes(), requests, &log, is_logged))
+        Ok(answer_all(&shared, &inputs, requests, &log, is_logged))
     });
     if is_logged && log.counts().written != requests as u64 {
         return fail(&format!("{:?}", log.counts()));
@@ -76,9 +89,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// As many requests of a browser as are pipelined, none like another.
-fn unlike() -> String {
-    (0..PIPELINED).map(|number| BROWSER.replacen(".txt", &format!(".txt?{number}"), 1)).collect()
+/// What is delivered in turn; nothing if the case has no such name.
+fn inputs(case: &str) -> Vec<String> {
+    match case {
+        "plain" | "logged" => vec![PLAIN.to_owned()],
+        "browser" | "logged-browser" => vec![browser("", CHROME)],
+        "browsers" => BROWSERS.map(|name| browser("", name)).to_vec(),
+        "unlike" => (0..UNLIKE).map(|number| browser(&format!("?{number}"), CHROME)).collect(),
+        "pipelined" => vec![SMALL.repeat(PIPELINED)],
+        _ => Vec::new(),
+    }
 }
 
 fn fail(error: &str) -> ExitCode {
@@ -120,7 +140,7 @@ fn prepare(folder: &Path) -> Result<Arc<SitesShared>, Box<dyn std::error::Error>
 /// Gives one delivery after another to a session. Gives how many requests were answered in full.
 fn answer_all(
     shared: &Arc<SitesShared>,
-    input: &[u8],
+    inputs: &[String],
     requests: usize,
     log: &Arc<AccessLog>,
     is_logged: bool,
@@ -129,9 +149,9 @@ fn answer_all(
     let (mut session, mut heads) = (Session::new(NOW_MS), RequestMemory::new());
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
     let mut answered = 0;
-    while answered < requests {
+    for input in inputs.iter().cycle() {
         let before = answered;
-        answered += deliver(&mut session, &mut heads, &mut site, input, &mut outgoing, &stats);
+        answered += deliver(&mut session, &mut heads, &mut site, input.as_bytes(), &mut outgoing, &stats);
         std::hint::black_box((session.poll_timeout(&timeouts), outgoing.contents()));
         let long_enough = outgoing.length_bytes() > 100 * (answered - before) as u64;
         outgoing.clear(KEPT_BYTES);
@@ -140,6 +160,9 @@ fn answer_all(
         }
         if is_logged && (answered / LOGGED_AT_ONCE > before / LOGGED_AT_ONCE || answered == requests) {
             await_lines(log, answered);
+        }
+        if answered >= requests {
+            break;
         }
     }
     answered

@@ -18,10 +18,10 @@ const GROWTH_MAX: f64 = 1.02;
 const REQUESTS: u64 = 60_000;
 const MEASURE: &str = "instructions per request";
 const RECORD: &str = "bench/instructions.json";
-/// Names of the driver's cases: a plain head, a browser's, sixteen unlike ones of a browser in one piece,
-/// which have to be read, sixteen small ones, and the first two with an access log, whose thread is counted
-/// with the rest.
-const CASES: [&str; 6] = ["plain", "browser", "unlike", "pipelined", "logged", "logged-browser"];
+/// Names of the driver's cases: a plain head, a browser's, those of six browsers in turn, a browser's of
+/// which none is like another and which have to be read, sixteen small ones in one piece, and the first two
+/// with an access log, whose thread is counted with the rest.
+const CASES: [&str; 7] = ["plain", "browser", "browsers", "unlike", "pipelined", "logged", "logged-browser"];
 
 /// Runs the scenario; with `setting.record` the counts become what later runs are judged by.
 pub(super) fn run(setting: &Setting) -> Outcome {

@@ -1,7 +1,7 @@
-//! A head that came before, on whatever connection, with what was read of it.
+//! Heads that came before, on whatever connection, with what was read of them.
 //!
-//! It owns nothing but speed: a crowd asks for the same with the same words, and to compare costs a tenth of
-//! what reading does. It must never give anything but what reading would.
+//! It owns nothing but speed: a crowd asks for the same with the same words, those of some browsers, and to
+//! compare costs a tenth of what reading does. It must never give anything but what reading would.
 
 use super::super::framing::Framing;
 use super::super::request::{Kept, Method, Request};
@@ -9,17 +9,28 @@ use super::{Head, parse_at_once};
 
 /// Longer heads are not remembered.
 const BYTES_MAX: usize = 2048;
-/// So many unlike heads in a row make the last of them the remembered one. To remember each would cost those
-/// more who all ask for something else.
-const UNLIKE_COUNT: u32 = 8;
+/// So many heads are remembered, for the browsers of a crowd.
+const HEADS_MAX: usize = 8;
+/// When all places are taken, so many unlike heads make the last of them a remembered one. To remember each
+/// would cost those more who all ask for something else.
+const UNLIKE_COUNT: u32 = 64;
 
-/// Remembers one head. One a thread serves all its connections.
+/// Remembers some heads. One a thread serves all its connections.
 #[derive(Debug, Default)]
 pub struct RequestMemory {
-    bytes: Vec<u8>,
-    read: Option<Read>,
-    /// Heads since the remembered one came.
+    heads: Vec<Remembered>,
+    /// Heads since the last was remembered that were like none.
     unlike: u32,
+    /// The place that is looked at next when one is to be given away.
+    hand: usize,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    bytes: Vec<u8>,
+    read: Read,
+    /// Whether it came since the hand was here.
+    came: bool,
 }
 
 /// What a head says, with places instead of slices.
@@ -47,36 +58,55 @@ const _: () = assert!(BYTES_MAX <= u16::MAX as usize);
 impl RequestMemory {
     /// Remembers nothing yet.
     pub const fn new() -> Self {
-        Self { bytes: Vec::new(), read: None, unlike: 0 }
+        Self { heads: Vec::new(), unlike: 0, hand: 0 }
     }
 
     /// The same as [`parse_at_once`].
     #[inline]
     pub(in crate::http1) fn parse_at_once<'a>(&mut self, input: &'a [u8]) -> Option<Head<'a>> {
-        // A whole head ends with its blank line, so what begins with the same bytes has the same head.
-        if let Some(read) = &self.read
-            && let Some((head, _)) = input.split_at_checked(self.bytes.len())
-            && head == self.bytes
-        {
-            self.unlike = 0;
-            return Some(read.of(head));
+        for remembered in &mut self.heads {
+            if let Some(head) = remembered.at_start_of(input) {
+                remembered.came = true;
+                return Some(remembered.read.of(head));
+            }
         }
         let head = parse_at_once(input)?;
         self.unlike += 1;
-        if self.read.is_none() || self.unlike >= UNLIKE_COUNT {
+        if self.heads.len() < HEADS_MAX || self.unlike >= UNLIKE_COUNT {
             self.remember(&head);
         }
         Some(head)
     }
 
+    /// Gives the head a place: a free one, or that of one that did not come since the hand was there last
+    /// (the clock algorithm).
     #[cold]
     fn remember(&mut self, head: &Head<'_>) {
         self.unlike = 0;
-        if head.request.head.len() <= BYTES_MAX {
-            self.read = Read::new(head);
-            self.bytes.clear();
-            self.bytes.extend_from_slice(head.request.head);
+        let bytes = head.request.head;
+        let Some(read) = Read::new(head).filter(|_| bytes.len() <= BYTES_MAX) else { return };
+        if self.heads.len() < HEADS_MAX {
+            self.heads.push(Remembered { bytes: bytes.to_vec(), read, came: false });
+            return;
         }
+        while std::mem::take(&mut self.heads[self.hand].came) {
+            self.hand = (self.hand + 1) % HEADS_MAX;
+        }
+        let given = &mut self.heads[self.hand];
+        given.read = read;
+        given.bytes.clear();
+        given.bytes.extend_from_slice(bytes);
+        self.hand = (self.hand + 1) % HEADS_MAX;
+    }
+}
+
+impl Remembered {
+    /// A whole head ends with its blank line, so what begins with the same bytes has the same head. The last
+    /// of them are compared first: they tell heads of other lengths apart.
+    #[inline]
+    fn at_start_of<'a>(&self, input: &'a [u8]) -> Option<&'a [u8]> {
+        let head = input.get(..self.bytes.len())?;
+        (head.last_chunk::<4>() == self.bytes.last_chunk() && head == self.bytes).then_some(head)
     }
 }
 
