@@ -1,10 +1,15 @@
-//! The load: wrk and curl on CPU 1, and what they report.
+//! The load: wrk and curl beside the server's CPU 0, and what they report.
 //!
 //! It owns their command lines and the reading of their output. It must never hide a failed request: every
 //! error they report comes back as an error.
+//!
+//! One thread of wrk is busier than a fast server, which then waits for it and is paid for waking up. Where
+//! there is a third processor wrk gets two.
 
 use std::path::Path;
 use std::process::{Command, Output};
+
+use super::machine;
 
 /// How wrk is to load a server.
 #[derive(Debug, Clone)]
@@ -22,10 +27,14 @@ pub(super) struct Load<'a> {
 impl Load<'_> {
     /// The command as a reader may repeat it.
     pub(super) fn command(&self, url: &str) -> Vec<String> {
-        let mut words: Vec<String> =
-            ["taskset", "-c", "1", "wrk", "-t1"].iter().map(|word| (*word).to_owned()).collect();
-        words.push(format!("-c{}", self.connections));
-        words.push(format!("-d{}s", self.seconds));
+        let last = *processors().end();
+        let cpus = format!("1-{last}");
+        let mut words: Vec<String> = ["taskset", "-c", &cpus, "wrk"].map(str::to_owned).to_vec();
+        words.extend([
+            format!("-t{last}"),
+            format!("-c{}", self.connections),
+            format!("-d{}s", self.seconds),
+        ]);
         for header in self.headers {
             words.extend(["-H".to_owned(), (*header).to_owned()]);
         }
@@ -44,6 +53,11 @@ impl Load<'_> {
         let output = run(&self.command(url))?;
         parse_wrk(&String::from_utf8_lossy(&output.stdout))
     }
+}
+
+/// Those wrk runs on.
+pub(super) fn processors() -> std::ops::RangeInclusive<usize> {
+    1..=if machine::processors() > 2 { 2 } else { 1 }
 }
 
 /// What wrk counted.

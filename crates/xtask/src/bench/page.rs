@@ -32,7 +32,7 @@ fn heading(page: &mut String, report: &Report) {
     let _ = write!(
         page,
         "<h1>Staunch benchmark</h1><p class=\"quiet\">{} UTC, commit {}, {} rounds of {} s, one worker on \
-         CPU 0, load on CPU 1</p><p><strong>{passed} of {} bars passed.</strong> Figures are medians, with \
+         CPU 0, load on others</p><p><strong>{passed} of {} bars passed.</strong> Figures are medians, with \
          smallest and largest round in parentheses.</p>",
         escape(&report.began),
         escape(&report.commit),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::content;
 use super::figures::{Bar, Direction, Outcome};
-use super::load::Load;
+use super::load::{self, Load};
 use super::machine::CpuTimes;
 use super::process::Usage;
 use super::servers::Server;
@@ -18,7 +18,7 @@ use super::setup::{Kind, Setup};
 
 const COST: &str = "CPU per request";
 const RATE: &str = "requests per second";
-const LOAD_BUSY: &str = "load's CPU busy";
+const LOAD_BUSY: &str = "load's CPUs busy";
 /// Above this share of CPU 0 taken by others, in percent, a note is made.
 const FOREIGN_PERCENT_MAX: f64 = 5.0;
 /// Each measurement is preceded by this much unmeasured load.
@@ -178,7 +178,9 @@ fn measure_once(server: &Server, load: &Load<'_>, path: &str, outcome: &mut Outc
     let requests = answered.requests as f64;
     outcome.add(name, COST, "us", spent_ns as f64 / 1000.0 / requests);
     outcome.add(name, RATE, "", answered.per_second);
-    outcome.add(name, LOAD_BUSY, "%", cpus.busy_since(&cpus_before, 1));
+    let load_on = load::processors();
+    let busy: f64 = load_on.clone().map(|cpu| cpus.busy_since(&cpus_before, cpu)).sum();
+    outcome.add(name, LOAD_BUSY, "%", busy / load_on.count() as f64);
     let own_percent = spent_ns as f64 / 1e7 / (requests / answered.per_second);
     let foreign_percent = cpus.busy_since(&cpus_before, 0) - own_percent;
     if foreign_percent > FOREIGN_PERCENT_MAX {
