@@ -50,7 +50,8 @@
 //! **Release**: in half a second fewer than 75 % of the rate came, or in two seconds fewer than 85 %, by five
 //! deviations of a Poisson count fewer than the rate, and the wait is below the target. Close to capacity
 //! that is as rare as it is asked for; and if a release proved wrong within a minute, the next one waits a
-//! minute unless fewer than half come.
+//! minute unless fewer than half come. Or in a full minute (ten, after a release that proved wrong) one SYN
+//! of a thousand was shed, or fewer: just below capacity neither count would ever say so.
 //!
 //! **Pressure** (`pressure.rs`): the paper's rule and memory, which know no rate; admission falls from what
 //! came in before, by e in 0.5 s, down to a tenth.

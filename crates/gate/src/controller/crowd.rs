@@ -37,6 +37,13 @@ const FREE_NS: u64 = 5_000_000_000;
 /// by 3 % together at 3 000 a second, and are looked at 200 times a second: at 0.95 times capacity the
 /// shares are 7 and 5 deviations away.
 const RELEASES: [(u64, f64); 2] = [(RELEASE_NS, 0.75), (2_000_000_000, 0.85)];
+/// In a full minute at most this share was shed: who is just below capacity is not shed from for ever because
+/// a crowd came once. What the server does while it is busy cannot tell: below capacity a line is long just
+/// when the server was slow by chance. At capacity 0.4 % are shed of a server of 50 us, 1.5 % of one of 300.
+const LITTLE_NS: u64 = 60_000_000_000;
+/// So many minutes in one, if the last release proved wrong.
+const LITTLE_WRONG: u64 = 10;
+const LITTLE_SHARE: f64 = 0.001;
 /// So few in line are short whatever their wait.
 const SHORT_COUNT: f64 = 8.0;
 /// And so many deviations of the count (Poisson), which is what keeps a slow server from flapping.
@@ -58,6 +65,17 @@ pub(crate) struct Crowd {
     since_change_ns: u64,
     released_once: bool,
     wary: bool,
+    proved_wrong: bool,
+    minute: Minute,
+    little: bool,
+}
+
+/// What was counted since the last full minute of shedding.
+#[derive(Debug, Default)]
+struct Minute {
+    ns: u64,
+    syn: u64,
+    shed: u64,
 }
 
 impl Crowd {
@@ -76,9 +94,12 @@ impl Crowd {
         if self.since_change_ns >= WARY_NS {
             self.wary = false;
         }
+        self.count_minute(&tick);
         if !self.there && self.comes(o, line, settings) {
-            self.wary |= self.released_once && self.since_change_ns < WARY_NS;
+            self.proved_wrong = self.released_once && self.since_change_ns < WARY_NS;
+            self.wary |= self.proved_wrong;
             (self.there, self.since_change_ns) = (true, 0);
+            (self.minute, self.little) = (Minute::default(), false);
         } else if self.there && self.goes(line, history, settings, offered) {
             (self.there, self.since_change_ns, self.released_once) = (false, 0, true);
         }
@@ -96,6 +117,16 @@ impl Crowd {
         self.standing_count = if standing { self.standing_count.saturating_add(tick.begun) } else { 0 };
         let free = !standing && tick.shed == 0;
         self.free_ns = if free { self.free_ns.saturating_add(tick.at_ns) } else { 0 };
+    }
+
+    fn count_minute(&mut self, tick: &Totals) {
+        self.minute.ns += tick.at_ns;
+        self.minute.syn += tick.syn_all();
+        self.minute.shed += tick.shed;
+        if self.minute.ns >= LITTLE_NS * if self.proved_wrong { LITTLE_WRONG } else { 1 } {
+            let Minute { syn, shed, .. } = std::mem::take(&mut self.minute);
+            self.little = shed as f64 <= syn as f64 * LITTLE_SHARE;
+        }
     }
 
     fn comes(&self, o: &Observation, line: &Line, settings: &Settings) -> bool {
@@ -132,7 +163,8 @@ impl Crowd {
             let served = line.sure_rate() * last.at_ns as f64 / 1e9;
             came < served * share && came + RELEASE_DEVIATIONS * (came + 1.0).sqrt() < served * all
         };
-        let fewer = self.free_ns >= FREE_NS
+        let fewer = self.little
+            || self.free_ns >= FREE_NS
             || RELEASES.iter().any(|(long_ns, share)| {
                 self.since_change_ns >= *long_ns && fewer_than(&history.last(*long_ns), *share, 1.0)
             });

@@ -78,19 +78,20 @@ fn without_the_gate() {
     assert!(outcome.good_per_s() < 0.5 * bare.capacity(), "{}", line_of(&bare, &outcome));
 }
 
-/// Beside capacity it may begin to shed, and then does not change its mind all the time.
+/// Beside capacity it may begin to shed, and then does not change its mind all the time. Below it, it may let
+/// go and be wrong: two changes.
 #[test]
 fn no_flapping_at_capacity() {
     for service in SERVICES {
         let (seconds, usual) = if service.mean_s() < 1e-4 { (70.0, 1) } else { (300.0, 2) };
-        for times in [0.95, 1.0, 1.05] {
+        for (times, changes_max) in [(0.95, 2), (1.0, 1), (1.05, 1)] {
             for patience_s in [1.0, 8.0] {
                 for seed in seeds(usual) {
                     let scenario = Scenario { seed, service, patience_s, seconds, ..Scenario::default() };
                     let scenario = scenario.offered(&[(0.0, times)]);
                     let outcome = Plant::run(scenario.clone());
                     let told = format!("{times}: {}", line_of(&scenario, &outcome));
-                    assert!(outcome.changes_a_minute() <= 1, "{told}");
+                    assert!(outcome.changes_a_minute() <= changes_max, "{told}");
                 }
             }
         }
@@ -190,5 +191,24 @@ fn crowd_and_flood() {
         let outcome = Plant::run(ends.clone());
         let told = line_of(&ends, &outcome);
         assert!(outcome.until(State::Open, 5.0).is_some_and(|s| s <= 1.0), "{told}");
+    }
+}
+
+/// Between 85 and 95 % of capacity nobody is shed from for ever because a crowd came once. (A server of 3 ms,
+/// before which only eight may wait, goes on shedding some by chance.)
+#[test]
+fn a_crowd_that_shrinks_to_below_capacity_is_let_go() {
+    for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
+        let long = if service.mean_s() < 1e-4 { 1 } else { 3 };
+        for times in [0.88, 0.92] {
+            for seed in seeds(long) {
+                let scenario = Scenario { seed, service, seconds: 200.0, ..Scenario::default() };
+                let scenario = scenario.offered(&[(0.0, 0.5), (1.0, 3.0), (6.0, times)]);
+                let outcome = Plant::run(scenario.clone());
+                let told = format!("{times}: {}", line_of(&scenario, &outcome));
+                assert!(outcome.until(State::Open, 6.0).is_some_and(|s| s <= 180.0), "{told}");
+                assert!(outcome.changes.len() == 2, "{told}");
+            }
+        }
     }
 }
