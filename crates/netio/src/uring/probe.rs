@@ -70,9 +70,9 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Tries a whole conversation over a Unix socket: set-up, multishot accept into a direct descriptor,
-/// multishot receive with a buffer ring, send, close. Not over TCP: a process that is confined may connect to
-/// nobody, and a new network namespace has no loopback interface yet.
+/// Tries whole conversations over Unix sockets: set-up, multishot accept into a direct descriptor, multishot
+/// receive with a buffer ring, send, close, and that a close takes effect. Not over TCP: a process that is
+/// confined may connect to nobody, and a new network namespace has no loopback interface yet.
 ///
 /// # Errors
 /// Why io_uring cannot be used by this process.
@@ -143,28 +143,41 @@ fn refusal(step: &'static str, error: &io::Error) -> Refusal {
     }
 }
 
-/// A listener under a name that the kernel finds, and a connection to it.
-fn pair() -> io::Result<(OwnedFd, UnixStream)> {
-    let socket =
-        || rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-    let (listener, client) = (socket()?, socket()?);
+fn socket() -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listener under a name that the kernel finds.
+fn listener() -> io::Result<OwnedFd> {
+    let listener = socket()?;
     rustix::net::bind(&listener, &SocketAddrUnix::new_unnamed())?;
     rustix::net::listen(&listener, 4)?;
-    rustix::net::connect(&client, &rustix::net::getsockname(&listener)?)?;
+    Ok(listener)
+}
+
+fn client_of(listener: &OwnedFd) -> io::Result<UnixStream> {
+    let client = socket()?;
+    rustix::net::connect(&client, &rustix::net::getsockname(listener)?)?;
     let client = UnixStream::from(client);
     client.set_read_timeout(Some(STEP_TIMEOUT))?;
-    Ok((listener, client))
+    Ok(client)
 }
 
 /// How long one step of the trial may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a peer may wait for the end of a connection that was closed. Linux before 6.4 lets it wait for a
+/// second, and before 6.13 until all older operations on direct descriptors have ended: one idle connection
+/// then keeps all that are closed after it (`io_rsrc_node_ref_zero` in io_uring/rsrc.c).
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// One conversation of this process with itself.
+/// What the accept of the trial completes with, each time.
+const ACCEPT: u64 = 1;
+
+/// Conversations of this process with itself.
 struct Trial {
     ring: Ring,
     batch: Vec<cqueue::Entry>,
     listener: OwnedFd,
-    client: UnixStream,
 }
 
 impl Trial {
@@ -175,32 +188,39 @@ impl Trial {
                 _ => refusal("direct descriptors and buffer ring", &error),
             },
         )?;
-        let (listener, client) = pair().map_err(|error| refusal("connection to itself", &error))?;
-        Ok(Self { ring, batch: Vec::new(), listener, client })
+        let listener = listener().map_err(|error| refusal("listening", &error))?;
+        Ok(Self { ring, batch: Vec::new(), listener })
     }
 
+    /// One connection stays idle while another is served and closed.
     fn converse(mut self) -> Result<(), Refusal> {
+        let mut idle = self.client()?;
         let accept = opcode::AcceptMulti::new(Fd(self.listener.as_raw_fd())).allocate_file_index(true);
-        let accepted = self.run("multishot accept", accept.build().user_data(1))?;
+        let accepted = self.run("multishot accept", accept.build().user_data(ACCEPT))?;
         if !cqueue::more(accepted.flags()) {
             return Err(Refusal::Lacks("multishot accept"));
         }
-        let connection = Fixed(accepted.result() as u32);
-        self.client.write_all(b"hello").map_err(|error| refusal("sending to the trial", &error))?;
-        let receive = opcode::RecvMulti::new(connection, BUFFER_GROUP).build().user_data(2);
-        let received = self.run("multishot receive", receive)?;
+        idle.write_all(b"hello").map_err(|error| refusal("sending to the trial", &error))?;
+        let receive = opcode::RecvMulti::new(Fixed(accepted.result() as u32), BUFFER_GROUP);
+        let received = self.run("multishot receive", receive.build().user_data(2))?;
         let buffer = cqueue::buffer_select(received.flags());
         if !cqueue::more(received.flags())
             || buffer.is_none_or(|buffer| self.ring.buffers.bytes(buffer, 5) != b"hello")
         {
             return Err(Refusal::Lacks("multishot receive into provided buffers"));
         }
+        let client = self.client()?;
+        let connection = Fixed(self.complete("second accept", ACCEPT)?.result() as u32);
         let send = opcode::Send::new(connection, b"world".as_ptr(), 5).build().user_data(3);
         let close = opcode::Close::new(connection).build().user_data(4);
         self.ring.push(&send.flags(Flags::IO_LINK | Flags::SKIP_SUCCESS));
         self.run("send and close", close)?;
-        self.answer().map_err(|error| refusal("answer of the trial", &error))?;
+        read_to_end(client)?;
         self.fail_chain(connection)
+    }
+
+    fn client(&self) -> Result<UnixStream, Refusal> {
+        client_of(&self.listener).map_err(|error| refusal("connection to itself", &error))
     }
 
     /// Checks that a chain whose first operation fails completes once: by that operation. Here it fails
@@ -221,8 +241,12 @@ impl Trial {
 
     /// Runs one operation and returns its completion.
     fn run(&mut self, step: &'static str, entry: io_uring::squeue::Entry) -> Result<cqueue::Entry, Refusal> {
-        let user_data = entry.get_user_data();
         self.ring.push(&entry);
+        self.complete(step, entry.get_user_data())
+    }
+
+    /// Waits for a completion.
+    fn complete(&mut self, step: &'static str, user_data: u64) -> Result<cqueue::Entry, Refusal> {
         self.batch.clear();
         for _ in 0..3 {
             self.ring.enter(Some(STEP_TIMEOUT)).map_err(|error| refusal(step, &error))?;
@@ -238,12 +262,28 @@ impl Trial {
         }
         Err(Refusal::Failed(step, libc::ETIMEDOUT))
     }
+}
 
-    /// Checks that the client got all bytes. The end is not waited for: a receive is still armed.
-    fn answer(&mut self) -> io::Result<()> {
-        let mut bytes = [0; 5];
-        self.client.read_exact(&mut bytes)?;
-        if &bytes == b"world" { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+/// Checks that the client got all bytes, and their end soon.
+fn read_to_end(mut client: UnixStream) -> Result<(), Refusal> {
+    const STEP: &str = "answer of the trial";
+    let mut bytes = [0; 5];
+    client.read_exact(&mut bytes).map_err(|error| refusal(STEP, &error))?;
+    if &bytes != b"world" {
+        return Err(Refusal::Failed(STEP, libc::EBADMSG));
+    }
+    client.set_read_timeout(Some(END_TIMEOUT)).map_err(|error| refusal(STEP, &error))?;
+    loop {
+        return match client.read(&mut bytes) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(Refusal::Failed(STEP, libc::EBADMSG)),
+            // The ring's own work interrupts the thread.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(Refusal::Lacks("closing a connection at once while another is idle (Linux 6.13)"))
+            }
+            Err(error) => Err(refusal(STEP, &error)),
+        };
     }
 }
 
