@@ -14,8 +14,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-pub(crate) use command::is_on_path;
-use command::succeed;
+pub(crate) use command::{is_on_path, succeed};
 use needs::{Need, Purpose};
 
 /// What to install for.

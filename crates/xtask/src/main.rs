@@ -7,6 +7,7 @@
 mod bench;
 mod deb;
 mod demo;
+mod guest;
 mod install;
 mod soak;
 mod tidy;
@@ -36,6 +37,8 @@ enum Chore {
     Bench(bench::Arguments),
     /// Show what the gate does, and draw it
     Demo(demo::Arguments),
+    /// Run a script in an emulated machine, under a kernel of Debian's
+    Guest(guest::Arguments),
     /// Make the Debian package
     Deb(deb::Arguments),
     /// Load the server for long and watch its memory
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Chore::Install(arguments) => install::run(&root(), &arguments),
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Demo(arguments) => demo::run(&root(), &arguments),
+        Chore::Guest(arguments) => guest::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Soak(arguments) => soak::run(&root(), &arguments),
     }

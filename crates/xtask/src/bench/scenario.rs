@@ -69,6 +69,7 @@ const SCENARIOS: &[Scenario] = &[
     load("load-flood", generator::flood),
     Scenario { needs: Needs::Nothing, ..load("load-hurst", generator::hurst) },
     Scenario { needs: Needs::Program, ..load("lab-client", generator::lab_client) },
+    Scenario { needs: Needs::Program, ..load("lab-counted", generator::lab_counted) },
 ];
 
 const fn server(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {

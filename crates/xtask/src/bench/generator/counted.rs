@@ -1,0 +1,179 @@
+//! The scenario `lab-counted`: the server models by instructions instead of time, in an emulated machine
+//! whose clocks count them.
+//!
+//! It owns the plan and the reading of what the laboratory says. On a real machine what a connection costs
+//! changes by a fifth from one round to the next; here two runs give the same figures to the digit. Caches
+//! and the cost of entering the kernel are not in them. Staunch's engine on io_uring is left out: Debian's
+//! kernels close its connections late, so it does not run there.
+
+use serde::Deserialize;
+
+use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::setting::Setting;
+use crate::guest::{Machine, Series};
+
+/// Enough connections that the start of a pool is a small part.
+const PLAN: &str = r#"
+rounds = 1
+[[row]]
+model = ["iterative", "prefork", "prethread", "select", "poll", "epoll-level", "epoll-edge", "epoll-per-core",
+  "sigio", "uring", "staunch-epoll"]
+protocol = "http"
+client = "epoll"
+children = 10
+loops = 300
+bytes = 4000
+pool = 10
+[[row]]
+model = ["iterative", "prefork", "prethread", "select", "poll", "epoll-level", "epoll-edge", "epoll-per-core",
+  "sigio", "uring", "staunch-epoll"]
+protocol = "keep-alive"
+client = "epoll"
+children = 10
+loops = 2000
+bytes = 4000
+pool = 10
+"#;
+const SCRIPT: &str = "staunch lab run --plan /plan.toml --server-cpus 0 --client-cpus 0 --json results \
+                      >/dev/null 2>&1\nstatus=$?\ncat results\necho\nexit $status\n";
+/// How long the machine may take; it needs two minutes.
+const PATIENCE_S: u32 = 900;
+
+const ENGINE: &str = "staunch-epoll";
+/// By protocol: what is counted, and how much the engine may cost of the best plain model.
+const WAYS: [(&str, &str, f64); 2] = [
+    ("http", "instructions, a connection for each request", 1.05),
+    ("keep-alive", "instructions, kept connections", 1.0),
+];
+
+/// The part of what `staunch lab run --json` says that is used here.
+#[derive(Debug, Deserialize)]
+struct Results {
+    machine: Emulated,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Emulated {
+    kernel: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    row: Asked,
+    rounds: Vec<Round>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Asked {
+    model: String,
+    protocol: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Round {
+    server: Usage,
+    client: Client,
+}
+
+#[derive(Debug, Deserialize)]
+struct Usage {
+    user_s: f64,
+    system_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Client {
+    answered: u64,
+}
+
+impl Row {
+    /// Instructions the server spends on each answer: a nanosecond each.
+    fn instructions(&self) -> Option<f64> {
+        let Round { server, client } = self.rounds.first()?;
+        (client.answered > 0).then(|| (server.user_s + server.system_s) * 1e9 / client.answered as f64)
+    }
+}
+
+/// Runs the scenario.
+pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
+    let mut outcome =
+        Outcome::new("lab-counted", "server models by instructions: 4 000 bytes by HTTP, 10 at a time");
+    match measure(setting) {
+        Ok(results) => tell(&results, &mut outcome),
+        Err(error) => outcome.errors.push(error),
+    }
+    outcome
+}
+
+fn measure(setting: &Setting) -> Result<Results, String> {
+    setting.expect_steps(1);
+    setting.step("in the emulated machine");
+    let machine = Machine {
+        kernel: Series::V6_1,
+        programs: vec![setting.programs.staunch.clone()],
+        files: vec![("plan.toml", PLAN.to_owned())],
+        counted: true,
+        seconds: PATIENCE_S,
+    };
+    let said = machine.run(&setting.root, SCRIPT, |_| ())?;
+    let text = said.lines.join("\n");
+    serde_json::from_str(&text).map_err(|error| {
+        format!(
+            "the laboratory ended with {} and said nothing that can be read: {error}: {text}",
+            said.status
+        )
+    })
+}
+
+fn tell(results: &Results, outcome: &mut Outcome) {
+    outcome.note(format!("Linux {} in QEMU, one processor", results.machine.kernel));
+    for (protocol, measure, limit) in WAYS {
+        let rows = results.rows.iter().filter(|row| row.row.protocol == protocol);
+        let counts: Vec<(&str, f64)> =
+            rows.filter_map(|row| Some((row.row.model.as_str(), row.instructions()?))).collect();
+        for (model, count) in &counts {
+            outcome.add(model, measure, "", *count);
+        }
+        let (ours, plain): (Vec<_>, Vec<_>) = counts.into_iter().partition(|(model, _)| *model == ENGINE);
+        let best = plain.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
+        let samples = match (ours.first(), best) {
+            (Some((_, ours)), Some((_, best))) => vec![ours / best],
+            _ => Vec::new(),
+        };
+        let promise = format!("{measure}, of the best plain model ({})", best.map_or("none", |best| best.0));
+        outcome.bars.push(Bar::judge(ENGINE, &promise, Direction::AtMost, limit, "", samples));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(model: &str, protocol: &str, server_s: f64) -> Row {
+        Row {
+            row: Asked { model: model.to_owned(), protocol: protocol.to_owned() },
+            rounds: vec![Round {
+                server: Usage { user_s: 0.0, system_s: server_s },
+                client: Client { answered: 1000 },
+            }],
+        }
+    }
+
+    #[test]
+    fn the_engine_is_held_against_the_best_of_the_others() {
+        let rows = vec![
+            row("select", "http", 0.06),
+            row("iterative", "http", 0.05),
+            row(ENGINE, "http", 0.04),
+            row("select", "keep-alive", 0.03),
+            row(ENGINE, "keep-alive", 0.033),
+        ];
+        let mut outcome = Outcome::new("", "");
+        tell(&Results { machine: Emulated { kernel: "6".to_owned() }, rows }, &mut outcome);
+        let ratios: Vec<f64> = outcome.bars.iter().map(|bar| bar.samples[0]).collect();
+        assert!((ratios[0] - 0.8).abs() < 1e-9 && (ratios[1] - 1.1).abs() < 1e-9, "{ratios:?}");
+        assert!(outcome.bars[0].promise.contains("iterative"), "{}", outcome.bars[0].promise);
+        assert!((outcome.figures[0].samples[0] - 60_000.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,67 @@
+//! `cargo xtask guest`: a script in a machine of its own, under a kernel of Debian's, emulated by QEMU.
+//!
+//! It owns kernels that were fetched (`target/tools/kernels`) and the making of the guest's file system from
+//! programs of this machine. It must never install or run anything of the guest here. Order: kernel, image,
+//! machine; the script's exit status is the chore's.
+//!
+//! The machine is slow (no KVM is asked for) and has no network but its loopback. With `--counted` one
+//! instruction takes one nanosecond of its time, so what its clocks say are instructions, the same in each
+//! run.
+
+mod image;
+mod kernel;
+mod machine;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub(crate) use kernel::Series;
+pub(crate) use machine::{Machine, Said};
+
+/// What to run, and where.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The kernel: the series of a package of Debian 12
+    #[arg(long, value_enum, default_value = "6.1")]
+    kernel: Series,
+    /// Copy this program into the machine, with its libraries, as /bin/NAME; may be given several times
+    #[arg(long = "program", value_name = "FILE")]
+    programs: Vec<PathBuf>,
+    /// Make the machine's clocks count instructions
+    #[arg(long)]
+    counted: bool,
+    /// End the machine after so many seconds
+    #[arg(long, default_value_t = 300)]
+    seconds: u32,
+    /// The script, for busybox's shell
+    script: PathBuf,
+}
+
+/// Runs the script and prints what it says. Fails as the script does.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+    let said = std::fs::read_to_string(&arguments.script)
+        .map_err(|error| format!("{}: {error}", arguments.script.display()))
+        .and_then(|script| {
+            let machine = Machine {
+                kernel: arguments.kernel,
+                programs: arguments.programs.clone(),
+                files: Vec::new(),
+                counted: arguments.counted,
+                seconds: arguments.seconds,
+            };
+            machine.run(root, &script, |line| println!("{line}"))
+        });
+    match said {
+        Ok(Said { status: 0, .. }) => ExitCode::SUCCESS,
+        Ok(Said { status, .. }) => {
+            eprintln!("guest: the script ended with {status}");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("guest: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The server under the kernels of Debian 12 and 13, in an emulated machine: what it runs on there, and that
+//! connections end and leave nothing behind.
+//!
+//! The script says what happened, line by line; here is what has to be so. `cargo xtask guest` makes the
+//! machine.
+#![forbid(unsafe_code)]
+
+use std::process::Command;
+
+use staunch_tests::process::{binary, is_installed};
+
+/// What the script says, under a kernel of this series. `None`, with a reason, where there is no emulator.
+fn said_under(series: &str) -> Option<String> {
+    if !is_installed("qemu-system-x86_64") || !is_installed("apt-get") {
+        return None;
+    }
+    let (staunch, xtask) = (binary(), binary().with_file_name("xtask"));
+    assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
+    let output = Command::new(xtask)
+        .args(["guest", "--kernel", series, "--program"])
+        .arg(staunch)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/closing.sh"))
+        .output()
+        .expect("xtask runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    Some(said)
+}
+
+/// Before Linux 6.13 io_uring closes a connection only when older ones have ended: one idle visitor kept all
+/// others waiting for the end of their answers, and kept their sockets; under 6.1 it also gave a place away
+/// before it said that it was free, and the server ended.
+fn closes_while_one_is_idle(series: &str) {
+    let Some(said) = said_under(series) else { return };
+    let value = |name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name:?} in\n{said}")).trim().to_owned()
+    };
+    let engine = value("  engine");
+    assert!(engine.starts_with("epoll (io_uring: ") && engine.contains("at once"), "{engine}");
+    assert_eq!(value("asked for by name:"), "78", "{said}");
+    assert_eq!(value("answered:"), "2000", "{said}");
+    let sockets: u32 = value("sockets left:").parse().expect("a number");
+    assert!(sockets < 20, "{said}");
+    assert_eq!(value("server:"), "lives", "{said}");
+}
+
+#[test]
+fn linux_6_1() {
+    closes_while_one_is_idle("6.1");
+}
+
+#[test]
+fn linux_6_12() {
+    closes_while_one_is_idle("6.12");
+}
