@@ -13,6 +13,9 @@ use crate::bench::setting::Setting;
 
 const BACKLOG: u32 = 4096;
 const MULTIPLE: f64 = 0.88;
+/// The peak is measured so often and the least taken: the host that this runs on is not equally quick for ten
+/// minutes, and nine tenths of its best moment may be more than it can do later.
+const PEAKS: usize = 5;
 const SECONDS: u32 = 600;
 const ROW: &str = "nginx";
 const SHED: &str = "SYN shed in ten minutes";
@@ -20,7 +23,8 @@ const LOST: &str = "requests not answered in time";
 
 /// Runs the scenario, once.
 pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new("gate-steady", "nginx offered 0.88 times its peak for ten minutes");
+    let mut outcome =
+        Outcome::new("gate-steady", "nginx offered 0.88 times the least of five peaks for ten minutes");
     if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
@@ -36,7 +40,13 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
-    let peak = stage.peak(f64::from(setting.seconds))?;
+    let peaks =
+        (0..PEAKS).map(|_| stage.peak(f64::from(setting.seconds))).collect::<Result<Vec<f64>, _>>()?;
+    let peak = peaks.iter().copied().fold(f64::INFINITY, f64::min);
+    outcome.note(format!(
+        "peaks a second: {}",
+        peaks.iter().map(|peak| format!("{peak:.0}")).collect::<Vec<_>>().join(", ")
+    ));
     let gate = stage.gate(&[])?;
     setting.step("ten minutes below capacity");
     let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]))?;
