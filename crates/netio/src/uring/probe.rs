@@ -165,9 +165,9 @@ fn client_of(listener: &OwnedFd) -> io::Result<UnixStream> {
 
 /// How long one step of the trial may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a peer may wait for the end of a connection that was closed. Linux before 6.4 lets it wait for a
-/// second, and before 6.13 until all older operations on direct descriptors have ended: one idle connection
-/// then keeps all that are closed after it (`io_rsrc_node_ref_zero` in io_uring/rsrc.c).
+/// How long a peer may wait for the end of a connection that was closed. Linux 6.1 lets it wait for a second,
+/// and 6.12 until all older operations on direct descriptors have ended: one idle connection then keeps all
+/// that are closed after it (axboe/liburing, issue 1192).
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What the accept of the trial completes with, each time.

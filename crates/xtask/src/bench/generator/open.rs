@@ -47,7 +47,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let (path, body) = (format!("/{FILE}"), content::small_file(&folder, FILE, FILE_BYTES)?);
     let server = setting.start(&Setup::new(Kind::Floor, &folder, FILE), &path, &body)?;
     let is_there = |tool: &Tool| *tool != Tool::Oha || setting.programs.oha.is_file();
-    let tools: Vec<Tool> = TOOLS.into_iter().filter(is_there).collect();
+    let mut tools: Vec<Tool> = TOOLS.into_iter().filter(is_there).collect();
     if tools.len() < TOOLS.len() {
         outcome.note("oha is not here, so it is left out: cargo xtask install --for bench".to_owned());
     }
@@ -59,6 +59,8 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
                 outcome.errors.push(format!("{}, round {round}: {error}", tool.name()));
             }
         }
+        // Each goes first in its turn, so that no place in a round favours one.
+        tools.rotate_left(1);
     }
     server.check(&path, &body)
 }
