@@ -37,7 +37,8 @@ pool = 10
 /// Whoever is woken waits until the one who woke him sleeps. Else the server would run for each connection by
 /// itself, and what was counted would be its falling asleep and waking up.
 const CHRT: &str = "/usr/bin/chrt";
-const SCRIPT: &str = "chrt --batch 0 staunch lab run --plan /plan.toml --server-cpus 0 --client-cpus 0 --json results \
+const SCRIPT: &str = "chrt --batch 0 \
+                      staunch lab run --plan /plan.toml --server-cpus 0 --client-cpus 0 --json results \
                       >/dev/null 2>&1\nstatus=$?\ncat results\necho\nexit $status\n";
 /// How long the machine may take; it needs two minutes.
 const PATIENCE_S: u32 = 900;
