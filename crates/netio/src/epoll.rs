@@ -7,7 +7,9 @@
 //!
 //! A turn: `submit_and_wait` turns the kernel's events into marks at the connections and a list of those that
 //! have something to do; `next_completion` reports what is queued, then accepts, then serves the list, each
-//! connection once. Whoever is not done then goes to the next turn, which does not wait.
+//! connection once. What is to be sent joins the end of the list, so that first all are read and then all are
+//! answered: a peer woken by one answer does not fall asleep before the next. Whoever is not done then goes to
+//! the next turn, which does not wait.
 //!
 //! Rule 1: connections are edge-triggered and watched late, not before there is something to wait for: a
 //! connection that sends its request at once and takes its answer is never added to epoll at all. The kernel
@@ -28,7 +30,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use self::flight::{Flight, Flights, Stop};
+use self::flight::{Flight, Flights};
 use self::listener::{Accept, Listener};
 use self::retries::Retries;
 use self::table::{Connection, Table};
@@ -202,16 +204,9 @@ impl Io for Epoll {
     fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
         let connection = self.table.get_mut(slot).expect("send: the slot is closed");
         assert!(connection.flight().is_none(), "send: another one is in flight");
-        let mut flight = Flight::new(outgoing, last);
-        match flight.advance(connection.socket()).1 {
-            Stop::Done => self.finish(slot, flight, 0),
-            Stop::Failed(errno) => self.finish(slot, flight, errno),
-            stop => {
-                let flight = self.flights.insert(flight);
-                connection.set_flight(Some(flight));
-                self.hold(slot, stop);
-            }
-        }
+        let flight = self.flights.insert(Flight::new(outgoing, last));
+        connection.set_flight(Some(flight));
+        self.enqueue(slot);
     }
 
     fn shutdown(&mut self, slot: Slot) {
