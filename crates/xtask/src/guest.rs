@@ -23,7 +23,7 @@ pub(crate) use machine::{Machine, Said};
 /// What to run, and where.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The kernel: the series of a package of Debian 12
+    /// The kernel: a package of Debian
     #[arg(long, value_enum, default_value = "6.1")]
     kernel: Series,
     /// Copy this program into the machine, with its libraries, as /bin/NAME; may be given several times
