@@ -3,7 +3,7 @@ mkdir site
 head -c 4000 /dev/zero | tr '\0' x > site/page.txt
 url=http://127.0.0.1:8080/page.txt
 
-timeout 3 staunch serve site --io uring --listen 127.0.0.1:8081
+timeout 3 staunch serve site --io uring --listen 127.0.0.1:8081 > asked 2>&1
 echo "asked for by name: $?"
 
 staunch serve site --listen 127.0.0.1:8080 --workers 1 --keep-alive 600s > said 2>&1 &
