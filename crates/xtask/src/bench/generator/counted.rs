@@ -2,8 +2,8 @@
 //! whose clocks count them.
 //!
 //! It owns the plan and the reading of what the laboratory says. On a real machine what a connection costs
-//! changes by a fifth from one round to the next; here two runs give the same figures to the digit. Caches
-//! and the cost of entering the kernel are not in them.
+//! changes by a fifth from one round to the next; here two runs differ by a few in a thousand. Caches and the
+//! cost of entering the kernel are not in them.
 
 use serde::Deserialize;
 
