@@ -1,4 +1,5 @@
-//! The host that explains a measured sweep best: mu1, mu2, K and T by least squares.
+//! The host that explains a measured sweep best: mu1 (and c0, where packets come in batches), mu2, K and T by
+//! least squares.
 //!
 //! It owns the cost of a disagreement and the search. It must never fit what is known, nor hide what the
 //! points do not tell: such a parameter is named in [`Fit::undetermined`].
@@ -27,7 +28,7 @@ pub struct Fit {
     pub residuals: Vec<Residual>,
     /// Root of the mean square of the relative errors of goodput, without unit.
     pub error: f64,
-    /// `-mu2/mu1`, conclusion 4 of the paper, without unit.
+    /// `-mu2/mu1`, conclusion 4 of the paper, without unit; mu1 at the highest of the loads.
     pub slope: f64,
     /// Parameters that could be half or twice as large and explain the points as well.
     pub undetermined: Vec<Parameter>,
@@ -38,7 +39,7 @@ pub struct Fit {
 /// Errors of goodput count relative to the measured one (but to no less than a tenth of the peak), refusals
 /// relative to the load, a median in proportion and a twentieth as much, for it scatters more and the model
 /// is coarser there. mu1 of which the points say no more than their noise stays near 200 000 packets a
-/// second.
+/// second, and c0 near 7 us.
 pub fn fit(points: &[Point], known: &Known) -> Result<Fit, FitFault> {
     point::check(points, known)?;
     let search = Search::new(points, known);
@@ -47,9 +48,11 @@ pub fn fit(points: &[Point], known: &Known) -> Result<Fit, FitFault> {
     let residuals =
         residuals(&host, points, known.run).map_err(|fault| FitFault::Number { point: None, fault })?;
     let squares: f64 = residuals.iter().map(|residual| residual.relative.powi(2)).sum();
+    let most = points.iter().map(|point| point.load.requests_per_s + point.load.flood_per_s);
+    let mu1 = host.reception.mu1(most.fold(0.0, f64::max));
     Ok(Fit {
         error: (squares / residuals.len() as f64).sqrt(),
-        slope: preemptive::slope(host.reception.mu1(0.0), host.mu2_per_s),
+        slope: preemptive::slope(mu1, host.mu2_per_s),
         undetermined: search.undetermined(&best, |host| costs(host, points, known.run)),
         residuals,
         host,

@@ -10,6 +10,8 @@ use staunch_queueing::{Host, Load, Run, Service};
 const UNKNOWN: Known = Known {
     peak_per_s: None,
     mu1_per_s: None,
+    window_s: 0.0,
+    interrupt_s: None,
     places: None,
     patience_s: None,
     run: None,
@@ -103,6 +105,32 @@ fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
     assert!(mu1(&fit) > 10.0 * peak_per_s && fit.undetermined.contains(&Parameter::Mu1), "{fit:?}");
     let nothing_to_find = Known { mu1_per_s: Some(180_000.0), ..known };
     near("mu2", self::fit(&points, &nothing_to_find).expect("a host").host.mu2_per_s, 2400.0, 1e-6);
+}
+
+/// Interrupts in batches: what the first points show of a growing mu1 tells the others. With a constant mu1
+/// the answers beside the worst floods are far off.
+#[test]
+fn batches_are_told_by_the_beginning_of_a_flood() {
+    let reception = Reception { packet_s: 4.4e-6, interrupt_s: 7.2e-6, window_s: 50e-6 };
+    let truth = Host { reception, ..host(1.0, 2000.0, 512, 1.0) };
+    let point = |flood_per_s: f64| {
+        let load = Load { requests_per_s: 1800.0, flood_per_s };
+        let goodput_per_s = truth.predict(&load).expect("a possible host").goodput_per_s;
+        Point { load, goodput_per_s, p50_s: None, refused_per_s: None }
+    };
+    let points: Vec<Point> = (1..=9).map(|step| point(f64::from(step) * 16e3)).collect();
+    let (first, rest) = points.split_at(3);
+    let error_max = |known: &Known| {
+        let fit = fit(first, known).expect("points enough");
+        let rest = residuals(&fit.host, rest, None).expect("a possible host");
+        rest.iter().map(|residual| residual.relative.abs()).fold(0.0, f64::max)
+    };
+    let constant = Known { places: Some(512), patience_s: Some(1.0), ..UNKNOWN };
+    let batches = Known { window_s: 50e-6, peak_per_s: Some(1960.0), ..constant };
+    let known = Known { interrupt_s: Some(7.2e-6), ..batches };
+    assert!(error_max(&batches) < 0.05, "{}", error_max(&batches));
+    assert!(error_max(&known) < 0.05, "{}", error_max(&known));
+    assert!(error_max(&Known { peak_per_s: Some(1960.0), ..constant }) > 0.2);
 }
 
 #[test]

@@ -27,8 +27,12 @@ pub struct Known {
     /// Requests a second that were served when enough came and nothing else did: `1/(1/mu1 + 1/mu2)`,
     /// equation (4) solved for as many as are served.
     pub peak_per_s: Option<f64>,
-    /// mu1, packets a second.
+    /// mu1, packets a second; where there is a window `1/c1`, what it comes to in large batches.
     pub mu1_per_s: Option<f64>,
+    /// Seconds between a first packet and the interrupt it causes; 0 for at once, and then mu1 is constant.
+    pub window_s: f64,
+    /// c0 of equation (10), seconds for each interrupt; fitted if there is a window.
+    pub interrupt_s: Option<f64>,
     /// K, places, the request in service included.
     pub places: Option<u32>,
     /// T, seconds.
@@ -44,6 +48,8 @@ pub struct Known {
 pub enum Parameter {
     /// Packets a second of S1.
     Mu1,
+    /// c0: what an interrupt of S1 costs.
+    Interrupt,
     /// Requests a second of S2.
     Mu2,
     /// K.
@@ -71,6 +77,7 @@ impl Known {
         let unknown = [
             (self.peak_per_s.is_none(), Parameter::Mu2),
             (self.mu1_per_s.is_none(), Parameter::Mu1),
+            (self.interrupt_s.is_none() && self.window_s > 0.0, Parameter::Interrupt),
             (self.places.is_none(), Parameter::Places),
             (self.patience_s.is_none(), Parameter::Patience),
         ];
@@ -82,6 +89,8 @@ impl Known {
         optional("the peak in requests a second", self.peak_per_s)?;
         optional("mu1 in packets a second", self.mu1_per_s)?;
         optional("the patience in seconds", self.patience_s)?;
+        at_least_zero("the window of coalescing in seconds", self.window_s)?;
+        at_least_zero("the cost of an interrupt in seconds", self.interrupt_s.unwrap_or(0.0))?;
         optional("the time of sending in seconds", self.run.map(|run| run.sending_s))?;
         match self.places {
             Some(places) if places == 0 || places > PLACES_MAX => {

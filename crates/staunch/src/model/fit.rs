@@ -129,6 +129,8 @@ impl Arguments {
         let known = Known {
             peak_per_s: self.peak,
             mu1_per_s: self.known.mu1,
+            window_s: self.known.coalescing.unwrap_or(0.0),
+            interrupt_s: self.known.interrupt_cost,
             places: self.known.places(),
             patience_s: self.known.patience.or(curve.patience_s),
             run: sending_s.map(run),

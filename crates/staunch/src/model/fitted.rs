@@ -40,7 +40,7 @@ pub(crate) struct CurveFit {
     pub(crate) host: HostDocument,
     /// How long each load was offered, if that was taken into account.
     pub(crate) sending_s: Option<f64>,
-    /// Which of mu1, mu2, K and T were given and not fitted.
+    /// Which of mu1, c0, mu2, K and T were given and not fitted.
     pub(crate) given: Vec<String>,
     /// Which of them the points do not tell.
     pub(crate) undetermined: Vec<String>,
@@ -61,8 +61,14 @@ pub(crate) struct CurveFit {
 /// A host in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostDocument {
-    /// SYN segments a second that reception alone could take.
+    /// SYN segments a second that reception alone could take, in large batches where there is a window.
     pub(crate) mu1_per_s: f64,
+    /// c0, seconds for each interrupt.
+    #[serde(default)]
+    pub(crate) interrupt_s: f64,
+    /// Seconds between a first packet and its interrupt.
+    #[serde(default)]
+    pub(crate) window_s: f64,
     /// Requests a second that the application alone could answer.
     pub(crate) mu2_per_s: f64,
     /// K.
@@ -116,10 +122,12 @@ impl FitDocument {
 }
 
 impl HostDocument {
-    /// Of a host without interrupts of their own: that is what a fit finds.
+    /// Of a host.
     pub(crate) fn of(host: &Host) -> Self {
         Self {
             mu1_per_s: host.reception.packet_s.recip(),
+            interrupt_s: host.reception.interrupt_s,
+            window_s: host.reception.window_s,
             mu2_per_s: host.mu2_per_s,
             places: host.places,
             patience_s: host.patience_s.is_finite().then_some(host.patience_s),
@@ -135,7 +143,11 @@ impl HostDocument {
         let service: Service =
             service(&self.service).map_err(|words| format!("`service` is {:?}: {words}", self.service))?;
         Ok(Host {
-            reception: Reception::constant(self.mu1_per_s),
+            reception: Reception {
+                packet_s: self.mu1_per_s.recip(),
+                interrupt_s: self.interrupt_s,
+                window_s: self.window_s,
+            },
             mu2_per_s: self.mu2_per_s,
             places: self.places,
             patience_s: self.patience_s.unwrap_or(f64::INFINITY),

@@ -136,6 +136,7 @@ fn documents(
 fn given(known: &Known) -> Vec<String> {
     let all = [
         (Parameter::Mu1, known.mu1_per_s.is_some()),
+        (Parameter::Interrupt, known.interrupt_s.is_some()),
         (Parameter::Mu2, known.peak_per_s.is_some()),
         (Parameter::Places, known.places.is_some()),
         (Parameter::Patience, known.patience_s.is_some()),
@@ -147,6 +148,7 @@ fn given(known: &Known) -> Vec<String> {
 fn word(parameter: Parameter) -> &'static str {
     match parameter {
         Parameter::Mu1 => "mu1",
+        Parameter::Interrupt => "c0",
         Parameter::Mu2 => "mu2",
         Parameter::Places => "K",
         Parameter::Patience => "T",

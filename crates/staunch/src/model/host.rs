@@ -45,14 +45,6 @@ pub(crate) struct HostArguments {
     #[command(flatten)]
     known: KnownArguments,
 
-    /// Work of the kernel for each interrupt, however many packets it finds [default: none]
-    #[arg(long, value_name = "TIME", value_parser = units::span_s)]
-    interrupt_cost: Option<f64>,
-
-    /// How long the network card waits for more packets before it interrupts [default: not at all]
-    #[arg(long, value_name = "TIME", value_parser = units::span_s)]
-    coalescing: Option<f64>,
-
     #[command(flatten)]
     gate: GateArguments,
 }
@@ -63,6 +55,14 @@ pub(crate) struct KnownArguments {
     /// SYN segments a second that the kernel can receive when it does nothing else
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     pub(crate) mu1: Option<f64>,
+
+    /// Work of the kernel for each interrupt, however many packets it finds
+    #[arg(long, value_name = "TIME", value_parser = units::span_s)]
+    pub(crate) interrupt_cost: Option<f64>,
+
+    /// How long the network card waits for more packets before it interrupts
+    #[arg(long, value_name = "TIME", value_parser = units::span_s)]
+    pub(crate) coalescing: Option<f64>,
 
     /// Connections that may wait to be accepted: the smaller of the server's backlog and somaxconn
     #[arg(long, value_name = "N", value_parser = backlog)]
@@ -119,8 +119,8 @@ impl HostArguments {
         if let Some(mu1) = self.known.mu1 {
             host.reception = Reception::constant(mu1);
         }
-        host.reception.interrupt_s = self.interrupt_cost.unwrap_or(host.reception.interrupt_s);
-        host.reception.window_s = self.coalescing.unwrap_or(host.reception.window_s);
+        host.reception.interrupt_s = self.known.interrupt_cost.unwrap_or(host.reception.interrupt_s);
+        host.reception.window_s = self.known.coalescing.unwrap_or(host.reception.window_s);
         Ok(host)
     }
 

@@ -49,14 +49,28 @@ pub(crate) fn parameters(fitted: &Fitted) -> Vec<[String; 3]> {
         };
         format!("{meaning}{how}")
     };
+    let has_interrupts = fit.host.interrupt_s > 0.0;
     let row = |name: &str, value: String, meaning: &str| [name.to_owned(), value, known(name, meaning)];
-    vec![
-        row("mu1", words::per_s(fit.host.mu1_per_s), "SYN the kernel alone could receive"),
+    let mu1 = if has_interrupts {
+        "SYN the kernel alone could receive, in large batches"
+    } else {
+        "SYN the kernel alone could receive"
+    };
+    let mut rows = vec![row("mu1", words::per_s(fit.host.mu1_per_s), mu1)];
+    if has_interrupts {
+        rows.push(row(
+            "c0",
+            words::time_ns(fit.host.interrupt_s * 1e9),
+            "the kernel's work for an interrupt",
+        ));
+    }
+    rows.extend([
         row("mu2", words::per_s(fit.host.mu2_per_s), "requests the application alone could answer"),
         row("K", words::count(u64::from(host.places)), "places before and in the application"),
         row("T", patience_words(host.patience_s), "patience of the clients"),
         row("-mu2/mu1", format!("{:.4}", fit.slope), "slope of equation (7); the paper's server had -0.09"),
-    ]
+    ]);
+    rows
 }
 
 /// How far the model was off, in a sentence.
