@@ -22,7 +22,7 @@ pub(crate) const SERVER_ADDRESS: &str = "10.0.0.1";
 const FORGED: &str = "10.9.0.0/16";
 /// Between two looks at the cable while packets come: 8000 a second, as cards do under load. Each costs a
 /// virtual machine some 10 us.
-const MODERATION_NS: &str = "125000";
+pub(super) const MODERATION_NS: u32 = 125_000;
 /// Real-time priorities: reception stands above any server, as softirqs do; a flood that is late comes in
 /// bursts that do not fit into the cable.
 const RECEPTION_PRIORITY: u32 = 50;
@@ -242,7 +242,7 @@ impl Bed {
 
 /// Lets an interface's packets be received by a thread on these processors, with moderated interrupts.
 fn receive_on(cpus: &str, namespace: &str, interface: &str) -> Result<(), String> {
-    set(namespace, interface, "gro_flush_timeout", MODERATION_NS)?;
+    set(namespace, interface, "gro_flush_timeout", &MODERATION_NS.to_string())?;
     set(namespace, interface, "napi_defer_hard_irqs", "200")?;
     set(namespace, interface, "threaded", "1")?;
     let thread = receiver(interface)?;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use super::bed::Reception;
+use super::bed::{MODERATION_NS, Reception};
 use super::clients::{Answers, Crowd};
 use super::stage::Stage;
 use super::subject::Name;
@@ -19,12 +19,15 @@ use crate::bench::setting::Setting;
 /// What nginx asks for when nothing is configured: full, it is a wait of a quarter of a second. A longer
 /// queue takes longer to fill than a load is offered here: what was measured would be how it fills.
 const BACKLOG: u32 = 511;
-/// What is offered, as multiples of the peak.
-const MULTIPLES: [f64; 12] = [0.25, 0.5, 0.75, 0.95, 1.1, 1.3, 1.6, 2.0, 3.0, 5.0, 7.0, 10.0];
-/// Forged SYN segments a second, up to what reception alone can take, beside half of the peak.
-const FLOODS: [u32; 12] =
-    [10_000, 20_000, 30_000, 40_000, 60_000, 80_000, 100_000, 120_000, 140_000, 160_000, 180_000, 200_000];
-const BESIDE: f64 = 0.5;
+/// Both sweeps go in equal steps, as in the figures of the paper: a first third in which nobody is refused
+/// could not tell what becomes of those who are.
+const STEPS: u32 = 12;
+/// What is offered at most, as a multiple of the peak.
+const MULTIPLE_MAX: f64 = 10.0;
+/// Forged SYN segments a second at most: what reception alone can take. Beside them comes so much of the
+/// peak, as in `staunch model size`.
+const FLOOD_MAX: u32 = 200_000;
+const BESIDE: f64 = 0.9;
 const ERROR_MAX: f64 = 0.10;
 const ERROR: &str = "largest error of what was predicted";
 
@@ -60,7 +63,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     if let Some(reason) = super::obstacle().or_else(absence) {
         return outcome.skip(reason);
     }
-    setting.expect_steps(setting.rounds as usize * (MULTIPLES.len() + FLOODS.len()));
+    setting.expect_steps((setting.rounds * STEPS * 2) as usize);
     for over in ["requests", "flood"] {
         if let Err(error) = measure(over, setting, &mut outcome) {
             outcome.errors.push(format!("{over}: {error}"));
@@ -77,10 +80,13 @@ fn has_model(setting: &Setting) -> bool {
 }
 
 fn measure(over: &'static str, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
-    let mut rounds = Vec::new();
+    let (mut rounds, mut peaks) = (Vec::new(), Vec::new());
     for round in 1..=setting.rounds {
-        rounds.push(sweep(over, round, setting)?);
+        let (points, peak) = sweep(over, round, setting)?;
+        rounds.push(points);
+        peaks.push(peak);
     }
+    let peak = Summary::of(&peaks).ok_or("no round was measured")?.median;
     let points = medians(&rounds);
     let servers = vec![Server { name: "nginx", gate_off: points }];
     let sweep = match over {
@@ -92,8 +98,11 @@ fn measure(over: &'static str, setting: &Setting, outcome: &mut Outcome) -> Resu
     fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     let fit =
         ["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off"].map(str::to_owned);
-    let known = ["--backlog", &BACKLOG.to_string(), "--patience", "1s", "--json"].map(str::to_owned);
-    let output = Command::new(&setting.programs.staunch).args(fit.iter().chain(&known)).output();
+    let known = ["--backlog", &BACKLOG.to_string(), "--patience", "1s", "--peak", &format!("{peak:.0}/s")]
+        .map(str::to_owned);
+    let window = ["--coalescing", &format!("{}us", MODERATION_NS / 1000), "--json"].map(str::to_owned);
+    let output =
+        Command::new(&setting.programs.staunch).args(fit.iter().chain(&known).chain(&window)).output();
     let output = output.map_err(|error| format!("staunch model: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
@@ -111,6 +120,7 @@ fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<()
     let rest = [
         ("slope, -mu2/mu1 (the paper: -0.09)", "/fits/0/slope"),
         ("mu1 per second", "/fits/0/host/mu1_per_s"),
+        ("c0, s", "/fits/0/host/interrupt_s"),
         ("mu2 per second", "/fits/0/host/mu2_per_s"),
         ("K", "/fits/0/host/places"),
     ];
@@ -122,24 +132,26 @@ fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<()
     Ok(())
 }
 
-fn sweep(over: &str, round: u32, setting: &Setting) -> Result<Vec<Point>, String> {
+/// A round, and the peak before it.
+fn sweep(over: &str, round: u32, setting: &Setting) -> Result<(Vec<Point>, f64), String> {
     let seconds = f64::from(setting.seconds);
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
     let peak = stage.peak(seconds)?;
-    if over == "requests" {
-        let point = |multiple: f64| {
-            setting.step(&format!("round {round}, {multiple} times"));
-            Ok(Point::new(0.0, &stage.steady(multiple * peak, seconds)?))
-        };
-        return MULTIPLES.into_iter().map(point).collect();
-    }
-    let point = |syn_per_s: u32| {
+    let point = |step: u32| {
+        if over == "requests" {
+            let multiple = MULTIPLE_MAX * f64::from(step) / f64::from(STEPS);
+            setting.step(&format!("round {round}, {multiple:.1} times"));
+            return Ok(Point::new(0.0, &stage.steady(multiple * peak, seconds)?));
+        }
+        let syn_per_s = FLOOD_MAX / STEPS * step;
         setting.step(&format!("round {round}, {syn_per_s} SYN/s"));
-        let (answers, _) = stage.flooded(syn_per_s, &Crowd::regulars(BESIDE * peak, seconds), peak)?;
-        Ok(Point::new(f64::from(syn_per_s), &answers))
+        let (answers, came_per_s) =
+            stage.flooded(syn_per_s, &Crowd::regulars(BESIDE * peak, seconds), peak)?;
+        Ok(Point::new(came_per_s, &answers))
     };
-    FLOODS.into_iter().map(point).collect()
+    let points: Result<Vec<Point>, String> = (1..=STEPS).map(point).collect();
+    Ok((points?, peak))
 }
 
 impl Point {
@@ -164,7 +176,7 @@ fn medians(rounds: &[Vec<Point>]) -> Vec<Point> {
     (0..count)
         .map(|index| Point {
             offered_per_s: median(index, |point| Some(point.offered_per_s)).unwrap_or(0.0),
-            syn_per_s: rounds[0][index].syn_per_s,
+            syn_per_s: median(index, |point| Some(point.syn_per_s)).unwrap_or(0.0),
             goodput_per_s: median(index, |point| Some(point.goodput_per_s)).unwrap_or(0.0),
             p50_ms: median(index, |point| point.p50_ms),
             p99_ms: median(index, |point| point.p99_ms),
