@@ -4,11 +4,11 @@
 //! the kernel gives a free one, and the start-up block names it.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -98,13 +98,14 @@ fn serve_nothing() -> Command {
 pub fn finish(command: &mut Command) -> Finished {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // Read meanwhile: who writes more than a pipe holds does not end before.
+    let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
+    let (stdout, stderr) = (read_all(stdout), read_all(stderr));
     let status = await_end(&mut child, START_PATIENCE);
     if status.is_none() {
         let _ = child.kill();
     }
-    let (mut stdout, mut stderr) = (String::new(), String::new());
-    let _ = child.stdout.take().expect("a pipe").read_to_string(&mut stdout);
-    let _ = child.stderr.take().expect("a pipe").read_to_string(&mut stderr);
+    let (stdout, stderr) = (stdout.join().expect("is read"), stderr.join().expect("is read"));
     let status = status.unwrap_or_else(|| panic!("{command:?} did not end.\n{stdout}\n{stderr}"));
     Finished { status, stdout, stderr }
 }
@@ -281,7 +282,7 @@ fn read_lines(stdout: ChildStdout) -> Receiver<String> {
 }
 
 /// Reads a pipe to its end on a thread of its own, so that its writer never blocks.
-fn read_all(mut pipe: ChildStderr) -> JoinHandle<String> {
+fn read_all(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut said = Vec::new();
         let _ = pipe.read_to_end(&mut said);
