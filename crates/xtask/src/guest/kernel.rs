@@ -55,6 +55,8 @@ pub(super) fn image(root: &Path, series: Series) -> Result<PathBuf, String> {
 
 fn fetch(series: Series, folder: &Path, image: &Path) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+    // What an attempt left that failed.
+    let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(said)?;
     let apt = match series {
         Series::V6_1 | Series::V6_12 => Apt { options: Vec::new() },
@@ -65,8 +67,8 @@ fn fetch(series: Series, folder: &Path, image: &Path) -> Result<(), String> {
     let unpacked = folder.join("unpacked");
     let archive = found(folder, |name| name.ends_with(".deb"))?;
     succeed(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(&unpacked))?;
-    let modules = unpacked.join("usr/lib/modules");
-    let place = if modules.exists() { found(&modules, |_| true)? } else { unpacked.join("boot") };
+    let boot = unpacked.join("boot");
+    let place = if boot.exists() { boot } else { found(&unpacked.join("usr/lib/modules"), |_| true)? };
     let vmlinuz = found(&place, |name| name.starts_with("vmlinuz"))?;
     fs::rename(vmlinuz, image).map_err(said)?;
     fs::remove_dir_all(&unpacked).and_then(|()| fs::remove_file(&archive)).map_err(said)
