@@ -157,7 +157,9 @@ impl Client {
         errno: i32,
     ) {
         desk.put_spare(outgoing);
-        desk.connections[slot as usize].sending = false;
+        let connection = &mut desk.connections[slot as usize];
+        connection.sending = false;
+        connection.date(desk.now_ns);
         if errno == 0 {
             self.flush(desk, slot);
         } else {
