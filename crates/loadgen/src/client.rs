@@ -157,9 +157,7 @@ impl Client {
         errno: i32,
     ) {
         desk.put_spare(outgoing);
-        let connection = &mut desk.connections[slot as usize];
-        connection.sending = false;
-        connection.date(desk.now_ns);
+        desk.connections[slot as usize].sending = false;
         if errno == 0 {
             self.flush(desk, slot);
         } else {

@@ -12,7 +12,7 @@ use crate::links::Links;
 /// A request under way.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    /// When it was meant to start; in a closed loop, when it was handed to the kernel.
+    /// When it was meant to start.
     pub(crate) intended_ns: u64,
     /// Which entry of the lane's mix it is.
     pub(crate) entry: u32,
@@ -54,8 +54,6 @@ pub(crate) struct Connection {
     pub(crate) answering: bool,
     /// How many of the flights, the last ones, have not been sent.
     pub(crate) unsent: u32,
-    /// How many of the flights, the last ones, count from the moment at which they are handed over.
-    pub(crate) undated: u32,
     /// Requests asked on it so far.
     pub(crate) asked: u32,
     /// When connecting began; tells one user of the slot from another.
@@ -85,14 +83,6 @@ impl Connection {
         };
     }
 
-    /// What is undated was handed over at this moment.
-    #[inline]
-    pub(crate) fn date(&mut self, now_ns: u64) {
-        let undated = std::mem::take(&mut self.undated) as usize;
-        let first = self.flights.len().saturating_sub(undated);
-        self.flights.range_mut(first..).for_each(|flight| flight.intended_ns = now_ns);
-    }
-
     /// When its oldest request was meant to start.
     #[inline]
     pub(crate) fn waits_since_ns(&self) -> u64 {
@@ -102,28 +92,5 @@ impl Connection {
     /// Whether there is a connection that was not given up.
     pub(crate) fn is_alive(&self) -> bool {
         matches!(self.state, State::Connecting | State::Open)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_undated_counts_from_its_handing_over() {
-        let mut connection = Connection::default();
-        connection.flights = [1, 2, 3].map(|intended_ns| Flight { intended_ns, entry: 0 }).into();
-        connection.undated = 2;
-        let times = |connection: &Connection| {
-            connection.flights.iter().map(|flight| flight.intended_ns).collect::<Vec<u64>>()
-        };
-        connection.date(9);
-        assert_eq!(times(&connection), [1, 9, 9]);
-        connection.date(12);
-        assert_eq!(times(&connection), [1, 9, 9], "each is dated once");
-        connection.flights.clear();
-        connection.undated = 2;
-        connection.date(15);
-        assert_eq!(connection.undated, 0, "a server may answer before it is asked");
     }
 }

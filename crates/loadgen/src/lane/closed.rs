@@ -1,9 +1,7 @@
 //! The closed loop: so many clients, each of which asks again when it has its answer. The server sets the
 //! pace.
 //!
-//! It must never be read as what a crowd does: a crowd does not slow down with the server. A request counts
-//! from its handing over: at the end of the turn, or when it is reported as sent before. What this program
-//! does between two requests of a client is no latency of the server.
+//! It must never be read as what a crowd does: a crowd does not slow down with the server.
 
 use staunch_netio::{Io, Slot};
 
@@ -20,8 +18,6 @@ pub(crate) struct Closed {
     /// How many requests may still be begun.
     left: u64,
     stopped: bool,
-    /// Connections asked on since the last turn, with the moment they were begun.
-    undated: Vec<(Slot, u64)>,
 }
 
 /// What a closed loop is to do.
@@ -52,18 +48,11 @@ impl Closed {
             requests_max,
             left: plan.requests.unwrap_or(u64::MAX),
             stopped: false,
-            undated: Vec::new(),
         }
     }
 
     /// Begins what is due. Returns when something is due again.
     pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
-        for (slot, begun_ns) in self.undated.drain(..) {
-            let connection = &mut desk.connections[slot as usize];
-            if connection.begun_ns == begun_ns {
-                connection.date(desk.now_ns);
-            }
-        }
         let (pipeline, left) = (u64::from(self.pipeline), &mut self.left);
         let dials_max = left.div_ceil(pipeline);
         let (dial_ns, full) = self.dialer.due(&mut self.client, desk, dials_max, |client, desk, slot| {
@@ -89,11 +78,9 @@ impl Closed {
         }
         let may_ask = u64::from(answers.min(self.requests_max - connection.asked)).min(self.left);
         self.left -= may_ask;
-        self.undated.push((slot, connection.begun_ns));
         for _ in 0..may_ask {
             self.client.ask(desk, slot, desk.now_ns);
         }
-        desk.connections[slot as usize].undated += may_ask as u32;
         self.client.flush(desk, slot);
         if desk.connections[slot as usize].flights.is_empty() {
             desk.close(slot);
