@@ -61,8 +61,9 @@ fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let folder = setting.scratch.join("idle");
     let body = content::small_file(&folder, FILE, 100)?;
     let count = connections(kind);
-    // Staunch begins to close idle connections for new ones at four fifths of its table.
-    let connections_max = count / 10 * 13;
+    // Staunch begins to close idle connections for new ones at four fifths of its table, which may not need
+    // more than the descriptors there are.
+    let connections_max = count / 25 * 32;
     let limit = connections_max.to_string();
     let setup = Setup {
         address: Ipv4Addr::UNSPECIFIED,
