@@ -221,7 +221,7 @@ fn stop_of(errno: Errno) -> Stop {
     }
 }
 
-/// All flights of a backend. Only sends that did not end at once are here, so there are few.
+/// All flights of a backend: those of this turn that are not begun yet, and those that stopped short.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     places: Vec<Option<Flight>>,

@@ -1,4 +1,4 @@
-//! Sending: what the socket did not take at once is held here until it is taken.
+//! Sending: what the turn has answered goes out here, and what the socket did not take is held until it does.
 //!
 //! It owns nothing of its own: it is the half of [`Epoll`] that moves flights. Order of calls: `hold`
 //! whenever a flight has stopped short, `go_on_sending` when what it waited for is there, `finish` once.
