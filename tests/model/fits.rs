@@ -55,6 +55,13 @@ fn a_fit_is_what_other_commands_begin_with() {
         "/rows/0/without_gate/goodput_per_s",
     );
     near(number(&document, "/rows/0/without_gate/goodput_per_s"), measured, 0.05);
+    let batches = ["--coalescing", "50us", "--interrupt-cost", "6us", "--json"];
+    let fits = model(&[&["fit", &file, "--first", "60%"], &known[..], &batches].concat());
+    let fitted: Value = serde_json::from_str(&fits.stdout).expect("JSON");
+    assert!(strings(&fitted["fits"][0]["given"]).contains(&"c0"), "{}", fits.stdout);
+    let batched = folder.write("batched.json", &fits.stdout);
+    let host = &said(&["predict", "--fit", &batched, "--server", "made up", "--offered", "3600/s"])["host"];
+    assert_eq!((number(host, "/interrupt_s"), number(host, "/window_s")), (6e-6, 50e-6));
     // A flag goes before the file.
     assert_eq!(number(&said(&[&asked[..], &["--backlog", "10"]].concat()), "/host/places"), 11.0);
 }

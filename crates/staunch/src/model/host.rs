@@ -15,8 +15,8 @@ use crate::units;
 
 /// What stands at the end of the help.
 pub(crate) const USUAL: &str = "\
-What is not said: --mu1 200k/s --backlog 4096 --patience 1s --service deterministic, or what the file of
---fit has. docs/overload.md says what each figure means.";
+What is not said: --mu1 200k/s --backlog 4096 --patience 1s --service deterministic and no interrupts, or
+what the file of --fit has. docs/overload.md says what each figure means.";
 
 /// SYN segments a second that one processor receives when nothing else is said: 4.5 to 5 us each on the
 /// machines of 2026.
@@ -60,7 +60,8 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "TIME", value_parser = units::span_s)]
     pub(crate) interrupt_cost: Option<f64>,
 
-    /// How long the network card waits for more packets before it interrupts
+    /// How long the network card waits for more packets before it interrupts; with it the cost of an
+    /// interrupt can be fitted
     #[arg(long, value_name = "TIME", value_parser = units::span_s)]
     pub(crate) coalescing: Option<f64>,
 

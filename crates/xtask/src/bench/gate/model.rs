@@ -95,8 +95,8 @@ fn measure(over: &'static str, setting: &Setting, outcome: &mut Outcome) -> Resu
     fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     let fit =
         ["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off"].map(str::to_owned);
-    // Not the peak: it was measured with as many requests as are answered, and where there are more the host
-    // does 13 % less which the fit then takes for the price of reception.
+    // Not the peak: it was measured with as many requests as are answered. Where there were more the host did
+    // 13 % less, in the one round with it, which the fit took for the price of reception.
     let known = ["--backlog", &BACKLOG.to_string(), "--patience", "1s"].map(str::to_owned);
     let window = ["--coalescing", &format!("{}us", MODERATION_NS / 1000), "--json"].map(str::to_owned);
     let output =
