@@ -140,7 +140,8 @@ fn mirror() -> std::io::Result<String> {
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let site = text.lines().find_map(|line| line.strip_prefix("Debian "));
-    site.map(str::to_owned).ok_or_else(|| std::io::Error::other("apt has no packages of Debian's"))
+    site.map(str::to_owned)
+        .ok_or_else(|| std::io::Error::other("apt knows no packages of Debian's: `apt-get update` helps"))
 }
 
 /// What in the folder has such a name.
