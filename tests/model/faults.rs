@@ -29,7 +29,7 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         (&["fit", &good, "--svg", "-"], "--server and --over say which one --svg is to draw"),
         (
             &["fit", &good, "--first", "1"],
-            "cannot be told from 1 points; --backlog, --patience, --mu1 and --peak",
+            "cannot be told from 1 points; --backlog, --patience, --mu1, --mu2 and --peak",
         ),
         (
             &["fit", &good, "--patience", "1s", "--backlog", "9", "--html", "/nowhere/a"],

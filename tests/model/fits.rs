@@ -63,6 +63,12 @@ fn a_fit_is_what_other_commands_begin_with() {
     let host = &said(&["predict", "--fit", &batched, "--server", "made up", "--offered", "3600/s"])["host"];
     near(number(host, "/interrupt_s"), 6e-6, 1e-9);
     near(number(host, "/window_s"), 50e-6, 1e-9);
+    let mu2 = ["--mu2", "1800/s", "--json"];
+    let fits = model(&[&["fit", &file, "--over", "flood"], &known[..], &mu2].concat());
+    let fitted: Value = serde_json::from_str(&fits.stdout).expect("JSON");
+    assert_eq!(strings(&fitted["fits"][0]["given"]), ["mu2", "K", "T"], "{}", fits.stdout);
+    near(number(&fitted, "/fits/0/host/mu2_per_s"), 1800.0, 1e-9);
+    near(number(&fitted, "/fits/0/host/mu1_per_s"), 20_000.0, 0.05);
     // A flag goes before the file.
     assert_eq!(number(&said(&[&asked[..], &["--backlog", "10"]].concat()), "/host/places"), 11.0);
 }

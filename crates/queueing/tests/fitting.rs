@@ -9,6 +9,7 @@ use staunch_queueing::{Host, Load, Run, Service};
 
 const UNKNOWN: Known = Known {
     peak_per_s: None,
+    mu2_per_s: None,
     mu1_per_s: None,
     window_s: 0.0,
     interrupt_s: None,
@@ -85,7 +86,7 @@ fn mu1(fit: &Fit) -> f64 {
     fit.host.reception.mu1(0.0)
 }
 
-/// A flood that leaves less than the clients ask for tells mu1, if the peak is known.
+/// A flood that leaves less than the clients ask for tells mu1, if the peak or mu2 is known.
 #[test]
 fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
     let truth = host(180_000.0, 2400.0, 512, 1.0);
@@ -100,6 +101,10 @@ fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
     let fit = fit(&points, &known).expect("points enough");
     near("mu1", mu1(&fit), 180_000.0, 0.02);
     near("mu2", fit.host.mu2_per_s, 2400.0, 0.005);
+    let known_mu2 = Known { peak_per_s: None, mu2_per_s: Some(2400.0), ..known };
+    let fit = self::fit(&points, &known_mu2).expect("points enough");
+    near("mu1", mu1(&fit), 180_000.0, 0.02);
+    near("mu2", fit.host.mu2_per_s, 2400.0, 1e-9);
     let drowned: Vec<Point> = points.iter().map(|point| Point { goodput_per_s: 0.0, ..*point }).collect();
     let fit = self::fit(&drowned, &known).expect("a host, though nobody was answered");
     assert!(mu1(&fit) > 10.0 * peak_per_s && fit.undetermined.contains(&Parameter::Mu1), "{fit:?}");

@@ -27,6 +27,8 @@ pub struct Known {
     /// Requests a second that were served when enough came and nothing else did: `1/(1/mu1 + 1/mu2)`,
     /// equation (4) solved for as many as are served.
     pub peak_per_s: Option<f64>,
+    /// mu2, requests a second; before what follows from the peak.
+    pub mu2_per_s: Option<f64>,
     /// mu1, packets a second; where there is a window `1/c1`, what it comes to in large batches.
     pub mu1_per_s: Option<f64>,
     /// Seconds between a first packet and the interrupt it causes; 0 for at once, and then mu1 is constant.
@@ -75,7 +77,7 @@ impl Known {
     /// Parameters that are left to find, in their order.
     pub(crate) fn wanted(&self) -> Vec<Parameter> {
         let unknown = [
-            (self.peak_per_s.is_none(), Parameter::Mu2),
+            (self.peak_per_s.or(self.mu2_per_s).is_none(), Parameter::Mu2),
             (self.mu1_per_s.is_none(), Parameter::Mu1),
             (self.interrupt_s.is_none() && self.window_s > 0.0, Parameter::Interrupt),
             (self.places.is_none(), Parameter::Places),
@@ -87,6 +89,7 @@ impl Known {
     fn check(&self) -> Result<(), Fault> {
         let optional = |what, value: Option<f64>| value.map_or(Ok(()), |value| above_zero(what, value));
         optional("the peak in requests a second", self.peak_per_s)?;
+        optional("mu2 in requests a second", self.mu2_per_s)?;
         optional("mu1 in packets a second", self.mu1_per_s)?;
         optional("the patience in seconds", self.patience_s)?;
         at_least_zero("the window of coalescing in seconds", self.window_s)?;
@@ -122,6 +125,7 @@ pub(crate) fn check(points: &[Point], known: &Known) -> Result<(), FitFault> {
     if points.len() < parameters {
         return Err(FitFault::TooFew { points: points.len(), parameters });
     }
-    let any = known.peak_per_s.is_some() || points.iter().any(|point| point.goodput_per_s > 0.0);
+    let any = known.peak_per_s.or(known.mu2_per_s).is_some()
+        || points.iter().any(|point| point.goodput_per_s > 0.0);
     if any { Ok(()) } else { Err(FitFault::NoGoodput) }
 }

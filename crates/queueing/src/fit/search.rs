@@ -81,7 +81,8 @@ impl<'a> Search<'a> {
             interrupt_s: self.known.interrupt_s.or(value(Parameter::Interrupt)).unwrap_or(0.0),
             window_s: self.known.window_s,
         };
-        let mu2 = self.known.peak_per_s.map(|peak| mu2_of(peak, reception.mu1(peak)));
+        let of_peak = || self.known.peak_per_s.map(|peak| mu2_of(peak, reception.mu1(peak)));
+        let mu2 = self.known.mu2_per_s.or_else(of_peak);
         let places = value(Parameter::Places).map(|places| places.round() as u32);
         Host {
             reception,

@@ -61,6 +61,11 @@ pub(crate) struct Arguments {
     #[arg(help_heading = "Known, and not to be fitted")]
     peak: Option<f64>,
 
+    /// Requests a second that the application answers while nothing is received
+    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "peak")]
+    #[arg(help_heading = "Known, and not to be fitted")]
+    mu2: Option<f64>,
+
     #[command(flatten, next_help_heading = "Known, and not to be fitted")]
     known: KnownArguments,
     #[command(flatten)]
@@ -128,6 +133,7 @@ impl Arguments {
         let sending_s = self.sending.or(curve.sending_s).filter(|sending_s| sending_s.is_finite());
         let known = Known {
             peak_per_s: self.peak,
+            mu2_per_s: self.mu2,
             mu1_per_s: self.known.mu1,
             window_s: self.known.coalescing.unwrap_or(0.0),
             interrupt_s: self.known.interrupt_cost,

@@ -32,8 +32,8 @@ pub(crate) fn fitted(curve: Curve, first: usize, known: &Known, gate: Gate) -> R
     let points: Vec<Point> = curve.off.iter().map(point).collect();
     let found = fit::fit(&points[..first], known).map_err(|fault| {
         format!(
-            "{}: {fault}; --backlog, --patience, --mu1 and --peak say what is known, --first N takes more \
-             points",
+            "{}: {fault}; --backlog, --patience, --mu1, --mu2 and --peak say what is known, --first N takes \
+             more points",
             curve.name
         )
     })?;
@@ -137,7 +137,7 @@ fn given(known: &Known) -> Vec<String> {
     let all = [
         (Parameter::Mu1, known.mu1_per_s.is_some()),
         (Parameter::Interrupt, known.interrupt_s.is_some()),
-        (Parameter::Mu2, known.peak_per_s.is_some()),
+        (Parameter::Mu2, known.peak_per_s.or(known.mu2_per_s).is_some()),
         (Parameter::Places, known.places.is_some()),
         (Parameter::Patience, known.patience_s.is_some()),
     ];

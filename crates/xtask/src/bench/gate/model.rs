@@ -1,5 +1,6 @@
 //! The scenario `gate-model`: two sweeps of nginx without the gate, by requests and by forged SYN segments,
-//! and what `staunch model` says of each from its first third.
+//! and what `staunch model` says of each from its first third (of the second with what the first told of the
+//! application).
 //!
 //! It owns the bar on the predictions. They are the program's own; only what they are held against is
 //! measured here.
@@ -28,6 +29,7 @@ const MULTIPLE_MAX: f64 = 10.0;
 /// peak, as in `staunch model size`.
 const FLOOD_MAX: u32 = 200_000;
 const BESIDE: f64 = 0.9;
+const OVER: [&str; 2] = ["requests", "flood"];
 const ERROR_MAX: f64 = 0.10;
 const ERROR: &str = "largest error of what was predicted";
 
@@ -64,10 +66,10 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
         return outcome.skip(reason);
     }
     setting.expect_steps((setting.rounds * STEPS * 2) as usize);
-    for over in ["requests", "flood"] {
-        if let Err(error) = measure(over, setting, &mut outcome) {
-            outcome.errors.push(format!("{over}: {error}"));
-        }
+    if let Err(error) = measure(setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    for over in OVER {
         let samples = outcome.samples(over, ERROR).to_vec();
         outcome.bars.push(Bar::judge(over, ERROR, Direction::AtMost, ERROR_MAX, "", samples));
     }
@@ -79,35 +81,41 @@ fn has_model(setting: &Setting) -> bool {
     said.is_ok_and(|output| output.status.success())
 }
 
-fn measure(over: &'static str, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
-    let mut rounds = Vec::new();
+/// In each round both sweeps, so that both meet the same host.
+fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    let mut rounds: [Vec<Vec<Point>>; 2] = Default::default();
     for round in 1..=setting.rounds {
-        rounds.push(sweep(over, round, setting)?);
+        for (over, rounds) in OVER.into_iter().zip(&mut rounds) {
+            rounds.push(sweep(over, round, setting)?);
+        }
     }
-    let points = medians(&rounds);
-    let servers = vec![Server { name: "nginx", gate_off: points }];
-    let sweep = match over {
-        "flood" => Sweep { floods: servers, ..Sweep::default() },
-        _ => Sweep { servers, ..Sweep::default() },
-    };
-    let file = setting.scratch.join(format!("sweep-{over}.json"));
-    let text = serde_json::to_string(&sweep).map_err(|error| error.to_string())?;
+    let [requests, floods] = rounds.map(|rounds| vec![Server { name: "nginx", gate_off: medians(&rounds) }]);
+    let requests = fit(&Sweep { servers: requests, ..Sweep::default() }, &[], setting)?;
+    add(OVER[0], &requests, outcome)?;
+    // Beside a flood a host that does more and one whose reception costs less answer as many. What its
+    // application can do is known from the other sweep's first third.
+    let mu2 = requests.pointer("/fits/0/host/mu2_per_s").ok_or("staunch model fit found no mu2")?;
+    let floods = Sweep { floods, ..Sweep::default() };
+    add(OVER[1], &fit(&floods, &["--mu2", &format!("{mu2}/s")], setting)?, outcome)
+}
+
+/// What `staunch model fit` says of a sweep. It is not told the peak: that was measured with as many requests
+/// as are answered, and where there are more the host does less.
+fn fit(sweep: &Sweep, known: &[&str], setting: &Setting) -> Result<serde_json::Value, String> {
+    let file = setting.scratch.join("sweep.json");
+    let text = serde_json::to_string(sweep).map_err(|error| error.to_string())?;
     fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-    let fit =
-        ["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off"].map(str::to_owned);
-    // Not the peak: it was measured with as many requests as are answered. Where there were more the host did
-    // 13 % less, in the one round with it, which the fit took for the price of reception.
-    let known = ["--backlog", &BACKLOG.to_string(), "--patience", "1s"].map(str::to_owned);
-    let window = ["--coalescing", &format!("{}us", MODERATION_NS / 1000), "--json"].map(str::to_owned);
-    let output =
-        Command::new(&setting.programs.staunch).args(fit.iter().chain(&known).chain(&window)).output();
-    let output = output.map_err(|error| format!("staunch model: {error}"))?;
+    let (backlog, window) = (BACKLOG.to_string(), format!("{}us", MODERATION_NS / 1000));
+    let output = Command::new(&setting.programs.staunch)
+        .args(["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off", "--json"])
+        .args(["--backlog", &backlog, "--patience", "1s", "--coalescing", &window])
+        .args(known)
+        .output()
+        .map_err(|error| format!("staunch model: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
-    let said: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch model fit: {error}"))?;
-    add(over, &said, outcome)
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch model fit: {error}"))
 }
 
 /// What the fit says.
