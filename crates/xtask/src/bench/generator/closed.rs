@@ -1,8 +1,9 @@
 //! The scenario `load-closed`: as many requests as 64 connections give, by wrk and by ours.
 //!
 //! It owns the comparison with wrk. All generators meet the same running server in turn, round by round, so
-//! that a slow change of the machine meets them all. nginx is slower than a generator, so its rate shows how
-//! little a generator gets in its way; the floor is faster, so its rate is the generator's own limit.
+//! that a slow change of the machine meets them all. nginx is slower than a generator; the floor is faster
+//! than one thread of any. Where there is a third processor each gets two of them, so that the servers are
+//! the limit: of a generator that is its own limit one learns another rate and latency of the same server.
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::running;
 use super::tool::Tool;
 use crate::bench::content;
 use crate::bench::figures::{Bar, Direction, Outcome, Summary};
+use crate::bench::load;
 use crate::bench::servers::Server;
 use crate::bench::setting::Setting;
 use crate::bench::setup::{Kind, Setup};
@@ -38,7 +40,7 @@ const PROMISES: [(&str, Direction, f64); 4] = [
 pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     let mut outcome = Outcome::new(
         "load-closed",
-        "closed loop, a file of 5 000 bytes, 64 kept connections, one thread: the generator beside wrk",
+        "closed loop, a file of 5 000 bytes, 64 kept connections: the generator beside wrk",
     );
     let kinds = setting.chosen(&[Kind::Nginx, Kind::Floor]);
     if let Err(error) = measure(setting, &kinds, &mut outcome) {
@@ -67,9 +69,10 @@ fn measure(setting: &Setting, kinds: &[Kind], outcome: &mut Outcome) -> Result<(
             Err(error) => outcome.errors.push(error),
         }
     }
+    let cpus = running::up_to(last());
     for server in &servers {
-        let warm_up = Tool::Wrk.closed(&setting.programs, CONNECTIONS, WARM_UP_S, &server.url(&path));
-        running::run(&warm_up, Duration::from_secs(WARM_UP_S.into()), &setting.scratch)?;
+        let warm_up = Tool::Wrk.closed(&setting.programs, last(), CONNECTIONS, WARM_UP_S, &server.url(&path));
+        running::run_on(&cpus, &warm_up, Duration::from_secs(WARM_UP_S.into()), &setting.scratch)?;
         outcome.note(format!("{}: {}", server.kind.name(), server.command));
     }
     for round in 1..=setting.rounds {
@@ -99,8 +102,9 @@ fn measure_once(
     outcome: &mut Outcome,
 ) -> Result<(), String> {
     let name = row(tool, server.kind.name());
-    let words = tool.closed(&setting.programs, CONNECTIONS, setting.seconds, &server.url(path));
-    let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
+    let words = tool.closed(&setting.programs, last(), CONNECTIONS, setting.seconds, &server.url(path));
+    let meant = Duration::from_secs(setting.seconds.into());
+    let watched = running::run_on(&running::up_to(last()), &words, meant, &setting.scratch)?;
     let said = tool.read(&watched.output)?;
     outcome.add(&name, RATE, "", said.per_second);
     outcome.add(&name, P50, "ms", said.p50_ms);
@@ -109,6 +113,11 @@ fn measure_once(
     outcome.note(format!("{name}: {}", words.join(" ")));
     watched.disturbance(&name).into_iter().for_each(|note| outcome.note(note));
     Ok(())
+}
+
+/// The last processor of a generator.
+fn last() -> usize {
+    *load::processors().end()
 }
 
 fn judge(server: &str, outcome: &mut Outcome) {

@@ -277,19 +277,10 @@ impl Drop for Model {
 fn processors() -> Result<(usize, usize), String> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    match cpus(line.unwrap_or_default().trim())[..] {
+    match running::listed(line.unwrap_or_default().trim())[..] {
         [first, second, ..] => Ok((first, second)),
         _ => Err("a server and a client need a processor each".to_owned()),
     }
-}
-
-/// Processors from a list such as `0,2-5`.
-fn cpus(list: &str) -> Vec<usize> {
-    let part = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
-    };
-    list.split(',').filter_map(part).flatten().collect()
 }
 
 #[cfg(test)]
@@ -330,11 +321,5 @@ mod tests {
             assert!(read(bad).is_err(), "{bad}");
         }
         assert!(read(r#"{"wall_s": 1, "answered": 0, "errors": []}"#).is_err());
-    }
-
-    #[test]
-    fn lists_of_processors() {
-        assert_eq!(cpus("0,2-4,7"), [0, 2, 3, 4, 7]);
-        assert!(cpus("").is_empty() && cpus("x-y").is_empty());
     }
 }

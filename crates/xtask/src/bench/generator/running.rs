@@ -31,7 +31,7 @@ pub(super) struct Watched {
     pub(super) spent_ns: u64,
     /// Resident memory, a sample a second, the first after one second.
     pub(super) resident_bytes: Vec<u64>,
-    /// Share of its CPU that others took meanwhile, in percent.
+    /// What others took of its CPUs meanwhile, in percent of one.
     pub(super) foreign_percent: f64,
 }
 
@@ -86,8 +86,8 @@ pub(super) fn run_on(
     // An ended process that was not collected still has its times.
     let spent_ns = process::spent_ns(child.id()).unwrap_or(0);
     let taken = started.elapsed();
-    let cpu = cpus.parse().unwrap_or(CPU as usize);
-    let busy_percent = CpuTimes::read().busy_since(&cpus_before, cpu);
+    let now = CpuTimes::read();
+    let busy_percent: f64 = listed(cpus).into_iter().map(|cpu| now.busy_since(&cpus_before, cpu)).sum();
     finish(&mut child, in_time)
         .map_err(|how| format!("{}: {how}: {}", words.join(" "), fault(&read(&errors))))?;
     Ok(Watched {
@@ -96,6 +96,20 @@ pub(super) fn run_on(
         resident_bytes,
         foreign_percent: busy_percent - 100.0 * spent_ns as f64 / taken.as_nanos() as f64,
     })
+}
+
+/// The processors from a generator's first to this one, as `taskset` names them.
+pub(super) fn up_to(last: usize) -> String {
+    if last == CPU as usize { last.to_string() } else { format!("{CPU}-{last}") }
+}
+
+/// Processors from a list such as `0,2-5`.
+pub(super) fn listed(cpus: &str) -> Vec<usize> {
+    let part = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+    };
+    cpus.split(',').filter_map(part).flatten().collect()
 }
 
 /// Waits for the end of a process and samples its memory. Also says whether it ended in time.
@@ -155,6 +169,13 @@ mod tests {
         assert_eq!(watched.output, "done\n");
         assert!(watched.spent_ns > 0 && watched.cost_us(2) > 0.0);
         assert!(watched.resident_bytes[0] > 100_000);
+    }
+
+    #[test]
+    fn lists_of_processors() {
+        assert_eq!(listed("0,2-4,7"), [0, 2, 3, 4, 7]);
+        assert!(listed("").is_empty() && listed("x-y").is_empty());
+        assert_eq!([up_to(1), up_to(2)], ["1", "1-2"]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) struct Offered {
 /// # Errors
 /// A generator that fails, or a server that refuses a patient client.
 pub(crate) fn strangers_peak(setting: &Setting, url: &str) -> Result<f64, String> {
-    let mut words = Tool::Epoll.closed(&setting.programs, PATIENT_CLIENTS, setting.seconds, url);
+    let mut words = Tool::Epoll.closed(&setting.programs, 1, PATIENT_CLIENTS, setting.seconds, url);
     words.insert(words.len() - 1, "--no-keep-alive".to_owned());
     let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
     Ok(Report::read(&watched.output)?.said()?.per_second)

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use super::reading::{self, Report, Said};
+use super::running;
 use crate::bench::setup::Programs;
 
 /// A load generator.
@@ -50,10 +51,12 @@ impl Tool {
         }
     }
 
-    /// A closed loop over kept connections, for so many seconds; oha is not asked for one.
+    /// A closed loop over kept connections, for so many seconds, from a thread on each processor up to this
+    /// last one; oha is not asked for one.
     pub(super) fn closed(
         self,
         programs: &Programs,
+        last: usize,
         connections: u32,
         seconds: u32,
         url: &str,
@@ -61,8 +64,8 @@ impl Tool {
         let (connections, duration) = (connections.to_string(), format!("{seconds}s"));
         let loop_words = ["-c", &connections, "-d", &duration, url];
         match self {
-            Self::Wrk => words(&[&["wrk", "-t", "1", "--latency"], &loop_words]),
-            _ => self.ours(programs, &loop_words),
+            Self::Wrk => words(&[&["wrk", "-t", &last.to_string(), "--latency"], &loop_words]),
+            _ => self.ours(programs, last, &loop_words),
         }
     }
 
@@ -76,7 +79,7 @@ impl Tool {
             return words(&[&[&program], &schedule, &["--no-tui", "--output-format", "json", url]]);
         }
         let schedule = ["--rate", &per_second, "--arrivals", "constant", "-d", &duration, "-c", SLOTS_MAX];
-        self.ours(programs, &[&schedule[..], &[url]].concat())
+        self.ours(programs, 1, &[&schedule[..], &[url]].concat())
     }
 
     /// An open loop with a connection for each request, whose clients wait a second. Ours only.
@@ -93,13 +96,14 @@ impl Tool {
             "-d",
             &duration,
         ];
-        self.ours(programs, &[&loop_words[..], &[url]].concat())
+        self.ours(programs, 1, &[&loop_words[..], &[url]].concat())
     }
 
-    fn ours(self, programs: &Programs, loop_words: &[&str]) -> Vec<String> {
+    fn ours(self, programs: &Programs, last: usize, loop_words: &[&str]) -> Vec<String> {
         let program = text(&programs.staunch);
         let io = if self == Self::Uring { "uring" } else { "epoll" };
-        let engine = ["-t", "1", "--cpus", "1", "--io", io, "--quiet", "--json", "-"];
+        let (threads, cpus) = (last.to_string(), running::up_to(last));
+        let engine = ["-t", &threads, "--cpus", &cpus, "--io", io, "--quiet", "--json", "-"];
         words(&[&[&program, "load"], &engine, loop_words])
     }
 }
@@ -124,10 +128,12 @@ mod tests {
             truth: "truth".into(),
             oha: "oha".into(),
         };
-        let closed = |tool: Tool| tool.closed(&programs, 64, 4, "http://a/").join(" ");
+        let closed = |tool: Tool| tool.closed(&programs, 1, 64, 4, "http://a/").join(" ");
         let ours = "staunch load -t 1 --cpus 1 --io";
         assert_eq!(closed(Tool::Wrk), "wrk -t 1 --latency -c 64 -d 4s http://a/");
         assert_eq!(closed(Tool::Epoll), format!("{ours} epoll --quiet --json - -c 64 -d 4s http://a/"));
+        let beside = Tool::Uring.closed(&programs, 2, 64, 4, "http://a/").join(" ");
+        assert!(beside.starts_with("staunch load -t 2 --cpus 1-2 --io uring"), "{beside}");
         let open = |tool: Tool| tool.open(&programs, 1000, 4, "http://a/").join(" ");
         assert!(open(Tool::Uring).starts_with(&format!("{ours} uring ")));
         assert!(open(Tool::Uring).ends_with("--rate 1000/s --arrivals constant -d 4s -c 256 http://a/"));
