@@ -24,7 +24,10 @@ const ANSWERED: &str = "answered per second";
 const OFF_SCHEDULE: &str = "more or fewer than scheduled";
 /// The request that is due at the very end of the run may count or not.
 const OFF_SCHEDULE_MAX: f64 = 1.0;
-const UNSENT: &str = "not sent";
+const UNSENT: &str = "not sent, all connections being busy";
+/// Whoever was not sent was later than any limit: of a thousand scheduled one may be, as with the drift. A
+/// server that pauses for 2.6 ms keeps all 256 connections busy.
+const UNSENT_PERCENT_MAX: f64 = 0.1;
 const LOST: &str = "sent and not rightly answered";
 
 /// Runs the scenario.
@@ -88,7 +91,7 @@ fn add_schedule(name: &str, report: &Report, scheduled: u64, outcome: &mut Outco
     outcome.add(name, DRIFT, "ms", drift_ms);
     outcome.add(name, "drift, the longest", "ms", report.drift_ms.max.unwrap_or(drift_ms));
     outcome.add(name, OFF_SCHEDULE, "", report.offered.abs_diff(scheduled) as f64);
-    outcome.add(name, UNSENT, "", report.unsent as f64);
+    outcome.add(name, UNSENT, "%", report.unsent as f64 * 100.0 / scheduled as f64);
     outcome.add(name, LOST, "", report.lost() as f64);
     report.warnings.iter().for_each(|warning| outcome.note(format!("{name} warns: {warning}")));
     Ok(())
@@ -107,7 +110,7 @@ fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut Outcome
 fn judge(name: &str, outcome: &mut Outcome) {
     outcome.judge(name, DRIFT, Direction::AtMost, DRIFT_P999_MS_MAX, "ms");
     outcome.judge(name, OFF_SCHEDULE, Direction::AtMost, OFF_SCHEDULE_MAX, "");
-    outcome.judge(name, UNSENT, Direction::AtMost, 0.0, "");
+    outcome.judge(name, UNSENT, Direction::AtMost, UNSENT_PERCENT_MAX, "%");
     outcome.judge(name, LOST, Direction::AtMost, 0.0, "");
 }
 
@@ -116,9 +119,9 @@ mod tests {
     use super::super::reading::Percentiles;
     use super::*;
 
-    fn outcome(offered: u64, p999_ms: f64) -> Outcome {
+    fn outcome(offered: u64, p999_ms: f64, unsent: u64) -> Outcome {
         let drift_ms = Percentiles { p999: Some(p999_ms), ..Percentiles::default() };
-        let report = Report { offered, drift_ms, ..Report::default() };
+        let report = Report { offered, drift_ms, unsent, ..Report::default() };
         let mut outcome = Outcome::new("name", "title");
         add_schedule("ours", &report, 400_000, &mut outcome).expect("a drift");
         judge("ours", &mut outcome);
@@ -127,10 +130,11 @@ mod tests {
 
     #[test]
     fn the_schedule_is_kept_exactly_and_in_time_or_the_bar_is_missed() {
-        assert!(outcome(400_000, 0.9).passed());
-        assert!(outcome(400_001, 0.9).passed());
-        assert!(!outcome(399_998, 0.9).passed());
-        assert!(!outcome(400_002, 0.9).passed());
-        assert!(!outcome(400_000, 1.1).passed());
+        assert!(outcome(400_000, 0.9, 0).passed());
+        assert!(outcome(400_001, 0.9, 400).passed());
+        assert!(!outcome(399_998, 0.9, 0).passed());
+        assert!(!outcome(400_002, 0.9, 0).passed());
+        assert!(!outcome(400_000, 1.1, 0).passed());
+        assert!(!outcome(400_000, 0.9, 401).passed());
     }
 }
