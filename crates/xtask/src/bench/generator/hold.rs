@@ -18,6 +18,8 @@ use crate::bench::setup::{Kind, Setup};
 const FEW: u64 = 100_000;
 /// Connections of the long one.
 const MILLION: u64 = 1_000_000;
+/// As many as one process of the server has places for.
+const PLACES_MAX: u64 = 1 << 20;
 /// How long gathering may take.
 const TIME_MAX: Duration = Duration::from_secs(300);
 /// What two ends of an idle connection cost the kernel and both programs at most: below that much free
@@ -55,7 +57,7 @@ fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let folder = setting.scratch.join("idle");
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     let path = format!("/{FILE}");
-    let limit = (count + count / 10).to_string();
+    let limit = (count + count / 10).min(PLACES_MAX).to_string();
     // Otherwise the server closes idle ones for others as soon as four in five of its places are taken.
     let arguments = ["--max-connections", &limit, "--soft-connections", &limit];
     let setup = Setup { arguments: &arguments, ..Setup::new(Kind::Uring, &folder, FILE) };
