@@ -8,8 +8,8 @@
 //! A turn: `submit_and_wait` turns the kernel's events into marks at the connections and a list of those that
 //! have something to do; `next_completion` reports what is queued, then accepts, then serves the list, each
 //! connection once. What is to be sent joins the end of the list, so that first all are read and then all
-//! are answered: peers are woken a fifth less often so. Whoever is not done then goes to the next turn, which
-//! does not wait.
+//! are answered: answers follow each other closely, for waking a peer is dear. Whoever is not done then goes
+//! to the next turn, which does not wait.
 //!
 //! Rule 1: connections are edge-triggered and watched late, not before there is something to wait for: a
 //! connection that sends its request at once and takes its answer is never added to epoll at all. The kernel
