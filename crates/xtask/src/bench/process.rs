@@ -27,7 +27,7 @@ impl Usage {
         let mut usage = Self::default();
         for process in descendants(root) {
             for thread in threads(process) {
-                if let Some(on_cpu_ns) = first_number(&format!("/proc/{process}/task/{thread}/schedstat")) {
+                if let Some(on_cpu_ns) = schedule_number(process, thread, 0) {
                     usage.threads_ns.insert(thread, on_cpu_ns);
                 }
             }
@@ -100,6 +100,11 @@ pub(super) fn context_switches(root: u32) -> u64 {
     sum
 }
 
+/// How long the threads of a process could have run and others had their CPU, in ns since they began.
+pub(super) fn waited_ns(process: u32) -> u64 {
+    threads(process).into_iter().filter_map(|thread| schedule_number(process, thread, 1)).sum()
+}
+
 /// The process and everything it started, parents first.
 pub(super) fn descendants(root: u32) -> Vec<u32> {
     let mut found = vec![root];
@@ -168,8 +173,10 @@ fn after_name(stat: &str) -> impl Iterator<Item = &str> {
     stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace()
 }
 
-fn first_number(path: &str) -> Option<u64> {
-    fs::read_to_string(path).ok()?.split_ascii_whitespace().next()?.parse().ok()
+/// A number of a thread's schedstat: 0 is its time on a CPU, 1 its time waiting for one, both in ns.
+fn schedule_number(process: u32, thread: u32, index: usize) -> Option<u64> {
+    let numbers = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+    numbers.split_ascii_whitespace().nth(index)?.parse().ok()
 }
 
 /// The number of a line of a status file; 0 when there is no such line.
@@ -189,7 +196,7 @@ mod tests {
         let spun: u64 = (0..20_000_000_u64).fold(0, |sum, number| sum ^ std::hint::black_box(number));
         assert!(Usage::of(own).since_ns(&before) > 0, "{spun}");
         assert!(Memory::of(own).resident_bytes > 100_000);
-        assert!(is_running(own));
+        assert!(is_running(own) && waited_ns(own) > 0);
     }
 
     #[test]

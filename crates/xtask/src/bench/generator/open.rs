@@ -10,6 +10,8 @@ use super::running::{self, Watched};
 use super::tool::Tool;
 use crate::bench::content;
 use crate::bench::figures::{Direction, Outcome};
+use crate::bench::process;
+use crate::bench::servers::Server;
 use crate::bench::setting::Setting;
 use crate::bench::setup::{Kind, Setup};
 
@@ -28,6 +30,8 @@ const UNSENT: &str = "not sent, all connections being busy";
 /// Whoever was not sent was later than any limit: of a thousand scheduled one may be, as with the drift. A
 /// server that pauses for 2.6 ms keeps all 256 connections busy.
 const UNSENT_PERCENT_MAX: f64 = 0.1;
+/// A few milliseconds are many short waits; tens are a task that kept the processor, and a cause of drift.
+const SERVER_WAITED: &str = "server waited for its processor";
 const LOST: &str = "sent and not rightly answered";
 
 /// Runs the scenario.
@@ -58,7 +62,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     for round in 1..=setting.rounds {
         for tool in &tools {
             setting.step(&format!("round {round}, {}", tool.name()));
-            if let Err(error) = measure_once(*tool, &server.url(&path), setting, outcome) {
+            if let Err(error) = measure_once(*tool, &server, &path, setting, outcome) {
                 outcome.errors.push(format!("{}, round {round}: {error}", tool.name()));
             }
         }
@@ -68,10 +72,18 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     server.check(&path, &body)
 }
 
-fn measure_once(tool: Tool, url: &str, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure_once(
+    tool: Tool,
+    server: &Server,
+    path: &str,
+    setting: &Setting,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let (name, seconds) = (tool.name(), setting.seconds);
-    let words = tool.open(&setting.programs, RATE_PER_S, seconds, url);
+    let words = tool.open(&setting.programs, RATE_PER_S, seconds, &server.url(path));
+    let waited_before_ns = process::waited_ns(server.id());
     let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
+    let waited_ns = process::waited_ns(server.id()) - waited_before_ns;
     outcome.note(format!("{name}: {}", words.join(" ")));
     watched.disturbance(name).into_iter().for_each(|note| outcome.note(note));
     let said = if Tool::OURS.contains(&tool) {
@@ -82,6 +94,7 @@ fn measure_once(tool: Tool, url: &str, setting: &Setting, outcome: &mut Outcome)
         tool.read(&watched.output)?
     };
     add_answers(name, &said, &watched, outcome);
+    outcome.add(name, SERVER_WAITED, "ms", waited_ns as f64 / 1e6);
     Ok(())
 }
 
