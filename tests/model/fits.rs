@@ -64,6 +64,12 @@ fn a_fit_is_what_other_commands_begin_with() {
     near(number(host, "/interrupt_s"), 6e-6, 1e-9);
     near(number(host, "/window_s"), 50e-6, 1e-9);
     let mu2 = ["--mu2", "1800/s", "--json"];
+    let full = ["fit", &file, "--over", "flood", "--full-cost", "45%"];
+    let fits = model(&[&full[..], &known[..], &mu2].concat());
+    let with_full = folder.write("full.json", &fits.stdout);
+    let document = said(&["predict", "--fit", &with_full, "--mu1", "20k/s", "--offered", "3600/s"]);
+    assert_eq!(number(&document, "/host/full_share"), 0.45);
+    assert!(fits.stdout.contains("\"phi\""), "{}", fits.stdout);
     let fits = model(&[&["fit", &file, "--over", "flood"], &known[..], &mu2].concat());
     let fitted: Value = serde_json::from_str(&fits.stdout).expect("JSON");
     assert_eq!(strings(&fitted["fits"][0]["given"]), ["mu2", "K", "T"], "{}", fits.stdout);

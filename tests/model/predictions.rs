@@ -52,6 +52,20 @@ fn batches_make_reception_cheaper() {
 }
 
 #[test]
+fn a_syn_at_a_full_line_costs_less() {
+    // Half the processor for 50 000 SYN if all are answered. With phi = 0 equation (12) is
+    // 1000 x^2 = 1000 (1 - 0.51 x): x = 0.7771.
+    let host =
+        ["--mu1", "100k/s", "--mu2", "1k/s", "--backlog", "128", "--offered", "1k/s", "--flood", "50k/s"];
+    let served = |more: &[&str]| number(&row(&[&host[..], more].concat()), "/without_gate/served_per_s");
+    near(served(&[]), 490.0, 1e-3);
+    near(served(&["--full-cost", "100%"]), 490.0, 1e-3);
+    near(served(&["--full-cost", "0.0001%"]), 1000.0 * 0.7771 * 0.7771, 1e-3);
+    let refused = model(&["predict", "--mu2", "1k/s", "--full-cost", "101%"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+}
+
+#[test]
 fn a_queue_longer_than_patience_answers_nobody_in_time() {
     let host = ["--mu2", "1800/s", "--backlog", "4096", "--offered", "6k/s"];
     let impatient = row(&host);

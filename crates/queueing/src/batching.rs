@@ -12,12 +12,15 @@ pub struct Reception {
     /// Seconds between a first packet and the interrupt it causes (the network card's coalescing); 0 for at
     /// once.
     pub window_s: f64,
+    /// phi: cost of a packet that finds all places of the application taken, as a share of any other's; 0 to
+    /// 1. The kernel drops such a SYN before it answers it. 1 in the paper.
+    pub full_share: f64,
 }
 
 impl Reception {
     /// A reception that deals with `mu1` packets a second, whatever comes.
     pub fn constant(mu1: f64) -> Reception {
-        Reception { packet_s: mu1.recip(), interrupt_s: 0.0, window_s: 0.0 }
+        Reception { packet_s: mu1.recip(), interrupt_s: 0.0, window_s: 0.0, full_share: 1.0 }
     }
 
     /// Packets that one interrupt finds at `arrivals` a second: the first, and those that come while the

@@ -3,7 +3,6 @@
 //! It must never look at queues.
 
 use crate::host::{Admission, Host, Load};
-use crate::preemptive::{mu2r, p0};
 
 /// The rates before the queue.
 pub(crate) struct Flow {
@@ -18,28 +17,53 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Thinning before S1: `mu2r = mu2 (1 - arrivals d - let in/mu1)`; without a gate equation (4).
+    /// Thinning before S1, then what S1 leaves.
     pub(crate) fn of(host: &Host, load: &Load) -> Flow {
         let arrivals = load.requests_per_s + load.flood_per_s;
-        let mu1 = host.reception.mu1(arrivals);
-        let Some(gate) = host.gate else {
-            return Flow {
-                admitted_per_s: load.requests_per_s,
-                flood_per_s: load.flood_per_s,
-                reception_share: 1.0 - p0(arrivals, mu1),
-                mu2r_per_s: mu2r(arrivals, mu1, host.mu2_per_s),
+        let mut flow = Flow {
+            admitted_per_s: load.requests_per_s,
+            flood_per_s: load.flood_per_s,
+            reception_share: 0.0,
+            mu2r_per_s: 0.0,
+        };
+        let mut gate_share = 0.0;
+        if let Some(gate) = host.gate {
+            let limit = match gate.admission {
+                Admission::Share(share) => share * capacity(host, load),
+                Admission::PerSecond(rate) => rate,
             };
-        };
-        let limit = match gate.admission {
-            Admission::Share(share) => share * capacity(host, load),
-            Admission::PerSecond(rate) => rate,
-        };
-        let admitted_per_s = load.requests_per_s.min(limit);
-        let flood_per_s = load.flood_per_s.min(gate.flood_passed_per_s);
-        let taken = arrivals * gate.residual_s + (admitted_per_s + flood_per_s) / mu1;
-        let left = (1.0 - taken).max(0.0);
-        Flow { admitted_per_s, flood_per_s, reception_share: 1.0 - left, mu2r_per_s: left * host.mu2_per_s }
+            flow.admitted_per_s = load.requests_per_s.min(limit);
+            flow.flood_per_s = load.flood_per_s.min(gate.flood_passed_per_s);
+            gate_share = arrivals * gate.residual_s;
+        }
+        let answering_share = (flow.admitted_per_s + flow.flood_per_s) / host.reception.mu1(arrivals);
+        let left = left(host, flow.admitted_per_s, gate_share, answering_share);
+        flow.reception_share = 1.0 - left;
+        flow.mu2r_per_s = left * host.mu2_per_s;
+        flow
     }
+}
+
+/// Share of the processor left to S2: `1 - gate - answering`, equations (4) and (11), as long as that serves
+/// all who are let in. If not, places are taken for some of the time, and a packet costs only phi of the rest
+/// then. A connection must find a place twice, for its SYN and for the last packet of its handshake; let each
+/// do so with the same chance `x`. Then `admitted x^2` are served, and that is mu2r:
+///
+/// `admitted x^2 = mu2 (1 - gate - answering (phi + (1-phi) x))`, equation (12).
+fn left(host: &Host, admitted_per_s: f64, gate_share: f64, answering_share: f64) -> f64 {
+    let at_least = 1.0 - gate_share - answering_share;
+    let full_share = host.reception.full_share;
+    if full_share >= 1.0 || at_least * host.mu2_per_s >= admitted_per_s {
+        return at_least.max(0.0);
+    }
+    let at_most = 1.0 - gate_share - answering_share * full_share;
+    if at_most <= 0.0 {
+        return 0.0;
+    }
+    let demand = admitted_per_s / host.mu2_per_s;
+    let between = answering_share * (1.0 - full_share);
+    let chance = 2.0 * at_most / (between + (between.powi(2) + 4.0 * demand * at_most).sqrt());
+    demand * chance.powi(2)
 }
 
 /// Requests let in per second that leave just the time to serve them: `c = mu2 (1 - gate - (c + flood)/mu1)`.

@@ -88,6 +88,7 @@ impl Host {
         at_least_zero("the cost of a packet in seconds", reception.packet_s)?;
         at_least_zero("the cost of an interrupt in seconds", reception.interrupt_s)?;
         at_least_zero("the window of coalescing in seconds", reception.window_s)?;
+        share("the cost when full as a share", reception.full_share)?;
         above_zero("the cost of reception in seconds", reception.packet_s + reception.interrupt_s)?;
         above_zero("mu2 in requests a second", self.mu2_per_s)?;
         let places = f64::from(self.places);
@@ -122,6 +123,10 @@ pub(crate) fn above_zero(what: &'static str, value: f64) -> Result<(), Fault> {
 
 pub(crate) fn at_least_zero(what: &'static str, value: f64) -> Result<(), Fault> {
     hold(value >= 0.0 && value.is_finite(), what, "at least 0 and finite", value)
+}
+
+pub(crate) fn share(what: &'static str, value: f64) -> Result<(), Fault> {
+    hold((0.0..=1.0).contains(&value), what, "0 to 1", value)
 }
 
 fn hold(holds: bool, what: &'static str, must: &'static str, value: f64) -> Result<(), Fault> {

@@ -10,7 +10,7 @@ mod random;
 mod scenario;
 
 use crate::flow::Flow;
-use crate::host::{Fault, above_zero};
+use crate::host::{Fault, above_zero, at_least_zero};
 use machine::Machine;
 pub use measured::Measured;
 pub use scenario::{Arrival, Scenario};
@@ -35,6 +35,7 @@ pub fn run_with(scenario: &Scenario, admit: impl FnMut(&Arrival) -> bool) -> Res
 fn check(scenario: &Scenario) -> Result<(), Fault> {
     scenario.host.check()?;
     scenario.load.check()?;
+    at_least_zero("the time of a handshake in seconds", scenario.handshake_s)?;
     above_zero("the time of sending after the warm-up in seconds", scenario.sending_s - scenario.warm_up_s)?;
     above_zero("the load in packets a second", scenario.load.requests_per_s + scenario.load.flood_per_s)
 }

@@ -12,6 +12,7 @@ const UNKNOWN: Known = Known {
     mu2_per_s: None,
     mu1_per_s: None,
     window_s: 0.0,
+    full_share: 1.0,
     interrupt_s: None,
     places: None,
     patience_s: None,
@@ -60,6 +61,7 @@ fn played(host: &Host, multiples: &[f64], sending_s: f64) -> Vec<Point> {
         let scenario = Scenario {
             host: host.clone(),
             load,
+            handshake_s: 0.0,
             reception_places: 1000,
             warm_up_s: 0.0,
             sending_s,
@@ -116,7 +118,7 @@ fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
 /// interrupt costs three times the usual. With a constant mu1 the answers beside the worst floods are off.
 #[test]
 fn batches_are_told_by_the_beginning_of_a_flood() {
-    let reception = Reception { packet_s: 3.5e-6, interrupt_s: 21e-6, window_s: 125e-6 };
+    let reception = Reception { packet_s: 3.5e-6, interrupt_s: 21e-6, window_s: 125e-6, full_share: 1.0 };
     let truth = Host { reception, ..host(1.0, 2000.0, 512, 1.0) };
     let point = |flood_per_s: f64| {
         let load = Load { requests_per_s: 1900.0, flood_per_s };

@@ -41,7 +41,8 @@ fn batches_explain_the_cost_of_reception() {
     let share = |arrivals: f64| (1.0 + arrivals * window_s).recip();
     let (few, many) = (share(47_000.0), share(187_000.0));
     let interrupt_s = (1.0 / 157_000.0 - 1.0 / 197_000.0) / (few - many);
-    let reception = Reception { packet_s: 1.0 / 157_000.0 - interrupt_s * few, interrupt_s, window_s };
+    let reception =
+        Reception { packet_s: 1.0 / 157_000.0 - interrupt_s * few, interrupt_s, window_s, full_share: 1.0 };
     near(reception.mu1(95_000.0), 180_000.0, 0.01);
     // Without the window each packet has its interrupt: 86 000 to 120 000 at up to 71 000/s, where few
     // coincide.

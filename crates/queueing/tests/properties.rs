@@ -29,8 +29,15 @@ fn places() -> impl Strategy<Value = u32> {
 }
 
 fn host() -> impl Strategy<Value = Host> {
-    let reception = (positive(-8, -3), positive(-8, -3), 0.0..1e-3)
-        .prop_map(|(packet_s, interrupt_s, window_s)| Reception { packet_s, interrupt_s, window_s });
+    let full_share = prop_oneof![Just(1.0), 0.0..1.0];
+    let reception = (positive(-8, -3), positive(-8, -3), 0.0..1e-3, full_share).prop_map(
+        |(packet_s, interrupt_s, window_s, full_share)| Reception {
+            packet_s,
+            interrupt_s,
+            window_s,
+            full_share,
+        },
+    );
     let patience = prop_oneof![positive(-6, 6), Just(f64::INFINITY)];
     (reception, positive(-1, 7), places(), patience, service(), proptest::option::of(gate())).prop_map(
         |(reception, mu2_per_s, places, patience_s, service, gate)| Host {
@@ -126,6 +133,7 @@ proptest! {
                 packet_s: host.reception.packet_s / unit,
                 interrupt_s: host.reception.interrupt_s / unit,
                 window_s: host.reception.window_s / unit,
+                full_share: host.reception.full_share,
             },
             mu2_per_s: host.mu2_per_s * unit,
             patience_s: host.patience_s / unit,
@@ -169,14 +177,16 @@ proptest! {
 
     #[test]
     fn simulated_runs_conserve(
-        host in host(), seed: u64, factor in 0.1..20.0, flood in 0.0..2.0, drain: bool
+        host in host(), seed: u64, factor in 0.1..20.0, flood in 0.0..2.0, drain: bool,
+        handshake in prop_oneof![Just(0.0), 0.0..50.0]
     ) {
         // As much time as 300 services, whatever the host's speed.
         let sending_s = 300.0 / host.mu2_per_s;
         let requests_per_s = factor * host.mu2_per_s;
         let load = Load { requests_per_s, flood_per_s: flood * requests_per_s };
+        let handshake_s = handshake / host.mu2_per_s;
         let scenario =
-            Scenario { host, load, reception_places: 100, warm_up_s: 0.0, sending_s, drain, seed };
+            Scenario { host, load, handshake_s, reception_places: 100, warm_up_s: 0.0, sending_s, drain, seed };
         let measured = run(&scenario).expect("a possible scenario");
         prop_assert!(measured.good <= measured.served);
         prop_assert!(measured.served + measured.refused <= measured.admitted);

@@ -29,6 +29,7 @@ fn scenario(host: Host, load: Load) -> Scenario {
     Scenario {
         host,
         load,
+        handshake_s: 0.0,
         reception_places: 1 << 20,
         warm_up_s: 10.0,
         sending_s: 110.0,
@@ -148,7 +149,7 @@ fn reception_that_loses() {
 
 #[test]
 fn interrupts_in_batches() {
-    let reception = Reception { packet_s: 4e-6, interrupt_s: 6e-6, window_s: 200e-6 };
+    let reception = Reception { packet_s: 4e-6, interrupt_s: 6e-6, window_s: 200e-6, full_share: 1.0 };
     let base = Host { reception, ..host(Service::Deterministic, 20) };
     for flood_per_s in [1000.0, 5000.0, 20_000.0] {
         let load = Load { requests_per_s: 0.0, flood_per_s };
@@ -158,6 +159,27 @@ fn interrupts_in_batches() {
         agrees("batch", &runs, batch, reception.batch(flood_per_s), 1e-3);
         let share = flood_per_s / reception.mu1(flood_per_s);
         agrees("share", &runs, |run| run.reception_s / run.elapsed_s, share, 1e-3);
+    }
+}
+
+#[test]
+fn a_full_line_costs_less() {
+    let reception = Reception { full_share: 0.45, ..Reception::constant(200_000.0) };
+    let base = Host { reception, ..host(Service::Deterministic, 512) };
+    // The formula takes the two looks for a place as independent. The longer S1 keeps S2 from making a place,
+    // the less they are.
+    for (requests_per_s, flood_per_s, left_out) in
+        [(2000.0, 0.0, 0.01), (1000.0, 60_000.0, 0.01), (1000.0, 150_000.0, 0.04)]
+    {
+        let load = Load { requests_per_s, flood_per_s };
+        let prediction = base.predict(&load).expect("a possible host");
+        let scenario = scenario(base.clone(), load);
+        let played = Scenario { handshake_s: 0.02, warm_up_s: 5.0, sending_s: 15.0, ..scenario };
+        let runs = runs(&played);
+        let throughput_per_s = prediction.throughput_per_s;
+        agrees("throughput", &runs, Measured::throughput_per_s, throughput_per_s, left_out);
+        let share = |run: &Measured| run.reception_s / run.elapsed_s;
+        agrees("share", &runs, share, prediction.reception_share, left_out);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::fault::FitFault;
 use crate::episode::Run;
-use crate::host::{Fault, Load, above_zero, at_least_zero};
+use crate::host::{Fault, Load, above_zero, at_least_zero, share};
 use crate::limits::PLACES_MAX;
 use crate::patience::Service;
 
@@ -33,6 +33,8 @@ pub struct Known {
     pub mu1_per_s: Option<f64>,
     /// Seconds between a first packet and the interrupt it causes; 0 for at once, and then mu1 is constant.
     pub window_s: f64,
+    /// phi, the cost of a packet that finds all places taken as a share of any other's; 1 in the paper.
+    pub full_share: f64,
     /// c0 of equation (10), seconds for each interrupt; fitted if there is a window.
     pub interrupt_s: Option<f64>,
     /// K, places, the request in service included.
@@ -93,6 +95,7 @@ impl Known {
         optional("mu1 in packets a second", self.mu1_per_s)?;
         optional("the patience in seconds", self.patience_s)?;
         at_least_zero("the window of coalescing in seconds", self.window_s)?;
+        share("the cost when full as a share", self.full_share)?;
         at_least_zero("the cost of an interrupt in seconds", self.interrupt_s.unwrap_or(0.0))?;
         optional("the time of sending in seconds", self.run.map(|run| run.sending_s))?;
         match self.places {

@@ -80,6 +80,7 @@ impl<'a> Search<'a> {
             packet_s: mu1.recip(),
             interrupt_s: self.known.interrupt_s.or(value(Parameter::Interrupt)).unwrap_or(0.0),
             window_s: self.known.window_s,
+            full_share: self.known.full_share,
         };
         let of_peak = || self.known.peak_per_s.map(|peak| mu2_of(peak, reception.mu1(peak)));
         let mu2 = self.known.mu2_per_s.or_else(of_peak);

@@ -21,6 +21,7 @@ enum Event {
     Arrive,
     Interrupt,
     Received,
+    Connected,
     Served,
 }
 
@@ -35,6 +36,8 @@ pub(crate) struct Machine<'a, Rule> {
     /// Packets that an interrupt took; S1 is at the first of them until `received_at_s`.
     in_work: VecDeque<Packet>,
     received_at_s: Option<f64>,
+    /// When handshakes end, and when their requests arrived.
+    handshakes: VecDeque<(f64, f64)>,
     /// Arrival times of the requests before S2; the first is in service.
     requests: VecDeque<f64>,
     left_s: f64,
@@ -53,6 +56,7 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
             arrived: VecDeque::new(),
             in_work: VecDeque::new(),
             received_at_s: None,
+            handshakes: VecDeque::new(),
             requests: VecDeque::new(),
             left_s: 0.0,
             served: 0,
@@ -73,6 +77,7 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
                 Event::Arrive => self.arrive(),
                 Event::Interrupt => self.interrupt(),
                 Event::Received => self.received(),
+                Event::Connected => self.connected(),
                 Event::Served => self.finish(),
             }
         }
@@ -86,6 +91,9 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
                 next = (at_s, event);
             }
         };
+        if let Some((at_s, _)) = self.handshakes.front() {
+            consider(*at_s, Event::Connected);
+        }
         if let Some(at_s) = self.received_at_s {
             consider(at_s, Event::Received);
         } else {
@@ -103,7 +111,10 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
     /// Counting ends with the last arrival, or when the last client who may be served has left.
     fn end_s(&self) -> f64 {
         let sending_s = self.scenario.sending_s;
-        let waits = !self.requests.is_empty() || !self.arrived.is_empty() || !self.in_work.is_empty();
+        let waits = !self.requests.is_empty()
+            || !self.handshakes.is_empty()
+            || !self.arrived.is_empty()
+            || !self.in_work.is_empty();
         match self.scenario.drain {
             true if waits => sending_s + self.scenario.host.patience_s,
             true => sending_s.max(self.now_s),
@@ -164,13 +175,15 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
         self.measured.interrupts += u64::from(self.counts());
     }
 
-    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds.
+    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds (less if all
+    /// places are taken).
     fn receive(&mut self, before_s: f64) {
         let host = &self.scenario.host;
+        let share = if self.is_full() { host.reception.full_share } else { 1.0 };
         self.received_at_s = self.in_work.front().map(|packet| {
             let packet_s = if packet.admitted { host.reception.packet_s } else { 0.0 };
             let gate_s = host.gate.map_or(0.0, |gate| gate.residual_s);
-            self.now_s + before_s + self.random.service(host.service, packet_s) + gate_s
+            self.now_s + share * (before_s + self.random.service(host.service, packet_s)) + gate_s
         });
     }
 
@@ -178,14 +191,32 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
         let passed = self.in_work.pop_front().filter(|packet| packet.is_request && packet.admitted);
         self.receive(0.0);
         let Some(packet) = passed else { return };
-        if self.requests.len() >= self.scenario.host.places as usize {
+        if self.scenario.handshake_s > 0.0 && !self.is_full() {
+            self.handshakes.push_back((self.now_s + self.scenario.handshake_s, packet.arrived_s));
+        } else {
+            self.join(packet.arrived_s);
+        }
+    }
+
+    fn connected(&mut self) {
+        if let Some((_, arrived_s)) = self.handshakes.pop_front() {
+            self.join(arrived_s);
+        }
+    }
+
+    fn join(&mut self, arrived_s: f64) {
+        if self.is_full() {
             self.measured.refused += u64::from(self.counts());
             return;
         }
         if self.requests.is_empty() {
             self.begin();
         }
-        self.requests.push_back(packet.arrived_s);
+        self.requests.push_back(arrived_s);
+    }
+
+    fn is_full(&self) -> bool {
+        self.requests.len() >= self.scenario.host.places as usize
     }
 
     fn begin(&mut self) {

@@ -11,6 +11,9 @@ pub struct Scenario {
     pub host: Host,
     /// What is offered, Poisson.
     pub load: Load,
+    /// Seconds from the reception of a request's SYN that finds a place before S2 to the last packet of its
+    /// handshake, which must find one as well; 0 if one packet is all.
+    pub handshake_s: f64,
     /// l1: packets that may wait for S1, those in work included; others are lost, equation (2).
     pub reception_places: u32,
     /// Seconds before counting begins; what comes earlier is played, not counted.

@@ -136,6 +136,7 @@ impl Arguments {
             mu2_per_s: self.mu2,
             mu1_per_s: self.known.mu1,
             window_s: self.known.coalescing.unwrap_or(0.0),
+            full_share: self.known.full_cost.unwrap_or(1.0),
             interrupt_s: self.known.interrupt_cost,
             places: self.known.places(),
             patience_s: self.known.patience.or(curve.patience_s),

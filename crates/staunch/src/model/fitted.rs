@@ -40,7 +40,7 @@ pub(crate) struct CurveFit {
     pub(crate) host: HostDocument,
     /// How long each load was offered, if that was taken into account.
     pub(crate) sending_s: Option<f64>,
-    /// Which of mu1, c0, mu2, K and T were given and not fitted.
+    /// Which of mu1, c0, mu2, K, T and phi were given and not fitted.
     pub(crate) given: Vec<String>,
     /// Which of them the points do not tell.
     pub(crate) undetermined: Vec<String>,
@@ -69,6 +69,9 @@ pub(crate) struct HostDocument {
     /// Seconds between a first packet and its interrupt.
     #[serde(default)]
     pub(crate) window_s: f64,
+    /// Cost of a SYN that finds no place, as a share of any other's.
+    #[serde(default = "all")]
+    pub(crate) full_share: f64,
     /// Requests a second that the application alone could answer.
     pub(crate) mu2_per_s: f64,
     /// K.
@@ -128,6 +131,7 @@ impl HostDocument {
             mu1_per_s: host.reception.packet_s.recip(),
             interrupt_s: host.reception.interrupt_s,
             window_s: host.reception.window_s,
+            full_share: host.reception.full_share,
             mu2_per_s: host.mu2_per_s,
             places: host.places,
             patience_s: host.patience_s.is_finite().then_some(host.patience_s),
@@ -147,6 +151,7 @@ impl HostDocument {
                 packet_s: self.mu1_per_s.recip(),
                 interrupt_s: self.interrupt_s,
                 window_s: self.window_s,
+                full_share: self.full_share,
             },
             mu2_per_s: self.mu2_per_s,
             places: self.places,
@@ -155,6 +160,11 @@ impl HostDocument {
             gate: None,
         })
     }
+}
+
+/// What is meant by a file that does not say.
+fn all() -> f64 {
+    1.0
 }
 
 /// The host of a file: that of `server`, or of the only server.

@@ -141,7 +141,8 @@ fn given(known: &Known) -> Vec<String> {
         (Parameter::Places, known.places.is_some()),
         (Parameter::Patience, known.patience_s.is_some()),
     ];
-    all.iter().filter(|(_, is_given)| *is_given).map(|(one, _)| word(*one).to_owned()).collect()
+    let given = all.iter().filter(|(_, is_given)| *is_given).map(|(one, _)| word(*one));
+    given.chain((known.full_share < 1.0).then_some("phi")).map(str::to_owned).collect()
 }
 
 /// A parameter in files and tables.

@@ -65,6 +65,11 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "TIME", value_parser = units::span_s)]
     pub(crate) coalescing: Option<f64>,
 
+    /// What a SYN costs that finds no connection may wait any more, of one that is answered; all of it if not
+    /// said
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    pub(crate) full_cost: Option<f64>,
+
     /// Connections that may wait to be accepted: the smaller of the server's backlog and somaxconn
     #[arg(long, value_name = "N", value_parser = backlog)]
     pub(crate) backlog: Option<u32>,
@@ -118,10 +123,12 @@ impl HostArguments {
         host.patience_s = self.known.patience.unwrap_or(host.patience_s);
         host.service = self.known.service.unwrap_or(host.service);
         if let Some(mu1) = self.known.mu1 {
-            host.reception = Reception::constant(mu1);
+            let full_share = host.reception.full_share;
+            host.reception = Reception { full_share, ..Reception::constant(mu1) };
         }
         host.reception.interrupt_s = self.known.interrupt_cost.unwrap_or(host.reception.interrupt_s);
         host.reception.window_s = self.known.coalescing.unwrap_or(host.reception.window_s);
+        host.reception.full_share = self.known.full_cost.unwrap_or(host.reception.full_share);
         Ok(host)
     }
 
@@ -170,8 +177,12 @@ pub(crate) fn sentence(host: &Host) -> String {
         ),
         false => String::new(),
     };
+    let full = match reception.full_share < 1.0 {
+        true => format!(" ({} of a SYN's cost when no place is left)", words::percent(reception.full_share)),
+        false => String::new(),
+    };
     format!(
-        "mu1 {}{interrupts}, mu2 {}, K {}, T {}, {} service",
+        "mu1 {}{interrupts}{full}, mu2 {}, K {}, T {}, {} service",
         words::per_s(reception.packet_s.recip()),
         words::per_s(host.mu2_per_s),
         words::count(u64::from(host.places)),

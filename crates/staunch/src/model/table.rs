@@ -64,6 +64,10 @@ pub(crate) fn parameters(fitted: &Fitted) -> Vec<[String; 3]> {
             "the kernel's work for an interrupt",
         ));
     }
+    if fit.host.full_share < 1.0 {
+        let meaning = "what a SYN costs that finds no place, of any other's";
+        rows.push(row("phi", words::percent(fit.host.full_share), meaning));
+    }
     rows.extend([
         row("mu2", words::per_s(fit.host.mu2_per_s), "requests the application alone could answer"),
         row("K", words::count(u64::from(host.places)), "places before and in the application"),
