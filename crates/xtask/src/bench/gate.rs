@@ -12,6 +12,7 @@ mod flooded;
 mod honest;
 mod model;
 mod reaction;
+mod reception;
 pub(crate) mod stage;
 mod steady;
 pub(crate) mod subject;

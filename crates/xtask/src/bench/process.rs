@@ -140,7 +140,8 @@ pub(super) fn is_running(process: u32) -> bool {
     !stat.is_empty() && !matches!(after_name(&stat).next(), Some("Z" | "X"))
 }
 
-fn signal(name: &str, processes: &[u32]) {
+/// Sends a signal, as `kill` names it, to those that run.
+pub(super) fn signal(name: &str, processes: &[u32]) {
     for process in processes.iter().filter(|process| is_running(**process)) {
         // A process that ends between the look and the signal is no error.
         let _ = Command::new("kill").arg(name).arg(process.to_string()).output();

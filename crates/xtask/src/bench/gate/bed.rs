@@ -173,6 +173,14 @@ impl Bed {
         Ok(count("packets")? + count("dropped")?)
     }
 
+    /// The kernel thread that receives the server's packets.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn receiver(&self) -> Result<u32, String> {
+        receiver(&self.interface)
+    }
+
     fn inside(&self, namespace: &str, cpus: &str, priority: &[&str]) -> Command {
         let mut command = pinned(cpus);
         command.args(["ip", "netns", "exec", namespace]).args(priority);

@@ -1,6 +1,6 @@
 //! The scenario `gate-model`: two sweeps of nginx without the gate, by requests and by forged SYN segments,
 //! and what `staunch model` says of each from its first third (of the second with what the first told of the
-//! application).
+//! application, of both with what a SYN costs that finds the line full, which is measured by itself).
 //!
 //! It owns the bar on the predictions. They are the program's own; only what they are held against is
 //! measured here.
@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::bed::{MODERATION_NS, Reception};
 use super::clients::{Answers, Crowd};
+use super::reception;
 use super::stage::Stage;
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome, Summary};
@@ -31,6 +32,9 @@ const FLOOD_MAX: u32 = 200_000;
 const BESIDE: f64 = 0.9;
 const OVER: [&str; 2] = ["requests", "flood"];
 const ERROR_MAX: f64 = 0.10;
+/// Row of what a SYN costs.
+const SYN: &str = "a SYN";
+const FULL_SHARE: &str = "cost at a full line, of one answered";
 const ERROR: &str = "largest error of what was predicted";
 
 /// A sweep in the form of `bench/results/overload.json`.
@@ -65,7 +69,7 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     if let Some(reason) = super::obstacle().or_else(absence) {
         return outcome.skip(reason);
     }
-    setting.expect_steps((setting.rounds * STEPS * 2) as usize);
+    setting.expect_steps((setting.rounds * (STEPS * 2 + 1)) as usize);
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -85,18 +89,37 @@ fn has_model(setting: &Setting) -> bool {
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let mut rounds: [Vec<Vec<Point>>; 2] = Default::default();
     for round in 1..=setting.rounds {
+        measure_reception(round, setting, outcome)?;
         for (over, rounds) in OVER.into_iter().zip(&mut rounds) {
             rounds.push(sweep(over, round, setting)?);
         }
     }
     let [requests, floods] = rounds.map(|rounds| vec![Server { name: "nginx", gate_off: medians(&rounds) }]);
-    let requests = fit(&Sweep { servers: requests, ..Sweep::default() }, &[], setting)?;
+    let full_share = Summary::of(outcome.samples(SYN, FULL_SHARE)).ok_or("no cost of a SYN")?.median;
+    let full_cost = ["--full-cost", &format!("{:.1}%", full_share * 100.0)];
+    let requests = fit(&Sweep { servers: requests, ..Sweep::default() }, &full_cost, setting)?;
     add(OVER[0], &requests, outcome)?;
     // Beside a flood a host that does more and one whose reception costs less answer as many. What its
     // application can do is known from the other sweep's first third.
     let mu2 = requests.pointer("/fits/0/host/mu2_per_s").ok_or("staunch model fit found no mu2")?;
     let floods = Sweep { floods, ..Sweep::default() };
-    add(OVER[1], &fit(&floods, &["--mu2", &format!("{mu2}/s")], setting)?, outcome)
+    let mu2 = format!("{mu2}/s");
+    let known = [&full_cost[..], &["--mu2", &mu2]].concat();
+    add(OVER[1], &fit(&floods, &known, setting)?, outcome)
+}
+
+/// What a forged SYN costs, answered or not.
+fn measure_reception(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+    setting.step(&format!("round {round}, cost of a SYN"));
+    let cost = reception::measure(&stage(setting)?, f64::from(setting.seconds))?;
+    outcome.add(SYN, FULL_SHARE, "", cost.full_s / cost.answered_s);
+    outcome.add(SYN, "answered, us", "", cost.answered_s * 1e6);
+    outcome.add(SYN, "at a full line, us", "", cost.full_s * 1e6);
+    Ok(())
+}
+
+fn stage(setting: &Setting) -> Result<Stage, String> {
+    Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, &setting.programs.staunch, &setting.scratch)
 }
 
 /// What `staunch model fit` says of a sweep. It is not told the peak: that was measured with as many requests
@@ -141,8 +164,7 @@ fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<()
 
 fn sweep(over: &str, round: u32, setting: &Setting) -> Result<Vec<Point>, String> {
     let seconds = f64::from(setting.seconds);
-    let staunch = &setting.programs.staunch;
-    let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
+    let stage = stage(setting)?;
     let peak = stage.peak(seconds)?;
     let point = |step: u32| {
         if over == "requests" {

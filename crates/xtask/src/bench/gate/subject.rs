@@ -95,6 +95,11 @@ impl Subject {
         Ok(subject)
     }
 
+    /// Makes it do nothing more, its socket open, until it is dropped.
+    pub(crate) fn stop(&self) {
+        process::signal("-STOP", &process::descendants(self.child.id()));
+    }
+
     fn wait_ready(&mut self, bed: &Bed) -> Result<(), String> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
