@@ -12,8 +12,8 @@ pub struct Reception {
     /// Seconds between a first packet and the interrupt it causes (the network card's coalescing); 0 for at
     /// once.
     pub window_s: f64,
-    /// phi: cost of a packet that finds all places of the application taken, as a share of any other's; 0 to
-    /// 1. The kernel drops such a SYN before it answers it. 1 in the paper.
+    /// phi: what is left of c1 for a packet that finds all places of the application taken; 0 to 1. The
+    /// kernel drops such a SYN before it answers it. 1 in the paper.
     pub full_share: f64,
 }
 
@@ -33,6 +33,11 @@ impl Reception {
     /// Packets a second it can deal with when `arrivals` a second come: [`mu1`] at their batch.
     pub fn mu1(&self, arrivals: f64) -> f64 {
         mu1(self.packet_s, self.interrupt_s, self.batch(arrivals))
+    }
+
+    /// The same of packets that find all places of the application taken: `1/(phi c1 + c0/b)`.
+    pub fn mu1_full(&self, arrivals: f64) -> f64 {
+        mu1(self.full_share * self.packet_s, self.interrupt_s, self.batch(arrivals))
     }
 }
 

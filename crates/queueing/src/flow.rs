@@ -36,32 +36,29 @@ impl Flow {
             flow.flood_per_s = load.flood_per_s.min(gate.flood_passed_per_s);
             gate_share = arrivals * gate.residual_s;
         }
-        let answering_share = (flow.admitted_per_s + flow.flood_per_s) / host.reception.mu1(arrivals);
-        let left = left(host, flow.admitted_per_s, gate_share, answering_share);
+        let received = flow.admitted_per_s + flow.flood_per_s;
+        let taken = [host.reception.mu1(arrivals), host.reception.mu1_full(arrivals)]
+            .map(|mu1| gate_share + received / mu1);
+        let left = left(flow.admitted_per_s / host.mu2_per_s, taken);
         flow.reception_share = 1.0 - left;
         flow.mu2r_per_s = left * host.mu2_per_s;
         flow
     }
 }
 
-/// Share of the processor left to S2: `1 - gate - answering`, equations (4) and (11), as long as that serves
-/// all who are let in. If not, places are taken for some of the time, and a packet costs only phi of the rest
-/// then. A connection must find a place twice, for its SYN and for the last packet of its handshake; let each
-/// do so with the same chance `x`. Then `admitted x^2` are served, and that is mu2r:
+/// Share of the processor left to S2: 1 less what reception and gate have `taken` of it, equations (4) and
+/// (11), as long as that serves all who are let in, who want the share `demand`. If not, places are taken for
+/// some of the time, and the second of `taken` is true then, with phi c1 for c1. A connection must find a
+/// place twice, for its SYN and for the last packet of its handshake; let each do so with the same chance
+/// `x`. Then `demand x^2` is done, and that is what is left:
 ///
-/// `admitted x^2 = mu2 (1 - gate - answering (phi + (1-phi) x))`, equation (12).
-fn left(host: &Host, admitted_per_s: f64, gate_share: f64, answering_share: f64) -> f64 {
-    let at_least = 1.0 - gate_share - answering_share;
-    let full_share = host.reception.full_share;
-    if full_share >= 1.0 || at_least * host.mu2_per_s >= admitted_per_s {
+/// `demand x^2 = 1 - taken x - taken when full (1-x)`, equation (12).
+fn left(demand: f64, [taken, taken_full]: [f64; 2]) -> f64 {
+    let (at_least, at_most) = (1.0 - taken, 1.0 - taken_full);
+    let between = taken - taken_full;
+    if at_least >= demand || at_most <= 0.0 || between <= 0.0 {
         return at_least.max(0.0);
     }
-    let at_most = 1.0 - gate_share - answering_share * full_share;
-    if at_most <= 0.0 {
-        return 0.0;
-    }
-    let demand = admitted_per_s / host.mu2_per_s;
-    let between = answering_share * (1.0 - full_share);
     let chance = 2.0 * at_most / (between + (between.powi(2) + 4.0 * demand * at_most).sqrt());
     demand * chance.powi(2)
 }

@@ -185,8 +185,9 @@ proptest! {
         let requests_per_s = factor * host.mu2_per_s;
         let load = Load { requests_per_s, flood_per_s: flood * requests_per_s };
         let handshake_s = handshake / host.mu2_per_s;
+        let (reception_places, warm_up_s) = (100, 0.0);
         let scenario =
-            Scenario { host, load, handshake_s, reception_places: 100, warm_up_s: 0.0, sending_s, drain, seed };
+            Scenario { host, load, handshake_s, reception_places, warm_up_s, sending_s, drain, seed };
         let measured = run(&scenario).expect("a possible scenario");
         prop_assert!(measured.good <= measured.served);
         prop_assert!(measured.served + measured.refused <= measured.admitted);

@@ -33,7 +33,7 @@ pub struct Known {
     pub mu1_per_s: Option<f64>,
     /// Seconds between a first packet and the interrupt it causes; 0 for at once, and then mu1 is constant.
     pub window_s: f64,
-    /// phi, the cost of a packet that finds all places taken as a share of any other's; 1 in the paper.
+    /// phi, what is left of c1 for a packet that finds all places taken; 1 in the paper.
     pub full_share: f64,
     /// c0 of equation (10), seconds for each interrupt; fitted if there is a window.
     pub interrupt_s: Option<f64>,

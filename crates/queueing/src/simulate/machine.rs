@@ -175,15 +175,15 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
         self.measured.interrupts += u64::from(self.counts());
     }
 
-    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds (less if all
-    /// places are taken).
+    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds. It is
+    /// less work if all places are taken.
     fn receive(&mut self, before_s: f64) {
         let host = &self.scenario.host;
         let share = if self.is_full() { host.reception.full_share } else { 1.0 };
         self.received_at_s = self.in_work.front().map(|packet| {
             let packet_s = if packet.admitted { host.reception.packet_s } else { 0.0 };
             let gate_s = host.gate.map_or(0.0, |gate| gate.residual_s);
-            self.now_s + share * (before_s + self.random.service(host.service, packet_s)) + gate_s
+            self.now_s + before_s + self.random.service(host.service, share * packet_s) + gate_s
         });
     }
 

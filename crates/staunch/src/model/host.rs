@@ -65,8 +65,8 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "TIME", value_parser = units::span_s)]
     pub(crate) coalescing: Option<f64>,
 
-    /// What a SYN costs that finds no connection may wait any more, of one that is answered; all of it if not
-    /// said
+    /// What a SYN costs that is dropped because no more connections may wait, of one that is answered; all of
+    /// it if not said
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) full_cost: Option<f64>,
 

@@ -32,9 +32,11 @@ const FLOOD_MAX: u32 = 200_000;
 const BESIDE: f64 = 0.9;
 const OVER: [&str; 2] = ["requests", "flood"];
 const ERROR_MAX: f64 = 0.10;
-/// Row of what a SYN costs.
-const SYN: &str = "a SYN";
-const FULL_SHARE: &str = "cost at a full line, of one answered";
+/// Row of what receiving SYN costs.
+const RECEPTION: &str = "reception";
+const PACKET: &str = "c1, for a SYN";
+const INTERRUPT: &str = "c0, for an interrupt";
+const FULL_SHARE: &str = "phi, left of c1 at a full line";
 const ERROR: &str = "largest error of what was predicted";
 
 /// A sweep in the form of `bench/results/overload.json`.
@@ -85,7 +87,7 @@ fn has_model(setting: &Setting) -> bool {
     said.is_ok_and(|output| output.status.success())
 }
 
-/// In each round both sweeps, so that both meet the same host.
+/// In each round both sweeps and the costs of reception, so that all meet the same host.
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let mut rounds: [Vec<Vec<Point>>; 2] = Default::default();
     for round in 1..=setting.rounds {
@@ -94,28 +96,35 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
             rounds.push(sweep(over, round, setting)?);
         }
     }
+    let known = known(outcome)?;
     let [requests, floods] = rounds.map(|rounds| vec![Server { name: "nginx", gate_off: medians(&rounds) }]);
-    let full_share = Summary::of(outcome.samples(SYN, FULL_SHARE)).ok_or("no cost of a SYN")?.median;
-    let full_cost = ["--full-cost", &format!("{:.1}%", full_share * 100.0)];
-    let requests = fit(&Sweep { servers: requests, ..Sweep::default() }, &full_cost, setting)?;
-    add(OVER[0], &requests, outcome)?;
-    // Beside a flood a host that does more and one whose reception costs less answer as many. What its
-    // application can do is known from the other sweep's first third.
-    let mu2 = requests.pointer("/fits/0/host/mu2_per_s").ok_or("staunch model fit found no mu2")?;
-    let floods = Sweep { floods, ..Sweep::default() };
-    let mu2 = format!("{mu2}/s");
-    let known = [&full_cost[..], &["--mu2", &mu2]].concat();
-    add(OVER[1], &fit(&floods, &known, setting)?, outcome)
+    let sweeps = [Sweep { servers: requests, floods: vec![] }, Sweep { servers: vec![], floods }];
+    OVER.into_iter()
+        .zip(&sweeps)
+        .try_for_each(|(over, sweep)| add(over, &fit(sweep, &known, setting)?, outcome))
 }
 
-/// What a forged SYN costs, answered or not.
+/// What a forged SYN costs when nothing else happens.
 fn measure_reception(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     setting.step(&format!("round {round}, cost of a SYN"));
-    let cost = reception::measure(&stage(setting)?, f64::from(setting.seconds))?;
-    outcome.add(SYN, FULL_SHARE, "", cost.full_s / cost.answered_s);
-    outcome.add(SYN, "answered, us", "", cost.answered_s * 1e6);
-    outcome.add(SYN, "at a full line, us", "", cost.full_s * 1e6);
+    let costs = reception::measure(&stage(setting)?, f64::from(setting.seconds) / 2.0)?;
+    outcome.add(RECEPTION, PACKET, "us", costs.packet_s * 1e6);
+    outcome.add(RECEPTION, INTERRUPT, "us", costs.interrupt_s * 1e6);
+    outcome.add(RECEPTION, FULL_SHARE, "%", costs.full_share * 100.0);
     Ok(())
+}
+
+/// Reception as it was measured, in the words of `staunch model fit`: what is left to find is mu2. A third of
+/// a sweep cannot tell a host that does more from one whose reception costs less.
+fn known(outcome: &Outcome) -> Result<Vec<String>, String> {
+    let median = |measure: &str| {
+        let summary = Summary::of(outcome.samples(RECEPTION, measure));
+        summary.map(|summary| summary.median).ok_or_else(|| format!("{measure} was not measured"))
+    };
+    let (mu1, interrupt_us) = (1e6 / median(PACKET)?, median(INTERRUPT)?);
+    let words = ["--mu1", &format!("{mu1}/s"), "--interrupt-cost", &format!("{interrupt_us}us")];
+    let full = ["--full-cost", &format!("{}%", median(FULL_SHARE)?)];
+    Ok([&words[..], &full].concat().into_iter().map(str::to_owned).collect())
 }
 
 fn stage(setting: &Setting) -> Result<Stage, String> {
@@ -124,7 +133,7 @@ fn stage(setting: &Setting) -> Result<Stage, String> {
 
 /// What `staunch model fit` says of a sweep. It is not told the peak: that was measured with as many requests
 /// as are answered, and where there are more the host does less.
-fn fit(sweep: &Sweep, known: &[&str], setting: &Setting) -> Result<serde_json::Value, String> {
+fn fit(sweep: &Sweep, known: &[String], setting: &Setting) -> Result<serde_json::Value, String> {
     let file = setting.scratch.join("sweep.json");
     let text = serde_json::to_string(sweep).map_err(|error| error.to_string())?;
     fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
