@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::bed::{MODERATION_NS, Reception};
 use super::clients::{Answers, Crowd};
-use super::reception;
+use super::reception::{Costs, Floods};
 use super::stage::Stage;
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome, Summary};
@@ -34,9 +34,6 @@ const OVER: [&str; 2] = ["requests", "flood"];
 const ERROR_MAX: f64 = 0.10;
 /// Row of what receiving SYN costs.
 const RECEPTION: &str = "reception";
-const PACKET: &str = "c1, for a SYN";
-const INTERRUPT: &str = "c0, for an interrupt";
-const FULL_SHARE: &str = "phi, left of c1 at a full line";
 const ERROR: &str = "largest error of what was predicted";
 
 /// A sweep in the form of `bench/results/overload.json`.
@@ -90,41 +87,32 @@ fn has_model(setting: &Setting) -> bool {
 /// In each round both sweeps and the costs of reception, so that all meet the same host.
 fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let mut rounds: [Vec<Vec<Point>>; 2] = Default::default();
+    let mut reception = Floods::default();
     for round in 1..=setting.rounds {
-        measure_reception(round, setting, outcome)?;
+        setting.step(&format!("round {round}, costs of a SYN"));
+        reception.measure(&stage(setting)?, f64::from(setting.seconds) / 2.0)?;
         for (over, rounds) in OVER.into_iter().zip(&mut rounds) {
             rounds.push(sweep(over, round, setting)?);
         }
     }
-    let known = known(outcome)?;
+    let known = known(&reception.costs()?, outcome);
     let [requests, floods] = rounds.map(|rounds| vec![Server { name: "nginx", gate_off: medians(&rounds) }]);
     let sweeps = [Sweep { servers: requests, floods: vec![] }, Sweep { servers: vec![], floods }];
-    OVER.into_iter()
-        .zip(&sweeps)
-        .try_for_each(|(over, sweep)| add(over, &fit(sweep, &known, setting)?, outcome))
-}
-
-/// What a forged SYN costs when nothing else happens.
-fn measure_reception(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
-    setting.step(&format!("round {round}, cost of a SYN"));
-    let costs = reception::measure(&stage(setting)?, f64::from(setting.seconds) / 2.0)?;
-    outcome.add(RECEPTION, PACKET, "us", costs.packet_s * 1e6);
-    outcome.add(RECEPTION, INTERRUPT, "us", costs.interrupt_s * 1e6);
-    outcome.add(RECEPTION, FULL_SHARE, "%", costs.full_share * 100.0);
-    Ok(())
+    let mut both = OVER.into_iter().zip(&sweeps);
+    both.try_for_each(|(over, sweep)| add(over, &fit(sweep, &known, setting)?, outcome))
 }
 
 /// Reception as it was measured, in the words of `staunch model fit`: what is left to find is mu2. A third of
 /// a sweep cannot tell a host that does more from one whose reception costs less.
-fn known(outcome: &Outcome) -> Result<Vec<String>, String> {
-    let median = |measure: &str| {
-        let summary = Summary::of(outcome.samples(RECEPTION, measure));
-        summary.map(|summary| summary.median).ok_or_else(|| format!("{measure} was not measured"))
-    };
-    let (mu1, interrupt_us) = (1e6 / median(PACKET)?, median(INTERRUPT)?);
-    let words = ["--mu1", &format!("{mu1}/s"), "--interrupt-cost", &format!("{interrupt_us}us")];
-    let full = ["--full-cost", &format!("{}%", median(FULL_SHARE)?)];
-    Ok([&words[..], &full].concat().into_iter().map(str::to_owned).collect())
+fn known(costs: &Costs, outcome: &mut Outcome) -> [String; 6] {
+    let (packet_us, interrupt_us) = (costs.packet_s * 1e6, costs.interrupt_s * 1e6);
+    let full_percent = costs.full_share * 100.0;
+    outcome.add(RECEPTION, "c1, for a SYN", "us", packet_us);
+    outcome.add(RECEPTION, "c0, for an interrupt", "us", interrupt_us);
+    outcome.add(RECEPTION, "phi, left of c1 at a full line", "%", full_percent);
+    let (mu1, interrupt, full) =
+        (format!("{}/s", 1e6 / packet_us), format!("{interrupt_us}us"), format!("{full_percent}%"));
+    ["--mu1", &mu1, "--interrupt-cost", &interrupt, "--full-cost", &full].map(str::to_owned)
 }
 
 fn stage(setting: &Setting) -> Result<Stage, String> {
@@ -157,15 +145,12 @@ fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<()
     outcome.add(over, ERROR, "", error);
     let rest = [
         ("slope, -mu2/mu1 (the paper: -0.09)", "/fits/0/slope"),
-        ("mu1 per second", "/fits/0/host/mu1_per_s"),
         ("mu2 per second", "/fits/0/host/mu2_per_s"),
         ("K", "/fits/0/host/places"),
     ];
     for (measure, pointer) in rest {
         number(pointer).into_iter().for_each(|value| outcome.add(over, measure, "", value));
     }
-    let interrupt_s = number("/fits/0/host/interrupt_s");
-    interrupt_s.into_iter().for_each(|seconds| outcome.add(over, "c0, us", "", seconds * 1e6));
     let points = said.pointer("/fits/0/points").and_then(serde_json::Value::as_array);
     points.into_iter().flatten().for_each(|point| outcome.note(format!("{over}: {point}")));
     Ok(())
