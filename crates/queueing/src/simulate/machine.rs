@@ -175,8 +175,8 @@ impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
         self.measured.interrupts += u64::from(self.counts());
     }
 
-    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds. It is
-    /// less work if all places are taken.
+    /// Begins with the next packet of the interrupt, if there is one, after `before_s` seconds. It is less
+    /// work if all places are taken.
     fn receive(&mut self, before_s: f64) {
         let host = &self.scenario.host;
         let share = if self.is_full() { host.reception.full_share } else { 1.0 };

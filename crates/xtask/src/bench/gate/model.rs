@@ -1,6 +1,6 @@
 //! The scenario `gate-model`: two sweeps of nginx without the gate, by requests and by forged SYN segments,
-//! and what `staunch model` says of each from its first third (of the second with what the first told of the
-//! application, of both with what a SYN costs that finds the line full, which is measured by itself).
+//! and what `staunch model` says of each from its first third and from the costs of reception, which are
+//! measured by themselves.
 //!
 //! It owns the bar on the predictions. They are the program's own; only what they are held against is
 //! measured here.
