@@ -82,7 +82,9 @@ fn the_pictures_of_the_document_are_what_its_commands_make() {
         .collect();
     let folder = Folder::new();
     let mut drawn = Vec::new();
+    // A backslash continues a line.
     for line in document
+        .replace("\\\n", " ")
         .lines()
         .map(str::trim)
         .filter(|line| line.starts_with("staunch model") && line.contains("--svg docs/"))
