@@ -69,7 +69,7 @@ pub(crate) struct HostDocument {
     /// Seconds between a first packet and its interrupt.
     #[serde(default)]
     pub(crate) window_s: f64,
-    /// Cost of a SYN that finds no place, of one that is answered.
+    /// phi: how much of c1 is left for a SYN that finds no place.
     #[serde(default = "all")]
     pub(crate) full_share: f64,
     /// Requests a second that the application alone could answer.

@@ -65,8 +65,8 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "TIME", value_parser = units::span_s)]
     pub(crate) coalescing: Option<f64>,
 
-    /// What a SYN costs that is dropped because no more connections may wait, of one that is answered; all of
-    /// it if not said
+    /// How much of a SYN's own cost, the interrupt's not included, is left when it is dropped because no more
+    /// connections may wait; all of it if not said
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) full_cost: Option<f64>,
 
@@ -178,7 +178,9 @@ pub(crate) fn sentence(host: &Host) -> String {
         false => String::new(),
     };
     let full = match reception.full_share < 1.0 {
-        true => format!(" ({} of a SYN's cost when no place is left)", words::percent(reception.full_share)),
+        true => {
+            format!(" ({} of a SYN's own cost when no place is left)", words::percent(reception.full_share))
+        }
         false => String::new(),
     };
     format!(

@@ -65,7 +65,7 @@ pub(crate) fn parameters(fitted: &Fitted) -> Vec<[String; 3]> {
         ));
     }
     if fit.host.full_share < 1.0 {
-        let meaning = "what a SYN costs that finds no place, of any other's";
+        let meaning = "of a SYN's own cost, when it finds no place";
         rows.push(row("phi", words::percent(fit.host.full_share), meaning));
     }
     rows.extend([
