@@ -83,7 +83,7 @@ fn measure_once(
     let words = tool.open(&setting.programs, RATE_PER_S, seconds, &server.url(path));
     let waited_before_ns = process::waited_ns(server.id());
     let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
-    let waited_ns = process::waited_ns(server.id()) - waited_before_ns;
+    let waited_ns = process::waited_ns(server.id()).saturating_sub(waited_before_ns);
     outcome.note(format!("{name}: {}", words.join(" ")));
     watched.disturbance(name).into_iter().for_each(|note| outcome.note(note));
     let said = if Tool::OURS.contains(&tool) {
