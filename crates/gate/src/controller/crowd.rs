@@ -13,6 +13,11 @@ use crate::observation::Observation;
 const STANDING_NS: u64 = 2_000_000;
 /// At 0.9 times capacity and exponential service 128 stand in line once in 10^6 moments, whatever the rate.
 const CROWD_COUNT: f64 = 128.0;
+/// Unless they come steeply, the line must be this many times the trigger, 200 ms, or half the accept queue:
+/// a server that its host slows down for half a second has a line as well, and to wait for a fifth of a
+/// second is better than to be asked to come again after a whole one.
+const CREEPING_TIMES: f64 = 4.0;
+const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 const STEEP_COUNT: f64 = 20.0;
 const STEEP_TIMES: f64 = 3.0;
@@ -132,10 +137,12 @@ impl Crowd {
     fn comes(&self, o: &Observation, line: &Line, settings: &Settings) -> bool {
         let standing = line.head_ns >= STANDING_NS;
         let steep = self.steep >= STEEP_COUNT;
-        let long = line.wait_s() * 1e9 >= settings.trigger_ns as f64;
-        let many = line.queue >= CROWD_COUNT || steep && line.queue >= STEEP_COUNT;
+        let triggers = line.wait_s() * 1e9 / settings.trigger_ns as f64;
+        let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
+        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half);
+        let jumped = steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
-        full || standing && long && many && !self.idle(o, line, steep)
+        full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line, steep)
     }
 
     /// The old ones are in no accept queue, and nothing works at them: they are clients that take their

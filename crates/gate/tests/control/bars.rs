@@ -141,6 +141,22 @@ fn nothing_is_shed_below_capacity() {
     }
 }
 
+/// A server that is slower than usual for half a second, every five seconds: as if so many more came. A line
+/// of 50 to 70 ms is waited through; to be shed would cost a second.
+#[test]
+fn a_short_overload_is_waited_through() {
+    for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
+        for seed in seeds(3) {
+            let slow = (1..11).flat_map(|turn| [(5.0 * turn as f64, 1.1), (5.0 * turn as f64 + 0.5, 0.85)]);
+            let scenario = Scenario { seed, service, seconds: 60.0, ..Scenario::default() };
+            let scenario = scenario.offered(&[(0.0, 0.85)].into_iter().chain(slow).collect::<Vec<_>>());
+            let outcome = Plant::run(scenario.clone());
+            let told = line_of(&scenario, &outcome);
+            assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");
+        }
+    }
+}
+
 fn flooded(per_s: f64, shed_cost_ns: f64, seed: u64) -> Scenario {
     let flood = vec![Phase { from_s: 1.0, per_s }];
     let service = Service::Exponential(50e-6);
