@@ -13,6 +13,7 @@ mod honest;
 mod model;
 mod reaction;
 mod reception;
+mod spent;
 pub(crate) mod stage;
 mod steady;
 pub(crate) mod subject;

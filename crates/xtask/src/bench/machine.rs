@@ -76,9 +76,17 @@ pub(super) fn descriptors_max() -> u64 {
     line.and_then(|line| line.split_ascii_whitespace().nth(4)?.parse().ok()).unwrap_or(1024)
 }
 
-/// Busy share of each CPU between two calls, in hundredths; see [`CpuTimes::busy_since`].
+/// What became of the time of each CPU between two calls, in hundredths; see [`CpuTimes::busy_since`].
 #[derive(Debug, Clone)]
-pub(super) struct CpuTimes(Vec<(u64, u64)>);
+pub(super) struct CpuTimes(Vec<Ticks>);
+
+/// Since the machine began.
+#[derive(Debug, Clone, Copy)]
+struct Ticks {
+    idle: u64,
+    stolen: u64,
+    all: u64,
+}
 
 impl CpuTimes {
     /// Reads the times of all CPUs.
@@ -90,16 +98,26 @@ impl CpuTimes {
 
     /// Percent of the time since `before` in which a CPU was not idle; 0 for a CPU that does not exist.
     pub(super) fn busy_since(&self, before: &Self, cpu: usize) -> f64 {
-        let (Some(now), Some(then)) = (self.0.get(cpu), before.0.get(cpu)) else { return 0.0 };
-        let (idle, total) = (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1));
-        if total == 0 { 0.0 } else { 100.0 * (1.0 - idle as f64 / total as f64) }
+        100.0 - self.percent_since(before, cpu, |ticks| ticks.idle).unwrap_or(100.0)
     }
 
-    fn parse(line: &str) -> (u64, u64) {
+    /// Percent of the time since `before` in which the host of this virtual machine had a CPU for others; 0
+    /// where it does not say so, and for a CPU that does not exist.
+    pub(super) fn stolen_since(&self, before: &Self, cpu: usize) -> f64 {
+        self.percent_since(before, cpu, |ticks| ticks.stolen).unwrap_or(0.0)
+    }
+
+    fn percent_since(&self, before: &Self, cpu: usize, of: fn(&Ticks) -> u64) -> Option<f64> {
+        let (now, then) = (self.0.get(cpu)?, before.0.get(cpu)?);
+        let (part, all) = (of(now).saturating_sub(of(then)), now.all.saturating_sub(then.all));
+        (all > 0).then(|| 100.0 * part as f64 / all as f64)
+    }
+
+    fn parse(line: &str) -> Ticks {
         let ticks: Vec<u64> =
             line.split_ascii_whitespace().skip(1).filter_map(|tick| tick.parse().ok()).collect();
         let idle = ticks.get(3).unwrap_or(&0) + ticks.get(4).unwrap_or(&0);
-        (idle, ticks.iter().take(8).sum())
+        Ticks { idle, stolen: *ticks.get(7).unwrap_or(&0), all: ticks.iter().take(8).sum() }
     }
 }
 
@@ -115,8 +133,9 @@ mod tests {
     #[test]
     fn busy_share_counts_idle_and_waiting_as_idle() {
         let before = CpuTimes(vec![CpuTimes::parse("cpu0 0 0 0 0 0 0 0 0 0 0")]);
-        let now = CpuTimes(vec![CpuTimes::parse("cpu0 10 0 10 60 20 0 0 0 0 0")]);
+        let now = CpuTimes(vec![CpuTimes::parse("cpu0 10 0 5 60 20 0 0 5 0 0")]);
         assert!((now.busy_since(&before, 0) - 20.0).abs() < 1e-9);
+        assert!((now.stolen_since(&before, 0) - 5.0).abs() < 1e-9);
         assert!(now.busy_since(&before, 1).abs() < 1e-9);
     }
 

@@ -11,7 +11,7 @@ use super::record::{Multiple, Point, Record, Sides, Syn};
 use crate::bench::gate::bed::Reception;
 use crate::bench::gate::clients::{Answers, Crowd};
 use crate::bench::gate::door::{self, Door};
-use crate::bench::gate::stage::Stage;
+use crate::bench::gate::stage::{Flooded, Stage};
 use crate::bench::gate::subject::Name;
 use crate::bench::machine;
 
@@ -115,8 +115,10 @@ fn show(name: Name, plan: &Plan, bar: &ProgressBar) -> Result<(Sides<Multiple>, 
         }
         for syn_per_s in plan.floods(name).iter().copied() {
             bar.set_message(format!("{title} under {syn_per_s} forged SYN a second"));
-            let (answers, came) = stage.flooded(syn_per_s, &Crowd::regulars(peak, plan.seconds), peak)?;
-            let syn_per_s = as_came(syn_per_s, came);
+            let crowd = Crowd::regulars(peak, plan.seconds);
+            let Flooded { answers, came_per_s, .. } =
+                stage.flooded(syn_per_s, &crowd, peak, door.as_ref())?;
+            let syn_per_s = as_came(syn_per_s, came_per_s);
             say(bar, &format!("{title} {:>4} k SYN/s {}", syn_per_s / 1000, words(&answers, peak)));
             floods.side(*gate).push(Point::new(Syn { syn_per_s }, &answers));
         }

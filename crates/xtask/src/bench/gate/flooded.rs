@@ -7,7 +7,7 @@
 use super::bed::Reception;
 use super::clients::{Crowd, Who};
 use super::door;
-use super::stage::Stage;
+use super::stage::{Flooded, Stage};
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome};
 use crate::bench::setting::Setting;
@@ -101,7 +101,9 @@ fn measure(
     let seconds = f64::from(setting.seconds);
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, case.reception, BACKLOG, staunch, &setting.scratch)?;
+    let spent = stage.spent(None)?;
     let peak = stage.peak(seconds)?;
+    outcome.note(format!("{}: peak {peak:.0}/s; of the server's processor: {}", case.title, spent.told()));
     for gate in gates {
         let row = row(case, *gate);
         setting.step(&format!("round {round}, {row}"));
@@ -110,7 +112,8 @@ fn measure(
         let first_s = if case.strangers { 2.0 } else { 0.0 };
         let who = if case.strangers { Who::Strangers(0) } else { Who::Regulars };
         let crowd = Crowd { who, patience_s: case.patience_s, ..Crowd::regulars(peak, first_s + seconds) };
-        let (answers, came) = stage.flooded(case.syn_per_s, &crowd, peak)?;
+        let flooded = stage.flooded(case.syn_per_s, &crowd, peak, door.as_ref())?;
+        let Flooded { answers, came_per_s: came, spent } = flooded;
         if came < SHARE_MIN * f64::from(case.syn_per_s) {
             return Err(format!("of {} SYN/s came only {came:.0}", case.syn_per_s));
         }
@@ -120,8 +123,8 @@ fn measure(
             outcome.add(&row, P99, "ms", p99_ms);
         }
         outcome.note(format!(
-            "{row}: {came:.0} SYN/s came; peak {peak:.0}/s, offered {:.0}/s, in time {goodput:.0}/s, \
-             refused {}, timed out {}",
+            "{row}: {came:.0} SYN/s came; offered {:.0}/s, in time {goodput:.0}/s, \
+             refused {}, timed out {}; of the server's processor: {spent}",
             answers.offered_per_s(),
             answers.refused + answers.reset,
             answers.timed_out

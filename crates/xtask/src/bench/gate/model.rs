@@ -168,9 +168,9 @@ fn sweep(over: &str, round: u32, setting: &Setting) -> Result<Vec<Point>, String
         }
         let syn_per_s = FLOOD_MAX / STEPS * step;
         setting.step(&format!("round {round}, {syn_per_s} SYN/s"));
-        let (answers, came_per_s) =
-            stage.flooded(syn_per_s, &Crowd::regulars(BESIDE * peak, seconds), peak)?;
-        Ok(Point::new(came_per_s, &answers))
+        let crowd = Crowd::regulars(BESIDE * peak, seconds);
+        let flooded = stage.flooded(syn_per_s, &crowd, peak, None)?;
+        Ok(Point::new(flooded.came_per_s, &flooded.answers))
     };
     (1..=STEPS).map(point).collect()
 }

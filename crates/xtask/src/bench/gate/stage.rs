@@ -11,6 +11,7 @@ use super::bed::{Bed, Reception};
 use super::clients::{self, Answers, Crowd};
 use super::door::Door;
 use super::flood::Flood;
+use super::spent::Spent;
 use super::subject::{Name, Subject};
 
 /// How long a crowd is there before it is measured: longer than clients wait.
@@ -19,6 +20,17 @@ const BEFORE: Duration = Duration::from_millis(1200);
 const REST: Duration = Duration::from_millis(500);
 /// Share of the peak at which those come who are to be known when the flood begins.
 const ACQUAINTANCE: f64 = 0.5;
+
+/// What came of a crowd under a flood.
+#[derive(Debug)]
+pub(crate) struct Flooded {
+    /// What the crowd got.
+    pub(crate) answers: Answers,
+    /// Segments of the flood a second.
+    pub(crate) came_per_s: f64,
+    /// Who had the server's processor.
+    pub(crate) spent: String,
+}
 
 /// The bed with a server in it.
 #[derive(Debug)]
@@ -68,6 +80,14 @@ impl Stage {
         Door::open(&self.bed, &self.staunch, arguments)
     }
 
+    /// Begins to look at who has the server's processor.
+    ///
+    /// # Errors
+    /// See [`Spent::begin`].
+    pub(crate) fn spent(&self, door: Option<&Door>) -> Result<Spent, String> {
+        Spent::begin(&self.subject, &self.bed, door)
+    }
+
     /// Lets a crowd come, whatever was before.
     ///
     /// # Errors
@@ -86,17 +106,25 @@ impl Stage {
         clients::offer_after(&self.bed, &self.staunch, &crowd, BEFORE)
     }
 
-    /// A crowd under a flood, when both have lasted for a while, and how many segments a second came. All
-    /// regulars come before the flood, so they have been seen.
+    /// A crowd under a flood, when both have lasted for a while. All regulars come before the flood, so they
+    /// have been seen. The door is the gate's, if there is one.
     ///
     /// # Errors
     /// See [`clients::offer`] and [`Flood::begin`].
-    pub(crate) fn flooded(&self, syn_per_s: u32, crowd: &Crowd, peak: f64) -> Result<(Answers, f64), String> {
+    pub(crate) fn flooded(
+        &self,
+        syn_per_s: u32,
+        crowd: &Crowd,
+        peak: f64,
+        door: Option<&Door>,
+    ) -> Result<Flooded, String> {
         sleep(REST);
         let per_second = ACQUAINTANCE * peak;
         self.offer(&Crowd::regulars(per_second, 1.2 * f64::from(clients::REGULARS) / per_second))?;
         let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
+        let spent = self.spent(door)?;
         let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)?;
-        Ok((answers, flood.end(&self.bed)?))
+        let spent = spent.told();
+        Ok(Flooded { answers, came_per_s: flood.end(&self.bed)?, spent })
     }
 }

@@ -49,7 +49,9 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     ));
     let gate = stage.gate(&[])?;
     setting.step("ten minutes below capacity");
+    let spent = stage.spent(Some(&gate))?;
     let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]))?;
+    outcome.note(format!("of the server's processor: {}", spent.told()));
     let status = gate.status()?;
     let shed =
         shed(&status).ok_or_else(|| format!("the gate's status has no count of what was shed: {status}"))?;

@@ -95,6 +95,11 @@ impl Subject {
         Ok(subject)
     }
 
+    /// Number of its first process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Makes it do nothing more, its socket open, until it is dropped.
     pub(crate) fn stop(&self) {
         process::signal("-STOP", &process::descendants(self.child.id()));
