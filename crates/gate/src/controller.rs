@@ -15,16 +15,16 @@
 //! ```
 //!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
-//! than three times the rate allows, or `line >= 128` and (`wait >= 4 trigger` or the accept queue half
+//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger` or the accept queue half
 //! full); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
 //! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a
 //!   server of 300 us reaches it once in 10^7 moments, and a stall of 20 ms does not reach it.
-//! - 200 ms, unless the load jumps: a host that takes a tenth of the server's time for half a second makes a
-//!   line of 50 ms beside nine tenths of the load. Who waits is served; who is shed comes again after 1 s.
+//! - 400 ms, unless the load jumps: a host that takes a fifth of the server's time for two seconds makes a
+//!   line of 200 ms beside nine tenths of the load. Who waits is served; who is shed comes again after 1 s.
 //! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a
-//!   server of 3 ms begins to shed at 390 ms of wait when the load creeps up.
+//!   server of 4 ms begins to shed at 510 ms of wait when the load creeps up.
 //!
 //! **Admission** (`budget.rs`), connections for each interval that passed:
 //!

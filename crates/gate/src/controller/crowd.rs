@@ -13,10 +13,10 @@ use crate::observation::Observation;
 const STANDING_NS: u64 = 2_000_000;
 /// At 0.9 times capacity and exponential service 128 stand in line once in 10^6 moments, whatever the rate.
 const CROWD_COUNT: f64 = 128.0;
-/// Unless they come steeply, the line must be this many times the trigger, 200 ms, or half the accept queue:
-/// a server that its host slows down for half a second has a line as well, and to wait for a fifth of a
+/// Unless they come steeply, the line must be this many times the trigger, 400 ms, or half the accept queue:
+/// a server that its host slows down for two seconds has a line as well, and to wait for less than half a
 /// second is better than to be asked to come again after a whole one.
-const CREEPING_TIMES: f64 = 4.0;
+const CREEPING_TIMES: f64 = 8.0;
 const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 const STEEP_COUNT: f64 = 20.0;

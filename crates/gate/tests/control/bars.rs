@@ -141,14 +141,14 @@ fn nothing_is_shed_below_capacity() {
     }
 }
 
-/// A server that is slower than usual for half a second, every five seconds: as if so many more came. A line
-/// of 50 to 70 ms is waited through; to be shed would cost a second.
+/// A server that is slower than usual for two seconds, every twenty: as if so many more came. A line of 200
+/// to 250 ms is waited through; to be shed would cost a second.
 #[test]
 fn a_short_overload_is_waited_through() {
     for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
         for seed in seeds(3) {
-            let slow = (1..11).flat_map(|turn| [(5.0 * turn as f64, 1.1), (5.0 * turn as f64 + 0.5, 0.85)]);
-            let scenario = Scenario { seed, service, seconds: 60.0, ..Scenario::default() };
+            let slow = (1..5).flat_map(|turn| [(20.0 * turn as f64, 1.1), (20.0 * turn as f64 + 2.0, 0.85)]);
+            let scenario = Scenario { seed, service, backlog: 65_535, seconds: 100.0, ..Scenario::default() };
             let scenario = scenario.offered(&[(0.0, 0.85)].into_iter().chain(slow).collect::<Vec<_>>());
             let outcome = Plant::run(scenario.clone());
             let told = line_of(&scenario, &outcome);

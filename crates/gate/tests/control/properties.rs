@@ -167,7 +167,7 @@ proptest! {
         let mut granted = 0;
         for tick in 0..400_u64 {
             let crowd = tick < 300;
-            let age = if crowd { 250_000_000 } else { 6_000_000 };
+            let age = if crowd { 500_000_000 } else { 6_000_000 };
             let connections = Connections {
                 established: per_tick,
                 begun: per_tick,
