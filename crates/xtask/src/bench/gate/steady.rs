@@ -3,12 +3,17 @@
 //!
 //! It owns the bar on shedding without need. How many were shed is what the gate counts in the kernel.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
 use super::bed::Reception;
 use super::clients::Crowd;
 use super::door;
 use super::stage::Stage;
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome};
+use crate::bench::machine::CpuTimes;
 use crate::bench::setting::Setting;
 
 const BACKLOG: u32 = 4096;
@@ -17,6 +22,8 @@ const MULTIPLE: f64 = 0.88;
 /// minutes, and nine tenths of its best moment may be more than it can do later.
 const PEAKS: usize = 5;
 const SECONDS: u32 = 600;
+/// A tick of each second may be idle.
+const FULL_PERCENT: f64 = 98.9;
 const ROW: &str = "nginx";
 const SHED: &str = "SYN shed in ten minutes";
 const LOST: &str = "requests not answered in time";
@@ -50,8 +57,15 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let gate = stage.gate(&[])?;
     setting.step("ten minutes below capacity");
     let spent = stage.spent(Some(&gate))?;
-    let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]))?;
+    let stop = AtomicBool::new(false);
+    let (answers, full) = thread::scope(|scope| {
+        let watch = scope.spawn(|| full_seconds(&stop));
+        let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]));
+        stop.store(true, Ordering::Relaxed);
+        answers.map(|answers| (answers, watch.join().unwrap_or_default()))
+    })?;
     outcome.note(format!("of the server's processor: {}", spent.told()));
+    outcome.note(format!("seconds in which it had no time to spare: {}", words(&full)));
     let status = gate.status()?;
     let shed =
         shed(&status).ok_or_else(|| format!("the gate's status has no count of what was shed: {status}"))?;
@@ -59,6 +73,30 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     outcome.add(ROW, LOST, "", answers.offered.saturating_sub(answers.in_time) as f64);
     gate.said().into_iter().for_each(|(_, line)| outcome.note(line));
     Ok(())
+}
+
+/// Seconds from the beginning in which the server's processor was never idle, until it is to stop: in these
+/// the host was slower than when the peak was measured, and what was offered was no nine tenths.
+fn full_seconds(stop: &AtomicBool) -> Vec<u32> {
+    let mut full = Vec::new();
+    let mut before = CpuTimes::read();
+    for second in 1.. {
+        sleep(Duration::from_secs(1));
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let now = CpuTimes::read();
+        if now.busy_since(&before, 0) >= FULL_PERCENT {
+            full.push(second);
+        }
+        before = now;
+    }
+    full
+}
+
+fn words(seconds: &[u32]) -> String {
+    let all: Vec<String> = seconds.iter().map(u32::to_string).collect();
+    if all.is_empty() { "none".to_owned() } else { format!("{} ({})", all.len(), all.join(", ")) }
 }
 
 /// How many SYN segments the gate has shed, of any class and for any reason.
