@@ -14,6 +14,8 @@ pub(crate) struct Flow {
     pub(crate) reception_share: f64,
     /// Service rate left to the application, per second.
     pub(crate) mu2r_per_s: f64,
+    /// x of equation (12), the share of handshakes that are completed; 1 if all are.
+    pub(crate) found_share: f64,
 }
 
 impl Flow {
@@ -25,6 +27,7 @@ impl Flow {
             flood_per_s: load.flood_per_s,
             reception_share: 0.0,
             mu2r_per_s: 0.0,
+            found_share: 1.0,
         };
         let mut gate_share = 0.0;
         if let Some(gate) = host.gate {
@@ -42,6 +45,9 @@ impl Flow {
         let left = left(flow.admitted_per_s / host.mu2_per_s, taken);
         flow.reception_share = 1.0 - left;
         flow.mu2r_per_s = left * host.mu2_per_s;
+        if flow.mu2r_per_s < flow.admitted_per_s {
+            flow.found_share = (flow.mu2r_per_s / flow.admitted_per_s).sqrt();
+        }
         flow
     }
 }

@@ -20,6 +20,9 @@ pub struct Host {
     pub places: u32,
     /// T: seconds after which a client leaves; infinite if it never does.
     pub patience_s: f64,
+    /// Seconds after which a client tries again whose handshake found no place, and then twice, four times as
+    /// long after the first try; 0 if it never does.
+    pub retry_s: f64,
     /// How the time of one request varies.
     pub service: Service,
     /// What stands before S1, if anything.
@@ -94,6 +97,7 @@ impl Host {
         let places = f64::from(self.places);
         hold(self.places <= PLACES_MAX, "the number of places", "at most 1048576", places)?;
         hold(self.patience_s > 0.0, "the patience in seconds", "above 0", self.patience_s)?;
+        at_least_zero("the seconds until a client tries again", self.retry_s)?;
         self.gate.map_or(Ok(()), |gate| gate.check())
     }
 }
@@ -129,6 +133,6 @@ pub(crate) fn share(what: &'static str, value: f64) -> Result<(), Fault> {
     hold((0.0..=1.0).contains(&value), what, "0 to 1", value)
 }
 
-fn hold(holds: bool, what: &'static str, must: &'static str, value: f64) -> Result<(), Fault> {
+pub(crate) fn hold(holds: bool, what: &'static str, must: &'static str, value: f64) -> Result<(), Fault> {
     if holds { Ok(()) } else { Err(Fault { what, must, value }) }
 }

@@ -27,6 +27,7 @@ mod predict;
 mod prediction;
 pub mod preemptive;
 pub mod simulate;
+mod tries;
 
 pub use episode::Run;
 pub use host::{Admission, Fault, Gate, Host, Load};

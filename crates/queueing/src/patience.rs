@@ -78,17 +78,27 @@ impl Queue {
     /// Seconds within which `share` (0 to 1) of the answers given within `patience_s` come; none if there are
     /// no such answers.
     pub fn quantile(&self, share: f64, patience_s: f64) -> Option<f64> {
+        self.quantile_of(|time_s| self.within(time_s), share, patience_s)
+    }
+
+    /// The same of any probability `within` a time that grows with it, and is not known to this queue.
+    pub(crate) fn quantile_of(
+        &self,
+        within: impl Fn(f64) -> f64,
+        share: f64,
+        patience_s: f64,
+    ) -> Option<f64> {
         // Fewer than one in 10^12 cannot be told from a rounding error.
-        let wanted = Some(self.within(patience_s)).filter(|within| *within > 1e-12)? * share;
+        let wanted = Some(within(patience_s)).filter(|within| *within > 1e-12)? * share;
         let (mut low, mut high) = (0.0, self.mu.recip());
-        while self.within(high) < wanted && high < patience_s {
+        while within(high) < wanted && high < patience_s {
             (low, high) = (high, high * 2.0);
         }
         high = high.min(patience_s);
         // 40 halvings: to 10^-12 of the bracket.
         for _ in 0..40 {
             let middle = f64::midpoint(low, high);
-            if self.within(middle) < wanted { low = middle } else { high = middle }
+            if within(middle) < wanted { low = middle } else { high = middle }
         }
         Some(high)
     }

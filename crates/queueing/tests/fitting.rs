@@ -17,6 +17,7 @@ const UNKNOWN: Known = Known {
     places: None,
     patience_s: None,
     run: None,
+    retry_s: 0.0,
     service: Service::Deterministic,
 };
 
@@ -30,6 +31,7 @@ fn host(mu1: f64, mu2_per_s: f64, places: u32, patience_s: f64) -> Host {
         mu2_per_s,
         places,
         patience_s,
+        retry_s: 0.0,
         service: Service::Deterministic,
         gate: None,
     }

@@ -65,6 +65,7 @@ fn gate_under_a_flood() {
         mu2_per_s: (20_367.0_f64.recip() - 220_000.0_f64.recip()).recip(),
         places: 4097,
         patience_s: 1.0,
+        retry_s: 0.0,
         service: Service::Deterministic,
         gate: gate(0.56e-6, 0.0),
     };
@@ -96,6 +97,7 @@ fn small_server(backlog: u32, let_in_per_s: Option<f64>) -> Host {
         mu2_per_s: 1796.0,
         places: backlog + 1,
         patience_s: 1.0,
+        retry_s: 0.0,
         service: Service::Deterministic,
         gate: let_in_per_s.map(admission),
     }

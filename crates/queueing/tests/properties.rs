@@ -39,12 +39,15 @@ fn host() -> impl Strategy<Value = Host> {
         },
     );
     let patience = prop_oneof![positive(-6, 6), Just(f64::INFINITY)];
-    (reception, positive(-1, 7), places(), patience, service(), proptest::option::of(gate())).prop_map(
-        |(reception, mu2_per_s, places, patience_s, service, gate)| Host {
+    let retry = prop_oneof![Just(0.0), positive(-6, 2)];
+    let gate = proptest::option::of(gate());
+    (reception, positive(-1, 7), places(), patience, retry, service(), gate).prop_map(
+        |(reception, mu2_per_s, places, patience_s, retry_s, service, gate)| Host {
             reception,
             mu2_per_s,
             places,
             patience_s,
+            retry_s,
             service,
             gate,
         },
@@ -87,6 +90,7 @@ proptest! {
         let steady = host.predict(&load).expect("a possible host");
         conserved(&host, &load, &steady)?;
         prop_assert!(steady.throughput_per_s <= steady.mu2r_per_s * (1.0 + 1e-9), "{steady:?}");
+        let host = Host { retry_s: 0.0, ..host };
         let run = host.predict_run(&load, &Run { sending_s, drain_counted });
         conserved(&host, &load, &run.expect("a possible host"))?;
         let capacity = host.capacity_per_s(&load).expect("a possible host");
@@ -114,6 +118,8 @@ proptest! {
     ) {
         let goodput = |host: &Host, load: &Load| host.predict(load).expect("a possible host").goodput_per_s;
         let slack = 1e-9 * load.requests_per_s;
+        // Who has more time to try again takes places from others, and is late more often.
+        let host = Host { retry_s: 0.0, ..host };
         let before = goodput(&host, &load);
         let patient = Host { patience_s: host.patience_s * more, ..host.clone() };
         prop_assert!(goodput(&patient, &load) >= before - slack);
@@ -137,6 +143,7 @@ proptest! {
             },
             mu2_per_s: host.mu2_per_s * unit,
             patience_s: host.patience_s / unit,
+            retry_s: host.retry_s / unit,
             gate: None,
             ..host
         };

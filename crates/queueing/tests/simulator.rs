@@ -20,6 +20,7 @@ fn host(service: Service, places: u32) -> Host {
         mu2_per_s: 1000.0,
         places,
         patience_s: f64::INFINITY,
+        retry_s: 0.0,
         service,
         gate: None,
     }

@@ -41,6 +41,8 @@ pub struct Known {
     pub places: Option<u32>,
     /// T, seconds.
     pub patience_s: Option<f64>,
+    /// Seconds until a client tries again whose handshake found no place, as in [`crate::Host`]; 0 for never.
+    pub retry_s: f64,
     /// Seconds of sending of each point, if each began with an empty queue; none for the long run.
     pub run: Option<Run>,
     /// How the time of one request varies.
@@ -96,6 +98,7 @@ impl Known {
         optional("the patience in seconds", self.patience_s)?;
         at_least_zero("the window of coalescing in seconds", self.window_s)?;
         share("the cost when full as a share", self.full_share)?;
+        at_least_zero("the seconds until a client tries again", self.retry_s)?;
         at_least_zero("the cost of an interrupt in seconds", self.interrupt_s.unwrap_or(0.0))?;
         optional("the time of sending in seconds", self.run.map(|run| run.sending_s))?;
         match self.places {

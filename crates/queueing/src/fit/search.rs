@@ -90,6 +90,7 @@ impl<'a> Search<'a> {
             mu2_per_s: mu2.or(value(Parameter::Mu2)).unwrap_or(self.peak),
             places: self.known.places.or(places).unwrap_or(PLACES_FITTED_MAX),
             patience_s: self.known.patience_s.or(value(Parameter::Patience)).unwrap_or(f64::INFINITY),
+            retry_s: self.known.retry_s,
             service: self.known.service,
             gate: None,
         }

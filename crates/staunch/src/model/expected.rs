@@ -30,11 +30,25 @@ pub(crate) struct Expected {
 /// # Errors
 /// A number that no host or load can have.
 pub(crate) fn expect(host: &Host, load: &Load, sending_s: Option<f64>) -> Result<Expected, String> {
+    long_run(host.retry_s, sending_s)?;
     let prediction = match sending_s {
         Some(sending_s) => host.predict_run(load, &run(sending_s)),
         None => host.predict(load),
     };
     prediction.map(|prediction| Expected::of(&prediction)).map_err(|fault| fault.to_string())
+}
+
+/// Says what to do where clients try again in a measurement that ends.
+///
+/// # Errors
+/// They do, and it ends.
+pub(crate) fn long_run(retry_s: f64, sending_s: Option<f64>) -> Result<(), String> {
+    match sending_s {
+        Some(_) if retry_s > 0.0 => {
+            Err("--retry is known of the long run only: say --sending off".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A run of `staunch load`: rates are counted over the time of sending.

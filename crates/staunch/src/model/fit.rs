@@ -11,7 +11,7 @@ use staunch_queueing::Service;
 use staunch_queueing::fit::Known;
 
 use super::chart;
-use super::expected::run;
+use super::expected::{long_run, run};
 use super::fitted::FitDocument;
 use super::fitting::{self, Fitted};
 use super::host::{GateArguments, KnownArguments};
@@ -131,6 +131,8 @@ impl Arguments {
 
     fn fit(&self, curve: Curve) -> Result<Fitted, String> {
         let sending_s = self.sending.or(curve.sending_s).filter(|sending_s| sending_s.is_finite());
+        let retry_s = self.known.retry.unwrap_or(0.0);
+        long_run(retry_s, sending_s)?;
         let known = Known {
             peak_per_s: self.peak,
             mu2_per_s: self.mu2,
@@ -140,6 +142,7 @@ impl Arguments {
             interrupt_s: self.known.interrupt_cost,
             places: self.known.places(),
             patience_s: self.known.patience.or(curve.patience_s),
+            retry_s,
             run: sending_s.map(run),
             service: self.known.service.unwrap_or(Service::Deterministic),
         };

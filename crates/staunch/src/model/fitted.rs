@@ -78,6 +78,9 @@ pub(crate) struct HostDocument {
     pub(crate) places: u32,
     /// T; `None` is for ever.
     pub(crate) patience_s: Option<f64>,
+    /// Seconds until a client tries again whose handshake found no place; 0 for never.
+    #[serde(default)]
+    pub(crate) retry_s: f64,
     /// `deterministic` or `exponential`.
     pub(crate) service: String,
 }
@@ -135,6 +138,7 @@ impl HostDocument {
             mu2_per_s: host.mu2_per_s,
             places: host.places,
             patience_s: host.patience_s.is_finite().then_some(host.patience_s),
+            retry_s: host.retry_s,
             service: service_word(host.service).to_owned(),
         }
     }
@@ -156,6 +160,7 @@ impl HostDocument {
             mu2_per_s: self.mu2_per_s,
             places: self.places,
             patience_s: self.patience_s.unwrap_or(f64::INFINITY),
+            retry_s: self.retry_s,
             service,
             gate: None,
         })

@@ -142,7 +142,9 @@ fn given(known: &Known) -> Vec<String> {
         (Parameter::Patience, known.patience_s.is_some()),
     ];
     let given = all.iter().filter(|(_, is_given)| *is_given).map(|(one, _)| word(*one));
-    given.chain((known.full_share < 1.0).then_some("phi")).map(str::to_owned).collect()
+    let rest = [("phi", known.full_share < 1.0), ("r", known.retry_s > 0.0)];
+    let rest = rest.iter().filter(|(_, is_given)| *is_given).map(|(word, _)| *word);
+    given.chain(rest).map(str::to_owned).collect()
 }
 
 /// A parameter in files and tables.

@@ -78,6 +78,11 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "TIME|off", value_parser = patience)]
     pub(crate) patience: Option<f64>,
 
+    /// When a client tries again whose handshake found no place; then twice, four times as long after its
+    /// first try (Linux: 200ms); never if not said
+    #[arg(long, value_name = "TIME", value_parser = units::span_s)]
+    pub(crate) retry: Option<f64>,
+
     /// How the time of a request varies: always the same, or as in the paper
     #[arg(long, value_name = "deterministic|exponential", value_parser = service)]
     pub(crate) service: Option<Service>,
@@ -121,6 +126,7 @@ impl HostArguments {
         host.mu2_per_s = self.mu2.unwrap_or(host.mu2_per_s);
         host.places = self.known.places().unwrap_or(host.places);
         host.patience_s = self.known.patience.unwrap_or(host.patience_s);
+        host.retry_s = self.known.retry.unwrap_or(host.retry_s);
         host.service = self.known.service.unwrap_or(host.service);
         if let Some(mu1) = self.known.mu1 {
             let full_share = host.reception.full_share;
@@ -156,6 +162,7 @@ fn usual() -> Host {
         mu2_per_s: 0.0,
         places: BACKLOG_USUAL + 1,
         patience_s: PATIENCE_USUAL_S,
+        retry_s: 0.0,
         service: Service::Deterministic,
         gate: None,
     }
@@ -183,8 +190,12 @@ pub(crate) fn sentence(host: &Host) -> String {
         }
         false => String::new(),
     };
+    let retry = match host.retry_s > 0.0 {
+        true => format!(" (tries again after {})", words::time_ns(host.retry_s * 1e9)),
+        false => String::new(),
+    };
     format!(
-        "mu1 {}{interrupts}{full}, mu2 {}, K {}, T {}, {} service",
+        "mu1 {}{interrupts}{full}, mu2 {}, K {}, T {}{retry}, {} service",
         words::per_s(reception.packet_s.recip()),
         words::per_s(host.mu2_per_s),
         words::count(u64::from(host.places)),

@@ -72,8 +72,16 @@ pub(crate) fn parameters(fitted: &Fitted) -> Vec<[String; 3]> {
         row("mu2", words::per_s(fit.host.mu2_per_s), "requests the application alone could answer"),
         row("K", words::count(u64::from(host.places)), "places before and in the application"),
         row("T", patience_words(host.patience_s), "patience of the clients"),
-        row("-mu2/mu1", format!("{:.4}", fit.slope), "slope of equation (7); the paper's server had -0.09"),
     ]);
+    if host.retry_s > 0.0 {
+        let meaning = "until who found no place tries again";
+        rows.push(row("r", words::time_ns(host.retry_s * 1e9), meaning));
+    }
+    rows.push(row(
+        "-mu2/mu1",
+        format!("{:.4}", fit.slope),
+        "slope of equation (7); the paper's server had -0.09",
+    ));
     rows
 }
 

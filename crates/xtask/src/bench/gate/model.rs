@@ -30,6 +30,8 @@ const MULTIPLE_MAX: f64 = 10.0;
 /// peak, as in `staunch model size`.
 const FLOOD_MAX: u32 = 200_000;
 const BESIDE: f64 = 0.9;
+/// Linux sends again what nobody acknowledged after 200 ms, then after twice as long, and so on.
+const RETRY: &str = "200ms";
 const OVER: [&str; 2] = ["requests", "flood"];
 const ERROR_MAX: f64 = 0.10;
 /// Row of what receiving SYN costs.
@@ -128,7 +130,7 @@ fn fit(sweep: &Sweep, known: &[String], setting: &Setting) -> Result<serde_json:
     let (backlog, window) = (BACKLOG.to_string(), format!("{}us", MODERATION_NS / 1000));
     let output = Command::new(&setting.programs.staunch)
         .args(["model", "fit", &file.to_string_lossy(), "--first", "1/3", "--sending", "off", "--json"])
-        .args(["--backlog", &backlog, "--patience", "1s", "--coalescing", &window])
+        .args(["--backlog", &backlog, "--patience", "1s", "--retry", RETRY, "--coalescing", &window])
         .args(known)
         .output()
         .map_err(|error| format!("staunch model: {error}"))?;
