@@ -15,8 +15,8 @@
 //! ```
 //!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
-//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger` or the accept queue half
-//! full); or the accept queue is 95 % full for three ticks.
+//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, a flood, or the accept
+//! queue half full); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
 //! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a
@@ -181,8 +181,7 @@ impl Controller {
         self.history.add(o, interval_ns);
         self.line.see(o, interval_ns, &self.history, !self.flood.verify);
         self.flood.see(o, &self.history, self.line.rate);
-        let flood = &self.flood;
-        self.crowd.see(o, &self.line, &self.history, &self.settings, |totals| flood.earnest(totals));
+        self.crowd.see(o, &self.line, &self.history, &self.settings, &self.flood);
         self.pressure.see(o, &self.history, &self.settings);
         let tick = self.history.tick();
         let on_their_way = if self.flood.verify { 0.0 } else { self.flood.finished };

@@ -3,9 +3,8 @@
 //!
 //! It owns the account of those who were let in and are still on their way. It knows no classes.
 
-use super::crowd::FULL_SHARE;
 use super::history::Totals;
-use super::line::Line;
+use super::line::{FULL_SHARE, Line};
 use super::settings::Settings;
 use crate::observation::{Observation, Queue};
 

@@ -3,8 +3,9 @@
 //! It looks at the line, never at a processor's load but to take back a suspicion. Constants are explained
 //! where they stand; `controller.rs` tells the whole law.
 
+use super::flood::Flood;
 use super::history::{History, Totals};
-use super::line::{Line, SILENCE_NS};
+use super::line::{FULL_SHARE, Line, SILENCE_NS};
 use super::settings::Settings;
 use crate::observation::Observation;
 
@@ -15,14 +16,13 @@ const STANDING_NS: u64 = 2_000_000;
 const CROWD_COUNT: f64 = 128.0;
 /// Unless they come steeply, the line must be this many times the trigger, 400 ms, or half the accept queue:
 /// a server that its host slows down for two seconds has a line as well, and to wait for less than half a
-/// second is better than to be asked to come again after a whole one.
+/// second is better than to be asked to come again after a whole one. Beside a flood nobody waits for that:
+/// the host is not slow by chance.
 const CREEPING_TIMES: f64 = 8.0;
 const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 const STEEP_COUNT: f64 = 20.0;
 const STEEP_TIMES: f64 = 3.0;
-/// A queue as full as this is lost anyhow: the kernel is about to drop.
-pub(crate) const FULL_SHARE: f64 = 0.95;
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
@@ -84,14 +84,14 @@ struct Minute {
 }
 
 impl Crowd {
-    /// Takes a tick in. `offered` are those of a stretch of time who ask for a connection in earnest.
+    /// Takes a tick in.
     pub(crate) fn see(
         &mut self,
         o: &Observation,
         line: &Line,
         history: &History,
         settings: &Settings,
-        offered: impl Fn(&Totals) -> f64,
+        flood: &Flood,
     ) {
         let tick = history.tick();
         self.follow(o, line, history);
@@ -100,12 +100,12 @@ impl Crowd {
             self.wary = false;
         }
         self.count_minute(&tick);
-        if !self.there && self.comes(o, line, settings) {
+        if !self.there && self.comes(o, line, settings, flood.verify) {
             self.proved_wrong = self.released_once && self.since_change_ns < WARY_NS;
             self.wary |= self.proved_wrong;
             (self.there, self.since_change_ns) = (true, 0);
             (self.minute, self.little) = (Minute::default(), false);
-        } else if self.there && self.goes(line, history, settings, offered) {
+        } else if self.there && self.goes(line, history, settings, flood) {
             (self.there, self.since_change_ns, self.released_once) = (false, 0, true);
         }
     }
@@ -134,12 +134,12 @@ impl Crowd {
         }
     }
 
-    fn comes(&self, o: &Observation, line: &Line, settings: &Settings) -> bool {
+    fn comes(&self, o: &Observation, line: &Line, settings: &Settings, flooded: bool) -> bool {
         let standing = line.head_ns >= STANDING_NS;
         let steep = self.steep >= STEEP_COUNT;
         let triggers = line.wait_s() * 1e9 / settings.trigger_ns as f64;
         let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
-        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half);
+        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || flooded);
         let jumped = steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
         full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line, steep)
@@ -154,19 +154,13 @@ impl Crowd {
         accepted && (line.silent_ns >= SILENCE_NS || !steep && (idle || few))
     }
 
-    fn goes(
-        &self,
-        line: &Line,
-        history: &History,
-        settings: &Settings,
-        offered: impl Fn(&Totals) -> f64,
-    ) -> bool {
+    fn goes(&self, line: &Line, history: &History, settings: &Settings, flood: &Flood) -> bool {
         let last = history.last(RELEASE_NS);
         if last.at_ns < RELEASE_NS || self.since_change_ns < RELEASE_NS || self.full_ticks > 0 {
             return false;
         }
         let fewer_than = |last: &Totals, share: f64, all: f64| {
-            let came = offered(last);
+            let came = flood.earnest(last);
             let served = line.sure_rate() * last.at_ns as f64 / 1e9;
             came < served * share && came + RELEASE_DEVIATIONS * (came + 1.0).sqrt() < served * all
         };

@@ -2,8 +2,8 @@
 //!
 //! It never says which source lies; it says that a source has to show it is there.
 
-use super::crowd::FULL_SHARE;
 use super::history::{History, Totals};
+use super::line::FULL_SHARE;
 use crate::observation::{Observation, UNKNOWN};
 
 /// SYN that cost this share of a processor are worth asking for proof; at 5 us they are 40 000 a second.

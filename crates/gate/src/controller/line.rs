@@ -37,6 +37,8 @@ const FLOW_NS: u64 = 500_000_000;
 /// When nobody was read for so long, silence says something of the application only if its accept queue
 /// fills.
 pub(crate) const SILENCE_NS: u64 = 50_000_000;
+/// An accept queue as full as this is lost anyhow: the kernel is about to drop.
+pub(crate) const FULL_SHARE: f64 = 0.95;
 /// Ages come in quarter octaves by their lower edge: the true one is up to 19 % above.
 const AGE_ROUNDED: f64 = 1.19;
 /// A wait nobody waits: what is said when nothing moves.
