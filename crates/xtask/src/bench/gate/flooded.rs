@@ -2,7 +2,10 @@
 //!
 //! It owns the bars on what is left for clients, those seen before and those never seen. Those never seen
 //! wait for three seconds, as a browser does much longer: the gate answers whoever asks a second time, and
-//! that is after a second.
+//! that is after a second. The peak is the mean of one measured just before and one just after.
+
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::bed::Reception;
 use super::clients::{Crowd, Who};
@@ -15,7 +18,10 @@ use crate::bench::setting::Setting;
 const BACKLOG: u32 = 4096;
 /// Less of the flood that was meant is none to judge by.
 const SHARE_MIN: f64 = 0.8;
+/// Until what waits in the server is over: a full line without a gate.
+const REST: Duration = Duration::from_secs(2);
 const KEPT: &str = "goodput, of the peak";
+const KEPT_GATED: &str = "goodput, of the peak behind the gate";
 const P99: &str = "latency p99";
 
 /// One situation.
@@ -101,9 +107,7 @@ fn measure(
     let seconds = f64::from(setting.seconds);
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, case.reception, BACKLOG, staunch, &setting.scratch)?;
-    let spent = stage.spent(None)?;
-    let peak = stage.peak(seconds)?;
-    outcome.note(format!("{}: peak {peak:.0}/s; of the server's processor: {}", case.title, spent.told()));
+    let mut before = peak(&stage, case, seconds, outcome)?;
     for gate in gates {
         let row = row(case, *gate);
         setting.step(&format!("round {round}, {row}"));
@@ -111,14 +115,22 @@ fn measure(
         // Strangers are answered when they ask again, so at first there are none of them.
         let first_s = if case.strangers { 2.0 } else { 0.0 };
         let who = if case.strangers { Who::Strangers(0) } else { Who::Regulars };
-        let crowd = Crowd { who, patience_s: case.patience_s, ..Crowd::regulars(peak, first_s + seconds) };
-        let flooded = stage.flooded(case.syn_per_s, &crowd, peak, door.as_ref())?;
+        let crowd = Crowd { who, patience_s: case.patience_s, ..Crowd::regulars(before, first_s + seconds) };
+        let flooded = stage.flooded(case.syn_per_s, &crowd, before, door.as_ref())?;
         let Flooded { answers, came_per_s: came, spent } = flooded;
         if came < SHARE_MIN * f64::from(case.syn_per_s) {
             return Err(format!("of {} SYN/s came only {came:.0}", case.syn_per_s));
         }
         let goodput = answers.in_time_between(first_s, first_s + seconds);
-        outcome.add(&row, KEPT, "", goodput / peak);
+        if door.is_some() {
+            sleep(REST);
+            outcome.add(&row, KEPT_GATED, "", goodput / stage.peak(seconds)?);
+        }
+        drop(door);
+        let after = peak(&stage, case, seconds, outcome)?;
+        // The host is not equally quick all the time.
+        outcome.add(&row, KEPT, "", goodput / f64::midpoint(before, after));
+        before = after;
         if let Some(p99_ms) = answers.latency_ms.p99 {
             outcome.add(&row, P99, "ms", p99_ms);
         }
@@ -129,9 +141,18 @@ fn measure(
             answers.refused + answers.reset,
             answers.timed_out
         ));
-        drop(door);
     }
     Ok(())
+}
+
+/// What the server answers without flood and gate.
+fn peak(stage: &Stage, case: &Case, seconds: f64, outcome: &mut Outcome) -> Result<f64, String> {
+    sleep(REST);
+    let spent = stage.spent(None)?;
+    let peak = stage.peak(seconds)?;
+    let spent = spent.told();
+    outcome.note(format!("{}: peak {peak:.0}/s; of the server's processor: {spent}", case.title));
+    Ok(peak)
 }
 
 fn row(case: &Case, gate: bool) -> String {

@@ -4,7 +4,7 @@
 //! state that lasts and not of its beginning. It must never judge.
 
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use super::bed::{Bed, Reception};
@@ -18,6 +18,8 @@ use super::subject::{Name, Subject};
 const BEFORE: Duration = Duration::from_millis(1200);
 /// After a load, until what waits in the server is over.
 const REST: Duration = Duration::from_millis(500);
+/// Until a crowd's first request, at most: its programs start.
+const STARTS: Duration = Duration::from_millis(300);
 /// Share of the peak at which those come who are to be known when the flood begins.
 const ACQUAINTANCE: f64 = 0.5;
 
@@ -122,9 +124,17 @@ impl Stage {
         let per_second = ACQUAINTANCE * peak;
         self.offer(&Crowd::regulars(per_second, 1.2 * f64::from(clients::REGULARS) / per_second))?;
         let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
-        let spent = self.spent(door)?;
-        let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)?;
-        let spent = spent.told();
-        Ok(Flooded { answers, came_per_s: flood.end(&self.bed)?, spent })
+        let meanwhile = Duration::from_secs_f64(crowd.seconds.unwrap_or_default()).saturating_sub(STARTS);
+        let (answers, spent) = thread::scope(|scope| {
+            let spent = scope.spawn(|| {
+                sleep(BEFORE + STARTS);
+                let spent = self.spent(door)?;
+                sleep(meanwhile);
+                Ok::<String, String>(spent.told())
+            });
+            let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE);
+            (answers, spent.join().unwrap_or_else(|_| Err("nobody looked at the processor".to_owned())))
+        });
+        Ok(Flooded { answers: answers?, came_per_s: flood.end(&self.bed)?, spent: spent? })
     }
 }
