@@ -5,7 +5,7 @@
 
 use super::flood::Flood;
 use super::history::{History, Totals};
-use super::line::{FULL_SHARE, Line, SILENCE_NS};
+use super::line::{FULL_SHARE, Line, SILENCE_NS, STOOD_NS};
 use super::settings::Settings;
 use crate::observation::Observation;
 
@@ -21,8 +21,11 @@ const CROWD_COUNT: f64 = 128.0;
 const CREEPING_TIMES: f64 = 8.0;
 const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
-const STEEP_COUNT: f64 = 20.0;
-const STEEP_TIMES: f64 = 3.0;
+pub(crate) const STEEP_COUNT: f64 = 20.0;
+pub(crate) const STEEP_TIMES: f64 = 3.0;
+/// When the host stood still, who came meanwhile comes all at once, and within this. As many as are served in
+/// the time it stood are not steep.
+const EXCUSED_NS: u64 = 20_000_000;
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
@@ -64,6 +67,8 @@ pub(crate) struct Crowd {
     /// More come than are served.
     pub there: bool,
     steep: f64,
+    excused: f64,
+    excused_ns: u64,
     full_ticks: u32,
     standing_count: u64,
     free_ns: u64,
@@ -114,14 +119,26 @@ impl Crowd {
         let tick = history.tick();
         let known = history.last(KNOWN_NS).at_ns >= KNOWN_NS;
         let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
-        let allowed = STEEP_TIMES * line.rate * tick.at_ns as f64 / 1e9;
-        self.steep = if known { (self.steep + came as f64 - allowed).clamp(0.0, 1e9) } else { 0.0 };
+        let served = line.rate * tick.at_ns as f64 / 1e9;
+        self.excuse(tick.at_ns, served);
+        let steep = self.steep + came as f64 - STEEP_TIMES * served;
+        self.steep = if known { steep.clamp(-self.excused, 1e9) } else { 0.0 };
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
         self.full_ticks = if full { self.full_ticks.saturating_add(1) } else { 0 };
         let standing = line.head_ns >= STANDING_NS;
         self.standing_count = if standing { self.standing_count.saturating_add(tick.begun) } else { 0 };
         let free = !standing && tick.shed == 0;
         self.free_ns = if free { self.free_ns.saturating_add(tick.at_ns) } else { 0 };
+    }
+
+    fn excuse(&mut self, tick_ns: u64, served: f64) {
+        self.excused_ns =
+            if tick_ns >= STOOD_NS { EXCUSED_NS } else { self.excused_ns.saturating_sub(tick_ns) };
+        if tick_ns >= STOOD_NS {
+            self.excused = served;
+        } else if self.excused_ns == 0 {
+            self.excused = 0.0;
+        }
     }
 
     fn count_minute(&mut self, tick: &Totals) {

@@ -27,6 +27,8 @@ const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
 /// The rate falls only in a busy time of this length: a host that stalls for some milliseconds makes a line
 /// of those who came meanwhile, and what is read in the stall says nothing of the server.
 const STALL_NS: f64 = 50_000_000.0;
+/// A tick as late as this means that the host stood still, if it is the first such: nothing is read from it.
+pub(crate) const STOOD_NS: u64 = 40_000_000;
 /// What is sure of the rate is a mean over so much busy time and, within limits, so many connections: release
 /// is decided by it, and nothing is in haste.
 const SURE_NS: f64 = 1_000_000_000.0;
@@ -58,6 +60,7 @@ pub(crate) struct Line {
     /// Whether the server was busy all the tick.
     pub busy: bool,
     busy_ns: f64,
+    was_late: bool,
     sure_rate: f64,
     sure_ns: f64,
     waiting_before: u64,
@@ -143,6 +146,11 @@ impl Line {
             let first = last.at_ns < FLOW_NS && self.sure_ns == 0.0;
             self.rate =
                 if first { flow } else { self.rate.max(if last.at_ns < FLOW_NS { 0.0 } else { flow }) };
+            return;
+        }
+        let is_late = interval_ns >= STOOD_NS as f64;
+        let was_late = std::mem::replace(&mut self.was_late, is_late);
+        if is_late && !was_late {
             return;
         }
         let sample = begun * 1e9 / interval_ns;

@@ -3,8 +3,8 @@
 
 use crate::plant::Plant;
 use crate::scenario::{Outcome, Scenario, Service, Stalls};
-use staunch_gate::controller::{Policy, Settings};
-use staunch_gate::observation::State;
+use staunch_gate::controller::{Controller, Policy, Settings};
+use staunch_gate::observation::{Connections, Observation, Queue, State};
 
 fn told(scenario: &Scenario, outcome: &Outcome) -> String {
     format!(
@@ -168,4 +168,39 @@ fn the_paper() {
     let outcome = Plant::run(scenario.clone());
     assert!(outcome.until(State::Shedding, 1.0).is_some_and(|s| s <= 0.3), "{}", told(&scenario, &outcome));
     assert!(outcome.good_per_s() >= 0.5 * scenario.capacity(), "{}", told(&scenario, &outcome));
+}
+
+/// A host that stood still for 70 ms has a line of 150 at once, and so has one to which a crowd comes: only
+/// the late tick tells which it was.
+#[test]
+fn a_host_that_stood_still() {
+    for (late_ns, expected) in [(10_000_000, State::Shedding), (70_000_000, State::Open)] {
+        let mut controller = Controller::new(Settings::default());
+        let mut now_ns = 0;
+        let mut seen = |interval_ns: u64, came: u64, begun: u64, waiting: u64, age_ns: Option<u64>| {
+            now_ns += interval_ns;
+            let connections = Connections {
+                established: came,
+                begun,
+                waiting,
+                wait_ns_min: age_ns,
+                ..Connections::default()
+            };
+            controller.step(&Observation {
+                now_ns,
+                interval_ns,
+                syn: [came, 0, 0],
+                passed: [came, 0, 0],
+                connections: Some(connections),
+                queue: Some(Queue { listeners: 1, waiting, limit: 4096, fullest_share: 0.05 }),
+                ..Observation::default()
+            })
+        };
+        for _ in 0..200 {
+            seen(10_000_000, 20, 20, 1, Some(100_000));
+        }
+        assert_eq!(seen(late_ns, 0, 0, 1, None).orders.state, State::Open);
+        let decision = seen(10_000_000, 150, 5, 146, Some(66_000_000));
+        assert_eq!(decision.orders.state, expected, "{late_ns} ns late: {decision:?}");
+    }
 }
