@@ -56,7 +56,9 @@
 #define ORDER_VERIFY 2
 #define ORDER_WINDOW 3
 #define ORDER_PREFIX_LIMIT 4
-#define ORDER_GRANTED 5
+/* Connections that come in one window of ALARM_SHIFT by which the daemon is woken; 0: never. */
+#define ORDER_ALARM 5
+#define ORDER_GRANTED 6
 #define ORDERS (ORDER_GRANTED + CLASS_COUNT)
 
 /* Credits spent: each class on a cache line of its own, for every processor adds to it. */
@@ -76,6 +78,8 @@
 #define AGE_SHIFT 14
 #define FLOWS (FLOW_AGES + AGE_COUNT)
 
+/* Windows in which connections are counted for the alarm: 2^23 ns, 8.4 ms. */
+#define ALARM_SHIFT 23
 /* Orders hold for so long after the heartbeat; then everything is let in. */
 #define LEASE_NS 900000000ULL
 /* SYNs that were shed are remembered by 21 bits each, three in a word, in a part of the table for each

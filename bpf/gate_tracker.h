@@ -74,6 +74,25 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } waiting SEC(".maps");
 
+/* Connections of a window, one a processor. */
+struct burst {
+	__u64 window;
+	__u64 count;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct burst);
+	__uint(max_entries, 1);
+} bursts SEC(".maps");
+
+/* The daemon waits for it. A page: what is written matters to nobody. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} alarms SEC(".maps");
+
 static __always_inline int is_ours(const struct sock *sk, __u16 port)
 {
 	return is_protected(port) && sk->__sk_common.skc_net.net->ns.inum == namespace;
@@ -153,6 +172,25 @@ static __always_inline __u32 age_index(__u64 age)
 	return index < AGE_COUNT ? index : AGE_COUNT - 1;
 }
 
+/* Wakes the daemon once in a window, if as many came in it as it asked for. */
+static __always_inline void count_burst(__u64 now)
+{
+	__u64 window = now >> ALARM_SHIFT, *order;
+	struct burst *own;
+	__u32 key = 0;
+
+	order = bpf_map_lookup_elem(&orders, &key);
+	own = bpf_map_lookup_elem(&bursts, &key);
+	if (!order || !own || !order[ORDER_ALARM])
+		return;
+	if (own->window != window) {
+		own->window = window;
+		own->count = 0;
+	}
+	if (++own->count == order[ORDER_ALARM])
+		bpf_ringbuf_output(&alarms, &window, sizeof(window), 0);
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int gate_state(__u64 *context)
 {
@@ -182,6 +220,7 @@ int gate_state(__u64 *context)
 	if (!bpf_map_update_elem(&waiting, &key, &now, BPF_ANY))
 		flow[FLOW_TRACKED]++;
 	learn(peer_of(sk), now);
+	count_burst(now);
 	return 0;
 }
 

@@ -27,6 +27,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LPM_TRIE = 11,
+	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
 /* Memory is taken when an entry is made, not when the map is. */
@@ -64,6 +65,8 @@ static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int by) = (void
 static long (*const bpf_probe_read_kernel)(void *into, __u32 bytes, const void *from) = (void *)113;
 /* Ticks since the start: no call, but a load. Since Linux 5.5. */
 static __u64 (*const bpf_jiffies64)(void) = (void *)118;
+/* Wakes who waits for the ring. Since Linux 5.8. */
+static long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 bytes, __u64 flags) = (void *)130;
 /* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 /* The sequence number of a SYN cookie, and in the upper half the segment size it holds. Since Linux 6.0. */

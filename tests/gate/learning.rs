@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use staunch_gate::layout::{Counters, Flows};
+use staunch_gate::observation::Orders;
 use staunch_gate::program::{Attach, Program, Sizes};
 use staunch_netio::clock::{now_ns, pause};
 use staunch_netio::packet::PacketSender;
@@ -128,6 +129,27 @@ fn forged_acknowledgements_teach_nothing() {
     only_known(&mut gate);
     assert!(connect(&cable, "10.0.0.2:0", "10.0.0.1:80").is_err());
     assert_eq!(gate.counters().unwrap().syn(0), 0, "nobody is known");
+}
+
+/// Far too many at once are told at once, if somebody wants to know.
+#[test]
+fn a_jump_rings() {
+    let Some(cable) = Cable::lay() else { return };
+    let Some(mut gate) = gate(&cable, Sizes::default()) else { return };
+    let _listener = listen(&cable, "10.0.0.1:80");
+    let come = || {
+        cable.at(End::Client, || {
+            let connect = |_| TcpStream::connect("10.0.0.1:80").expect("a connection");
+            (0..48).map(connect).collect::<Vec<TcpStream>>()
+        })
+    };
+    everybody(&mut gate);
+    drop(come());
+    assert!(!gate.wait(Duration::from_millis(20)).unwrap(), "nobody wants to know");
+    gate.give(&Orders { alarm: 8, ..Orders::default() }, now_ns() + HOUR_NS).unwrap();
+    drop(come());
+    assert!(gate.wait(Duration::from_secs(10)).unwrap());
+    assert!(!gate.wait(Duration::from_millis(20)).unwrap(), "it has been told");
 }
 
 #[test]

@@ -26,6 +26,10 @@
 //! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a
 //!   server of 4 ms begins to shed at 510 ms of wait when the load creeps up.
 //!
+//! After a tick that came 40 ms late as many more are no jump as are served in such a time: the host stood
+//! still, and they come all at once. A jump is not found by chance: the tracker rings when 20 more come
+//! within 8 ms than three times the rate allows, and the next tick is at once.
+//!
 //! **Admission** (`budget.rs`), connections for each interval that passed:
 //!
 //! ```text
@@ -71,6 +75,7 @@ mod shares;
 pub use load::Hint;
 pub use settings::{Policy, Settings};
 
+use crate::layout::ALARM_NS;
 use crate::observation::{KNOWN, Observation, Orders, State, UNKNOWN, VERIFIED};
 use budget::{Budget, INTERVAL_NS_LIMIT};
 use crowd::Crowd;
@@ -170,7 +175,7 @@ impl Controller {
         let hint = self.load.see(o, &self.line, &self.history, &self.settings);
         let change = self.change();
         let orders = match self.state {
-            State::Open => Orders { window: window(o), ..Orders::default() },
+            State::Open => Orders { window: window(o), alarm: self.alarm(), ..Orders::default() },
             State::Shedding => self.shed(o, interval_ns as f64),
         };
         Decision { orders, change, hint, estimate: self.estimate() }
@@ -236,6 +241,11 @@ impl Controller {
         }
     }
 
+    /// So many at once are steep, wherever the tick they came in began (`crowd.rs`).
+    fn alarm(&self) -> u64 {
+        (crowd::STEEP_COUNT + crowd::STEEP_TIMES * self.line.rate * ALARM_NS as f64 / 1e9).ceil() as u64
+    }
+
     fn shed(&mut self, o: &Observation, interval_ns: f64) -> Orders {
         let [crowd, verify, pressure] = self.causes();
         let passed_ns = interval_ns.min(INTERVAL_NS_LIMIT);
@@ -257,7 +267,8 @@ impl Controller {
         let (credits, burst) = self.shares.credits(wanted, passed_ns);
         debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
         let prefix_limit = if crowd && self.flood.people() { self.prefix_limit(o) } else { 0 };
-        Orders { state: State::Shedding, verify, credits, burst, window: window(o), prefix_limit }
+        let window = window(o);
+        Orders { state: State::Shedding, verify, credits, burst, window, prefix_limit, alarm: 0 }
     }
 
     fn prefix_limit(&mut self, o: &Observation) -> u32 {

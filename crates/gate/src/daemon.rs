@@ -126,9 +126,21 @@ impl Daemon {
                 self.teller.late();
                 due_ns = now_ns + every_ns;
             }
-            clock::pause(Duration::from_nanos(due_ns.saturating_sub(clock::now_ns())));
+            if self.wait(due_ns) {
+                due_ns = clock::now_ns();
+            }
         }
         self.teller.end(&self.totals);
+    }
+
+    /// Waits until it is time, or until it is woken: then it says so.
+    fn wait(&mut self, due_ns: u64) -> bool {
+        let length = Duration::from_nanos(due_ns.saturating_sub(clock::now_ns()));
+        self.program.wait(length).unwrap_or_else(|error| {
+            self.teller.trouble("the alarm", &error);
+            clock::pause(length);
+            false
+        })
     }
 
     fn tick(&mut self, now_ns: u64) {

@@ -18,11 +18,14 @@ pub(crate) const AGAIN_WORDS: usize = 2;
 /// Parts of `again`, one after another in time.
 pub(crate) const AGAIN_PARTS: usize = 1 << TICK_BITS;
 
+/// Windows in which connections are counted for [`Orders::alarm`].
+pub(crate) const ALARM_NS: u64 = 1 << 23;
+
 const AGE_SHIFT: u32 = 14;
 const TICK_BITS: usize = 5;
 const OUTCOMES_AT: usize = 8;
 const SPENT_STRIDE: usize = 8;
-const GRANTED_AT: usize = 5;
+const GRANTED_AT: usize = 6;
 const AGES_AT: usize = 6;
 
 /// Words of the map `counters`.
@@ -188,6 +191,7 @@ pub(crate) fn order_words(orders: &Orders, granted: &[u64; CLASS_COUNT], now_ns:
     words[2] = u64::from(orders.verify);
     words[3] = u64::from(orders.window);
     words[4] = u64::from(orders.prefix_limit);
+    words[5] = orders.alarm;
     words[GRANTED_AT..].copy_from_slice(granted);
     words
 }
@@ -223,7 +227,9 @@ mod tests {
             ("COUNT_OUTCOMES", OUTCOMES_AT),
             ("COUNT_ANSWERED", OUTCOMES_AT - 1),
             ("ORDER_GRANTED", GRANTED_AT),
-            ("ORDER_PREFIX_LIMIT", GRANTED_AT - 1),
+            ("ORDER_ALARM", GRANTED_AT - 1),
+            ("ORDER_PREFIX_LIMIT", GRANTED_AT - 2),
+            ("ALARM_SHIFT", ALARM_NS.trailing_zeros() as usize),
             ("SPENT_STRIDE", SPENT_STRIDE),
             ("KNOWN_WAYS", KNOWN_WAYS),
             ("AGAIN_WORDS", AGAIN_WORDS),

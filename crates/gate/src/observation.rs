@@ -121,4 +121,6 @@ pub struct Orders {
     pub window: u32,
     /// SYN a prefix may send in a window; 0: as many as it likes.
     pub prefix_limit: u32,
+    /// Connections established within 8.4 ms on one processor by which the daemon is woken; 0: never.
+    pub alarm: u64,
 }

@@ -4,6 +4,7 @@
 //! let in. Order: `attach`, `add` for further interfaces, then `give` several times a second; dropping
 //! takes it off.
 
+mod alarm;
 mod buffers;
 mod loaded;
 mod plan;
@@ -14,6 +15,7 @@ mod storm;
 mod trial;
 
 use std::io;
+use std::time::Duration;
 
 use aya::programs::xdp::{XdpLink, XdpMode};
 use aya::programs::{ProgramError, Xdp};
@@ -121,6 +123,15 @@ impl Program {
     /// What the kernel says.
     pub fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
         self.loaded.give(orders, now_ns)
+    }
+
+    /// Waits for so long, or until more connections come at once than [`Orders::alarm`]. Says whether they
+    /// did; never where connections are not watched.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn wait(&mut self, length: Duration) -> io::Result<bool> {
+        self.loaded.wait(length)
     }
 
     /// All that was counted since it was attached.

@@ -7,12 +7,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::os::linux::fs::MetadataExt;
+use std::time::Duration;
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
-use aya::maps::{Array, Map, MapData, PerCpuArray};
+use aya::maps::{Array, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::{BtfTracePoint, Xdp};
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
+use super::alarm::Alarm;
 use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
 use super::sizes::Sizes;
@@ -39,6 +41,7 @@ pub(super) struct Loaded {
     orders: Array<MapData, [u64; ORDERS]>,
     spent: Array<MapData, [u64; SPENT]>,
     flows: Option<PerCpuArray<MapData, [u64; FLOWS]>>,
+    alarm: Alarm,
     granted: [u64; CLASS_COUNT],
     secret: [u64; 2],
 }
@@ -94,11 +97,16 @@ impl Loaded {
             Some(map) => Some(typed(PerCpuArray::try_from(map))?),
             None => None,
         };
+        let ring = match ebpf.take_map("alarms") {
+            Some(map) => Some(typed(RingBuf::try_from(map))?),
+            None => None,
+        };
         Ok(Self {
             counters: typed(PerCpuArray::try_from(take(&mut ebpf, "counters")?))?,
             orders: typed(Array::try_from(take(&mut ebpf, "orders")?))?,
             spent: typed(Array::try_from(take(&mut ebpf, "spent")?))?,
             flows,
+            alarm: Alarm::new(ring),
             granted: [0; CLASS_COUNT],
             secret,
             ebpf,
@@ -140,6 +148,10 @@ impl Loaded {
         });
         let words = layout::order_words(orders, &self.granted, now_ns);
         self.orders.set(0, words, 0).map_err(plain_error)
+    }
+
+    pub(super) fn wait(&mut self, length: Duration) -> io::Result<bool> {
+        self.alarm.wait(length)
     }
 
     pub(super) fn counters(&self) -> io::Result<Counters> {
