@@ -17,6 +17,11 @@ use crate::Completion;
 /// turn.
 const COMPLETIONS_A_TURN_MAX: u32 = 4096;
 
+/// How often rings are entered for nothing in a turn. The kernel marks a ring that has work after it has
+/// added the work, which may have been done by then: such a mark stands until other work comes, and of that
+/// the first ring is told.
+const FRUITLESS_MAX: u32 = 16;
+
 impl Uring {
     /// Hands over, waits. See [`crate::Io::submit_and_wait`].
     pub(crate) fn begin_turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -72,6 +77,7 @@ impl Uring {
         self.batch_next = 0;
         self.batch_ring = 0;
         self.rings[0].take_completions(&mut self.batch);
+        let mut attempts = 0;
         while self.batch.is_empty() {
             let Some(index) = self.ready.pop_front() else { return false };
             let ring = &mut self.rings[index];
@@ -81,7 +87,10 @@ impl Uring {
             }
             ring.take_completions(&mut self.batch);
             self.batch_ring = index;
-            self.note_work(index);
+            attempts += 1;
+            if !self.batch.is_empty() || attempts < FRUITLESS_MAX {
+                self.note_work(index);
+            }
         }
         true
     }
