@@ -9,9 +9,8 @@ const RETRIES_MAX: u32 = 15;
 
 /// Less than this is found by nobody, and tells no chance.
 const FOUND_LEAST: f64 = 1e-12;
-/// Chance of a later try, of that of the first: at a first one a place was free a moment ago, for the SYN has
-/// found it; and a crowd's timers go off together, when one free place is for one of them.
-const LATER_CHANCE: f64 = 0.5;
+/// A crowd's timers go off together, when one free place is for one of them.
+const TOGETHER: f64 = 0.5;
 
 /// Of those who come in, how many by which try.
 pub(crate) struct Tries {
@@ -21,14 +20,17 @@ pub(crate) struct Tries {
 
 impl Tries {
     /// `found` is the share of handshakes that are completed in the end, 0 to 1. Tries are made `retry_s`
-    /// after the first, twice, four times as long after it, and so on while the client is patient; 0 for one
-    /// try alone. The first has the chance `y` of equation (13), `1 - (1-y) (1-y/2)^retries = found`.
+    /// after the first, twice, four times as long after it, and so on while the client is patient, and when
+    /// it leaves, for that knocks as well; 0 for one try alone. The first has the chance `y` of equation
+    /// (13), `1 - (1-y) (1 - found y/2)^retries = found`.
     pub(crate) fn new(found: f64, retry_s: f64, patience_s: f64) -> Tries {
         let retries = (0..RETRIES_MAX).map(|turn| retry_s * 2_f64.powi(turn as i32));
         let retries = retries.take_while(|after_s| *after_s > 0.0 && *after_s < patience_s);
-        let after_s: Vec<f64> = std::iter::once(0.0).chain(retries).collect();
-        let chance = first_chance(found.max(FOUND_LEAST), after_s.len() as i32 - 1);
-        let later = LATER_CHANCE * chance;
+        let leaves = (retry_s > 0.0 && patience_s.is_finite()).then_some(patience_s);
+        let after_s: Vec<f64> = std::iter::once(0.0).chain(retries).chain(leaves).collect();
+        let found = found.max(FOUND_LEAST);
+        let chance = first_chance(found, after_s.len() as i32 - 1);
+        let later = TOGETHER * found * chance;
         let by = |turn: usize| match turn {
             0 => chance,
             _ => (1.0 - chance) * (1.0 - later).powi(turn as i32 - 1) * later,
@@ -59,7 +61,7 @@ fn first_chance(found: f64, retries: i32) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        let all = 1.0 - (1.0 - middle) * (1.0 - LATER_CHANCE * middle).powi(retries);
+        let all = 1.0 - (1.0 - middle) * (1.0 - TOGETHER * found * middle).powi(retries);
         if all < found { low = middle } else { high = middle }
     }
     high
@@ -71,24 +73,30 @@ mod tests {
 
     #[test]
     fn who_comes_in_did_so_by_one_of_the_tries() {
-        // Of 128 half come in at once, then a quarter each time: 101 in all.
-        let tries = Tries::new(101.0 / 128.0, 0.2, 1.0);
-        let expected = [(0.0, 64.0), (0.2, 16.0), (0.4, 12.0), (0.8, 9.0)];
-        for ((after_s, share), (expected_s, parts)) in tries.shares.iter().zip(expected) {
-            assert!((after_s - expected_s).abs() < 1e-12 && (share - parts / 101.0).abs() < 1e-12);
+        let found = 0.6;
+        let tries = Tries::new(found, 0.2, 1.0);
+        assert_eq!(
+            tries.shares.iter().map(|(after_s, _)| *after_s).collect::<Vec<f64>>(),
+            [0.0, 0.2, 0.4, 0.8, 1.0]
+        );
+        let chance = found * tries.shares[0].1;
+        let later = found * chance / 2.0;
+        let mut left = 1.0 - chance;
+        for (_, share) in &tries.shares[1..] {
+            assert!((found * share - left * later).abs() < 1e-9);
+            left *= 1.0 - later;
         }
-        assert_eq!(tries.shares.len(), 4);
-        assert!((tries.mean_s() - (3.2 + 4.8 + 7.2) / 101.0).abs() < 1e-12);
+        assert!((1.0 - left - found).abs() < 1e-9);
+        let mean_s: f64 = tries.shares.iter().map(|(after_s, share)| after_s * share).sum();
+        assert!((tries.mean_s() - mean_s).abs() < 1e-12 && mean_s > 0.1);
     }
 
     #[test]
     fn one_try_is_all_there_is() {
-        for tries in [Tries::new(0.3, 0.0, 1.0), Tries::new(1.0, 0.2, 1.0), Tries::new(0.3, 0.2, 0.1)] {
-            assert!((tries.shares[0].1 - 1.0).abs() < 1e-12 && tries.mean_s() < 1e-12);
+        for tries in [Tries::new(0.3, 0.0, 1.0), Tries::new(1.0, 0.2, 1.0), Tries::new(0.0, 0.2, 1.0)] {
+            assert!((tries.shares[0].1 - 1.0).abs() < 1e-9 && tries.mean_s() < 1e-9);
         }
-        // When hardly anybody comes in later tries are alike, and for ever is no endless list.
-        let tries = Tries::new(0.0, 0.2, f64::INFINITY);
-        assert_eq!(tries.shares.len(), 16);
-        assert!(tries.shares[1..].iter().all(|(_, share)| (share - 1.0 / 17.0).abs() < 1e-9));
+        // For ever is no endless list, and who never leaves does not knock by it.
+        assert_eq!(Tries::new(0.5, 0.2, f64::INFINITY).shares.len(), 16);
     }
 }
