@@ -68,7 +68,7 @@ fn a_syn_at_a_full_line_costs_less() {
 #[test]
 fn who_tries_again_comes_late() {
     // 1000/s of 3 600/s are served: x^2 = 0.2778. By (13) y = 0.3241; 0.0442 of all who try come in when they
-    // leave, and 0.0483 at 0.8 s: the line is 0.129 s long, so these are in time as long as T is above 0.93 s.
+    // leave, and 0.0483 at 0.8 s: the line is 0.129 s long, so these are in time while T is above 0.93 s.
     let host = ["--mu1", "1000M/s", "--mu2", "1k/s", "--backlog", "128", "--offered", "3600/s"];
     let asked = |more: &[&str]| row(&[&host[..], more].concat());
     let all = asked(&["--retry", "200ms"]);
