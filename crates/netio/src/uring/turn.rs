@@ -17,8 +17,8 @@ use crate::Completion;
 /// turn.
 const COMPLETIONS_A_TURN_MAX: u32 = 4096;
 
-/// How often rings are entered for nothing in a turn. The kernel marks a ring that has work after it has
-/// added the work, which may have been done by then: such a mark stands until other work comes, and of that
+/// How often rings are entered for nothing before the turn goes on. A ring was seen to stay marked as having
+/// work and to give none; probably the mark was set after the work had been done. Of work that comes later
 /// the first ring is told.
 const FRUITLESS_MAX: u32 = 16;
 
