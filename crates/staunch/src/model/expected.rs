@@ -45,7 +45,7 @@ pub(crate) fn expect(host: &Host, load: &Load, sending_s: Option<f64>) -> Result
 pub(crate) fn long_run(retry_s: f64, sending_s: Option<f64>) -> Result<(), String> {
     match sending_s {
         Some(_) if retry_s > 0.0 => {
-            Err("--retry is known of the long run only: say --sending off".to_owned())
+            Err("--retry is known of the long run only: leave out --sending (fit: --sending off)".to_owned())
         }
         _ => Ok(()),
     }
