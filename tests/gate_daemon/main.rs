@@ -9,6 +9,7 @@ mod crowd;
 mod interfaces;
 mod life;
 mod looks;
+mod moderation;
 mod overload;
 mod served;
 mod world;

@@ -58,6 +58,11 @@ impl World {
         entered(&self.server, program)
     }
 
+    /// A command in the clients'.
+    pub(crate) fn client_command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        entered(&self.client, program)
+    }
+
     /// A line of the shell in the server's namespace, which must succeed; what it wrote.
     pub(crate) fn at_server(&self, line: &str) -> String {
         shell(&self.server, line)

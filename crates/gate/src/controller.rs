@@ -132,6 +132,8 @@ pub struct Estimate {
     pub syn_cost_ns: f64,
     /// Share of unknown SYN that become connections.
     pub finished_share: f64,
+    /// SYN that come in a second.
+    pub syn_per_s: f64,
 }
 
 /// The law with its state.
@@ -286,6 +288,7 @@ impl Controller {
             syn_cost_share: self.flood.share(last.passed_all(), last.at_ns),
             syn_cost_ns: self.flood.cost_ns,
             finished_share: self.flood.finished,
+            syn_per_s: last.syn_all() as f64 * 1e9 / last.at_ns.max(1) as f64,
         }
     }
 }

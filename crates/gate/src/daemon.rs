@@ -44,6 +44,8 @@ pub struct Daemon {
     totals: Counters,
     window: tally::Window,
     orders: Orders,
+    /// SYN of a flood that come in a second, while there is one.
+    flood_per_s: Option<f64>,
     before_ns: u64,
     ordered_ns: u64,
     ticks: Ticks,
@@ -61,7 +63,8 @@ impl Daemon {
         let (doors, mut notes) = make_doors(&plan.interfaces)?;
         let (sensors, lost) = Sensors::open(&plan.ports);
         notes.extend(lost);
-        let (mut program, posts) = attach(&plan)?;
+        let (mut program, mut posts) = attach(&plan)?;
+        notes.extend(posts.iter_mut().filter_map(Post::moderate));
         for note in program.notes() {
             notes.push(note.clone());
         }
@@ -82,6 +85,7 @@ impl Daemon {
             totals,
             window: tally::Window::default(),
             orders: Orders::default(),
+            flood_per_s: None,
             before_ns: now_ns,
             ordered_ns: 0,
             ticks: Ticks::default(),
@@ -145,7 +149,7 @@ impl Daemon {
 
     fn tick(&mut self, now_ns: u64) {
         for post in &mut self.posts {
-            post.look(now_ns, &mut self.program, self.way, &self.teller);
+            post.look(now_ns, self.flood_per_s, &mut self.program, self.way, &self.teller);
         }
         let observation = self.observe(now_ns);
         let decision = self.controller.step(&observation);
@@ -154,6 +158,7 @@ impl Daemon {
         let interfaces = || self.posts.iter().map(Post::figures).collect();
         self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
         self.orders = decision.orders;
+        self.flood_per_s = self.orders.verify.then_some(decision.estimate.syn_per_s);
     }
 
     fn observe(&mut self, now_ns: u64) -> Observation {
@@ -216,10 +221,10 @@ fn attach(plan: &Plan) -> Result<(Program, Vec<Post>), String> {
         tracker: true,
     };
     let mut program = Program::attach(&attach).map_err(|error| error.to_string())?;
-    let mut posts = vec![Post::new(first, program.way(), plan.comes_back)?];
+    let mut posts = vec![Post::new(first, program.way(), plan)?];
     for name in others {
         let way = program.add(name, plan.way).map_err(|error| error.to_string())?;
-        posts.push(Post::new(name, way, plan.comes_back)?);
+        posts.push(Post::new(name, way, plan)?);
     }
     Ok((program, posts))
 }

@@ -12,6 +12,7 @@ pub mod fault;
 pub mod interface;
 pub mod layout;
 pub mod metrics;
+mod moderation;
 pub mod observation;
 pub mod program;
 pub mod sensors;

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use door::namespace;
 pub use door::{Door, DoorError, ask, follow};
+pub(crate) use door::{namespace, record};
 
 /// Figures of a moment. Counts are since the start of the daemon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -72,6 +72,9 @@ pub struct InterfaceFigures {
     pub state: String,
     /// `native` or `generic`; nothing while it is missing.
     pub way: Option<String>,
+    /// For how long the kernel leaves packets lie, in microseconds, while the gate has changed that.
+    #[serde(default)]
+    pub coalescing_us: Option<u64>,
 }
 
 /// SYN segments of one class.

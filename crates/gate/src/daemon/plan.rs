@@ -1,5 +1,7 @@
 //! What the daemon is told at its start.
 
+use std::time::Duration;
+
 use crate::controller::Settings;
 use crate::program::{Prefix, Reject, Way};
 
@@ -20,6 +22,9 @@ pub struct Plan {
     pub allow: Vec<Prefix>,
     /// Clients that never do.
     pub deny: Vec<Prefix>,
+    /// For how long, at most, the kernel may leave packets lie while a flood comes; zero: the interfaces'
+    /// settings are left alone.
+    pub coalescing: Duration,
     /// What the controller is told.
     pub settings: Settings,
     /// Whether an interface that went away may be waited for: not by a process that gave its rights up.

@@ -1,14 +1,18 @@
 //! The gate's place at one interface: whether the interface is there, and what became of it.
 //!
-//! It follows one that goes down, is renamed, removed, or comes back. It must never end the daemon because of
-//! any of these.
+//! It follows one that goes down, is renamed, removed, or comes back, and lets its packets be taken less
+//! often while a flood comes. It must never end the daemon because of any of these.
+
+use std::time::Duration;
 
 use rustix::io::Errno;
 use staunch_netio::route;
 
+use super::plan::Plan;
 use super::telling::Teller;
+use crate::moderation::Moderation;
 use crate::program::{Program, Way};
-use crate::snapshot::InterfaceFigures;
+use crate::snapshot::{self, InterfaceFigures};
 
 /// Between two looks at an interface.
 const LOOK_NS: u64 = 250_000_000;
@@ -17,6 +21,9 @@ const LOOK_NS: u64 = 250_000_000;
 pub(super) struct Post {
     name: String,
     place: Place,
+    /// For how long its packets may be left lying while a flood comes; zero where nothing is to be changed.
+    coalescing: Duration,
+    moderation: Option<Moderation>,
     /// Whether one that went away is waited for.
     comes_back: bool,
     looked_ns: u64,
@@ -35,8 +42,26 @@ impl Post {
     ///
     /// # Errors
     /// The interface is gone already.
-    pub(super) fn new(name: &str, way: Way, comes_back: bool) -> Result<Self, String> {
-        Ok(Self { name: name.to_owned(), place: Place::attached(name, way)?, comes_back, looked_ns: 0 })
+    pub(super) fn new(name: &str, way: Way, plan: &Plan) -> Result<Self, String> {
+        Ok(Self {
+            name: name.to_owned(),
+            place: Place::attached(name, way)?,
+            coalescing: if plan.dry_run { Duration::ZERO } else { plan.coalescing },
+            moderation: None,
+            comes_back: plan.comes_back,
+            looked_ns: 0,
+        })
+    }
+
+    /// Takes the settings that say how often packets are taken. Says what is lost if it cannot.
+    pub(super) fn moderate(&mut self) -> Option<String> {
+        if self.coalescing.is_zero() {
+            return None;
+        }
+        let taken = Moderation::of(&self.name, self.coalescing, snapshot::record(&self.name));
+        let (moderation, lost) = taken.map_or_else(|lost| (None, Some(lost)), |taken| (Some(taken), None));
+        self.moderation = moderation;
+        lost
     }
 
     /// As it was named to the daemon.
@@ -52,7 +77,9 @@ impl Post {
             Place::Missing { .. } => "missing",
         };
         let way = self.way_word().map(str::to_owned);
-        InterfaceFigures { name: self.name.clone(), state: state.to_owned(), way }
+        let delay = self.moderation.as_ref().and_then(Moderation::delay);
+        let coalescing_us = delay.map(|delay| delay.as_micros() as u64);
+        InterfaceFigures { name: self.name.clone(), state: state.to_owned(), way, coalescing_us }
     }
 
     /// How the program was put there, if it is there.
@@ -64,16 +91,41 @@ impl Post {
         }
     }
 
-    /// Looks what became of the interface, from time to time.
-    pub(super) fn look(&mut self, now_ns: u64, program: &mut Program, way: Way, teller: &Teller) {
+    /// Looks what became of the interface, from time to time. So many SYN of a flood come a second, if there
+    /// is one.
+    pub(super) fn look(
+        &mut self,
+        now_ns: u64,
+        flood_per_s: Option<f64>,
+        program: &mut Program,
+        way: Way,
+        teller: &Teller,
+    ) {
         if now_ns < self.looked_ns + LOOK_NS {
             return;
         }
         self.looked_ns = now_ns;
+        self.pace(flood_per_s, teller);
         match &self.place {
             Place::Attached { .. } => self.follow(program, teller),
             Place::Missing { .. } if self.comes_back => self.seek(program, way, teller),
             Place::Missing { .. } => {}
+        }
+    }
+
+    fn pace(&mut self, flood_per_s: Option<f64>, teller: &Teller) {
+        let Some(moderation) = &mut self.moderation else { return };
+        match moderation.pace(flood_per_s) {
+            Ok(false) => {}
+            Ok(true) => {
+                let often = moderation.delay().map_or("as often as before the flood".to_owned(), |delay| {
+                    format!("every {} us while a flood comes", delay.as_micros())
+                });
+                teller.interface(&self.name, &format!("packets of {} are taken {often}", self.name));
+            }
+            // One that is gone has no settings; that it is gone is said elsewhere.
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {}
+            Err(error) => teller.trouble("setting of how often packets are taken", &error),
         }
     }
 
@@ -104,6 +156,7 @@ impl Post {
     fn lose(&mut self, program: &mut Program, teller: &Teller) {
         // It is taken off wherever the interface went, such as into another namespace.
         program.leave(&self.name);
+        self.moderation = None;
         self.place = Place::Missing { said: None };
         let then = if self.comes_back {
             "the gate waits for it"
@@ -121,7 +174,9 @@ impl Post {
         match added.and_then(|way| Place::attached(&self.name, way)) {
             Ok(place) => {
                 self.place = place;
-                teller.interface(&self.name, &format!("{} is back; the gate is on it again", self.name));
+                let lost = self.moderate().map(|lost| format!("; {lost}")).unwrap_or_default();
+                teller
+                    .interface(&self.name, &format!("{} is back; the gate is on it again{lost}", self.name));
             }
             Err(error) => {
                 if let Place::Missing { said } = &mut self.place

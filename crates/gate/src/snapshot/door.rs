@@ -182,6 +182,11 @@ fn path(interface: &str, is_first: bool) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
+/// Where it is kept what the settings of an interface were before the gate changed them.
+pub(crate) fn record(interface: &str) -> PathBuf {
+    path(interface, is_first_namespace()).with_extension("before")
+}
+
 /// The socket of a gate of this network namespace, which is known by what it says: its name may not tell.
 fn find(interface: Option<&str>) -> Option<PathBuf> {
     let is_asked_for = |name: &str| {

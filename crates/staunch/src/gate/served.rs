@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use staunch_gate::controller::Settings;
 use staunch_gate::daemon::{Daemon, Plan};
@@ -54,6 +55,8 @@ impl Gate {
             dry_run: false,
             allow: Vec::new(),
             deny: Vec::new(),
+            // Who has given his rights up could not put settings back.
+            coalescing: Duration::ZERO,
             settings: Settings::default(),
             comes_back: false,
         };

@@ -75,7 +75,9 @@ fn state(snapshot: &Snapshot) -> Line {
 fn interfaces(snapshot: &Snapshot) -> Line {
     let one = |interface: &staunch_gate::snapshot::InterfaceFigures| {
         let way = interface.way.as_ref().map(|way| format!(" ({way})")).unwrap_or_default();
-        format!("{} {}{way}", interface.name, interface.state)
+        let coalescing =
+            interface.coalescing_us.map(|us| format!(", packets taken every {us} us")).unwrap_or_default();
+        format!("{} {}{way}{coalescing}", interface.name, interface.state)
     };
     let all: Vec<String> = snapshot.interfaces.iter().map(one).collect();
     let whole = snapshot.interfaces.iter().all(|interface| interface.state == "attached");
@@ -209,7 +211,12 @@ mod tests {
         let snapshot = Snapshot {
             state: "shedding".into(),
             dry_run: true,
-            interfaces: vec![InterfaceFigures { name: "eth0".into(), state: "missing".into(), way: None }],
+            interfaces: vec![InterfaceFigures {
+                name: "eth0".into(),
+                state: "missing".into(),
+                way: None,
+                coalescing_us: Some(500),
+            }],
             syn: SynFigures {
                 unknown: ClassFigures { shed_fair: 234, ..ClassFigures::default() },
                 ..SynFigures::default()

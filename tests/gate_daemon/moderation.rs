@@ -1,0 +1,99 @@
+//! How often packets are taken while a flood comes, and that it is as before afterwards, whatever happens.
+
+use std::process::{Child, Stdio};
+
+use rustix::process::Signal;
+use staunch_tests::process;
+
+use crate::world::{Gate, INTERFACE, SERVER, World};
+
+/// Settings no flood of the test needs to change further.
+const BEFORE: &str = "20000 0";
+const MEANWHILE: &str = "500000 1";
+const BEGINS: &str = "packets of vs are taken every 500 us while a flood comes";
+const ENDS: &str = "packets of vs are taken as often as before the flood";
+
+/// Forged SYN from the clients' end, until it is dropped.
+struct Flood(Child);
+
+impl Flood {
+    fn begin(world: &World) -> Self {
+        let mut command = world.client_command(process::binary());
+        command.args(["load", "flood", "--interface", "vc", "--to", &format!("{SERVER}:80")]);
+        command.args(["--rate", "100k/s", "-d", "60s"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("our program"))
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `gro_flush_timeout` and `napi_defer_hard_irqs` of the server's interface, as its own namespace shows them.
+fn settings(world: &World) -> String {
+    let files = format!(
+        "/sys/class/net/{INTERFACE}/gro_flush_timeout /sys/class/net/{INTERFACE}/napi_defer_hard_irqs"
+    );
+    let read = format!("unshare --mount sh -c 'mount -t sysfs sysfs /sys && cat {files}'");
+    world.at_server(&read).split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn world() -> Option<World> {
+    let world = World::new()?;
+    let set = format!("echo 20000 > /sys/class/net/{INTERFACE}/gro_flush_timeout");
+    world.at_server(&format!("unshare --mount sh -c 'mount -t sysfs sysfs /sys && {set}'"));
+    assert_eq!(settings(&world), BEFORE);
+    Some(world)
+}
+
+#[test]
+fn packets_are_taken_less_often_while_a_flood_comes() {
+    let Some(world) = world() else { return };
+    let mut gate = world.gate(&[]);
+    assert_eq!(settings(&world), BEFORE);
+    let flood = Flood::begin(&world);
+    gate.await_line(BEGINS);
+    assert_eq!(settings(&world), MEANWHILE);
+    world.await_status("what is said of it", |status| status["interfaces"][0]["coalescing_us"] == 500);
+    drop(flood);
+    gate.await_line(ENDS);
+    assert_eq!(settings(&world), BEFORE);
+    // A gate that ends under a flood leaves nothing behind.
+    let _flood = Flood::begin(&world);
+    gate.await_line(BEGINS);
+    assert_eq!(gate.end(Signal::TERM).code(), Some(0));
+    assert_eq!(settings(&world), BEFORE);
+}
+
+#[test]
+fn what_a_killed_gate_left_is_put_back_by_the_next() {
+    let Some(world) = world() else { return };
+    let mut gate = world.gate(&[]);
+    let flood = Flood::begin(&world);
+    gate.await_line(BEGINS);
+    gate.end(Signal::KILL);
+    assert_eq!(settings(&world), MEANWHILE);
+    drop(flood);
+    let mut gate = world.gate(&[]);
+    assert_eq!(settings(&world), BEFORE);
+    gate.end(Signal::TERM);
+    assert_eq!(settings(&world), BEFORE);
+}
+
+#[test]
+fn who_does_not_want_it_keeps_the_settings() {
+    let Some(world) = world() else { return };
+    for arguments in [["--coalescing", "0"].as_slice(), &["--dry-run"]] {
+        let gate: Gate = world.gate(arguments);
+        let _flood = Flood::begin(&world);
+        world.await_status("a flood that lasts", |status| {
+            status["verify"] == true && status["state_seconds"].as_f64().is_some_and(|seconds| seconds > 1.0)
+        });
+        assert_eq!(settings(&world), BEFORE);
+        assert!(!gate.said().iter().any(|line| line.contains("packets of vs")), "{:#?}", gate.said());
+    }
+}
