@@ -72,16 +72,36 @@ fn packets_are_taken_less_often_while_a_flood_comes() {
 #[test]
 fn what_a_killed_gate_left_is_put_back_by_the_next() {
     let Some(world) = world() else { return };
-    let mut gate = world.gate(&[]);
+    for next in [&[][..], &["--coalescing", "0"]] {
+        let mut gate = world.gate(&[]);
+        let flood = Flood::begin(&world);
+        gate.await_line(BEGINS);
+        gate.end(Signal::KILL);
+        assert_eq!(settings(&world), MEANWHILE);
+        drop(flood);
+        let mut gate = world.gate(next);
+        assert_eq!(settings(&world), BEFORE);
+        gate.end(Signal::TERM);
+        assert_eq!(settings(&world), BEFORE);
+    }
+}
+
+#[test]
+fn an_interface_of_the_same_name_is_another_one() {
+    let Some(world) = world() else { return };
+    let gate = world.gate(&[]);
     let flood = Flood::begin(&world);
     gate.await_line(BEGINS);
-    gate.end(Signal::KILL);
-    assert_eq!(settings(&world), MEANWHILE);
+    world.at_server(&format!("ip link del {INTERFACE}"));
+    gate.await_line("vs is gone");
     drop(flood);
-    let mut gate = world.gate(&[]);
-    assert_eq!(settings(&world), BEFORE);
-    gate.end(Signal::TERM);
-    assert_eq!(settings(&world), BEFORE);
+    gate.await_line("shedding -> open");
+    world.join(INTERFACE, "vc", 0);
+    gate.await_line("vs is back");
+    assert_eq!(settings(&world), "0 0");
+    let _flood = Flood::begin(&world);
+    gate.await_line(BEGINS);
+    assert_eq!(settings(&world), MEANWHILE);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use staunch_netio::route::{self, Link};
 
@@ -45,16 +46,19 @@ struct Pace {
 
 impl Moderation {
     /// Takes the settings of an interface, and puts back what a killed process has left in its record. A look
-    /// is never put off for longer than `longest`.
+    /// is never put off for longer than `longest`; nothing is taken where that is zero.
     ///
     /// # Errors
     /// In words: the settings are not there, or may not be changed.
-    pub(crate) fn of(name: &str, longest: Duration, record: PathBuf) -> Result<Self, String> {
+    pub(crate) fn of(name: &str, longest: Duration, record: PathBuf) -> Result<Option<Self>, String> {
+        if longest.is_zero() && !record.exists() {
+            return Ok(None);
+        }
         let files = open(name).map_err(|error| lost(name, &error))?;
         let mut moderation =
             Self { longest, record, before: None, now: Pace { timeout_ns: 0, deferred: 0 }, files };
         moderation.begin().map_err(|error| lost(name, &error))?;
-        Ok(moderation)
+        Ok((!longest.is_zero()).then_some(moderation))
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -105,7 +109,9 @@ impl Moderation {
 
     fn put_back(&mut self) -> io::Result<()> {
         let Some(before) = self.before else { return Ok(()) };
-        self.write(before)?;
+        // An interface that is gone took its settings along.
+        let is_gone = |error: &io::Error| error.raw_os_error() == Some(Errno::NODEV.raw_os_error());
+        self.write(before).or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) })?;
         self.before = None;
         fs::remove_file(&self.record)
     }

@@ -55,11 +55,8 @@ impl Post {
 
     /// Takes the settings that say how often packets are taken. Says what is lost if it cannot.
     pub(super) fn moderate(&mut self) -> Option<String> {
-        if self.coalescing.is_zero() {
-            return None;
-        }
         let taken = Moderation::of(&self.name, self.coalescing, snapshot::record(&self.name));
-        let (moderation, lost) = taken.map_or_else(|lost| (None, Some(lost)), |taken| (Some(taken), None));
+        let (moderation, lost) = taken.map_or_else(|lost| (None, Some(lost)), |taken| (taken, None));
         self.moderation = moderation;
         lost
     }
@@ -105,12 +102,12 @@ impl Post {
             return;
         }
         self.looked_ns = now_ns;
-        self.pace(flood_per_s, teller);
         match &self.place {
             Place::Attached { .. } => self.follow(program, teller),
             Place::Missing { .. } if self.comes_back => self.seek(program, way, teller),
             Place::Missing { .. } => {}
         }
+        self.pace(flood_per_s, teller);
     }
 
     fn pace(&mut self, flood_per_s: Option<f64>, teller: &Teller) {
@@ -123,8 +120,6 @@ impl Post {
                 });
                 teller.interface(&self.name, &format!("packets of {} are taken {often}", self.name));
             }
-            // One that is gone has no settings; that it is gone is said elsewhere.
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {}
             Err(error) => teller.trouble("setting of how often packets are taken", &error),
         }
     }

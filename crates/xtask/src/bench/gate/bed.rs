@@ -82,9 +82,9 @@ impl Reception {
         }
     }
 
-    /// Processors, as a mask, that receive what the server answers: all but its own. Where the server's packets
-    /// have a processor to themselves only the clients', for an answer that waits behind a flood of a million a
-    /// second is a client lost.
+    /// Processors, as a mask, that receive what the server answers: all but its own. Where the server's
+    /// packets have a processor to themselves only the clients', for an answer that waits behind a flood of a
+    /// million a second is a client lost.
     fn answers(self) -> u32 {
         match self {
             Self::OtherCore if machine::processors() >= 4 => 1 << 2,
