@@ -20,7 +20,7 @@ use staunch_netio::route::{self, Link};
 
 /// A veth has place for 256 frames, cards for as many and more, and a flood comes in bursts.
 const FRAMES: f64 = 100.0;
-/// A change by less is not worth a system call.
+/// A delay that is longer by less is not worth a system call.
 const STEP: f64 = 1.5;
 
 /// The settings of one interface. Dropping puts back what was changed.
@@ -33,6 +33,8 @@ pub(crate) struct Moderation {
     /// What it was, while it is something else.
     before: Option<Pace>,
     now: Pace,
+    /// How many frames a second came when this was asked last.
+    came_per_s: Option<f64>,
 }
 
 /// When the kernel looks again after it has looked.
@@ -55,8 +57,8 @@ impl Moderation {
             return Ok(None);
         }
         let files = open(name).map_err(|error| lost(name, &error))?;
-        let mut moderation =
-            Self { longest, record, before: None, now: Pace { timeout_ns: 0, deferred: 0 }, files };
+        let now = Pace { timeout_ns: 0, deferred: 0 };
+        let mut moderation = Self { longest, record, before: None, now, came_per_s: None, files };
         moderation.begin().map_err(|error| lost(name, &error))?;
         Ok((!longest.is_zero()).then_some(moderation))
     }
@@ -70,17 +72,20 @@ impl Moderation {
         Ok(())
     }
 
-    /// So many frames of a flood come a second, if there is one. Says whether looks are put off from now on,
-    /// or no longer are.
+    /// So many frames of a flood come a second, if there is one; to be asked a few times a second. The
+    /// higher of two rates counts, for a flood that has just begun seems smaller than it is, and a ring that
+    /// runs over loses clients. Says whether looks are put off from now on, or no longer are.
     ///
     /// # Errors
     /// What the kernel says. All is as it was before then, if it can be.
     pub(crate) fn pace(&mut self, flood_per_s: Option<f64>) -> io::Result<bool> {
         let had_begun = self.before.is_some();
-        let result = match flood_per_s {
-            Some(per_s) => self.put_off(per_s),
-            None => self.put_back(),
+        let result = match (flood_per_s, self.came_per_s) {
+            (Some(per_s), Some(before)) => self.put_off(per_s.max(before)),
+            (Some(_), None) => Ok(()),
+            (None, _) => self.put_back(),
         };
+        self.came_per_s = flood_per_s;
         if result.is_err() {
             // The first error is told.
             let _ = self.put_back();
@@ -96,8 +101,7 @@ impl Moderation {
     fn put_off(&mut self, per_s: f64) -> io::Result<()> {
         let before = self.before.unwrap_or(self.now);
         let pace = before.slower(per_s, self.longest);
-        let (now_ns, then_ns) = (self.now.delay_ns() as f64, pace.delay_ns() as f64);
-        if then_ns < now_ns * STEP && now_ns < then_ns * STEP {
+        if !self.now.gives_way_to(pace) {
             return Ok(());
         }
         if self.before.is_none() {
@@ -150,6 +154,12 @@ impl Pace {
             return self;
         }
         Self { timeout_ns: wanted_ns, deferred: self.deferred.max(1) }
+    }
+
+    /// A shorter delay is needed at once, a longer one only if it is worth it.
+    fn gives_way_to(self, other: Self) -> bool {
+        let (now_ns, then_ns) = (self.delay_ns(), other.delay_ns());
+        then_ns < now_ns || then_ns as f64 > now_ns as f64 * STEP
     }
 
     /// The timeout alone puts nothing off.
@@ -224,6 +234,16 @@ mod tests {
         assert_eq!(after(125_000, 200, 200e3), (500_000, 200));
         assert_eq!(after(125_000, 200, 1e6), (125_000, 200));
         assert_eq!(after(900_000, 1, 200e3), (900_000, 1));
+    }
+
+    #[test]
+    fn a_faster_flood_is_followed_at_once() {
+        let after = |now_ns, then_ns| {
+            let [now, then] = [now_ns, then_ns].map(|timeout_ns| Pace { timeout_ns, deferred: 1 });
+            now.gives_way_to(then)
+        };
+        assert!(after(181_000, 125_000) && after(500_000, 499_000) && after(0, 500_000));
+        assert!(!after(125_000, 125_000) && !after(125_000, 181_000) && after(125_000, 190_000));
     }
 
     #[test]
