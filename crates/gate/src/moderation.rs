@@ -20,8 +20,9 @@ use staunch_netio::route::{self, Link};
 
 /// A veth has place for 256 frames, cards for as many and more, and a flood comes in bursts.
 const FRAMES: f64 = 100.0;
-/// A delay that is longer by less is not worth a system call.
-const STEP: f64 = 1.5;
+/// A delay that is longer by less than this, or shorter by less than that, is not worth a system call.
+const LONGER: f64 = 1.5;
+const SHORTER: f64 = 0.9;
 
 /// The settings of one interface. Dropping puts back what was changed.
 #[derive(Debug)]
@@ -156,10 +157,10 @@ impl Pace {
         Self { timeout_ns: wanted_ns, deferred: self.deferred.max(1) }
     }
 
-    /// A shorter delay is needed at once, a longer one only if it is worth it.
+    /// A shorter delay is needed sooner than a longer one is worth it.
     fn gives_way_to(self, other: Self) -> bool {
-        let (now_ns, then_ns) = (self.delay_ns(), other.delay_ns());
-        then_ns < now_ns || then_ns as f64 > now_ns as f64 * STEP
+        let (now_ns, then_ns) = (self.delay_ns() as f64, other.delay_ns() as f64);
+        then_ns < now_ns * SHORTER || then_ns > now_ns * LONGER
     }
 
     /// The timeout alone puts nothing off.
@@ -242,8 +243,8 @@ mod tests {
             let [now, then] = [now_ns, then_ns].map(|timeout_ns| Pace { timeout_ns, deferred: 1 });
             now.gives_way_to(then)
         };
-        assert!(after(181_000, 125_000) && after(500_000, 499_000) && after(0, 500_000));
-        assert!(!after(125_000, 125_000) && !after(125_000, 181_000) && after(125_000, 190_000));
+        assert!(after(181_000, 125_000) && after(0, 500_000) && after(125_000, 190_000));
+        assert!(!after(125_000, 125_000) && !after(125_000, 181_000) && !after(500_000, 483_000));
     }
 
     #[test]
