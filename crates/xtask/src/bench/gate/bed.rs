@@ -81,16 +81,6 @@ impl Reception {
             Self::OtherCore => ("2", 1),
         }
     }
-
-    /// Processors, as a mask, that receive what the server answers: all but its own. Where the server's
-    /// packets have a processor to themselves only the clients', for an answer that waits behind a flood of a
-    /// million a second is a client lost.
-    fn answers(self) -> u32 {
-        match self {
-            Self::OtherCore if machine::processors() >= 4 => 1 << 2,
-            Self::OwnCore | Self::OtherCore => (1 << machine::processors().clamp(2, 31)) - 2,
-        }
-    }
 }
 
 /// Both namespaces and the cable.
@@ -248,7 +238,8 @@ impl Bed {
     }
 
     fn steer(&self) -> Result<(), String> {
-        let mask = format!("{:x}", self.reception.answers());
+        // All processors but the server's receive what it answers.
+        let mask = format!("{:x}", (1_u32 << machine::processors().clamp(2, 31)) - 2);
         set(&self.client, &self.client_interface, "queues/rx-0/rps_cpus", &mask)?;
         if self.reception == Reception::OtherCore {
             set(&self.server, &self.interface, "queues/rx-0/rps_cpus", "1")?;
