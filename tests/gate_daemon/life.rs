@@ -67,8 +67,9 @@ fn wrong_words_are_refused_with_the_nearest_right_one() {
         (&["gate", "--interfaces", "eth0"], "a similar argument exists: '--interface'"),
         (&["gate", "-i", "eth0", "--port", "0"], "0 is not in 1..=65535"),
         (&["gate", "-i", "eth0", "--target", "1ms"], "write a time from 5ms to 1s"),
-        (&["gate", "-i", "eth0", "--coalescing", "2ms"], "write a time up to 1ms such as 500us, or 0"),
-        (&["gate", "-i", "eth0", "--coalescing", "1e300s"], "write a time up to 1ms such as 500us, or 0"),
+        (&["gate", "-i", "eth0", "--coalescing", "2ms"], "write a time from 20us to 1ms, or 0"),
+        (&["gate", "-i", "eth0", "--coalescing", "1ns"], "write a time from 20us to 1ms, or 0"),
+        (&["gate", "-i", "eth0", "--coalescing", "1e300s"], "write a time from 20us to 1ms, or 0"),
         (&["gate", "-i", "eth0", "--mode", "rst"], "[possible values: drop, reset, cookie]"),
         (&["gate", "-i", "eth0", "--allow", "192.0.2.1/99"], "192.0.2.1/99"),
     ] {
