@@ -220,7 +220,7 @@ impl Controller {
 
     fn reason(&self, causes: [bool; 3]) -> String {
         let last = self.history.last(WINDOW_NS);
-        let syn = last.syn_all() as f64 * 1e9 / last.at_ns.max(1) as f64;
+        let syn = last.syn_per_s();
         let (wait_ms, rate) = (self.line.wait_s() * 1e3, self.line.rate);
         match causes {
             [true, _, _] => format!(
@@ -288,7 +288,7 @@ impl Controller {
             syn_cost_share: self.flood.share(last.passed_all(), last.at_ns),
             syn_cost_ns: self.flood.cost_ns,
             finished_share: self.flood.finished,
-            syn_per_s: last.syn_all() as f64 * 1e9 / last.at_ns.max(1) as f64,
+            syn_per_s: last.syn_per_s(),
         }
     }
 }

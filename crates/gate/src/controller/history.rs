@@ -44,6 +44,11 @@ impl Totals {
         self.syn.iter().sum()
     }
 
+    /// All SYN seen in a second.
+    pub(crate) fn syn_per_s(&self) -> f64 {
+        self.syn_all() as f64 * 1e9 / self.at_ns.max(1) as f64
+    }
+
     /// All SYN let through.
     pub(crate) fn passed_all(&self) -> u64 {
         self.passed.iter().sum()
