@@ -31,6 +31,8 @@ pub(crate) struct Moderation {
     files: [File; 2],
     longest: Duration,
     record: PathBuf,
+    /// Number and address: another interface of this name has other settings.
+    identity: String,
     /// What it was, while it is something else.
     before: Option<Pace>,
     now: Pace,
@@ -57,20 +59,21 @@ impl Moderation {
         if longest.is_zero() && !record.exists() {
             return Ok(None);
         }
-        let files = open(name).map_err(|error| lost(name, &error))?;
+        let link = route::link(name).map_err(|error| lost(name, &error))?;
+        let files = open(name, &link).map_err(|error| lost(name, &error))?;
+        let identity = format!("{} {}", link.index, address(&link).unwrap_or_default());
         let now = Pace { timeout_ns: 0, deferred: 0 };
-        let mut moderation = Self { longest, record, before: None, now, came_per_s: None, files };
+        let mut moderation = Self { longest, record, identity, before: None, now, came_per_s: None, files };
         moderation.begin().map_err(|error| lost(name, &error))?;
         Ok((!longest.is_zero()).then_some(moderation))
     }
 
     fn begin(&mut self) -> io::Result<()> {
         self.now = self.read()?;
-        if let Some(left) = fs::read_to_string(&self.record).ok().as_deref().and_then(Pace::parse) {
-            self.before = Some(left);
-            self.put_back()?;
-        }
-        Ok(())
+        let Ok(record) = fs::read_to_string(&self.record) else { return Ok(()) };
+        self.before = record.strip_suffix(&self.identity).and_then(Pace::parse);
+        // What is not of this interface is of none: its name is taken.
+        if self.before.is_some() { self.put_back() } else { fs::remove_file(&self.record) }
     }
 
     /// So many frames of a flood come a second, if there is one; to be asked a few times a second. The
@@ -105,6 +108,9 @@ impl Moderation {
         if !self.now.gives_way_to(pace) {
             return Ok(());
         }
+        if pace == before {
+            return self.put_back();
+        }
         if self.before.is_none() {
             self.keep_record(before)?;
             self.before = Some(before);
@@ -123,7 +129,7 @@ impl Moderation {
 
     fn keep_record(&self, pace: Pace) -> io::Result<()> {
         self.record.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(&self.record, format!("{} {}\n", pace.timeout_ns, pace.deferred))
+        fs::write(&self.record, format!("{} {} {}", pace.timeout_ns, pace.deferred, self.identity))
     }
 
     fn read(&self) -> io::Result<Pace> {
@@ -176,11 +182,10 @@ impl Pace {
 
 /// Opens both settings. Where sysfs cannot be used, because it is another network namespace's or may not be
 /// written, one of our own is mounted nowhere (Linux 5.2, CAP_SYS_ADMIN).
-fn open(name: &str) -> io::Result<[File; 2]> {
-    let link = route::link(name)?;
-    settings(Path::new("/sys"), name, &link).or_else(|error| {
+fn open(name: &str, link: &Link) -> io::Result<[File; 2]> {
+    settings(Path::new("/sys"), name, link).or_else(|error| {
         let own = own_sysfs().map_err(|_| error)?;
-        settings(&Path::new("/proc/self/fd").join(own.as_raw_fd().to_string()), name, &link)
+        settings(&Path::new("/proc/self/fd").join(own.as_raw_fd().to_string()), name, link)
     })
 }
 
@@ -194,14 +199,17 @@ fn own_sysfs() -> rustix::io::Result<OwnedFd> {
 fn settings(sysfs: &Path, name: &str, link: &Link) -> io::Result<[File; 2]> {
     let folder = sysfs.join("class/net").join(name);
     let shown = |what: &str| fs::read_to_string(folder.join(what)).map(|text| text.trim().to_owned());
-    let address = link.address.map(|bytes| bytes.map(|byte| format!("{byte:02x}")).join(":"));
     let is_it = shown("ifindex")? == link.index.to_string()
-        && address.is_none_or(|address| shown("address").is_ok_and(|shown| shown == address));
+        && address(link).is_none_or(|address| shown("address").is_ok_and(|shown| shown == address));
     if !is_it {
         return Err(io::Error::other("sysfs is another network namespace's"));
     }
     let setting = |what: &str| File::options().read(true).write(true).open(folder.join(what));
     Ok([setting("gro_flush_timeout")?, setting("napi_defer_hard_irqs")?])
+}
+
+fn address(link: &Link) -> Option<String> {
+    link.address.map(|bytes| bytes.map(|byte| format!("{byte:02x}")).join(":"))
 }
 
 fn number(file: &File) -> io::Result<u64> {
@@ -249,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_record_says_what_was_before() {
-        assert_eq!(Pace::parse("125000 200\n"), Some(Pace { timeout_ns: 125_000, deferred: 200 }));
+        assert_eq!(Pace::parse("125000 200 "), Some(Pace { timeout_ns: 125_000, deferred: 200 }));
         for text in ["", "1", "1 2 3", "x 1", "-1 1"] {
             assert_eq!(Pace::parse(text), None, "{text}");
         }
