@@ -4,6 +4,8 @@
 //! Order: [`Daemon::start`], while the process may do what BPF needs; then [`Daemon::run`] on a thread of its
 //! own.
 
+mod aside;
+mod outlook;
 mod plan;
 mod post;
 mod tally;
@@ -110,6 +112,9 @@ impl Daemon {
 
     /// Works until it is stopped, and detaches.
     pub fn run(mut self, stop: &AtomicBool) {
+        for post in &mut self.posts {
+            post.begin(&self.teller);
+        }
         // Without it waits end 50 us late: nothing that matters at 5 ms.
         let _ = clock::fine_timers();
         self.teller.begin(punctual::run_first());
@@ -121,8 +126,7 @@ impl Daemon {
         }
         let mut due_ns = clock::now_ns();
         while !stop.load(Relaxed) {
-            let now_ns = clock::now_ns();
-            self.tick(now_ns);
+            let now_ns = self.tick();
             let every_ns = self.ticks.every_ns(self.orders.state);
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
@@ -147,11 +151,14 @@ impl Daemon {
         })
     }
 
-    fn tick(&mut self, now_ns: u64) {
+    /// Says when it looked.
+    fn tick(&mut self) -> u64 {
+        let began_ns = clock::now_ns();
         for post in &mut self.posts {
-            post.look(now_ns, self.flood_per_s, &mut self.program, self.way, &self.teller);
+            post.look(began_ns, self.flood_per_s, &mut self.program, self.way, &self.teller);
         }
-        let observation = self.observe(now_ns);
+        let observation = self.observe();
+        let now_ns = observation.now_ns;
         let decision = self.controller.step(&observation);
         self.ticks.see(&observation, decision.estimate.served_per_s);
         self.order(&decision, now_ns);
@@ -159,15 +166,18 @@ impl Daemon {
         self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
         self.orders = decision.orders;
         self.flood_per_s = self.orders.verify.then_some(decision.estimate.syn_per_s);
+        now_ns
     }
 
-    fn observe(&mut self, now_ns: u64) -> Observation {
+    fn observe(&mut self) -> Observation {
         let closeness = match self.program.is_tracking() {
             true if self.ticks.is_idle => Closeness::Idle,
             true => Closeness::Calm,
             false => Closeness::Close,
         };
-        let seen = self.sensors.read(now_ns, closeness);
+        let seen = self.sensors.read(clock::now_ns(), closeness);
+        // What counts is when these were read, however long all before them took.
+        let now_ns = clock::now_ns();
         let totals = match self.program.counters() {
             Ok(totals) => totals,
             Err(error) => {

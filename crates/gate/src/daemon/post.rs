@@ -1,18 +1,18 @@
 //! The gate's place at one interface: whether the interface is there, and what became of it.
 //!
 //! It follows one that goes down, is renamed, removed, or comes back, and lets its packets be taken less
-//! often while a flood comes. It must never end the daemon because of any of these.
+//! often while a flood comes. It must never end the daemon because of any of these, nor hold it up.
 
 use std::time::Duration;
 
-use rustix::io::Errno;
 use staunch_netio::route;
 
+use super::aside::Aside;
+use super::outlook::{Found, Outlook, Question, Sight};
 use super::plan::Plan;
 use super::telling::Teller;
-use crate::moderation::Moderation;
 use crate::program::{Program, Way};
-use crate::snapshot::{self, InterfaceFigures};
+use crate::snapshot::InterfaceFigures;
 
 /// Between two looks at an interface.
 const LOOK_NS: u64 = 250_000_000;
@@ -21,9 +21,11 @@ const LOOK_NS: u64 = 250_000_000;
 pub(super) struct Post {
     name: String,
     place: Place,
-    /// For how long its packets may be left lying while a flood comes; zero where nothing is to be changed.
-    coalescing: Duration,
-    moderation: Option<Moderation>,
+    /// Until it begins, then it is aside.
+    outlook: Option<Outlook>,
+    aside: Option<Aside<Question, Sight>>,
+    /// How long packets are left lying, while they are.
+    delay: Option<Duration>,
     /// Whether one that went away is waited for.
     comes_back: bool,
     looked_ns: u64,
@@ -43,11 +45,13 @@ impl Post {
     /// # Errors
     /// The interface is gone already.
     pub(super) fn new(name: &str, way: Way, plan: &Plan) -> Result<Self, String> {
+        let coalescing = if plan.dry_run { Duration::ZERO } else { plan.coalescing };
         Ok(Self {
             name: name.to_owned(),
             place: Place::attached(name, way)?,
-            coalescing: if plan.dry_run { Duration::ZERO } else { plan.coalescing },
-            moderation: None,
+            outlook: Some(Outlook::new(name, coalescing)),
+            aside: None,
+            delay: None,
             comes_back: plan.comes_back,
             looked_ns: 0,
         })
@@ -55,10 +59,16 @@ impl Post {
 
     /// Takes the settings that say how often packets are taken. Says what is lost if it cannot.
     pub(super) fn moderate(&mut self) -> Option<String> {
-        let taken = Moderation::of(&self.name, self.coalescing, snapshot::record(&self.name));
-        let (moderation, lost) = taken.map_or_else(|lost| (None, Some(lost)), |taken| (taken, None));
-        self.moderation = moderation;
-        lost
+        self.outlook.as_mut().and_then(Outlook::moderate)
+    }
+
+    /// From now on it is looked at, aside of the calling thread and with the rights it has.
+    pub(super) fn begin(&mut self, teller: &Teller) {
+        let Some(mut outlook) = self.outlook.take() else { return };
+        match Aside::begin(move |question| outlook.look(question)) {
+            Ok(aside) => self.aside = Some(aside),
+            Err(error) => teller.trouble("thread that looks at interfaces", &error),
+        }
     }
 
     /// As it was named to the daemon.
@@ -74,8 +84,7 @@ impl Post {
             Place::Missing { .. } => "missing",
         };
         let way = self.way_word().map(str::to_owned);
-        let delay = self.moderation.as_ref().and_then(Moderation::delay);
-        let coalescing_us = delay.map(|delay| delay.as_micros() as u64);
+        let coalescing_us = self.delay.map(|delay| delay.as_micros() as u64);
         InterfaceFigures { name: self.name.clone(), state: state.to_owned(), way, coalescing_us }
     }
 
@@ -88,8 +97,8 @@ impl Post {
         }
     }
 
-    /// Looks what became of the interface, from time to time. So many SYN of a flood come a second, if there
-    /// is one.
+    /// Takes in what became of the interface, and asks from time to time. So many SYN of a flood come a
+    /// second, if there is one.
     pub(super) fn look(
         &mut self,
         now_ns: u64,
@@ -98,24 +107,36 @@ impl Post {
         way: Way,
         teller: &Teller,
     ) {
-        if now_ns < self.looked_ns + LOOK_NS {
-            return;
+        if let Some(sight) = self.aside.as_mut().and_then(Aside::answer) {
+            self.take_in(sight, program, way, teller);
         }
-        self.looked_ns = now_ns;
-        match &self.place {
-            Place::Attached { .. } => self.follow(program, teller),
-            Place::Missing { .. } if self.comes_back => self.seek(program, way, teller),
-            Place::Missing { .. } => {}
+        let (called, index) = match &self.place {
+            Place::Attached { called, index, .. } => (called, Some(*index)),
+            Place::Missing { .. } if self.comes_back => (&self.name, None),
+            Place::Missing { .. } => return,
+        };
+        if let Some(aside) = self.aside.as_mut().filter(|_| now_ns >= self.looked_ns + LOOK_NS) {
+            self.looked_ns = now_ns;
+            aside.ask(|| Question { called: called.clone(), index, flood_per_s });
         }
-        self.pace(flood_per_s, teller);
     }
 
-    fn pace(&mut self, flood_per_s: Option<f64>, teller: &Teller) {
-        let Some(moderation) = &mut self.moderation else { return };
-        match moderation.pace(flood_per_s) {
+    fn take_in(&mut self, sight: Sight, program: &mut Program, way: Way, teller: &Teller) {
+        match sight.found {
+            Found::Here { is_up: now_up } => self.goes_up_or_down(now_up, teller),
+            Found::Renamed(name) => self.rename(name, teller),
+            Found::Gone => self.lose(program, teller),
+            Found::Back => self.come_back(program, way, teller),
+            Found::Nothing => {}
+        }
+        if let Some(lost) = sight.lost {
+            teller.interface(&self.name, &lost);
+        }
+        self.delay = sight.delay;
+        match sight.paced {
             Ok(false) => {}
             Ok(true) => {
-                let often = moderation.delay().map_or("as often as before the flood".to_owned(), |delay| {
+                let often = self.delay.map_or("as often as before the flood".to_owned(), |delay| {
                     format!("every {} us while a flood comes", delay.as_micros())
                 });
                 teller.interface(&self.name, &format!("packets of {} are taken {often}", self.name));
@@ -124,34 +145,23 @@ impl Post {
         }
     }
 
-    fn follow(&mut self, program: &mut Program, teller: &Teller) {
-        let Place::Attached { called, index, is_up, .. } = &mut self.place else { return };
-        let here = route::link(called).ok().filter(|link| link.index == *index);
-        if let Some(link) = here {
-            if link.is_up != *is_up {
-                *is_up = link.is_up;
-                let text = if *is_up { "is up again" } else { "is down; the gate stays on it" };
-                teller.interface(&self.name, &format!("{called} {text}"));
-            }
-            return;
+    fn goes_up_or_down(&mut self, now_up: bool, teller: &Teller) {
+        let Place::Attached { called, is_up, .. } = &mut self.place else { return };
+        if std::mem::replace(is_up, now_up) != now_up {
+            let text = if now_up { "is up again" } else { "is down; the gate stays on it" };
+            teller.interface(&self.name, &format!("{called} {text}"));
         }
-        match route::name(*index) {
-            Ok(name) => {
-                teller.interface(&self.name, &format!("{called} is called {name} now; the gate stays on it"));
-                *called = name;
-            }
-            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => {
-                self.lose(program, teller);
-            }
-            // A process that is confined may not look: what was there is taken to be there.
-            Err(_) => {}
-        }
+    }
+
+    fn rename(&mut self, name: String, teller: &Teller) {
+        let Place::Attached { called, .. } = &mut self.place else { return };
+        teller.interface(&self.name, &format!("{called} is called {name} now; the gate stays on it"));
+        *called = name;
     }
 
     fn lose(&mut self, program: &mut Program, teller: &Teller) {
         // It is taken off wherever the interface went, such as into another namespace.
         program.leave(&self.name);
-        self.moderation = None;
         self.place = Place::Missing { said: None };
         let then = if self.comes_back {
             "the gate waits for it"
@@ -161,17 +171,12 @@ impl Post {
         teller.interface(&self.name, &format!("{} is gone: nothing is shed there; {then}", self.name));
     }
 
-    fn seek(&mut self, program: &mut Program, way: Way, teller: &Teller) {
-        if route::link(&self.name).is_err() {
-            return;
-        }
+    fn come_back(&mut self, program: &mut Program, way: Way, teller: &Teller) {
         let added = program.add(&self.name, way).map_err(|error| error.to_string());
         match added.and_then(|way| Place::attached(&self.name, way)) {
             Ok(place) => {
                 self.place = place;
-                let lost = self.moderate().map(|lost| format!("; {lost}")).unwrap_or_default();
-                teller
-                    .interface(&self.name, &format!("{} is back; the gate is on it again{lost}", self.name));
+                teller.interface(&self.name, &format!("{} is back; the gate is on it again", self.name));
             }
             Err(error) => {
                 if let Place::Missing { said } = &mut self.place
