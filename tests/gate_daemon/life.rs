@@ -61,6 +61,13 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn a_setting_that_loses_clients_is_named() {
+    let Some(world) = World::new() else { return };
+    world.at_server("sysctl -qw net.ipv4.tcp_syncookies=0");
+    world.gate(&[]).await_line("net.ipv4.tcp_syncookies is 0");
+}
+
+#[test]
 fn wrong_words_are_refused_with_the_nearest_right_one() {
     for (arguments, words) in [
         (&["gate"][..], "--interface <NAME,...>"),

@@ -67,7 +67,8 @@ impl Program {
         privilege::check()?;
         let index = interface::find(attach.interface)?;
         interface::expect_free(attach.interface, index)?;
-        let (loaded, notes) = Loaded::with_fallback(attach, sizes)?;
+        let (loaded, mut notes) = Loaded::with_fallback(attach, sizes)?;
+        notes.extend(loaded::lost_without_cookies());
         let mut program = Self { loaded, places: Vec::new(), notes };
         program.add(attach.interface, attach.way)?;
         Ok(program)

@@ -27,6 +27,7 @@ const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plai
 
 /// Prefixes in a list; the map's own size.
 const PREFIXES_MAX: usize = 4096;
+const SYNCOOKIES: &str = "/proc/sys/net/ipv4/tcp_syncookies";
 /// One bit a port.
 const PORT_WORDS: usize = 1024;
 
@@ -218,17 +219,29 @@ fn expect_sense(attach: &Attach<'_>) -> Result<(), GateError> {
 
 /// A cookie given here is taken by the kernel only if it expects cookies always.
 fn expect_cookies() -> Result<(), GateError> {
-    let path = "/proc/sys/net/ipv4/tcp_syncookies";
-    let text =
-        std::fs::read_to_string(path).map_err(|error| GateError::Kernel(format!("{path}: {error}")))?;
-    if text.trim() == "2" {
+    let setting = syncookies().map_err(|error| GateError::Kernel(format!("{SYNCOOKIES}: {error}")))?;
+    if setting == "2" {
         return Ok(());
     }
     Err(GateError::Refused(format!(
-        "cookies answered by the gate are only accepted if net.ipv4.tcp_syncookies is 2, and it is {}; set \
-         it by 'sysctl net.ipv4.tcp_syncookies=2'",
-        text.trim()
+        "cookies answered by the gate are only accepted if net.ipv4.tcp_syncookies is 2, and it is \
+         {setting}; set it by 'sysctl net.ipv4.tcp_syncookies=2'"
     )))
+}
+
+/// Forged sources are probed with SYN, which fill the server's queue of half-open connections for a minute
+/// each; the kernel takes others meanwhile only by its cookies, as is its default.
+pub(super) fn lost_without_cookies() -> Option<String> {
+    let is_off = syncookies().is_ok_and(|setting| setting == "0");
+    is_off.then(|| {
+        "net.ipv4.tcp_syncookies is 0: under a flood of forged SYN the kernel refuses clients the gate \
+         lets in; set it by 'sysctl net.ipv4.tcp_syncookies=1'"
+            .to_owned()
+    })
+}
+
+fn syncookies() -> io::Result<String> {
+    Ok(std::fs::read_to_string(SYNCOOKIES)?.trim().to_owned())
 }
 
 /// The network namespace of the calling thread, by its number.
