@@ -134,6 +134,16 @@ pub(super) fn end(processes: &[u32]) {
     }
 }
 
+/// Takes their real-time priority from processes and all their threads.
+pub(super) fn make_ordinary(processes: &[u32]) {
+    for process in processes {
+        // One that has ended has none.
+        let _ = Command::new("chrt")
+            .args(["--all-tasks", "--other", "--pid", "0", &process.to_string()])
+            .output();
+    }
+}
+
 /// Whether the process exists and has not ended (one that only waits to be collected has).
 pub(super) fn is_running(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

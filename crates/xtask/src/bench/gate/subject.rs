@@ -122,7 +122,11 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        process::end(&process::descendants(self.child.id()));
+        let processes = process::descendants(self.child.id());
+        // Apache's parent was once seen to spin in the kernel at this priority, on the processor its children
+        // needed to end, and no signal ended it.
+        process::make_ordinary(&processes);
+        process::end(&processes);
         // Collects the ended child; there is nothing to do about a failure.
         let _ = self.child.wait();
     }
