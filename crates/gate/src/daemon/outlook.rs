@@ -1,7 +1,7 @@
 //! What the kernel says of one interface, and how often its packets are taken.
 //!
 //! It is looked at aside: the kernel answers when nobody changes any interface of the host (rtnl_lock), and
-//! who does so is not let run for a quarter of a second by the very load the gate is there for.
+//! the very load the gate is there for may keep him who does from running for longer than credits last.
 
 use std::io;
 use std::time::Duration;
