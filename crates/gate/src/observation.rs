@@ -39,7 +39,8 @@ pub struct Observation {
     pub sockets: Option<u64>,
     /// Memory of the host and of its TCP.
     pub memory: Option<Memory>,
-    /// Connections that listeners dropped because their queue was full.
+    /// SYN and connections that the protected listeners dropped: there was no place, or the server keeps
+    /// newcomers out itself.
     pub listen_drops: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ use crate::observation::{Cpu, Memory, Queue};
 pub use cost::Cost;
 pub use pace::Closeness;
 
-use listeners::{ListenDrops, Listeners};
+use listeners::Listeners;
 use memory::HostMemory;
 use pace::{CALM_NS, Due, IDLE_NS, SLOW_NS};
 use processors::Processors;
@@ -41,7 +41,7 @@ pub struct Seen {
     pub sockets: Option<u64>,
     /// Memory of the host and of TCP.
     pub memory: Option<Memory>,
-    /// Connections that listeners threw away since the reading before.
+    /// SYN and connections that the protected ports' listeners threw away since the reading before.
     pub listen_drops: Option<u64>,
 }
 
@@ -52,7 +52,6 @@ pub struct Sensors {
     receivers: Option<Receivers>,
     sockets: Option<Sockets>,
     memory: Option<HostMemory>,
-    drops: Option<ListenDrops>,
     calm: Due,
     slow: Due,
     seen: Seen,
@@ -72,7 +71,6 @@ impl Sensors {
             receivers: kept(Receivers::open(proc), &mut notes),
             sockets: kept(Sockets::open(proc), &mut notes),
             memory: kept(HostMemory::open(proc), &mut notes),
-            drops: kept(ListenDrops::open(proc), &mut notes),
             calm: Due::default(),
             slow: Due::default(),
             seen: Seen::default(),
@@ -82,11 +80,12 @@ impl Sensors {
 
     /// Reads what is due, and gives the latest of each.
     pub fn read(&mut self, now_ns: u64, closeness: Closeness) -> Seen {
-        self.seen.listen_drops = self.drops.as_ref().map(|_| 0);
+        self.seen.listen_drops = self.seen.listen_drops.map(|_| 0);
         let (calm_ns, slow_ns) =
             if closeness == Closeness::Idle { (IDLE_NS, IDLE_NS) } else { (CALM_NS, SLOW_NS) };
         if self.calm.is_due(now_ns, calm_ns) || closeness == Closeness::Close {
-            self.seen.queue = self.listeners.as_mut().and_then(Listeners::read);
+            (self.seen.queue, self.seen.listen_drops) =
+                self.listeners.as_mut().and_then(Listeners::read).unzip();
         }
         if let Some(receivers) = &mut self.receivers {
             self.seen.receive_share = receivers.read(now_ns, closeness);
@@ -105,7 +104,6 @@ impl Sensors {
             receivers: self.receivers.as_mut(),
             sockets: self.sockets.as_mut(),
             memory: self.memory.as_mut(),
-            drops: self.drops.as_mut(),
         };
         parts.costs()
     }
@@ -117,7 +115,6 @@ impl Sensors {
         seen.sockets = sockets.as_ref().map(|sockets| sockets.in_use);
         let pages = sockets.map_or(0, |sockets| sockets.memory_pages);
         seen.memory = self.memory.as_mut().and_then(|memory| memory.read(pages));
-        seen.listen_drops = self.drops.as_mut().and_then(ListenDrops::read);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Accept queues of listening sockets, asked from the kernel by netlink (sock_diag(7)).
+//! Accept queues of listening sockets, and what these dropped, asked by netlink (sock_diag(7)).
 //!
 //! It owns one netlink socket. It sees the listeners of its own network namespace, whosever they are, at a
 //! cost that depends on the number of listeners and not on that of connections (unlike `/proc/net/tcp`). It
@@ -28,6 +28,13 @@ const DONE: u16 = 3;
 const DUMP: u16 = 0x001 | 0x100 | 0x200;
 /// `1 << TCP_LISTEN`.
 const LISTENING: u32 = 1 << 10;
+/// `1 << (INET_DIAG_SKMEMINFO - 1)`, the question's fourth byte: the socket's memory and drops as well.
+const WITH_MEMORY: u8 = 1 << 6;
+/// `INET_DIAG_SKMEMINFO`, the attribute that tells them, and where it has `SK_MEMINFO_DROPS`.
+const MEMORY: u16 = 7;
+const DROPS_AT: usize = 4 + 8 * 4;
+/// `struct inet_diag_msg`; attributes (`struct rtattr`: length, kind) follow.
+const MESSAGE_BYTES: usize = 72;
 /// Where `struct inet_diag_msg` has the port, in the order of the network.
 const PORT_AT: usize = HEADER_BYTES + 4;
 /// Where it has `idiag_rqueue`: of a listener, how many connections wait.
@@ -48,6 +55,9 @@ pub struct AcceptQueue {
     pub waiting_max: u32,
     /// The largest part of its backlog that any queue is full to; above one when the kernel let one more in.
     pub fullest_share: f64,
+    /// SYN and connections that these sockets dropped since they began to listen: there was no place, or a
+    /// filter keeps newcomers out. Each socket counts to 2^32.
+    pub drops: u64,
 }
 
 /// An open way to ask.
@@ -108,6 +118,7 @@ fn request(port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
     bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
     let body = &mut bytes[HEADER_BYTES..];
+    body[3] = WITH_MEMORY;
     body[4..6].copy_from_slice(&port.to_be_bytes());
     body[52..56].copy_from_slice(&LISTENING.to_ne_bytes());
     bytes
@@ -147,7 +158,24 @@ fn add(message: &[u8], ports: &[u16], queue: &mut AcceptQueue) -> io::Result<()>
     queue.waiting += u64::from(waiting);
     queue.limit += u64::from(limit);
     queue.waiting_max = queue.waiting_max.max(waiting);
+    queue.drops += drops(message.get(HEADER_BYTES + MESSAGE_BYTES..).unwrap_or_default())?;
     Ok(())
+}
+
+/// What a socket dropped, by its attributes; 0 where the kernel is too old to tell it.
+fn drops(mut attributes: &[u8]) -> io::Result<u64> {
+    while let [low, high, kind_low, kind_high, ..] = *attributes {
+        let length = usize::from(u16::from_ne_bytes([low, high]));
+        if length < 4 || length > attributes.len() {
+            return Err(Errno::BADMSG.into());
+        }
+        if u16::from_ne_bytes([kind_low, kind_high]) == MEMORY && length >= DROPS_AT + 4 {
+            return number(attributes, DROPS_AT).map(u64::from);
+        }
+        // Attributes begin at multiples of four (RTA_ALIGN).
+        attributes = &attributes[length.next_multiple_of(4).min(attributes.len())..];
+    }
+    Ok(0)
 }
 
 /// The errno behind the header, if it is one.
@@ -166,6 +194,7 @@ mod tests {
     use super::*;
     use crate::socket::{listen, local_address};
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+    use std::os::fd::AsFd;
 
     #[test]
     fn the_queues_of_all_listeners_are_seen() {
@@ -201,6 +230,18 @@ mod tests {
         assert_eq!(diag.accept_queue(port).unwrap(), AcceptQueue::default());
     }
 
+    #[test]
+    fn what_a_listener_drops_is_counted() {
+        let mut diag = SockDiag::open().unwrap();
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
+        let address = local_address(&listener).unwrap();
+        assert_eq!(diag.accept_queue(address.port()).unwrap().drops, 0);
+        crate::socket::drop_newcomers(listener.as_fd()).unwrap();
+        let wait = std::time::Duration::from_millis(50);
+        assert!(TcpStream::connect_timeout(&address, wait).is_err());
+        assert_eq!(diag.accept_queue(address.port()).unwrap().drops, 1);
+    }
+
     fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
         let length = (HEADER_BYTES + body.len()) as u32;
         let mut bytes = length.to_ne_bytes().to_vec();
@@ -234,7 +275,10 @@ mod tests {
         let mut empty = message(SOCKETS_OF_TCP, 7, &[0; 72]);
         empty[..4].copy_from_slice(&0_u32.to_ne_bytes());
         let short = message(SOCKETS_OF_TCP, 7, &[0; 8]);
-        for bytes in [endless, empty, short] {
+        let mut listener = [0; MESSAGE_BYTES + 4];
+        (listener[5], listener[MESSAGE_BYTES]) = (80, 200);
+        let attribute = message(SOCKETS_OF_TCP, 7, &listener);
+        for bytes in [endless, empty, short, attribute] {
             assert_eq!(read(&bytes), Err(Some(libc::EBADMSG)));
         }
     }

@@ -2,7 +2,7 @@
 
 use staunch_netio::clock;
 
-use super::listeners::{ListenDrops, Listeners};
+use super::listeners::Listeners;
 use super::memory::HostMemory;
 use super::pace::Closeness;
 use super::processors::Processors;
@@ -30,7 +30,6 @@ pub(super) struct Parts<'a> {
     pub(super) receivers: Option<&'a mut Receivers>,
     pub(super) sockets: Option<&'a mut Sockets>,
     pub(super) memory: Option<&'a mut HostMemory>,
-    pub(super) drops: Option<&'a mut ListenDrops>,
 }
 
 impl Parts<'_> {
@@ -46,7 +45,7 @@ impl Parts<'_> {
         let receivers_per_s =
             1e9 / receivers.as_ref().map_or(1e9, |receivers| receivers.window_ns(Closeness::Calm) as f64);
         vec![
-            cost("accept queues, sock_diag", 20.0, self.listeners, |one| {
+            cost("accept queues and drops, sock_diag", 20.0, self.listeners, |one| {
                 Listeners::read(one);
             }),
             cost("ksoftirqd and napi/*, schedstat", receivers_per_s, receivers, |one| one.measured()),
@@ -58,9 +57,6 @@ impl Parts<'_> {
             }),
             cost("memory, /proc/meminfo", 10.0, self.memory, |one| {
                 HostMemory::read(one, 0);
-            }),
-            cost("listen drops, /proc/net/netstat", 10.0, self.drops, |one| {
-                ListenDrops::read(one);
             }),
         ]
     }
