@@ -15,8 +15,8 @@
 //! ```
 //!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
-//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, a flood, or the accept
-//! queue half full); or the accept queue is 95 % full for three ticks.
+//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, a flood, the accept queue
+//! half full, or drops behind the gate); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
 //! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a
@@ -39,10 +39,11 @@
 //!
 //! What left is replaced; the line's error is corrected with 50 ms, twice the target. At `wait = 75 ms`
 //! nobody is let in, which is how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms.
-//! `pending` are those let in whose handshake is not complete, forgotten with 300 ms: without it a round
-//! trip of 100 ms makes the loop swing. The interval is the one that passed, so a late tick grants what its
-//! lateness kept back. A line of 25 ms is what the server works at meanwhile. If SYN are shed for 50 ms
-//! while nobody stands in line, the rate is wrong, and more come in until somebody does.
+//! `pending` are those let in whose handshake is not complete, forgotten with 300 ms: without it a round trip
+//! of 100 ms makes the loop swing. It is nothing where those let in are dropped. The interval is the one that
+//! passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the server works at
+//! meanwhile. If SYN are shed for 50 ms while nobody stands in line, the rate is wrong, and more come in
+//! until somebody does.
 //!
 //! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for
 //! fresh ones are still in time. Of unknown ones so many SYN as make the wanted number of connections, by
@@ -192,7 +193,8 @@ impl Controller {
         self.pressure.see(o, &self.history, &self.settings);
         let tick = self.history.tick();
         let on_their_way = if self.flood.verify { 0.0 } else { self.flood.finished };
-        self.budget.see(o, &self.line, &tick, on_their_way);
+        let counted = o.connections.is_some() && !self.flood.dropping();
+        self.budget.see(&self.line, &tick, on_their_way, counted);
         self.shares.see(&tick);
     }
 

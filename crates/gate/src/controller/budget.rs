@@ -6,7 +6,7 @@
 use super::history::Totals;
 use super::line::{FULL_SHARE, Line};
 use super::settings::Settings;
-use crate::observation::{Observation, Queue};
+use crate::observation::Queue;
 
 /// The line is brought to its target within the time twice the target takes, 50 ms. Five ticks or ten: the
 /// counts of one tick are noise. Half of the 100 ms within which it has to be settled.
@@ -36,13 +36,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Takes a tick in; `finished` is the share of unknown SYN that become connections. It says nothing while
-    /// nobody counts those who arrive, or the kernel drops them.
-    pub(crate) fn see(&mut self, o: &Observation, line: &Line, tick: &Totals, finished: f64) {
+    /// Takes a tick in; `finished` is the share of unknown SYN that become connections. Nobody is on his way
+    /// while nobody counts those who arrive, or those let in are dropped.
+    pub(crate) fn see(&mut self, line: &Line, tick: &Totals, finished: f64, counted: bool) {
         let starved = tick.shed > 0 && !line.busy && line.queue < LINE_LEAST;
         self.starved_ns = if starved { self.starved_ns + tick.at_ns as f64 } else { 0.0 };
-        let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
-        if full || o.connections.is_none() || o.listen_drops.is_some_and(|drops| drops > 0) {
+        if !counted {
             self.pending = 0.0;
             return;
         }

@@ -17,7 +17,7 @@ const CROWD_COUNT: f64 = 128.0;
 /// Unless they come steeply, the line must be this many times the trigger, 400 ms, or half the accept queue:
 /// a server that its host slows down for two seconds has a line as well, and to wait for less than half a
 /// second is better than to be asked to come again after a whole one. Beside a flood nobody waits for that:
-/// the host is not slow by chance.
+/// the host is not slow by chance. Nor where those let in are dropped: they have to come again anyhow.
 const CREEPING_TIMES: f64 = 8.0;
 const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
@@ -105,7 +105,7 @@ impl Crowd {
             self.wary = false;
         }
         self.count_minute(&tick);
-        if !self.there && self.comes(o, line, settings, flood.verify) {
+        if !self.there && self.comes(o, line, settings, flood.verify || flood.dropping()) {
             self.proved_wrong = self.released_once && self.since_change_ns < WARY_NS;
             self.wary |= self.proved_wrong;
             (self.there, self.since_change_ns) = (true, 0);
@@ -151,12 +151,12 @@ impl Crowd {
         }
     }
 
-    fn comes(&self, o: &Observation, line: &Line, settings: &Settings, flooded: bool) -> bool {
+    fn comes(&self, o: &Observation, line: &Line, settings: &Settings, at_once: bool) -> bool {
         let standing = line.head_ns >= STANDING_NS;
         let steep = self.steep >= STEEP_COUNT;
         let triggers = line.wait_s() * 1e9 / settings.trigger_ns as f64;
         let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
-        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || flooded);
+        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || at_once);
         let jumped = steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
         full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line, steep)

@@ -23,6 +23,8 @@ const SUSPICIONS: u32 = 2;
 const LOOK_NS: u64 = 10_000_000;
 /// While the kernel drops handshakes for want of room, that few finish says nothing of who sent them.
 const FULL_NS: u64 = 20_000_000;
+/// Drops are told 20 times a second; two readings without any say that nobody is dropped any more.
+const DROPPING_NS: u64 = 100_000_000;
 /// What is said of finished handshakes is a mean over this, several round trips of most people.
 const FINISHED_NS: u64 = 300_000_000;
 /// Fewer say nothing.
@@ -69,6 +71,12 @@ impl Flood {
     /// Whether most unknown SYN let in become connections.
     pub(crate) fn people(&self) -> bool {
         self.finished >= FINISHED_HIGH
+    }
+
+    /// Whether those who are let in are dropped behind the gate: there is no place, or the server keeps
+    /// newcomers out itself.
+    pub(crate) fn dropping(&self) -> bool {
+        self.since_full_ns < DROPPING_NS
     }
 
     /// Takes a tick in.

@@ -69,6 +69,24 @@ fn ten_times_capacity() {
     }
 }
 
+/// A server that keeps newcomers out itself at a quarter of a second, before which a load that is twice too
+/// much creeps up: its line never becomes as long as those of others, and who is let in does not come.
+#[test]
+fn a_server_with_a_valve_of_its_own() {
+    for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
+        for seed in seeds(3) {
+            let base = Scenario { seed, service, eager: true, known_share: 1.0, ..Scenario::default() };
+            let valve = Scenario { valve_s: Some(0.25), measure_s: 5.0, seconds: 8.0, ..base };
+            let valve = valve.offered(&[(0.0, 0.9), (5.0, 2.0)]);
+            let outcome = Plant::run(valve.clone());
+            let told = line_of(&valve, &outcome);
+            assert!(outcome.busy_share() >= 0.99, "{told}");
+            assert!(outcome.until(State::Shedding, 5.0).is_some_and(|s| s <= 0.4), "{told}");
+            assert!(outcome.settled(5.0, 8.0, 0.05) <= 0.7, "{told}");
+        }
+    }
+}
+
 /// Without the gate the same crowd gets next to nothing: the plant is one that needs it.
 #[test]
 fn without_the_gate() {

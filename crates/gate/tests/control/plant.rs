@@ -92,6 +92,7 @@ pub(crate) struct Plant {
     unknown_seen: u64,
     repeats_until: [f64; 7],
     idle_since: Option<f64>,
+    shut: bool,
     program: Program,
     sensors: Sensors,
     controller: Controller,
@@ -118,6 +119,7 @@ impl Plant {
             unknown_seen: 0,
             repeats_until: [0.0; 7],
             idle_since: Some(0.0),
+            shut: false,
             program: Program::default(),
             sensors: Sensors::default(),
             tick_before: 0.0,
@@ -220,7 +222,8 @@ impl Plant {
             return self.retry(client);
         }
         self.receive(self.scenario.syn_cost_ns);
-        if !self.scenario.eager && self.queue.len() >= self.scenario.backlog {
+        let full = !self.scenario.eager && self.queue.len() >= self.scenario.backlog;
+        if full || self.is_shut() {
             self.sensors.drops += 1;
             return self.retry(client);
         }
@@ -228,6 +231,14 @@ impl Plant {
         let (least, most) = self.scenario.round_trip_ms;
         let round_trip = (least + (most - least) * self.random.random::<f64>()) / 1e3;
         self.at(round_trip, Event::Handshake(client));
+    }
+
+    /// Whether the server keeps newcomers out itself.
+    fn is_shut(&mut self) -> bool {
+        let Some(valve_s) = self.scenario.valve_s else { return false };
+        let line_s = self.queue.len() as f64 * self.scenario.service.mean_s();
+        self.shut = line_s > if self.shut { valve_s / 2.0 } else { valve_s };
+        self.shut
     }
 
     /// The client's kernel sends again after each of the first four seconds (Linux since 6.5,

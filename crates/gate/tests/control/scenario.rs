@@ -38,6 +38,8 @@ pub(crate) struct Scenario {
     pub(crate) backlog: usize,
     /// Whether the server accepts at once and reads late.
     pub(crate) eager: bool,
+    /// The server keeps newcomers out itself from a line of so many seconds on, until half of it is left.
+    pub(crate) valve_s: Option<f64>,
     pub(crate) arrivals: Vec<Phase>,
     /// Arrivals come in groups of this mean size (geometric).
     pub(crate) group: f64,
@@ -77,6 +79,7 @@ impl Default for Scenario {
             service: Service::Exponential(300e-6),
             backlog: 4096,
             eager: false,
+            valve_s: None,
             arrivals: Vec::new(),
             group: 1.0,
             known_share: 0.0,
