@@ -14,6 +14,9 @@
 //! wait = line / rate                                              (Little: what one who comes now will wait)
 //! ```
 //!
+//! Of a server that had little to do the rate is what it was asked for, so whether a crowd came is judged by
+//! what was read in the last 10 ms, where that is more.
+//!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
 //! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, a flood, the accept queue
 //! half full, or drops behind the gate); or the accept queue is 95 % full for three ticks.
@@ -223,7 +226,7 @@ impl Controller {
     fn reason(&self, causes: [bool; 3]) -> String {
         let last = self.history.last(WINDOW_NS);
         let syn = last.syn_per_s();
-        let (wait_ms, rate) = (self.line.wait_s() * 1e3, self.line.rate);
+        let (wait_ms, rate) = (self.line.shown_wait_s() * 1e3, self.line.shown_rate());
         match causes {
             [true, _, _] => format!(
                 "{:.0} connections wait, {wait_ms:.0} ms at the {rate:.0} a second that are served; \

@@ -119,7 +119,7 @@ impl Crowd {
         let tick = history.tick();
         let known = history.last(KNOWN_NS).at_ns >= KNOWN_NS;
         let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
-        let served = line.rate * tick.at_ns as f64 / 1e9;
+        let served = line.shown_rate() * tick.at_ns as f64 / 1e9;
         self.excuse(tick.at_ns, served);
         let steep = self.steep + came as f64 - STEEP_TIMES * served;
         self.steep = if known { steep.clamp(-self.excused, 1e9) } else { 0.0 };
@@ -154,7 +154,7 @@ impl Crowd {
     fn comes(&self, o: &Observation, line: &Line, settings: &Settings, at_once: bool) -> bool {
         let standing = line.head_ns >= STANDING_NS;
         let steep = self.steep >= STEEP_COUNT;
-        let triggers = line.wait_s() * 1e9 / settings.trigger_ns as f64;
+        let triggers = line.shown_wait_s() * 1e9 / settings.trigger_ns as f64;
         let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
         let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || at_once);
         let jumped = steep && line.queue >= STEEP_COUNT;

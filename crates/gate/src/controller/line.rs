@@ -36,6 +36,8 @@ const SURE_NS_LIMIT: f64 = 8_000_000_000.0;
 const SURE_CONNECTIONS: f64 = 2_000.0;
 /// Without being busy the server shows by what it does that it can do it, over this time.
 const FLOW_NS: u64 = 500_000_000;
+/// What was served in so long the server can do, whatever it was asked for before.
+const SHOWN_NS: u64 = 10_000_000;
 /// When nobody was read for so long, silence says something of the application only if its accept queue
 /// fills.
 pub(crate) const SILENCE_NS: u64 = 50_000_000;
@@ -59,6 +61,7 @@ pub(crate) struct Line {
     pub silent_ns: u64,
     /// Whether the server was busy all the tick.
     pub busy: bool,
+    shown: f64,
     busy_ns: f64,
     was_late: bool,
     sure_rate: f64,
@@ -77,22 +80,39 @@ impl Line {
             }
             None => self.see_queue(o, interval_ns, history, unknown_count),
         };
+        let last = history.last(SHOWN_NS);
+        self.shown = last.begun as f64 * 1e9 / last.at_ns.max(1) as f64;
         self.learn(begun as f64, interval_ns as f64, history);
     }
 
     /// How long one who comes now will wait, in seconds (Little).
     pub(crate) fn wait_s(&self) -> f64 {
-        match self.queue {
-            queue if queue < 1.0 => 0.0,
-            queue if self.rate > 0.0 => (queue / self.rate).min(WAIT_S_LIMIT),
-            _ => WAIT_S_LIMIT,
-        }
+        self.wait_at(self.rate)
+    }
+
+    /// The same at the shown rate: the least it can be.
+    pub(crate) fn shown_wait_s(&self) -> f64 {
+        self.wait_at(self.shown_rate())
+    }
+
+    /// The rate, or what was served just now if that is more: of a server that had nothing to do the rate is
+    /// what it was asked for.
+    pub(crate) fn shown_rate(&self) -> f64 {
+        self.rate.max(self.shown)
     }
 
     /// The rate over a longer time; where no line was old enough for long enough to measure it, what was
     /// seen to be possible.
     pub(crate) fn sure_rate(&self) -> f64 {
         if self.sure_ns >= RATE_NS { self.sure_rate } else { self.rate }
+    }
+
+    fn wait_at(&self, rate: f64) -> f64 {
+        match self.queue {
+            queue if queue < 1.0 => 0.0,
+            queue if rate > 0.0 => (queue / rate).min(WAIT_S_LIMIT),
+            _ => WAIT_S_LIMIT,
+        }
     }
 
     fn see_ages(&mut self, o: &Observation, interval_ns: u64, history: &History) {

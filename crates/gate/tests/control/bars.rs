@@ -69,6 +69,24 @@ fn ten_times_capacity() {
     }
 }
 
+/// A server that had next to nothing to do has not shown what it can: that many come at once, and fewer than
+/// it can serve, is no crowd. Its processor is taken away now and then for some milliseconds.
+#[test]
+fn a_jump_to_below_capacity_is_no_crowd() {
+    for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
+        for before in [0.0, 0.001, 0.05] {
+            for seed in seeds(20) {
+                let stalls = Some(Stalls { every_s: 0.05, ms: (2.0, 10.0), whole: false });
+                let base = Scenario { seed, service, stalls, seconds: 4.0, ..Scenario::default() };
+                let jump = base.offered(&[(0.0, before), (2.0, 0.8)]);
+                let outcome = Plant::run(jump.clone());
+                let told = format!("from {before}: {}", line_of(&jump, &outcome));
+                assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");
+            }
+        }
+    }
+}
+
 /// A server that keeps newcomers out itself at a quarter of a second, before which a load that is twice too
 /// much creeps up: its line never becomes as long as those of others, and who is let in does not come.
 #[test]
