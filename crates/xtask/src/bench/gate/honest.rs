@@ -5,7 +5,7 @@
 
 use super::bed::Reception;
 use super::clients::Answers;
-use super::door;
+use super::door::{self, Door};
 use super::stage::Stage;
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome};
@@ -69,8 +69,9 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     setting.expect_steps(setting.rounds as usize * names.len() * ways.len() * (1 + MULTIPLES.len()));
     for round in 1..=setting.rounds {
         for name in &names {
+            let mut steady = None;
             for way in &ways {
-                if let Err(error) = measure(*name, *way, round, setting, &mut outcome) {
+                if let Err(error) = measure(*name, *way, round, &mut steady, setting, &mut outcome) {
                     outcome.errors.push(format!("{}, round {round}: {error}", way.row(*name)));
                 }
             }
@@ -92,7 +93,16 @@ pub(super) fn chosen(setting: &Setting) -> Vec<Name> {
     Name::ALL.into_iter().filter(is_chosen).collect()
 }
 
-fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+/// Below capacity the same requests are offered at the same times whatever the way, as many as the first
+/// one's peak says (`steady`, a second): what differs then is not the crowd.
+fn measure(
+    name: Name,
+    way: Way,
+    round: u32,
+    steady: &mut Option<f64>,
+    setting: &Setting,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let (row, seconds) = (way.row(name), f64::from(setting.seconds));
     setting.step(&format!("round {round}, {row}, peak"));
     let staunch = &setting.programs.staunch;
@@ -103,10 +113,12 @@ fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Ou
     let gate = if way == Way::Gate { Some(stage.gate(&[])?) } else { None };
     for multiple in MULTIPLES {
         setting.step(&format!("round {round}, {row}, {multiple} times"));
-        let answers = stage.steady(peak * multiple, seconds)?;
+        let of = if multiple < 1.0 { *steady.get_or_insert(peak) } else { peak };
+        let answers = stage.steady(of * multiple, seconds)?;
         add(&row, multiple, peak, &answers, outcome);
     }
-    drop(gate);
+    let said = gate.iter().flat_map(Door::said);
+    said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));
     Ok(())
 }
 
