@@ -1,24 +1,36 @@
-//! How often packets are taken while a flood comes, and that it is as before afterwards, whatever happens.
+//! How often packets are taken while too many come, and that it is as before afterwards, whatever happens.
 
 use std::process::{Child, Stdio};
 
 use rustix::process::Signal;
 use staunch_tests::process;
 
+use crate::crowd::{PORT, serve_slowly};
 use crate::world::{Gate, INTERFACE, SERVER, World};
 
 const BEFORE: &str = "20000 0";
 const BEGINS: &str = "packets of vs are taken every";
-const ENDS: &str = "packets of vs are taken as often as before the flood";
+const ENDS: &str = "packets of vs are taken as often as before";
 
-/// Forged SYN from the clients' end, until it is dropped.
+/// Too many from the clients' end, until it is dropped.
 struct Flood(Child);
 
 impl Flood {
+    /// Forged SYN.
     fn begin(world: &World) -> Self {
+        let to = format!("{SERVER}:80");
+        Self::load(world, &["flood", "--interface", "vc", "--to", &to, "--rate", "100k/s", "-d", "60s"])
+    }
+
+    /// Clients that mean it.
+    fn of_people(world: &World) -> Self {
+        let url = format!("http://{SERVER}:{PORT}/");
+        Self::load(world, &[&url, "--no-keep-alive", "--patience", "1s", "--rate", "5k/s", "-d", "60s"])
+    }
+
+    fn load(world: &World, arguments: &[&str]) -> Self {
         let mut command = world.client_command(process::binary());
-        command.args(["load", "flood", "--interface", "vc", "--to", &format!("{SERVER}:80")]);
-        command.args(["--rate", "100k/s", "-d", "60s"]);
+        command.arg("load").args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().expect("our program"))
     }
@@ -73,6 +85,19 @@ fn packets_are_taken_less_often_while_a_flood_comes() {
     let _flood = Flood::begin(&world);
     gate.await_line(BEGINS);
     assert_eq!(gate.end(Signal::TERM).code(), Some(0));
+    assert_eq!(settings(&world), BEFORE);
+}
+
+#[test]
+fn packets_are_taken_less_often_while_a_large_crowd_is_shed_from() {
+    let Some(world) = world() else { return };
+    serve_slowly(&world);
+    let gate = world.gate(&["--port", PORT]);
+    let crowd = Flood::of_people(&world);
+    gate.await_line(BEGINS);
+    assert!(are_put_off(&world), "{}", settings(&world));
+    drop(crowd);
+    gate.await_line(ENDS);
     assert_eq!(settings(&world), BEFORE);
 }
 

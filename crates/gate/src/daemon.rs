@@ -8,6 +8,7 @@ mod aside;
 mod outlook;
 mod plan;
 mod post;
+mod rush;
 mod tally;
 mod telling;
 mod ticks;
@@ -28,6 +29,7 @@ pub use plan::Plan;
 pub use telling::{Event, Say};
 
 use post::Post;
+use rush::Rush;
 use telling::Teller;
 use ticks::Ticks;
 
@@ -46,8 +48,7 @@ pub struct Daemon {
     totals: Counters,
     window: tally::Window,
     orders: Orders,
-    /// SYN of a flood that come in a second, while there is one.
-    flood_per_s: Option<f64>,
+    rush: Rush,
     before_ns: u64,
     ordered_ns: u64,
     ticks: Ticks,
@@ -87,7 +88,7 @@ impl Daemon {
             totals,
             window: tally::Window::default(),
             orders: Orders::default(),
-            flood_per_s: None,
+            rush: Rush::default(),
             before_ns: now_ns,
             ordered_ns: 0,
             ticks: Ticks::default(),
@@ -155,7 +156,7 @@ impl Daemon {
     fn tick(&mut self) -> u64 {
         let began_ns = clock::now_ns();
         for post in &mut self.posts {
-            post.look(began_ns, self.flood_per_s, &mut self.program, self.way, &self.teller);
+            post.look(began_ns, self.rush.frames_per_s(), &mut self.program, self.way, &self.teller);
         }
         let observation = self.observe();
         let now_ns = observation.now_ns;
@@ -165,7 +166,7 @@ impl Daemon {
         let interfaces = || self.posts.iter().map(Post::figures).collect();
         self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
         self.orders = decision.orders;
-        self.flood_per_s = self.orders.verify.then_some(decision.estimate.syn_per_s);
+        self.rush.see(&self.orders, decision.estimate.syn_per_s, &self.totals, now_ns);
         now_ns
     }
 

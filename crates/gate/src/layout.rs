@@ -134,6 +134,12 @@ impl Counters {
         Outcome::ALL.into_iter().filter(|outcome| outcome.is_shed()).map(|outcome| self.with(outcome)).sum()
     }
 
+    /// All frames that came.
+    pub fn frames(&self) -> u64 {
+        let judged: u64 = (0..CLASS_COUNT).map(|class| self.syn(class)).sum();
+        judged + self.other + self.small + self.large + self.fragments + self.malformed
+    }
+
     /// From the words of all processors.
     pub(crate) fn read(sets: &[[u64; COUNTERS]]) -> Self {
         let word = |at: usize| sets.iter().map(|set| set[at]).sum();

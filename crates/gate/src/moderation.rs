@@ -1,7 +1,7 @@
-//! How often an interface's packets are taken while a flood comes.
+//! How often an interface's packets are taken while a flood or a large crowd is shed from.
 //!
 //! Each look costs the kernel a wake-up, whatever has come: `c0` in `c(b) = c1 + c0/b` (docs/overload.md). So
-//! while forged SYN come the next look is put off until many have, by `gro_flush_timeout` and
+//! while too many come the next look is put off until many have, by `gro_flush_timeout` and
 //! `napi_defer_hard_irqs` (Linux 5.8; Documentation/networking/napi.rst, software IRQ coalescing).
 //!
 //! It owns these two settings of an interface while it has changed them, and puts them back; who is killed
@@ -76,20 +76,20 @@ impl Moderation {
         if self.before.is_some() { self.put_back() } else { fs::remove_file(&self.record) }
     }
 
-    /// So many frames of a flood come a second, if there is one; to be asked a few times a second. The
-    /// higher of two rates counts, for a flood that has just begun seems smaller than it is, and a ring that
-    /// runs over loses clients. Says whether looks are put off from now on, or no longer are.
+    /// So many frames come a second, while too many do; to be asked a few times a second. The higher of two
+    /// rates counts, for a flood that has just begun seems smaller than it is, and a ring that runs over
+    /// loses clients. Says whether looks are put off from now on, or no longer are.
     ///
     /// # Errors
     /// What the kernel says. All is as it was before then, if it can be.
-    pub(crate) fn pace(&mut self, flood_per_s: Option<f64>) -> io::Result<bool> {
+    pub(crate) fn pace(&mut self, rush_per_s: Option<f64>) -> io::Result<bool> {
         let had_begun = self.before.is_some();
-        let result = match (flood_per_s, self.came_per_s) {
+        let result = match (rush_per_s, self.came_per_s) {
             (Some(per_s), Some(before)) => self.put_off(per_s.max(before)),
             (Some(_), None) => Ok(()),
             (None, _) => self.put_back(),
         };
-        self.came_per_s = flood_per_s;
+        self.came_per_s = rush_per_s;
         if result.is_err() {
             // The first error is told.
             let _ = self.put_back();

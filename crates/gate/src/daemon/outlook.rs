@@ -16,7 +16,7 @@ use crate::snapshot;
 pub(super) struct Outlook {
     /// As it was named to the daemon.
     name: String,
-    /// For how long its packets may be left lying while a flood comes; zero where nothing is to be changed.
+    /// For how long its packets may be left lying while too many come; zero where nothing is to be changed.
     coalescing: Duration,
     moderation: Option<Moderation>,
     /// Whether it was tried to take the settings of the interface that is there.
@@ -29,8 +29,8 @@ pub(super) struct Question {
     pub(super) called: String,
     /// Its number; none if it is waited for.
     pub(super) index: Option<u32>,
-    /// SYN of a flood that come in a second, if there is one.
-    pub(super) flood_per_s: Option<f64>,
+    /// Frames that come in a second, while too many do.
+    pub(super) rush_per_s: Option<f64>,
 }
 
 /// What was seen.
@@ -82,7 +82,7 @@ impl Outlook {
             }
             _ => None,
         };
-        let paced = self.moderation.as_mut().map_or(Ok(false), |one| one.pace(question.flood_per_s));
+        let paced = self.moderation.as_mut().map_or(Ok(false), |one| one.pace(question.rush_per_s));
         Sight { found, paced, delay: self.moderation.as_ref().and_then(Moderation::delay), lost }
     }
 }

@@ -22,7 +22,7 @@ pub struct Plan {
     pub allow: Vec<Prefix>,
     /// Clients that never do.
     pub deny: Vec<Prefix>,
-    /// For how long, at most, the kernel may leave packets lie while a flood comes; zero: the interfaces'
+    /// For how long, at most, the kernel may leave packets lie while too many come; zero: the interfaces'
     /// settings are left alone.
     pub coalescing: Duration,
     /// What the controller is told.

@@ -1,7 +1,7 @@
 //! The gate's place at one interface: whether the interface is there, and what became of it.
 //!
 //! It follows one that goes down, is renamed, removed, or comes back, and lets its packets be taken less
-//! often while a flood comes. It must never end the daemon because of any of these, nor hold it up.
+//! often while too many come. It must never end the daemon because of any of these, nor hold it up.
 
 use std::time::Duration;
 
@@ -97,12 +97,12 @@ impl Post {
         }
     }
 
-    /// Takes in what became of the interface, and asks from time to time. So many SYN of a flood come a
-    /// second, if there is one.
+    /// Takes in what became of the interface, and asks from time to time. So many frames come a
+    /// second, while too many do.
     pub(super) fn look(
         &mut self,
         now_ns: u64,
-        flood_per_s: Option<f64>,
+        rush_per_s: Option<f64>,
         program: &mut Program,
         way: Way,
         teller: &Teller,
@@ -117,7 +117,7 @@ impl Post {
         };
         if let Some(aside) = self.aside.as_mut().filter(|_| now_ns >= self.looked_ns + LOOK_NS) {
             self.looked_ns = now_ns;
-            aside.ask(|| Question { called: called.clone(), index, flood_per_s });
+            aside.ask(|| Question { called: called.clone(), index, rush_per_s });
         }
     }
 
@@ -136,8 +136,8 @@ impl Post {
         match sight.paced {
             Ok(false) => {}
             Ok(true) => {
-                let often = self.delay.map_or("as often as before the flood".to_owned(), |delay| {
-                    format!("every {} us while a flood comes", delay.as_micros())
+                let often = self.delay.map_or("as often as before".to_owned(), |delay| {
+                    format!("every {} us while so many come", delay.as_micros())
                 });
                 teller.interface(&self.name, &format!("packets of {} are taken {often}", self.name));
             }
