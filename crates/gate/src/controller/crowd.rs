@@ -23,9 +23,14 @@ const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 pub(crate) const STEEP_COUNT: f64 = 20.0;
 pub(crate) const STEEP_TIMES: f64 = 3.0;
-/// When the host stood still, who came meanwhile comes all at once, and within this. As many as are served in
-/// the time it stood are not steep.
+/// When the host or the way to it stood still, who came meanwhile comes all at once, and within this. As many
+/// as are served in the time it stood are not steep.
 const EXCUSED_NS: u64 = 20_000_000;
+/// Something stood still when nobody came for so long that so many were to be expected: by chance (Poisson)
+/// that is once in 10^8 times.
+const MISSED_COUNT: f64 = 20.0;
+/// As many come as did in so long.
+const USUAL_NS: u64 = 500_000_000;
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
@@ -69,6 +74,7 @@ pub(crate) struct Crowd {
     steep: f64,
     excused: f64,
     excused_ns: u64,
+    nobody_ns: u64,
     full_ticks: u32,
     standing_count: u64,
     free_ns: u64,
@@ -119,9 +125,9 @@ impl Crowd {
         let tick = history.tick();
         let known = history.last(KNOWN_NS).at_ns >= KNOWN_NS;
         let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
-        let served = line.shown_rate() * tick.at_ns as f64 / 1e9;
-        self.excuse(tick.at_ns, served);
-        let steep = self.steep + came as f64 - STEEP_TIMES * served;
+        let rate = line.shown_rate() / 1e9;
+        self.excuse(&tick, came, rate, history);
+        let steep = self.steep + came as f64 - STEEP_TIMES * rate * tick.at_ns as f64;
         self.steep = if known { steep.clamp(-self.excused, 1e9) } else { 0.0 };
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
         self.full_ticks = if full { self.full_ticks.saturating_add(1) } else { 0 };
@@ -131,14 +137,20 @@ impl Crowd {
         self.free_ns = if free { self.free_ns.saturating_add(tick.at_ns) } else { 0 };
     }
 
-    fn excuse(&mut self, tick_ns: u64, served: f64) {
-        self.excused_ns =
-            if tick_ns >= STOOD_NS { EXCUSED_NS } else { self.excused_ns.saturating_sub(tick_ns) };
-        if tick_ns >= STOOD_NS {
-            self.excused = served;
+    fn excuse(&mut self, tick: &Totals, came: u64, rate: f64, history: &History) {
+        let usual = history.last(USUAL_NS);
+        let missed = usual.established as f64 * self.nobody_ns as f64 / usual.at_ns.max(1) as f64;
+        let came_again = came > 0 && missed >= MISSED_COUNT;
+        self.excused_ns = self.excused_ns.saturating_sub(tick.at_ns);
+        if tick.at_ns >= STOOD_NS {
+            (self.excused, self.excused_ns) = (rate * tick.at_ns as f64, EXCUSED_NS);
+        } else if came_again {
+            (self.excused, self.excused_ns) = (rate * self.nobody_ns as f64, EXCUSED_NS);
+            self.steep -= self.excused;
         } else if self.excused_ns == 0 {
             self.excused = 0.0;
         }
+        self.nobody_ns = if came > 0 { 0 } else { self.nobody_ns.saturating_add(tick.at_ns) };
     }
 
     fn count_minute(&mut self, tick: &Totals) {

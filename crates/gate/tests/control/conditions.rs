@@ -204,3 +204,43 @@ fn a_host_that_stood_still() {
         assert_eq!(decision.orders.state, expected, "{late_ns} ns late: {decision:?}");
     }
 }
+
+/// Nobody comes for 60 ms, where 2000 a second usually do, and then all at once: it was the way to the host
+/// that stood still. If as many come again they are a crowd.
+#[test]
+fn a_way_that_stood_still() {
+    for (quiet_ticks, then, expected) in
+        [(6, 20, State::Open), (6, 150, State::Shedding), (0, 20, State::Shedding)]
+    {
+        let mut controller = Controller::new(Settings::default());
+        let mut now_ns = 0;
+        let mut seen = |came: u64, begun: u64, waiting: u64, age_ns: Option<u64>| {
+            now_ns += 10_000_000;
+            let connections = Connections {
+                established: came,
+                begun,
+                waiting,
+                wait_ns_min: age_ns,
+                ..Connections::default()
+            };
+            let observation = Observation {
+                now_ns,
+                interval_ns: 10_000_000,
+                syn: [came, 0, 0],
+                passed: [came, 0, 0],
+                connections: Some(connections),
+                queue: Some(Queue { listeners: 1, waiting, limit: 4096, fullest_share: 0.05 }),
+                ..Observation::default()
+            };
+            controller.step(&observation).orders.state
+        };
+        for _ in 0..200 {
+            seen(20, 20, 1, Some(100_000));
+        }
+        for _ in 0..quiet_ticks {
+            seen(0, 0, 0, None);
+        }
+        let states = [seen(140, 20, 120, Some(9_000_000)), seen(then, 20, 100 + then, Some(19_000_000))];
+        assert_eq!(states[1], expected, "{quiet_ticks} ticks without anybody: {states:?}");
+    }
+}
