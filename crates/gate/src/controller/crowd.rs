@@ -27,7 +27,7 @@ pub(crate) const STEEP_TIMES: f64 = 3.0;
 /// as are served in the time it stood are not steep.
 const EXCUSED_NS: u64 = 20_000_000;
 /// Something stood still when nobody came for so long that so many were to be expected: by chance (Poisson)
-/// that is once in 10^8 times.
+/// that is twice in 10^9 times.
 const MISSED_COUNT: f64 = 20.0;
 /// As many come as did in so long.
 const USUAL_NS: u64 = 500_000_000;
