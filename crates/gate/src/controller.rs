@@ -29,10 +29,10 @@
 //! - 128: below capacity the length of the line, not its time, is what chance bounds: 0.9^128 = 10^-6. So a
 //!   server of 4 ms begins to shed at 510 ms of wait when the load creeps up.
 //!
-//! After a tick that came 40 ms late, or when nobody came for so long that 20 were to be expected, as many
-//! more are no jump as are served in such a time: the host or the way to it stood still, and they come all at
-//! once. A jump is not found by chance: the tracker rings when 20 more come within 8 ms than three times the
-//! rate allows, and the next tick is at once.
+//! Nor is it a jump unless more came than usually do since each moment of the last 50 to 250 ms, by 20 and by
+//! three deviations: when the host, the way to it or a client of many stood still, who could not come comes
+//! all at once. A jump is not found by chance: the tracker rings when 20 more come within 8 ms than three
+//! times the rate allows, and the next tick is at once.
 //!
 //! **Admission** (`budget.rs`), connections for each interval that passed:
 //!

@@ -5,7 +5,7 @@
 
 use super::flood::Flood;
 use super::history::{History, Totals};
-use super::line::{FULL_SHARE, Line, SILENCE_NS, STOOD_NS};
+use super::line::{FULL_SHARE, Line, SILENCE_NS};
 use super::settings::Settings;
 use crate::observation::Observation;
 
@@ -23,14 +23,13 @@ const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 pub(crate) const STEEP_COUNT: f64 = 20.0;
 pub(crate) const STEEP_TIMES: f64 = 3.0;
-/// When the host or the way to it stood still, who came meanwhile comes all at once, and within this. As many
-/// as are served in the time it stood are not steep.
-const EXCUSED_NS: u64 = 20_000_000;
-/// Something stood still when nobody came for so long that so many were to be expected: by chance (Poisson)
-/// that is twice in 10^9 times.
-const MISSED_COUNT: f64 = 20.0;
-/// As many come as did in so long.
-const USUAL_NS: u64 = 500_000_000;
+/// When the host, or the way to it, or a client of many stood still, who could not come comes all at once.
+/// So nothing is steep unless more than usually came since each moment from so long to so long ago (a shorter
+/// pause makes no line of the trigger): [`STEEP_COUNT`], and so many deviations (Poisson).
+const PAUSES_NS: (u64, u64) = (50_000_000, 250_000_000);
+const STEEP_DEVIATIONS: f64 = 3.0;
+/// Usually is as often as in so long.
+const USUAL_NS: u64 = 2_000_000_000;
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
@@ -71,10 +70,8 @@ const GONE_SHARE: f64 = 0.5;
 pub(crate) struct Crowd {
     /// More come than are served.
     pub there: bool,
-    steep: f64,
-    excused: f64,
-    excused_ns: u64,
-    nobody_ns: u64,
+    above: f64,
+    steep: bool,
     full_ticks: u32,
     standing_count: u64,
     free_ns: u64,
@@ -123,12 +120,7 @@ impl Crowd {
 
     fn follow(&mut self, o: &Observation, line: &Line, history: &History) {
         let tick = history.tick();
-        let known = history.last(KNOWN_NS).at_ns >= KNOWN_NS;
-        let came = if o.connections.is_some() { tick.established } else { tick.passed_all() };
-        let rate = line.shown_rate() / 1e9;
-        self.excuse(&tick, came, rate, history);
-        let steep = self.steep + came as f64 - STEEP_TIMES * rate * tick.at_ns as f64;
-        self.steep = if known { steep.clamp(-self.excused, 1e9) } else { 0.0 };
+        self.steep = self.is_steep(o, line, history);
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE);
         self.full_ticks = if full { self.full_ticks.saturating_add(1) } else { 0 };
         let standing = line.head_ns >= STANDING_NS;
@@ -137,20 +129,25 @@ impl Crowd {
         self.free_ns = if free { self.free_ns.saturating_add(tick.at_ns) } else { 0 };
     }
 
-    fn excuse(&mut self, tick: &Totals, came: u64, rate: f64, history: &History) {
-        let usual = history.last(USUAL_NS);
-        let missed = usual.established as f64 * self.nobody_ns as f64 / usual.at_ns.max(1) as f64;
-        let came_again = came > 0 && missed >= MISSED_COUNT;
-        self.excused_ns = self.excused_ns.saturating_sub(tick.at_ns);
-        if tick.at_ns >= STOOD_NS {
-            (self.excused, self.excused_ns) = (rate * tick.at_ns as f64, EXCUSED_NS);
-        } else if came_again {
-            (self.excused, self.excused_ns) = (rate * self.nobody_ns as f64, EXCUSED_NS);
-            self.steep -= self.excused;
-        } else if self.excused_ns == 0 {
-            self.excused = 0.0;
+    /// Whether far more come than are served, and more than usually do.
+    fn is_steep(&mut self, o: &Observation, line: &Line, history: &History) -> bool {
+        let came = |totals: &Totals| match o.connections {
+            Some(_) => totals.established as f64,
+            None => totals.passed_all() as f64,
+        };
+        let (tick, usual) = (history.tick(), history.last(USUAL_NS));
+        if usual.at_ns < KNOWN_NS {
+            self.above = 0.0;
+            return false;
         }
-        self.nobody_ns = if came > 0 { 0 } else { self.nobody_ns.saturating_add(tick.at_ns) };
+        let expected = STEEP_TIMES * line.shown_rate() * tick.at_ns as f64 / 1e9;
+        self.above = (self.above + came(&tick) - expected).max(0.0);
+        let usual_per_ns = came(&usual) / usual.at_ns as f64;
+        let more = |since: Totals| {
+            let usually = usual_per_ns * since.at_ns as f64;
+            came(&since) - usually >= STEEP_COUNT.max(STEEP_DEVIATIONS * usually.sqrt())
+        };
+        self.above >= STEEP_COUNT && history.since_each(PAUSES_NS).all(more)
     }
 
     fn count_minute(&mut self, tick: &Totals) {
@@ -165,22 +162,21 @@ impl Crowd {
 
     fn comes(&self, o: &Observation, line: &Line, settings: &Settings, at_once: bool) -> bool {
         let standing = line.head_ns >= STANDING_NS;
-        let steep = self.steep >= STEEP_COUNT;
         let triggers = line.shown_wait_s() * 1e9 / settings.trigger_ns as f64;
         let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
         let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || at_once);
-        let jumped = steep && line.queue >= STEEP_COUNT;
-        let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && steep && standing;
-        full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line, steep)
+        let jumped = self.steep && line.queue >= STEEP_COUNT;
+        let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && self.steep && standing;
+        full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line)
     }
 
     /// The old ones are in no accept queue, and nothing works at them: they are clients that take their
     /// time. The processor's share lags by 100 ms, so it has no say when the line grows steeply.
-    fn idle(&self, o: &Observation, line: &Line, steep: bool) -> bool {
+    fn idle(&self, o: &Observation, line: &Line) -> bool {
         let accepted = o.queue.is_some_and(|queue| (queue.waiting as f64) < line.queue / 2.0);
         let idle = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share < IDLE_SHARE);
         let few = self.standing_count < STANDING_COUNT;
-        accepted && (line.silent_ns >= SILENCE_NS || !steep && (idle || few))
+        accepted && (line.silent_ns >= SILENCE_NS || !self.steep && (idle || few))
     }
 
     fn goes(&self, line: &Line, history: &History, settings: &Settings, flood: &Flood) -> bool {

@@ -118,6 +118,12 @@ impl History {
         self.now.since(&self.moment(window_ns).unwrap_or(self.now))
     }
 
+    /// What came since each moment kept that is between so long and so long ago.
+    pub(crate) fn since_each(&self, (least_ns, most_ns): (u64, u64)) -> impl Iterator<Item = Totals> {
+        let since = self.moments.iter().map(|moment| self.now.since(moment));
+        since.filter(move |since| (least_ns..=most_ns).contains(&since.at_ns))
+    }
+
     /// Handshakes completed in the last `window_ns`, between two moments by proportion.
     pub(crate) fn established_in(&self, window_ns: u64) -> f64 {
         let edge = self.now.at_ns.saturating_sub(window_ns);

@@ -28,7 +28,7 @@ const FORMER_NS: (f64, f64) = (20_000_000.0, 100_000_000.0);
 /// of those who came meanwhile, and what is read in the stall says nothing of the server.
 const STALL_NS: f64 = 50_000_000.0;
 /// A tick as late as this means that the host stood still, if it is the first such: nothing is read from it.
-pub(crate) const STOOD_NS: u64 = 40_000_000;
+const STOOD_NS: u64 = 40_000_000;
 /// What is sure of the rate is a mean over so much busy time and, within limits, so many connections: release
 /// is decided by it, and nothing is in haste.
 const SURE_NS: f64 = 1_000_000_000.0;

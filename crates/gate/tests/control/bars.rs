@@ -5,7 +5,7 @@
 //! A failure names its seed.
 
 use crate::plant::Plant;
-use crate::scenario::{Outcome, Phase, Scenario, Service, Stalls};
+use crate::scenario::{Outcome, Pauses, Phase, Scenario, Service, Stalls};
 use staunch_gate::observation::State;
 
 const SERVICES: [Service; 6] = [
@@ -171,6 +171,23 @@ fn nothing_is_shed_below_capacity() {
                 let scenario = Scenario { seconds: 600.0, ..scenario }.offered(&[(0.0, 0.9)]);
                 let outcome = Plant::run(scenario.clone());
                 let told = line_of(&scenario, &outcome);
+                assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");
+            }
+        }
+    }
+}
+
+/// Half of the clients, or all, cannot come for a while and then come all at once: nobody more than usually.
+#[test]
+fn who_stood_still_is_no_crowd() {
+    for service in SERVICES {
+        for share in [0.5, 1.0] {
+            for seed in seeds(3) {
+                let pauses = Some(Pauses { every_s: 2.0, ms: (50.0, 150.0), share });
+                let base = Scenario { seed, service, backlog: 65_535, pauses, ..Scenario::default() };
+                let scenario = Scenario { seconds: 60.0, ..base }.offered(&[(0.0, 0.88)]);
+                let outcome = Plant::run(scenario.clone());
+                let told = format!("share {share}: {}", line_of(&scenario, &outcome));
                 assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");
             }
         }

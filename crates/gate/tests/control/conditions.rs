@@ -170,8 +170,8 @@ fn the_paper() {
     assert!(outcome.good_per_s() >= 0.5 * scenario.capacity(), "{}", told(&scenario, &outcome));
 }
 
-/// A host that stood still for 70 ms has a line of 150 at once, and so has one to which a crowd comes: only
-/// the late tick tells which it was.
+/// A host that stood still for 70 ms has a line of 150 at once, and so has one to which a crowd comes: that
+/// nobody came before tells which it was.
 #[test]
 fn a_host_that_stood_still() {
     for (late_ns, expected) in [(10_000_000, State::Shedding), (70_000_000, State::Open)] {

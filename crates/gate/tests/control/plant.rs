@@ -4,7 +4,7 @@
 //!
 //! Time is simulated, in seconds; events are taken in order of time. The controller is the real one.
 
-use crate::program::Program;
+use crate::program::{Program, found_place};
 use crate::scenario::{Outcome, Phase, Scenario, Service};
 use crate::sensors::Sensors;
 use rand::{RngExt, SeedableRng};
@@ -16,10 +16,6 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Frames a receive ring holds: what comes beyond is lost before anybody sees it.
 const RING_S: f64 = 256.0 * 5e-6;
-/// Places for first SYN in a part of the table, how many each holds, and how long a part is written to.
-const PLACES: f64 = 2048.0;
-const SHARING: u32 = 6;
-const PART_S: f64 = 0.067;
 /// What a client's kernel rounds the time of a retransmission up to (Linux, kernel/time/timer.c: the wheel's
 /// second level at 250 Hz), and how long it then takes for each.
 const TIMER_STEP_S: f64 = 0.032;
@@ -35,6 +31,7 @@ enum Event {
     Done(u64),
     Tick,
     Stall,
+    Pause,
     Silent,
     Request,
 }
@@ -98,6 +95,7 @@ pub(crate) struct Plant {
     controller: Controller,
     tick_before: f64,
     stalled_until: f64,
+    paused_until: f64,
     outcome: Outcome,
 }
 
@@ -124,6 +122,7 @@ impl Plant {
             sensors: Sensors::default(),
             tick_before: 0.0,
             stalled_until: 0.0,
+            paused_until: 0.0,
             outcome: Outcome::default(),
         };
         plant.begin();
@@ -147,6 +146,10 @@ impl Plant {
         if let Some(stalls) = self.scenario.stalls {
             let wait = self.exponential(stalls.every_s);
             self.at(wait, Event::Stall);
+        }
+        if let Some(pauses) = self.scenario.pauses {
+            let wait = self.exponential(pauses.every_s);
+            self.at(wait, Event::Pause);
         }
         for _ in 0..self.scenario.closed {
             let client = self.client(true, true);
@@ -173,6 +176,7 @@ impl Plant {
             Event::Done(sequence) => self.done(sequence),
             Event::Tick => self.tick(),
             Event::Stall => self.stall(),
+            Event::Pause => self.pause(),
             Event::Silent => self.silent(),
             Event::Request => self.request(),
         }
@@ -186,7 +190,12 @@ impl Plant {
             for _ in 0..=more {
                 let known = self.random.random::<f64>() < self.scenario.known_share;
                 let client = self.client(known, false);
-                self.syn(client);
+                let paused = self.now < self.paused_until
+                    && self.chance(self.scenario.pauses.map_or(0.0, |pauses| pauses.share));
+                match paused {
+                    true => self.at(self.paused_until - self.now, Event::Syn(client)),
+                    false => self.syn(client),
+                }
             }
         }
         self.at(wait, Event::Arrival);
@@ -372,6 +381,14 @@ impl Plant {
         self.at(wait, Event::Stall);
     }
 
+    fn pause(&mut self) {
+        let Some(pauses) = self.scenario.pauses else { return };
+        let length = (pauses.ms.0 + (pauses.ms.1 - pauses.ms.0) * self.random.random::<f64>()) / 1e3;
+        self.paused_until = self.now + length;
+        let wait = length + self.exponential(pauses.every_s);
+        self.at(wait, Event::Pause);
+    }
+
     fn tick(&mut self) {
         if self.now < self.stalled_until {
             return self.at(self.stalled_until - self.now, Event::Tick);
@@ -469,17 +486,4 @@ impl Plant {
     fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.random.random::<f64>()).ln()
     }
-}
-
-/// The share of first SYN that are still remembered after a second when so many a second come from unknown
-/// sources: the last six of those that come to a place by chance (Poisson).
-fn found_place(per_s: f64) -> f64 {
-    let load = (per_s * PART_S / PLACES).max(1e-9);
-    let (mut chance, mut more_come, mut kept) = ((-load).exp(), 1.0, 0.0);
-    for count in 1..=SHARING {
-        more_come -= chance;
-        kept += more_come;
-        chance *= load / f64::from(count);
-    }
-    (kept / load).min(1.0)
 }

@@ -3,6 +3,11 @@
 use staunch_gate::observation::{Orders, State};
 use std::collections::HashMap;
 
+/// Places for first SYN in a part of the table, how many each holds, and how long a part is written to.
+const PLACES: f64 = 2048.0;
+const SHARING: u32 = 6;
+const PART_S: f64 = 0.067;
+
 /// Credits, and counts since the last tick.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -50,4 +55,17 @@ impl Program {
         self.orders = orders;
         (self.syn, self.passed, self.shed) = ([0; 3], [0; 3], 0);
     }
+}
+
+/// The share of first SYN that are still remembered after a second when so many a second come from unknown
+/// sources: the last six of those that come to a place by chance (Poisson).
+pub(crate) fn found_place(per_s: f64) -> f64 {
+    let load = (per_s * PART_S / PLACES).max(1e-9);
+    let (mut chance, mut more_come, mut kept) = ((-load).exp(), 1.0, 0.0);
+    for count in 1..=SHARING {
+        more_come -= chance;
+        kept += more_come;
+        chance *= load / f64::from(count);
+    }
+    (kept / load).min(1.0)
 }

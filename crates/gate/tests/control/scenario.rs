@@ -27,6 +27,15 @@ pub(crate) struct Stalls {
     pub(crate) whole: bool,
 }
 
+/// Clients of a share cannot send now and then, and after that send all at once: as of a machine that is many
+/// clients, and stands still.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pauses {
+    pub(crate) every_s: f64,
+    pub(crate) ms: (f64, f64),
+    pub(crate) share: f64,
+}
+
 /// A scenario; [`Default`] is an honest crowd at rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
@@ -59,6 +68,7 @@ pub(crate) struct Scenario {
     /// Share of clients that send late, by 100 to 300 ms.
     pub(crate) slow_share: f64,
     pub(crate) stalls: Option<Stalls>,
+    pub(crate) pauses: Option<Pauses>,
     pub(crate) tick_ms: f64,
     /// Share of ticks that are left out, and that come up to 20 ms late.
     pub(crate) lost_ticks: f64,
@@ -94,6 +104,7 @@ impl Default for Scenario {
             silent_per_s: 0.0,
             slow_share: 0.0,
             stalls: None,
+            pauses: None,
             tick_ms: 5.0,
             lost_ticks: 0.0,
             late_ticks: 0.0,

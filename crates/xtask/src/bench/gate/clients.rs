@@ -97,6 +97,8 @@ pub(crate) struct Answers {
     pub(crate) unsent: u64,
     /// Times of right answers.
     pub(crate) latency_ms: Times,
+    /// By how much requests were begun later than they were meant to.
+    pub(crate) drift_ms: Drift,
     /// Sentences.
     pub(crate) warnings: Vec<String>,
     /// The run in steps of 100 ms.
@@ -109,6 +111,14 @@ pub(crate) struct Answers {
 pub(crate) struct Times {
     pub(crate) p50: Option<f64>,
     pub(crate) p99: Option<f64>,
+}
+
+/// The same of the generator's lateness, with the most.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct Drift {
+    pub(crate) p99: Option<f64>,
+    pub(crate) p999: Option<f64>,
+    pub(crate) max: Option<f64>,
 }
 
 /// Columns with a value a step.
@@ -268,7 +278,8 @@ mod tests {
     #[test]
     fn a_report_is_read() {
         let text = r#"{"began":"2026-11-21T10:00:00.000Z","seconds":2.0,"offered":8,"in_time":4,"refused":1,
-            "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},"warnings":[],
+            "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},
+            "drift_ms":{"p99":0.1,"p999":0.4,"max":70.5},"warnings":[],
             "moments":{"at_ms":[100,200,2100],"counts":{"in_time":[3,1,9]},
             "latency_ms":{"p99":[null,null,null]}}}"#;
         let answers: Answers = serde_json::from_str(text).expect("a report");

@@ -8,7 +8,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use super::bed::Reception;
-use super::clients::Crowd;
+use super::clients::{Crowd, Drift};
 use super::door;
 use super::stage::Stage;
 use super::subject::Name;
@@ -65,6 +65,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
         answers.map(|answers| (answers, watch.join().unwrap_or_default()))
     })?;
     outcome.note(format!("of the server's processor: {}", spent.told()));
+    outcome.note(lateness(&answers.drift_ms));
     outcome.note(format!("seconds in which it had no time to spare: {}", words(&full)));
     let status = gate.status()?;
     let shed =
@@ -73,6 +74,13 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     outcome.add(ROW, LOST, "", answers.offered.saturating_sub(answers.in_time) as f64);
     gate.said().into_iter().for_each(|(_, line)| outcome.note(line));
     Ok(())
+}
+
+/// A generator that stands still sends afterwards what it could not, all at once.
+fn lateness(drift: &Drift) -> String {
+    let ms = |time: Option<f64>| time.map_or("?".to_owned(), |time| format!("{time:.2}"));
+    let Drift { p99, p999, max } = *drift;
+    format!("requests begun late by: p99 {}, p99.9 {}, at most {} ms", ms(p99), ms(p999), ms(max))
 }
 
 /// Seconds from the beginning in which the server's processor was never idle, until it is to stop: in these
