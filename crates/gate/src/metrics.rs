@@ -174,7 +174,7 @@ fn host(page: &mut Page, snapshot: &Snapshot) {
         page.one(
             "staunch_gate_listen_drops_total",
             "counter",
-            "SYN and connections that the protected listeners threw away.",
+            "SYN, connections and stray RST that the protected listeners threw away.",
             drops,
         );
     }

@@ -39,8 +39,8 @@ pub struct Observation {
     pub sockets: Option<u64>,
     /// Memory of the host and of its TCP.
     pub memory: Option<Memory>,
-    /// SYN and connections that the protected listeners dropped: there was no place, or the server keeps
-    /// newcomers out itself.
+    /// What the protected listeners dropped: SYN and connections, for there was no place or the server keeps
+    /// newcomers out itself; and RST of connections they know nothing of.
     pub listen_drops: Option<u64>,
 }
 

@@ -41,7 +41,7 @@ pub struct Seen {
     pub sockets: Option<u64>,
     /// Memory of the host and of TCP.
     pub memory: Option<Memory>,
-    /// SYN and connections that the protected ports' listeners threw away since the reading before.
+    /// SYN, connections and stray RST that listeners of protected ports threw away since the reading before.
     pub listen_drops: Option<u64>,
 }
 

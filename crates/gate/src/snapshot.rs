@@ -233,7 +233,7 @@ pub struct HostFigures {
     pub memory_available_share: Option<f64>,
     /// Memory of TCP, of what the kernel wants it to have.
     pub tcp_memory_share: Option<f64>,
-    /// SYN and connections that the protected listeners threw away.
+    /// SYN, connections and stray RST that the protected listeners threw away.
     pub listen_drops: Option<u64>,
 }
 

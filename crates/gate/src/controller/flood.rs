@@ -24,7 +24,12 @@ const LOOK_NS: u64 = 10_000_000;
 /// While the kernel drops handshakes for want of room, that few finish says nothing of who sent them.
 const FULL_NS: u64 = 20_000_000;
 /// Drops are told 20 times a second; two readings without any say that nobody is dropped any more.
+const TOLD_NS: u64 = 50_000_000;
 const DROPPING_NS: u64 = 100_000_000;
+/// The kernel counts a RST for a connection the server has forgotten as a drop of its listener
+/// (net/ipv4/tcp_input.c, tcp_drop_reason). So drops are believed only when they are as many as this share
+/// of the SYN let in, and as many of these did not become connections.
+const DROPPED_SHARE: f64 = 0.25;
 /// What is said of finished handshakes is a mean over this, several round trips of most people.
 const FINISHED_NS: u64 = 300_000_000;
 /// Fewer say nothing.
@@ -81,8 +86,7 @@ impl Flood {
 
     /// Takes a tick in.
     pub(crate) fn see(&mut self, o: &Observation, history: &History, rate: f64) {
-        let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE)
-            || o.listen_drops.is_some_and(|drops| drops > 0);
+        let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE) || dropped(o, history);
         let tick = history.tick();
         self.since_full_ns = if full { 0 } else { self.since_full_ns.saturating_add(tick.at_ns) };
         if o.connections.is_some() && self.since_full_ns >= FINISHED_NS {
@@ -167,4 +171,13 @@ impl Flood {
         let weight = tick.at_ns as f64 / (tick.at_ns as f64 + COST_MEAN_NS);
         self.cost_ns += (cost - self.cost_ns) * weight;
     }
+}
+
+/// Whether it was just told that those who are let in are dropped.
+fn dropped(o: &Observation, history: &History) -> bool {
+    let last = history.last(TOLD_NS);
+    let many = last.passed_all() as f64 * DROPPED_SHARE;
+    let missing = last.passed_all().saturating_sub(last.established) as f64;
+    let told = o.listen_drops.is_some_and(|drops| drops > 0) && last.passed_all() > 0;
+    told && last.dropped as f64 >= many && (o.connections.is_none() || missing >= many)
 }

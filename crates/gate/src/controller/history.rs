@@ -36,6 +36,8 @@ pub(crate) struct Totals {
     pub begun: u64,
     /// Reads.
     pub reads: u64,
+    /// What the listeners dropped, in earnest or not.
+    pub dropped: u64,
 }
 
 impl Totals {
@@ -65,6 +67,7 @@ impl Totals {
         self.established += plausible(connections.established);
         self.begun += plausible(connections.begun);
         self.reads += plausible(connections.reads);
+        self.dropped += plausible(o.listen_drops.unwrap_or(0));
         self
     }
 
@@ -78,6 +81,7 @@ impl Totals {
             established: self.established - before.established,
             begun: self.begun - before.begun,
             reads: self.reads - before.reads,
+            dropped: self.dropped - before.dropped,
         }
     }
 }

@@ -178,6 +178,7 @@ fn nothing_is_shed_below_capacity() {
 }
 
 /// Half of the clients, or all, cannot come for a while and then come all at once: nobody more than usually.
+/// Meanwhile the listener drops RST of connections that are gone.
 #[test]
 fn who_stood_still_is_no_crowd() {
     for service in SERVICES {
@@ -185,7 +186,8 @@ fn who_stood_still_is_no_crowd() {
             for seed in seeds(3) {
                 let pauses = Some(Pauses { every_s: 2.0, ms: (50.0, 150.0), share });
                 let base = Scenario { seed, service, backlog: 65_535, pauses, ..Scenario::default() };
-                let scenario = Scenario { seconds: 60.0, ..base }.offered(&[(0.0, 0.88)]);
+                let scenario =
+                    Scenario { stray_per_s: 1000.0, seconds: 60.0, ..base }.offered(&[(0.0, 0.88)]);
                 let outcome = Plant::run(scenario.clone());
                 let told = format!("share {share}: {}", line_of(&scenario, &outcome));
                 assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");

@@ -49,6 +49,8 @@ pub(crate) struct Scenario {
     pub(crate) eager: bool,
     /// The server keeps newcomers out itself from a line of so many seconds on, until half of it is left.
     pub(crate) valve_s: Option<f64>,
+    /// RST a second for connections the server has forgotten: its listener drops them.
+    pub(crate) stray_per_s: f64,
     pub(crate) arrivals: Vec<Phase>,
     /// Arrivals come in groups of this mean size (geometric).
     pub(crate) group: f64,
@@ -90,6 +92,7 @@ impl Default for Scenario {
             backlog: 4096,
             eager: false,
             valve_s: None,
+            stray_per_s: 0.0,
             arrivals: Vec::new(),
             group: 1.0,
             known_share: 0.0,

@@ -69,19 +69,20 @@ impl Sensors {
             receive_share: Some(self.receive_share),
             sockets: Some(self.waiting + 1),
             memory: None,
-            listen_drops: Some(self.dropped(now)),
+            listen_drops: Some(self.dropped(now, scenario.stray_per_s)),
         };
         self.ages.clear();
         (self.established, self.reads) = (0, 0);
         observation
     }
 
-    fn dropped(&mut self, now: f64) -> u64 {
-        if now - self.listeners_since < LISTENERS_S {
+    fn dropped(&mut self, now: f64, stray_per_s: f64) -> u64 {
+        let time = now - self.listeners_since;
+        if time < LISTENERS_S {
             return 0;
         }
         self.listeners_since = now;
-        std::mem::take(&mut self.drops)
+        std::mem::take(&mut self.drops) + (stray_per_s * time) as u64
     }
 
     fn measure_shares(&mut self, now: f64) {
