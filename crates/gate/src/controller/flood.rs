@@ -24,11 +24,10 @@ const LOOK_NS: u64 = 10_000_000;
 /// While the kernel drops handshakes for want of room, that few finish says nothing of who sent them.
 const FULL_NS: u64 = 20_000_000;
 /// Drops are told 20 times a second; two readings without any say that nobody is dropped any more.
-const TOLD_NS: u64 = 50_000_000;
 const DROPPING_NS: u64 = 100_000_000;
 /// The kernel counts a RST for a connection the server has forgotten as a drop of its listener
-/// (net/ipv4/tcp_input.c, tcp_drop_reason). So drops are believed only when they are as many as this share
-/// of the SYN let in, and as many of these did not become connections.
+/// (net/ipv4/tcp_input.c, tcp_drop_reason). So drops are believed only when in that time they are as many as
+/// this share of the SYN let in, and as many of these did not become connections; [`COUNT_LEAST`] at least.
 const DROPPED_SHARE: f64 = 0.25;
 /// What is said of finished handshakes is a mean over this, several round trips of most people.
 const FINISHED_NS: u64 = 300_000_000;
@@ -175,9 +174,9 @@ impl Flood {
 
 /// Whether it was just told that those who are let in are dropped.
 fn dropped(o: &Observation, history: &History) -> bool {
-    let last = history.last(TOLD_NS);
-    let many = last.passed_all() as f64 * DROPPED_SHARE;
+    let last = history.last(DROPPING_NS);
+    let many = (last.passed_all() as f64 * DROPPED_SHARE).max(COUNT_LEAST as f64);
     let missing = last.passed_all().saturating_sub(last.established) as f64;
-    let told = o.listen_drops.is_some_and(|drops| drops > 0) && last.passed_all() > 0;
+    let told = o.listen_drops.is_some_and(|drops| drops > 0);
     told && last.dropped as f64 >= many && (o.connections.is_none() || missing >= many)
 }
