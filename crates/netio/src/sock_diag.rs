@@ -55,8 +55,8 @@ pub struct AcceptQueue {
     pub waiting_max: u32,
     /// The largest part of its backlog that any queue is full to; above one when the kernel let one more in.
     pub fullest_share: f64,
-    /// SYN and connections that these sockets dropped since they began to listen: there was no place, or a
-    /// filter keeps newcomers out. Each socket counts to 2^32.
+    /// What these sockets dropped since they began to listen: SYN and connections, as there was no place or a
+    /// filter keeps newcomers out, and RST of connections that are gone. Each socket counts to 2^32.
     pub drops: u64,
 }
 
