@@ -151,9 +151,11 @@ fn measure(arguments: &Arguments, scenarios: &[&'static Scenario], kinds: &[Kind
 
 fn begin_report(arguments: &Arguments, root: &Path) -> Report {
     let given: Vec<String> = std::env::args().skip(1).collect();
+    // Nobody knows of which commit a given program is.
+    let program = if arguments.staunch.is_some() { "-given" } else { "" };
     Report {
         began: machine::now_text(),
-        commit: machine::commit(root),
+        commit: machine::commit(root) + program,
         command: format!("cargo xtask {}", given.join(" ")),
         machine: machine::describe(),
         versions: vec![

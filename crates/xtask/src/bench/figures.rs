@@ -217,7 +217,8 @@ impl Outcome {
 pub(super) struct Report {
     /// When it began, UTC, `YYYY-MM-DD HH:MM`.
     pub(super) began: String,
-    /// Short hash of the commit, with `-dirty` when the tree had changes.
+    /// Short hash of the commit, with `-dirty` when the tree had changes, `-given` when staunch was not built
+    /// from it in this run.
     pub(super) commit: String,
     /// The command that was given.
     pub(super) command: String,
