@@ -28,8 +28,8 @@ pub(crate) const STEEP_TIMES: f64 = 3.0;
 /// pause makes no line of the trigger): [`STEEP_COUNT`], and so many deviations (Poisson).
 const PAUSES_NS: (u64, u64) = (50_000_000, 250_000_000);
 const STEEP_DEVIATIONS: f64 = 3.0;
-/// Usually is as often as in so long.
-const USUAL_NS: u64 = 2_000_000_000;
+/// Usually is as often as in the longer time, or in the shorter if that is more: a load may have just begun.
+const USUAL_NS: [u64; 2] = [2_000_000_000, 1_000_000_000];
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
@@ -108,7 +108,7 @@ impl Crowd {
             self.wary = false;
         }
         self.count_minute(&tick);
-        if !self.there && self.comes(o, line, settings, flood.verify || flood.dropping()) {
+        if !self.there && self.comes(o, line, settings, flood.verify || flood.keeps_dropping()) {
             self.proved_wrong = self.released_once && self.since_change_ns < WARY_NS;
             self.wary |= self.proved_wrong;
             (self.there, self.since_change_ns) = (true, 0);
@@ -135,14 +135,14 @@ impl Crowd {
             Some(_) => totals.established as f64,
             None => totals.passed_all() as f64,
         };
-        let (tick, usual) = (history.tick(), history.last(USUAL_NS));
-        if usual.at_ns < KNOWN_NS {
+        let (tick, usual) = (history.tick(), USUAL_NS.map(|window_ns| history.last(window_ns)));
+        if usual[0].at_ns < KNOWN_NS {
             self.above = 0.0;
             return false;
         }
         let expected = STEEP_TIMES * line.shown_rate() * tick.at_ns as f64 / 1e9;
         self.above = (self.above + came(&tick) - expected).max(0.0);
-        let usual_per_ns = came(&usual) / usual.at_ns as f64;
+        let usual_per_ns = usual.map(|last| came(&last) / last.at_ns as f64).into_iter().fold(0.0, f64::max);
         let more = |since: Totals| {
             let usually = usual_per_ns * since.at_ns as f64;
             came(&since) - usually >= STEEP_COUNT.max(STEEP_DEVIATIONS * usually.sqrt())

@@ -25,6 +25,9 @@ const LOOK_NS: u64 = 10_000_000;
 const FULL_NS: u64 = 20_000_000;
 /// Drops are told 20 times a second; two readings without any say that nobody is dropped any more.
 const DROPPING_NS: u64 = 100_000_000;
+/// A server that stood still may keep newcomers out until it has caught up; when it does so for longer than
+/// this, pauses subtracted, it is a crowd.
+const DROPPING_LONG_NS: u64 = 300_000_000;
 /// The kernel counts a RST for a connection the server has forgotten as a drop of its listener
 /// (net/ipv4/tcp_input.c, tcp_drop_reason). So drops are believed only when in that time they are as many as
 /// this share of the SYN let in, and as many of these did not become connections; [`COUNT_LEAST`] at least.
@@ -54,6 +57,7 @@ pub(crate) struct Flood {
     quiet_ns: u64,
     people_ns: u64,
     since_full_ns: u64,
+    dropping_ns: u64,
     suspicions: u32,
 }
 
@@ -68,6 +72,7 @@ impl Flood {
             quiet_ns: 0,
             people_ns: 0,
             since_full_ns: FINISHED_NS,
+            dropping_ns: 0,
             suspicions: 0,
         }
     }
@@ -83,11 +88,20 @@ impl Flood {
         self.since_full_ns < DROPPING_NS
     }
 
+    /// The same, when it is more than the end of a standstill.
+    pub(crate) fn keeps_dropping(&self) -> bool {
+        self.dropping_ns >= DROPPING_LONG_NS
+    }
+
     /// Takes a tick in.
     pub(crate) fn see(&mut self, o: &Observation, history: &History, rate: f64) {
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE) || dropped(o, history);
         let tick = history.tick();
         self.since_full_ns = if full { 0 } else { self.since_full_ns.saturating_add(tick.at_ns) };
+        self.dropping_ns = match self.dropping() {
+            true => (self.dropping_ns + tick.at_ns).min(DROPPING_LONG_NS),
+            false => self.dropping_ns.saturating_sub(tick.at_ns),
+        };
         if o.connections.is_some() && self.since_full_ns >= FINISHED_NS {
             self.follow_finished(&history.last(FINISHED_NS));
         }

@@ -122,10 +122,10 @@ impl History {
         self.now.since(&self.moment(window_ns).unwrap_or(self.now))
     }
 
-    /// What came since each moment kept that is between so long and so long ago.
+    /// What came since each moment kept that is between so long and so long ago, and since the last before.
     pub(crate) fn since_each(&self, (least_ns, most_ns): (u64, u64)) -> impl Iterator<Item = Totals> {
-        let since = self.moments.iter().map(|moment| self.now.since(moment));
-        since.filter(move |since| (least_ns..=most_ns).contains(&since.at_ns))
+        let since = self.moments.range(self.place(most_ns)..).map(|moment| self.now.since(moment));
+        since.take_while(move |since| since.at_ns >= least_ns)
     }
 
     /// Handshakes completed in the last `window_ns`, between two moments by proportion.
@@ -141,9 +141,12 @@ impl History {
 
     /// The last moment kept that is at least `window_ns` ago, else the oldest.
     fn moment(&self, window_ns: u64) -> Option<Totals> {
+        self.moments.get(self.place(window_ns)).copied()
+    }
+
+    fn place(&self, window_ns: u64) -> usize {
         let edge = self.now.at_ns.saturating_sub(window_ns);
-        let after = self.moments.partition_point(|moment| moment.at_ns <= edge);
-        self.moments.get(after.saturating_sub(1)).copied()
+        self.moments.partition_point(|moment| moment.at_ns <= edge).saturating_sub(1)
     }
 }
 

@@ -99,8 +99,8 @@ fn a_server_with_a_valve_of_its_own() {
             let outcome = Plant::run(valve.clone());
             let told = line_of(&valve, &outcome);
             assert!(outcome.busy_share() >= 0.99, "{told}");
-            assert!(outcome.until(State::Shedding, 5.0).is_some_and(|s| s <= 0.4), "{told}");
-            assert!(outcome.settled(5.0, 8.0, 0.05) <= 0.7, "{told}");
+            assert!(outcome.until(State::Shedding, 5.0).is_some_and(|s| s <= 0.9), "{told}");
+            assert!(outcome.settled(5.0, 8.0, 0.05) <= 1.2, "{told}");
         }
     }
 }
@@ -205,6 +205,22 @@ fn a_short_overload_is_waited_through() {
             let slow = (1..5).flat_map(|turn| [(20.0 * turn as f64, 1.1), (20.0 * turn as f64 + 2.0, 0.85)]);
             let scenario = Scenario { seed, service, backlog: 65_535, seconds: 100.0, ..Scenario::default() };
             let scenario = scenario.offered(&[(0.0, 0.85)].into_iter().chain(slow).collect::<Vec<_>>());
+            let outcome = Plant::run(scenario.clone());
+            let told = line_of(&scenario, &outcome);
+            assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");
+        }
+    }
+}
+
+/// A server with a valve shuts it for a moment when its line was long for a moment: it will catch up.
+#[test]
+fn a_valve_that_shuts_for_a_moment_is_no_crowd() {
+    for service in SERVICES.into_iter().filter(|service| service.mean_s() < 1e-3) {
+        for seed in seeds(3) {
+            let base = Scenario { seed, service, eager: true, backlog: 65_535, ..Scenario::default() };
+            let long = (1..10).flat_map(|turn| [(5.0 * turn as f64, 1.8), (5.0 * turn as f64 + 0.25, 0.8)]);
+            let scenario = Scenario { valve_s: Some(0.14), seconds: 50.0, ..base };
+            let scenario = scenario.offered(&[(0.0, 0.8)].into_iter().chain(long).collect::<Vec<_>>());
             let outcome = Plant::run(scenario.clone());
             let told = line_of(&scenario, &outcome);
             assert_eq!((outcome.shed_honest, outcome.changes.len()), (0, 0), "{told}");

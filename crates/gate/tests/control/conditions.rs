@@ -171,10 +171,17 @@ fn the_paper() {
 }
 
 /// A host that stood still for 70 ms has a line of 150 at once, and so has one to which a crowd comes: that
-/// nobody came before tells which it was.
+/// nobody came before tells which it was. It may stand still for longer, or soon after its load began.
 #[test]
 fn a_host_that_stood_still() {
-    for (late_ns, expected) in [(10_000_000, State::Shedding), (70_000_000, State::Open)] {
+    let known_for = [
+        (200, 10, 150, State::Shedding),
+        (200, 70, 150, State::Open),
+        (200, 260, 540, State::Open),
+        (90, 160, 345, State::Open),
+    ];
+    for (ticks, late_ms, came, expected) in known_for {
+        let late_ns = late_ms * 1_000_000;
         let mut controller = Controller::new(Settings::default());
         let mut now_ns = 0;
         let mut seen = |interval_ns: u64, came: u64, begun: u64, waiting: u64, age_ns: Option<u64>| {
@@ -196,12 +203,15 @@ fn a_host_that_stood_still() {
                 ..Observation::default()
             })
         };
-        for _ in 0..200 {
+        for _ in ticks..200 {
+            seen(10_000_000, 0, 0, 0, None);
+        }
+        for _ in 0..ticks {
             seen(10_000_000, 20, 20, 1, Some(100_000));
         }
         assert_eq!(seen(late_ns, 0, 0, 1, None).orders.state, State::Open);
-        let decision = seen(10_000_000, 150, 5, 146, Some(66_000_000));
-        assert_eq!(decision.orders.state, expected, "{late_ns} ns late: {decision:?}");
+        let decision = seen(10_000_000, came, 20, came - 19, Some(late_ns.max(66_000_000)));
+        assert_eq!(decision.orders.state, expected, "{late_ms} ms late: {decision:?}");
     }
 }
 
