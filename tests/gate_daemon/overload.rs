@@ -29,8 +29,10 @@ fn what_the_server_cannot_do_is_shed_and_each_change_is_said() {
     let before = crowd.answered();
     World::eventually("answers while it sheds", || crowd.answered() > before + 100);
     drop(crowd);
-    gate.await_line("shedding -> open");
+    let line = gate.await_line("shedding -> open");
     let status = world.await_status("open", |status| status["state"] == "open");
+    let shed = format!(" s and {} SYN shed: ", count(&status, "shed_credit") + count(&status, "shed_fair"));
+    assert!(line.contains(&shed), "{line}: {shed}");
     // The changes that were said are those that were counted, one line each.
     let said = gate.said().iter().filter(|line| line.contains(" -> ")).count() as u64;
     assert_eq!(status["changes"].as_u64(), Some(said), "{:#?}", gate.said());

@@ -46,6 +46,8 @@ pub(super) struct Teller {
     fixed: Snapshot,
     started_ns: u64,
     changed_ns: u64,
+    /// SYN shed until then.
+    shed: u64,
     set_ns: u64,
     daemon: DaemonFigures,
     listen_drops: u64,
@@ -92,6 +94,7 @@ impl Teller {
             fixed,
             started_ns: now_ns,
             changed_ns: now_ns,
+            shed: 0,
             set_ns: 0,
             daemon: DaemonFigures::default(),
             listen_drops: 0,
@@ -155,7 +158,7 @@ impl Teller {
     ) {
         self.daemon.ticks += 1;
         self.listen_drops += seen.listen_drops.unwrap_or(0);
-        self.say_change(now_ns, decision);
+        self.say_change(now_ns, decision, totals.shed());
         self.say_hint(now_ns, decision);
         if now_ns >= self.second.began_ns + SECOND_NS {
             self.second = self.second.next(now_ns, totals);
@@ -173,13 +176,18 @@ impl Teller {
         self.event("end", None, format!("the gate is taken away; of {seen} SYN {shed}{would} shed"));
     }
 
-    fn say_change(&mut self, now_ns: u64, decision: &Decision) {
+    fn say_change(&mut self, now_ns: u64, decision: &Decision, shed: u64) {
         let Some(change) = &decision.change else { return };
         let (from, to) = (state_word(change.from), state_word(change.to));
         let after = (now_ns - self.changed_ns) as f64 / SECOND_NS as f64;
+        let meanwhile = match change.from {
+            State::Open => String::new(),
+            State::Shedding => format!(" and {} SYN shed", shed - self.shed),
+        };
         let dry = if self.fixed.dry_run { " (dry run: nothing is shed)" } else { "" };
-        self.event("state", None, format!("{from} -> {to} after {after:.1} s: {}{dry}", change.reason));
-        self.changed_ns = now_ns;
+        let text = format!("{from} -> {to} after {after:.1} s{meanwhile}: {}{dry}", change.reason);
+        self.event("state", None, text);
+        (self.changed_ns, self.shed) = (now_ns, shed);
         self.fixed.changes += 1;
         self.fixed.state = to.to_owned();
         self.fixed.reason = Some(change.reason.clone());
