@@ -13,7 +13,11 @@ use crate::bench::setting::Setting;
 use crate::bench::setup::Kind;
 
 /// What is offered, as multiples of the server's peak.
-const MULTIPLES: [f64; 4] = [0.9, 2.0, 5.0, 10.0];
+const MULTIPLES: [f64; 4] = [BELOW, 2.0, 5.0, 10.0];
+const BELOW: f64 = 0.9;
+/// What the gate costs below capacity is less than a server differs from itself when it is started again: the
+/// same one is measured without and with it, by turns, so often each round.
+const TURNS: usize = 3;
 /// The queue everybody is given, and the short one that is the cheapest remedy.
 const BACKLOG: u32 = 4096;
 const BACKLOG_SHORT: u32 = 128;
@@ -25,8 +29,8 @@ const PAPER: f64 = 2.347;
 const NOTHING: f64 = 0.01;
 
 const PEAK: &str = "peak per second";
-const SPREAD: &str = "goodput at 0.9 x, standard deviation of 100 ms";
-const MEAN: &str = "goodput at 0.9 x, mean";
+const SPREAD: &str = "by turns at 0.9 x, standard deviation of 100 ms";
+const MEAN: &str = "by turns at 0.9 x, in time per second";
 
 /// How a server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +70,12 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     absence.iter().for_each(|reason| outcome.note(reason.clone()));
     let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| *way != Way::Gate || absence.is_none()).collect();
     let names = chosen(setting);
-    setting.expect_steps(setting.rounds as usize * names.len() * ways.len() * (1 + MULTIPLES.len()));
+    let steps = ways.len() * (1 + MULTIPLES.len()) + ways.iter().filter(|way| **way == Way::Gate).count();
+    setting.expect_steps(setting.rounds as usize * names.len() * steps);
     for round in 1..=setting.rounds {
         for name in &names {
-            let mut steady = None;
             for way in &ways {
-                if let Err(error) = measure(*name, *way, round, &mut steady, setting, &mut outcome) {
+                if let Err(error) = measure(*name, *way, round, setting, &mut outcome) {
                     outcome.errors.push(format!("{}, round {round}: {error}", way.row(*name)));
                 }
             }
@@ -93,16 +97,7 @@ pub(super) fn chosen(setting: &Setting) -> Vec<Name> {
     Name::ALL.into_iter().filter(is_chosen).collect()
 }
 
-/// Below capacity the same requests are offered at the same times whatever the way, as many as the first
-/// one's peak says (`steady`, a second): what differs then is not the crowd.
-fn measure(
-    name: Name,
-    way: Way,
-    round: u32,
-    steady: &mut Option<f64>,
-    setting: &Setting,
-    outcome: &mut Outcome,
-) -> Result<(), String> {
+fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let (row, seconds) = (way.row(name), f64::from(setting.seconds));
     setting.step(&format!("round {round}, {row}, peak"));
     let staunch = &setting.programs.staunch;
@@ -110,11 +105,14 @@ fn measure(
     outcome.note(format!("{}: {}", name.text(), stage.subject.command));
     let peak = stage.peak(seconds)?;
     outcome.add(&row, PEAK, "", peak);
+    if way == Way::Gate {
+        setting.step(&format!("round {round}, {row}, below capacity by turns"));
+        by_turns(&stage, name, BELOW * peak, seconds, outcome)?;
+    }
     let gate = if way == Way::Gate { Some(stage.gate(&[])?) } else { None };
     for multiple in MULTIPLES {
         setting.step(&format!("round {round}, {row}, {multiple} times"));
-        let of = if multiple < 1.0 { *steady.get_or_insert(peak) } else { peak };
-        let answers = stage.steady(of * multiple, seconds)?;
+        let answers = stage.steady(peak * multiple, seconds)?;
         add(&row, multiple, peak, &answers, outcome);
     }
     let said = gate.iter().flat_map(Door::said);
@@ -122,39 +120,60 @@ fn measure(
     Ok(())
 }
 
+/// The same requests are offered at the same times, without the gate and with it.
+fn by_turns(
+    stage: &Stage,
+    name: Name,
+    per_second: f64,
+    seconds: f64,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    for turn in 0..TURNS {
+        let mut ways = [Way::Bare, Way::Gate];
+        ways.rotate_left(turn % 2);
+        let mut pair = Vec::new();
+        for way in ways {
+            let gate = if way == Way::Gate { Some(stage.gate(&[])?) } else { None };
+            pair.push((way.row(name), stage.steady(per_second, seconds)?));
+            let said = gate.iter().flat_map(Door::said);
+            said.for_each(|(_, line)| outcome.note(format!("{}, by turns: {line}", way.row(name))));
+        }
+        pair.iter().for_each(|(row, answers)| add_turn(row, answers, outcome));
+    }
+    Ok(())
+}
+
+/// Everybody who came and was answered in time counts, also after nobody came any more.
+fn add_turn(row: &str, answers: &Answers, outcome: &mut Outcome) {
+    let steps: Vec<f64> = answers.moments.counts.in_time.iter().map(|count| *count as f64).collect();
+    // The last steps are those after nothing is offered any more.
+    let whole = (answers.seconds * 10.0) as usize;
+    outcome.add(row, MEAN, "", answers.in_time as f64 / answers.seconds);
+    outcome.add(row, SPREAD, "", 10.0 * deviation(&steps[..whole.min(steps.len())]));
+    outcome.note(format!("{row}, by turns: {}", told(answers)));
+}
+
 fn add(row: &str, multiple: f64, peak: f64, answers: &Answers, outcome: &mut Outcome) {
     outcome.add(row, &goodput_words(multiple), "", answers.goodput_per_s() / peak);
     if let Some(p99_ms) = answers.latency_ms.p99 {
         outcome.add(row, &p99_words(multiple), "ms", p99_ms);
     }
-    if multiple < 1.0 {
-        let steps: Vec<f64> = answers.moments.counts.in_time.iter().map(|count| *count as f64).collect();
-        // The last steps are those after nothing is offered any more.
-        let whole = (answers.seconds * 10.0) as usize;
-        let (mean, deviation) = spread(&steps[..whole.min(steps.len())]);
-        outcome.add(row, MEAN, "", 10.0 * mean);
-        outcome.add(row, SPREAD, "", 10.0 * deviation);
-    }
-    outcome.note(format!(
-        "{row}, {multiple} times: offered {} in {:.1} s, in time {}, refused {}, reset {}, timed out {}, \
-         unsent {}",
-        answers.offered,
-        answers.seconds,
-        answers.in_time,
-        answers.refused,
-        answers.reset,
-        answers.timed_out,
-        answers.unsent
-    ));
+    outcome.note(format!("{row}, {multiple} times: {}", told(answers)));
     answers.warnings.iter().for_each(|warning| outcome.note(format!("{row}: {warning}")));
 }
 
-/// Mean and standard deviation.
-fn spread(steps: &[f64]) -> (f64, f64) {
+fn told(answers: &Answers) -> String {
+    let Answers { offered, seconds, in_time, refused, reset, timed_out, unsent, .. } = answers;
+    format!(
+        "offered {offered} in {seconds:.1} s, in time {in_time}, refused {refused}, reset {reset}, \
+         timed out {timed_out}, unsent {unsent}"
+    )
+}
+
+fn deviation(steps: &[f64]) -> f64 {
     let count = steps.len().max(1) as f64;
     let mean = steps.iter().sum::<f64>() / count;
-    let variance = steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / count;
-    (mean, variance.sqrt())
+    (steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
 fn goodput_words(multiple: f64) -> String {
@@ -180,7 +199,7 @@ fn judge(name: Name, outcome: &mut Outcome) {
     if name == Name::Nginx {
         bar("goodput at 10 x, of that without", Direction::AtLeast, PAPER, "", gain);
     }
-    bar("goodput at 0.9 x, of that without", Direction::AtLeast, 0.99, "", mean);
+    bar("in time at 0.9 x, of that without", Direction::AtLeast, 0.99, "", mean);
     bar("its standard deviation, of that without", Direction::AtMost, 1.0, "", deviation);
 }
 
@@ -189,9 +208,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_and_deviation() {
-        assert_eq!(spread(&[1.0, 3.0]), (2.0, 1.0));
-        assert_eq!(spread(&[]), (0.0, 0.0));
+    fn the_deviation_of_steps() {
+        assert_eq!((deviation(&[1.0, 3.0]), deviation(&[])), (1.0, 0.0));
     }
 
     #[test]
@@ -202,6 +220,9 @@ mod tests {
             answers.latency_ms.p99 = Some(p99);
             answers.moments.at_ms = (1..=10).map(|step| 100 * step).collect();
             answers.moments.counts.in_time = vec![in_time / 10; 10];
+            if multiple < 1.0 {
+                return add_turn(&way.row(Name::Nginx), &answers, &mut outcome);
+            }
             add(&way.row(Name::Nginx), multiple, 100.0, &answers, &mut outcome);
         };
         say(Way::Bare, 0.9, 90, 5.0);
