@@ -21,6 +21,11 @@ pub(crate) const PORT: &str = "8000";
 
 /// The server: one connection at a time, in order.
 pub(crate) fn serve_slowly(world: &World) {
+    serve(world, WORK);
+}
+
+/// The same with other work.
+pub(crate) fn serve(world: &World, work: Duration) {
     let listener = world.server(|| {
         let address: SocketAddr = ADDRESS.parse().expect("an address");
         // The backlog of the standard library is 128, which would keep the line short.
@@ -33,7 +38,7 @@ pub(crate) fn serve_slowly(world: &World) {
             let Ok(mut stream) = stream else { return };
             let mut request = [0; 64];
             let _ = stream.read(&mut request);
-            thread::sleep(WORK);
+            thread::sleep(work);
             let _ = stream.write_all(b"done");
         }
     });
@@ -48,6 +53,11 @@ pub(crate) struct Crowd {
 
 impl Crowd {
     pub(crate) fn new(world: &World) -> Self {
+        Self::of(world, CLIENTS_COUNT)
+    }
+
+    /// So many clients.
+    pub(crate) fn of(world: &World, count: usize) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let client = |_| {
             let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
@@ -57,7 +67,7 @@ impl Crowd {
                 }
             })
         };
-        let clients = (0..CLIENTS_COUNT).map(client).collect();
+        let clients = (0..count).map(client).collect();
         Self { stop, answered, clients }
     }
 

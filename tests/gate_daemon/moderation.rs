@@ -1,11 +1,12 @@
 //! How often packets are taken while too many come, and that it is as before afterwards, whatever happens.
 
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use staunch_tests::process;
 
-use crate::crowd::{PORT, serve_slowly};
+use crate::crowd::{Crowd, PORT, serve, serve_slowly};
 use crate::world::{Gate, INTERFACE, SERVER, World};
 
 const BEFORE: &str = "20000 0";
@@ -99,6 +100,21 @@ fn packets_are_taken_less_often_while_a_large_crowd_is_shed_from() {
     drop(crowd);
     gate.await_line(ENDS);
     assert_eq!(settings(&world), BEFORE);
+}
+
+/// Clients who wait for the server wait no longer when their packets do, and nobody need be shed.
+#[test]
+fn packets_are_taken_less_often_where_people_wait_anyhow() {
+    let Some(world) = world() else { return };
+    serve(&world, Duration::from_micros(400));
+    let gate = world.gate(&["--port", PORT]);
+    let crowd = Crowd::of(&world, 40);
+    gate.await_line(BEGINS);
+    assert!(are_put_off(&world), "{}", settings(&world));
+    drop(crowd);
+    gate.await_line(ENDS);
+    assert_eq!(settings(&world), BEFORE);
+    assert!(!gate.said().iter().any(|line| line.contains("-> shedding")), "{:#?}", gate.said());
 }
 
 #[test]

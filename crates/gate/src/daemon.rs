@@ -166,7 +166,7 @@ impl Daemon {
         let interfaces = || self.posts.iter().map(Post::figures).collect();
         self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
         self.orders = decision.orders;
-        self.rush.see(&self.orders, decision.estimate.syn_per_s, &self.totals, now_ns);
+        self.rush.see(&self.orders, &decision.estimate, &self.totals, now_ns);
         now_ns
     }
 

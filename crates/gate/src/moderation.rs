@@ -1,4 +1,4 @@
-//! How often an interface's packets are taken while a flood or a large crowd is shed from.
+//! How often an interface's packets are taken while a flood or a large crowd comes, or people wait anyhow.
 //!
 //! Each look costs the kernel a wake-up, whatever has come: `c0` in `c(b) = c1 + c0/b` (docs/overload.md). So
 //! while too many come the next look is put off until many have, by `gro_flush_timeout` and
@@ -220,7 +220,7 @@ fn number(file: &File) -> io::Result<u64> {
 }
 
 fn lost(name: &str, error: &io::Error) -> String {
-    format!("gro_flush_timeout of {name}: {error}; under a flood its packets are taken as often as ever")
+    format!("gro_flush_timeout of {name}: {error}; under load its packets are taken as often as ever")
 }
 
 #[cfg(test)]

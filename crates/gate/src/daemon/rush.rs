@@ -1,14 +1,22 @@
-//! Whether so many come that their frames are better taken many at once: a forged flood, or a large crowd.
+//! Whether so many come that their frames are better taken many at once: a forged flood, a large crowd, or
+//! more than the server can do at once, who then wait longer than their frames.
 //!
-//! It must never say so while all come in: to let frames lie delays those who are served.
+//! It must never say so while nobody waits: to let frames lie delays those who are served.
 
+use crate::controller::Estimate;
 use crate::layout::Counters;
 use crate::observation::{Orders, State};
 
 /// While a crowd is shed from, so many SYN a second are worth it: at 500 us one in each look.
 const CROWD_SYN_PER_S: f64 = 2_000.0;
+/// Where a line stands, so many frames a second: two in each look.
+const LINE_FRAMES_PER_S: f64 = 4_000.0;
 /// Half of it, and it is over.
 const OVER: f64 = 0.5;
+/// A line is one who waits so long, in seconds: ten times as long as frames wait then.
+const WAIT_S: f64 = 0.005;
+/// Who waited is a sign that others will: so long after the last of them the settings stay as they are.
+const STANDS_NS: u64 = 60_000_000_000;
 /// Frames are counted over so much.
 const WINDOW_NS: u64 = 100_000_000;
 
@@ -18,20 +26,28 @@ pub(super) struct Rush {
     began_ns: u64,
     before: u64,
     frames_per_s: f64,
+    /// When somebody waited last.
+    waited_ns: Option<u64>,
     there: bool,
 }
 
 impl Rush {
-    /// Takes a tick in: what is ordered, and how many SYN come a second.
-    pub(super) fn see(&mut self, orders: &Orders, syn_per_s: f64, totals: &Counters, now_ns: u64) {
-        let least = CROWD_SYN_PER_S * if self.there { OVER } else { 1.0 };
-        self.there = orders.state == State::Shedding && (orders.verify || syn_per_s >= least);
+    /// Takes a tick in: what is ordered, and how many come and how long they wait.
+    pub(super) fn see(&mut self, orders: &Orders, estimate: &Estimate, totals: &Counters, now_ns: u64) {
         let passed_ns = now_ns.saturating_sub(self.began_ns);
         if passed_ns >= WINDOW_NS {
             let frames = totals.frames();
             self.frames_per_s = frames.saturating_sub(self.before) as f64 * 1e9 / passed_ns as f64;
             (self.began_ns, self.before) = (now_ns, frames);
         }
+        if estimate.wait_s >= WAIT_S {
+            self.waited_ns = Some(now_ns);
+        }
+        let share = if self.there { OVER } else { 1.0 };
+        let stands = self.waited_ns.is_some_and(|waited_ns| now_ns - waited_ns < STANDS_NS);
+        let crowd = orders.verify || estimate.syn_per_s >= share * CROWD_SYN_PER_S;
+        let line = stands && self.frames_per_s >= share * LINE_FRAMES_PER_S;
+        self.there = line || (orders.state == State::Shedding && crowd);
     }
 
     /// Frames of all interfaces in a second, while too many come.
@@ -45,25 +61,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_shed_from_is_a_rush() {
+    fn only_a_crowd_or_a_line_is_a_rush() {
         let shedding = Orders { state: State::Shedding, ..Orders::default() };
         let flood = Orders { verify: true, ..shedding };
-        let mut rush = Rush::default();
+        // What is ordered, SYN a second, the wait in ms, frames in 100 ms, and what is said.
         let steps = [
-            (Orders::default(), 1e5, None),
-            (shedding, 1_900.0, None),
-            (shedding, 2_100.0, Some(5_000.0)),
-            (shedding, 1_100.0, Some(5_000.0)),
-            (shedding, 900.0, None),
-            (shedding, 1_900.0, None),
-            (flood, 0.0, Some(5_000.0)),
-            (Orders::default(), 1e5, None),
+            (Orders::default(), 1e5, 4.9, 900, None),
+            (shedding, 1_900.0, 0.0, 100, None),
+            (shedding, 2_100.0, 0.0, 100, Some(1_000.0)),
+            (shedding, 1_100.0, 0.0, 100, Some(1_000.0)),
+            (shedding, 900.0, 0.0, 100, None),
+            (shedding, 1_900.0, 0.0, 100, None),
+            (flood, 0.0, 0.0, 100, Some(1_000.0)),
+            (Orders::default(), 1e5, 0.0, 900, None),
+            (Orders::default(), 1_000.0, 5.0, 390, None),
+            (Orders::default(), 1_000.0, 0.0, 410, Some(4_100.0)),
+            (Orders::default(), 1_000.0, 0.0, 210, Some(2_100.0)),
+            (Orders::default(), 1_000.0, 0.0, 190, None),
+            (Orders::default(), 1_000.0, 0.0, 410, Some(4_100.0)),
         ];
-        for (step, (orders, syn_per_s, expected)) in steps.into_iter().enumerate() {
-            // 500 frames in each 100 ms.
-            let totals = Counters { other: 500 * step as u64, ..Counters::default() };
-            rush.see(&orders, syn_per_s, &totals, 1_000_000_000 + WINDOW_NS * step as u64);
-            assert_eq!(rush.frames_per_s(), expected, "step {step}");
+        let mut rush = Rush::default();
+        let (mut now_ns, mut totals) = (1_000_000_000, Counters::default());
+        let mut see = |orders: &Orders, syn_per_s, wait_ms: f64, frames: u64| {
+            (now_ns, totals.other) = (now_ns + WINDOW_NS, totals.other + frames);
+            let estimate = Estimate { syn_per_s, wait_s: wait_ms / 1e3, ..Estimate::default() };
+            rush.see(orders, &estimate, &totals, now_ns);
+            rush.frames_per_s()
+        };
+        see(&shedding, 0.0, 0.0, 0);
+        for (step, (orders, syn_per_s, wait_ms, frames, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(see(&orders, syn_per_s, wait_ms, frames), expected, "step {step}");
         }
+        // A minute after somebody waited it is over.
+        let lasts = (0..999).take_while(|_| see(&Orders::default(), 1_000.0, 0.0, 410).is_some()).count();
+        assert_eq!(lasts, 595);
     }
 }

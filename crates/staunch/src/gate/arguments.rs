@@ -72,8 +72,8 @@ pub(super) struct Protection {
     #[arg(long, value_name = "CIDR,...", value_delimiter = ',')]
     deny: Vec<Prefix>,
 
-    /// For how long, at most, packets are left lying while a flood or a large crowd is shed from, so that
-    /// many are taken at once; 0 changes nothing about the interface
+    /// For how long, at most, packets are left lying while a flood or a large crowd comes, or people wait for
+    /// the server anyhow, so that many are taken at once; 0 changes nothing about the interface
     #[arg(long, value_name = "TIME", value_parser = coalescing, default_value = "500us")]
     coalescing: Duration,
 
