@@ -48,6 +48,8 @@ pub(crate) struct Crowd {
     pub(crate) patience_s: u32,
     /// From where.
     pub(crate) who: Who,
+    /// By chance, as people do (Poisson), or one as long after the other as the next.
+    pub(crate) by_chance: bool,
 }
 
 impl Crowd {
@@ -55,7 +57,7 @@ impl Crowd {
     pub(crate) fn regulars(per_second: f64, seconds: f64) -> Self {
         let rate = format!("{per_second:.0}/s");
         let count = per_second * seconds;
-        Self { rate, count, seconds: Some(seconds), patience_s: 1, who: Who::Regulars }
+        Self { rate, count, seconds: Some(seconds), patience_s: 1, who: Who::Regulars, by_chance: true }
     }
 
     /// The same crowd for another time: other strangers, but as many a second.
@@ -72,7 +74,14 @@ impl Crowd {
         let words: Vec<String> =
             steps.iter().map(|(rate, seconds)| format!("{rate:.0}/s for {seconds}s")).collect();
         let count = steps.iter().map(|(rate, seconds)| rate * f64::from(*seconds)).sum();
-        Self { rate: words.join(", "), count, seconds: None, patience_s: 1, who: Who::Regulars }
+        Self {
+            rate: words.join(", "),
+            count,
+            seconds: None,
+            patience_s: 1,
+            who: Who::Regulars,
+            by_chance: true,
+        }
     }
 }
 
@@ -205,7 +214,8 @@ fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
     let patience = format!("{}s", crowd.patience_s);
     let duration = crowd.seconds.map(|seconds| format!("{:.0}ms", 1000.0 * seconds));
     let sources = sources(crowd);
-    let mut words = vec!["--rate", &crowd.rate, "--arrivals", "poisson", "--no-keep-alive"];
+    let arrivals = if crowd.by_chance { "poisson" } else { "constant" };
+    let mut words = vec!["--rate", &crowd.rate, "--arrivals", arrivals, "--no-keep-alive"];
     words.extend(["--patience", &patience]);
     words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
     words.extend(sources.iter().flat_map(|part| ["--source", part]));

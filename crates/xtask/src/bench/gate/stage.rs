@@ -103,9 +103,16 @@ impl Stage {
     /// # Errors
     /// See [`clients::offer`].
     pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Answers, String> {
+        self.lasting(&Crowd::regulars(per_second, seconds))
+    }
+
+    /// A crowd of one rate, when it has lasted for a while.
+    ///
+    /// # Errors
+    /// See [`clients::offer`].
+    pub(crate) fn lasting(&self, crowd: &Crowd) -> Result<Answers, String> {
         sleep(REST);
-        let crowd = Crowd::regulars(per_second, seconds);
-        clients::offer_after(&self.bed, &self.staunch, &crowd, BEFORE)
+        clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)
     }
 
     /// A crowd under a flood, when both have lasted for a while. All regulars come before the flood, so they

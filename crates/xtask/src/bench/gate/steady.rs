@@ -142,14 +142,13 @@ fn shed_until_open(line: &str) -> Option<u64> {
 }
 
 /// How many of those shed were shed in times that no second without time to spare (the n-th is from n - 1 to
-/// n) began, or that lasted longer than they had to.
+/// n) began, or that lasted longer than they had to after the last of these.
 fn needless(times: &[Time], full: &[u32], shed: u64) -> u64 {
-    let began_in = |from_s: f64, second: u32| {
-        let second = f64::from(second);
-        (second - 1.0..=second + ANSWERED_S).contains(&from_s)
-    };
+    let full = || full.iter().map(|second| f64::from(*second));
     let had_to = |time: &&Time| {
-        time.to_s - time.from_s <= RELEASED_S && full.iter().any(|second| began_in(time.from_s, *second))
+        let begun = full().any(|second| (second - 1.0..=second + ANSWERED_S).contains(&time.from_s));
+        let last = full().filter(|second| *second <= time.to_s).fold(0.0, f64::max);
+        begun && time.to_s - last <= RELEASED_S
     };
     shed - times.iter().filter(had_to).map(|time| time.shed).sum::<u64>()
 }
@@ -188,6 +187,8 @@ mod tests {
         assert_eq!(needless(&times, &[33, 99], 27), 7);
         assert_eq!(needless(&times, &[20, 35, 120], 27), 27);
         assert_eq!(needless(&[], &[33], 3), 3);
+        let long = [Time { from_s: 66.2, to_s: 186.2, shed: 5 }];
+        assert_eq!((needless(&long, &[66, 73], 5), needless(&long, &[66, 116], 5)), (5, 0));
     }
 
     #[test]
