@@ -18,9 +18,9 @@
 //! what was read in the last 10 ms, where that is more.
 //!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
-//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, a flood, the accept queue
-//! half full, or 0.3 s of drops behind the gate: a quarter of those let in, who are missing); or the accept
-//! queue is 95 % full for three ticks.
+//! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, also at the rate of the last
+//! 2 s, a flood, the accept queue half full, or 0.3 s of drops behind the gate: a quarter of those let in,
+//! who are missing); or the accept queue is 95 % full for three ticks.
 //!
 //! - 2 ms, CoDel's standing queue: somebody who is read at once shows that nobody is in the way.
 //! - 50 ms of `trigger`: twice the target, a twentieth of the patience of people; at 0.9 times capacity a

@@ -19,6 +19,9 @@ const CROWD_COUNT: f64 = 128.0;
 /// second is better than to be asked to come again after a whole one. Beside a flood nobody waits for that:
 /// the host is not slow by chance. Nor where those let in are dropped: they have to come again anyhow.
 const CREEPING_TIMES: f64 = 8.0;
+/// What was served in so long may be served again: the line of a server that stood still for 0.2 s, and is as
+/// slow as that to anyone who looks just then, is no line of 400 ms.
+const SERVED_NS: u64 = 2_000_000_000;
 const HALF: f64 = 0.5;
 /// So many more than three times the rate do not come by chance below capacity.
 pub(crate) const STEEP_COUNT: f64 = 20.0;
@@ -108,7 +111,7 @@ impl Crowd {
             self.wary = false;
         }
         self.count_minute(&tick);
-        if !self.there && self.comes(o, line, settings, flood.verify || flood.keeps_dropping()) {
+        if !self.there && self.comes(o, line, history, settings, flood.verify || flood.keeps_dropping()) {
             self.proved_wrong = self.released_once && self.since_change_ns < WARY_NS;
             self.wary |= self.proved_wrong;
             (self.there, self.since_change_ns) = (true, 0);
@@ -160,11 +163,21 @@ impl Crowd {
         }
     }
 
-    fn comes(&self, o: &Observation, line: &Line, settings: &Settings, at_once: bool) -> bool {
+    fn comes(
+        &self,
+        o: &Observation,
+        line: &Line,
+        history: &History,
+        settings: &Settings,
+        at_once: bool,
+    ) -> bool {
         let standing = line.head_ns >= STANDING_NS;
         let triggers = line.shown_wait_s() * 1e9 / settings.trigger_ns as f64;
         let half = o.queue.is_some_and(|queue| queue.fullest_share >= HALF);
-        let crept = line.queue >= CROWD_COUNT && (triggers >= CREEPING_TIMES || half || at_once);
+        let last = history.last(SERVED_NS);
+        let rate = line.shown_rate().max(last.begun as f64 * 1e9 / last.at_ns.max(1) as f64);
+        let long = line.queue * 1e9 >= CREEPING_TIMES * settings.trigger_ns as f64 * rate;
+        let crept = line.queue >= CROWD_COUNT && (long || half || at_once);
         let jumped = self.steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && self.steep && standing;
         full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line)

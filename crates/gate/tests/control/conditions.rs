@@ -215,6 +215,39 @@ fn a_host_that_stood_still() {
     }
 }
 
+/// A server that for 0.3 s has a third of its processor is as slow as one that is overloaded: what it served
+/// before tells that it will catch up.
+#[test]
+fn a_server_that_was_slow_for_a_moment() {
+    for (ticks, expected) in [(30, State::Open), (300, State::Shedding)] {
+        let mut controller = Controller::new(Settings::default());
+        let mut seen = |tick: u64, begun: u64, waiting: u64, age_ns: u64| {
+            let connections = Connections {
+                established: 17,
+                begun,
+                waiting,
+                wait_ns_min: Some(age_ns),
+                ..Connections::default()
+            };
+            controller.step(&Observation {
+                now_ns: 10_000_000 * tick,
+                interval_ns: 10_000_000,
+                syn: [17, 0, 0],
+                passed: [17, 0, 0],
+                connections: Some(connections),
+                queue: Some(Queue { listeners: 1, waiting, limit: 65_535, fullest_share: 0.05 }),
+                ..Observation::default()
+            })
+        };
+        for tick in 1..=300 {
+            seen(tick, 17, 1, 100_000);
+        }
+        let decisions = (1..=ticks).map(|tick| seen(300 + tick, 6, 11 * tick, 6_500_000 * tick));
+        let state = decisions.last().map(|decision| decision.orders.state);
+        assert_eq!(state, Some(expected), "{ticks} ticks");
+    }
+}
+
 /// Nobody comes for 60 ms, where 2000 a second usually do, and then all at once: it was the way to the host
 /// that stood still. If as many come again they are a crowd.
 #[test]
