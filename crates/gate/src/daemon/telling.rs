@@ -182,7 +182,7 @@ impl Teller {
         let after = (now_ns - self.changed_ns) as f64 / SECOND_NS as f64;
         let meanwhile = match change.from {
             State::Open => String::new(),
-            State::Shedding => format!(" and {} SYN shed", shed - self.shed),
+            State::Shedding => format!(" and {} SYN shed", shed.saturating_sub(self.shed)),
         };
         let dry = if self.fixed.dry_run { " (dry run: nothing is shed)" } else { "" };
         let text = format!("{from} -> {to} after {after:.1} s{meanwhile}: {}{dry}", change.reason);
