@@ -132,6 +132,9 @@ pub struct Estimate {
     pub waiting: f64,
     /// How long one who comes now will wait, in seconds.
     pub wait_s: f64,
+    /// How long those had waited, in seconds, with whom the server began in this step: the least of them. 0
+    /// where it began with nobody.
+    pub waited_s: f64,
     /// Share of a processor that the SYN let in cost the kernel.
     pub syn_cost_share: f64,
     /// Processor time of one SYN, in nanoseconds.
@@ -292,6 +295,7 @@ impl Controller {
             served_per_s: self.line.rate,
             waiting: self.line.queue,
             wait_s: self.line.wait_s(),
+            waited_s: self.line.waited_s(),
             syn_cost_share: self.flood.share(last.passed_all(), last.at_ns),
             syn_cost_ns: self.flood.cost_ns,
             finished_share: self.flood.finished,

@@ -95,6 +95,11 @@ impl Line {
         self.wait_at(self.shown_rate())
     }
 
+    /// How long those read in this tick had waited at least, in seconds; 0 if nobody was read.
+    pub(crate) fn waited_s(&self) -> f64 {
+        if self.silent_ns == 0 { self.head_ns as f64 / 1e9 } else { 0.0 }
+    }
+
     /// The rate, or what was served just now if that is more: of a server that had nothing to do the rate is
     /// what it was asked for.
     pub(crate) fn shown_rate(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! The gate's place at one interface: whether the interface is there, and what became of it.
 //!
 //! It follows one that goes down, is renamed, removed, or comes back, and lets its packets be taken less
-//! often while too many come. It must never end the daemon because of any of these, nor hold it up.
+//! often in a rush. It must never end the daemon because of any of these, nor hold it up.
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
 //! Whether so many come that their frames are better taken many at once: a forged flood, a large crowd, or
 //! more than the server can do at once, who then wait longer than their frames.
 //!
-//! It must never say so while nobody waits: to let frames lie delays those who are served.
+//! To let frames lie delays those who are served, so it must never say so where nobody is shed and nobody
+//! waited in the last minute. What counts is who was seen to wait: how long a newcomer would, by the line and
+//! the rate, is too much for a server that has nothing to do, for its rate is then what it is asked for.
 
 use crate::controller::Estimate;
 use crate::layout::Counters;
@@ -13,7 +15,8 @@ const CROWD_SYN_PER_S: f64 = 2_000.0;
 const LINE_FRAMES_PER_S: f64 = 4_000.0;
 /// Half of it, and it is over.
 const OVER: f64 = 0.5;
-/// A line is one who waits so long, in seconds: ten times as long as frames wait then.
+/// A line is where the server begins, in a tick, only with those who waited so long, in seconds: ten times as
+/// long as frames wait then, unless `--coalescing` says otherwise.
 const WAIT_S: f64 = 0.005;
 /// Who waited is a sign that others will: so long after the last of them the settings stay as they are.
 const STANDS_NS: u64 = 60_000_000_000;
@@ -40,7 +43,7 @@ impl Rush {
             self.frames_per_s = frames.saturating_sub(self.before) as f64 * 1e9 / passed_ns as f64;
             (self.began_ns, self.before) = (now_ns, frames);
         }
-        if estimate.wait_s >= WAIT_S {
+        if estimate.waited_s >= WAIT_S {
             self.waited_ns = Some(now_ns);
         }
         let share = if self.there { OVER } else { 1.0 };
@@ -64,7 +67,7 @@ mod tests {
     fn only_a_crowd_or_a_line_is_a_rush() {
         let shedding = Orders { state: State::Shedding, ..Orders::default() };
         let flood = Orders { verify: true, ..shedding };
-        // What is ordered, SYN a second, the wait in ms, frames in 100 ms, and what is said.
+        // What is ordered, SYN a second, how long they waited in ms, frames in 100 ms, and what is said.
         let steps = [
             (Orders::default(), 1e5, 4.9, 900, None),
             (shedding, 1_900.0, 0.0, 100, None),
@@ -82,15 +85,16 @@ mod tests {
         ];
         let mut rush = Rush::default();
         let (mut now_ns, mut totals) = (1_000_000_000, Counters::default());
-        let mut see = |orders: &Orders, syn_per_s, wait_ms: f64, frames: u64| {
+        let mut see = |orders: &Orders, syn_per_s, waited_ms: f64, frames: u64| {
             (now_ns, totals.other) = (now_ns + WINDOW_NS, totals.other + frames);
-            let estimate = Estimate { syn_per_s, wait_s: wait_ms / 1e3, ..Estimate::default() };
+            let waited_s = waited_ms / 1e3;
+            let estimate = Estimate { syn_per_s, waited_s, wait_s: 1.0, ..Estimate::default() };
             rush.see(orders, &estimate, &totals, now_ns);
             rush.frames_per_s()
         };
         see(&shedding, 0.0, 0.0, 0);
-        for (step, (orders, syn_per_s, wait_ms, frames, expected)) in steps.into_iter().enumerate() {
-            assert_eq!(see(&orders, syn_per_s, wait_ms, frames), expected, "step {step}");
+        for (step, (orders, syn_per_s, waited_ms, frames, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(see(&orders, syn_per_s, waited_ms, frames), expected, "step {step}");
         }
         // A minute after somebody waited it is over.
         let lasts = (0..999).take_while(|_| see(&Orders::default(), 1_000.0, 0.0, 410).is_some()).count();
