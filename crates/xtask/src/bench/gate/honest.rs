@@ -1,7 +1,8 @@
 //! The scenario `gate-honest`: everybody wants to be served, and up to ten times as many come as can be.
 //!
-//! It owns the bars on goodput and on the time of those who are let in. Beside the gate stands what people do
-//! without one: a long queue, and a short one.
+//! It owns the bars on goodput and on the time of those who are let in, and on what the gate costs below
+//! capacity, where people come as they like and where the load is steady. Beside the gate stands what people
+//! do without one: a long queue, and a short one.
 
 use super::bed::Reception;
 use super::clients::{Answers, Crowd};
@@ -192,6 +193,7 @@ fn judge(name: Name, outcome: &mut Outcome) {
     let (kept, time) = (outcome.samples(&gate, &goodput).to_vec(), outcome.samples(&gate, &p99).to_vec());
     let pairs = outcome.samples(&gate, &goodput).iter().zip(outcome.samples(&bare, &goodput));
     let gain = pairs.map(|(on, off)| on / off.max(NOTHING)).collect();
+    let below = outcome.ratios(&gate, &bare, &goodput_words(BELOW));
     let (mean, deviation) = (outcome.ratios(&gate, &bare, MEAN), outcome.ratios(&gate, &bare, SPREAD));
     let mut bar = |promise: &str, direction, limit, unit, samples: Vec<f64>| {
         outcome.bars.push(Bar::judge(&gate, promise, direction, limit, unit, samples));
@@ -201,6 +203,7 @@ fn judge(name: Name, outcome: &mut Outcome) {
     if name == Name::Nginx {
         bar("goodput at 10 x, of that without", Direction::AtLeast, PAPER, "", gain);
     }
+    bar("goodput at 0.9 x, of that without", Direction::AtLeast, 0.99, "", below);
     bar("in time at steady 0.9 x, of that without", Direction::AtLeast, 0.99, "", mean);
     bar("its standard deviation, of that without", Direction::AtMost, 1.0, "", deviation);
 }
@@ -223,7 +226,7 @@ mod tests {
             answers.moments.at_ms = (1..=10).map(|step| 100 * step).collect();
             answers.moments.counts.in_time = vec![in_time / 10; 10];
             if multiple < 1.0 {
-                return add_turn(&way.row(Name::Nginx), &answers, &mut outcome);
+                add_turn(&way.row(Name::Nginx), &answers, &mut outcome);
             }
             add(&way.row(Name::Nginx), multiple, 100.0, &answers, &mut outcome);
         };
@@ -232,9 +235,9 @@ mod tests {
         say(Way::Bare, 10.0, 20, 900.0);
         say(Way::Gate, 10.0, 100, 90.0);
         judge(Name::Nginx, &mut outcome);
-        assert_eq!(outcome.bars.len(), 5);
+        assert_eq!(outcome.bars.len(), 6);
         // Without any deviation there is no ratio of it to judge.
         let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::bench::figures::Verdict::Pass);
-        assert_eq!(passed.count(), 4);
+        assert_eq!(passed.count(), 5);
     }
 }

@@ -1,17 +1,15 @@
 //! The scenario `gate-steady`: ten minutes below nine tenths of the capacity, in which nobody is shed. It
 //! runs only when it is named.
 //!
-//! It owns the bar on shedding without need. How many were shed is what the gate counts in the kernel. Who is
-//! shed because the host of this machine took the processor away is counted, too, but not judged: what was
-//! offered was then more than could be done.
+//! It owns the bar on shedding without need. How many were shed is what the gate counts in the kernel.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::bed::Reception;
 use super::clients::{Crowd, Drift};
-use super::door::{self, Said};
+use super::door;
 use super::stage::Stage;
 use super::subject::Name;
 use crate::bench::figures::{Bar, Direction, Outcome};
@@ -26,13 +24,8 @@ const PEAKS: usize = 5;
 const SECONDS: u32 = 600;
 /// A tick of each second may be idle.
 const FULL_PERCENT: f64 = 98.9;
-/// A lack of time is answered after so many seconds at most, and so long may it take until nearly nobody was
-/// shed for a minute.
-const ANSWERED_S: f64 = 5.0;
-const RELEASED_S: f64 = 75.0;
 const ROW: &str = "nginx";
-const SHED: &str = "SYN shed";
-const NEEDLESS: &str = "SYN shed though there was time to spare";
+const SHED: &str = "SYN shed in ten minutes";
 const LOST: &str = "requests not answered in time";
 
 /// Runs the scenario, once.
@@ -46,8 +39,8 @@ pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
-    let samples = outcome.samples(ROW, NEEDLESS).to_vec();
-    outcome.bars.push(Bar::judge(ROW, NEEDLESS, Direction::AtMost, 0.0, "", samples));
+    let samples = outcome.samples(ROW, SHED).to_vec();
+    outcome.bars.push(Bar::judge(ROW, SHED, Direction::AtMost, 0.0, "", samples));
     outcome
 }
 
@@ -64,7 +57,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let gate = stage.gate(&[])?;
     setting.step("ten minutes below capacity");
     let spent = stage.spent(Some(&gate))?;
-    let (stop, began) = (AtomicBool::new(false), SystemTime::now());
+    let stop = AtomicBool::new(false);
     let (answers, full) = thread::scope(|scope| {
         let watch = scope.spawn(|| full_seconds(&stop));
         let answers = stage.offer(&Crowd::steps(&[(MULTIPLE * peak, SECONDS)]));
@@ -77,9 +70,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
     let status = gate.status()?;
     let shed =
         shed(&status).ok_or_else(|| format!("the gate's status has no count of what was shed: {status}"))?;
-    let times = times(&gate.said(), began, shed);
     outcome.add(ROW, SHED, "", shed as f64);
-    outcome.add(ROW, NEEDLESS, "", needless(&times, &full, shed) as f64);
     outcome.add(ROW, LOST, "", answers.offered.saturating_sub(answers.in_time) as f64);
     gate.said().into_iter().for_each(|(_, line)| outcome.note(line));
     Ok(())
@@ -111,48 +102,6 @@ fn full_seconds(stop: &AtomicBool) -> Vec<u32> {
     full
 }
 
-/// A time in which the gate shed: from when to when, in seconds from the beginning, and how many SYN.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Time {
-    from_s: f64,
-    to_s: f64,
-    shed: u64,
-}
-
-/// These times by what the gate said; of all that were shed the last one has what was not said.
-fn times(said: &[Said], began: SystemTime, shed: u64) -> Vec<Time> {
-    let mut times: Vec<Time> = Vec::new();
-    for (at, line) in said {
-        let at_s = at.duration_since(began).unwrap_or_default().as_secs_f64();
-        if line.contains("open -> shedding") {
-            times.push(Time { from_s: at_s, to_s: f64::INFINITY, shed: 0 });
-        } else if let (Some(last), Some(count)) = (times.last_mut(), shed_until_open(line)) {
-            (last.to_s, last.shed) = (at_s, count);
-        }
-    }
-    let told: u64 = times.iter().map(|time| time.shed).sum();
-    times.last_mut().into_iter().for_each(|last| last.shed += shed.saturating_sub(told));
-    times
-}
-
-/// `shedding -> open after 8.4 s and 9213 SYN shed: ...`
-fn shed_until_open(line: &str) -> Option<u64> {
-    let (_, rest) = line.split_once("shedding -> open after ")?;
-    rest.split_once(" and ")?.1.split(' ').next()?.parse().ok()
-}
-
-/// How many of those shed were shed in times that no second without time to spare (the n-th is from n - 1 to
-/// n) began, or that lasted longer than they had to after the last of these.
-fn needless(times: &[Time], full: &[u32], shed: u64) -> u64 {
-    let full = || full.iter().map(|second| f64::from(*second));
-    let had_to = |time: &&Time| {
-        let begun = full().any(|second| (second - 1.0..=second + ANSWERED_S).contains(&time.from_s));
-        let last = full().filter(|second| *second <= time.to_s).fold(0.0, f64::max);
-        begun && time.to_s - last <= RELEASED_S
-    };
-    shed - times.iter().filter(had_to).map(|time| time.shed).sum::<u64>()
-}
-
 fn words(seconds: &[u32]) -> String {
     let all: Vec<String> = seconds.iter().map(u32::to_string).collect();
     if all.is_empty() { "none".to_owned() } else { format!("{} ({})", all.len(), all.join(", ")) }
@@ -169,27 +118,6 @@ fn shed(status: &serde_json::Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_was_shed_without_need() {
-        let began = SystemTime::UNIX_EPOCH;
-        let said = |at_s: f64, line: &str| (began + Duration::from_secs_f64(at_s), format!("gate: {line}"));
-        let lines = [
-            said(0.5, "port 80"),
-            said(33.5, "open -> shedding after 33.5 s: 152 connections wait"),
-            said(41.5, "shedding -> open after 8.0 s and 20 SYN shed: 900 come"),
-            said(99.0, "open -> shedding after 57.5 s: 152 connections wait"),
-        ];
-        let times = times(&lines, began, 27);
-        let told: Vec<_> = times.iter().map(|time| (time.from_s, time.to_s, time.shed)).collect();
-        assert_eq!(told, [(33.5, 41.5, 20), (99.0, f64::INFINITY, 7)]);
-        // The second before the first time began had none to spare; the other lasted too long.
-        assert_eq!(needless(&times, &[33, 99], 27), 7);
-        assert_eq!(needless(&times, &[20, 35, 120], 27), 27);
-        assert_eq!(needless(&[], &[33], 3), 3);
-        let long = [Time { from_s: 66.2, to_s: 186.2, shed: 5 }];
-        assert_eq!((needless(&long, &[66, 73], 5), needless(&long, &[66, 116], 5)), (5, 0));
-    }
 
     #[test]
     fn a_status_without_a_count_is_no_zero() {
