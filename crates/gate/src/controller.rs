@@ -55,9 +55,9 @@
 //! the share that finished lately.
 //!
 //! **Flood** (`flood.rs`): unknown SYN that cost 20 % of a processor (5 us each, or as measured), of which
-//! fewer than half finish, for 10 ms. Then unknown sources get SYN for 0.2 % of a processor, to be probed
-//! with; those who come again as a kernel does come in. It ends when unknown SYN cost less than 10 % for
-//! half a second, or when 70 % of those probed finish.
+//! fewer than half finish, for 10 ms. Then 150 unknown sources a second are probed; those who come again as a
+//! kernel does come in. It ends when unknown SYN cost less than 10 % for half a second, or when 70 % of those
+//! probed finish.
 //!
 //! **Release**: in half a second fewer than 75 % of the rate came, or in two seconds fewer than 85 %, by five
 //! deviations of a Poisson count fewer than the rate, and the wait is below the target. Close to capacity
@@ -92,9 +92,9 @@ use load::Load;
 use pressure::Pressure;
 use shares::{Shares, WINDOW_NS};
 
-/// Processor time unknown sources are probed with while proof is asked for: some 400 a second. Each that is
-/// forged is answered several times, and kept in mind for a minute.
-const PROBE_SHARE: f64 = 0.002;
+/// So many unknown sources are probed in a second while proof is asked for: 45 in the time in which it is
+/// looked who finishes. Each that is forged is answered six times, and kept in mind for a minute: some 25 us.
+const PROBES_PER_S: f64 = 150.0;
 /// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits:
 /// far above what people send, far below what starves the server.
 const TRUSTED_SHARE: f64 = 0.25;
@@ -274,7 +274,7 @@ impl Controller {
         }
         wanted[UNKNOWN] /= self.flood.finished;
         if verify {
-            wanted[UNKNOWN] = wanted[UNKNOWN].min(passed_ns * PROBE_SHARE / self.flood.cost_ns);
+            wanted[UNKNOWN] = wanted[UNKNOWN].min(passed_ns * PROBES_PER_S / 1e9);
         }
         let (credits, burst) = self.shares.credits(wanted, passed_ns);
         debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
