@@ -7,6 +7,7 @@ use staunch_netio::clock::{now_ns, pause};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use crate::attached::comes_off;
 use crate::cable::{Cable, End};
 use crate::packet::packet;
 use crate::trial::{self, HOUR_NS, ONE_PLACE, PORTS, REPLY, permitted};
@@ -168,5 +169,7 @@ fn a_client_meets_the_answer() {
             }
         }
         assert!(gate.counters().unwrap().answered >= 2);
+        drop(gate);
+        assert!(comes_off(&cable, "vs"));
     }
 }

@@ -31,7 +31,7 @@ fn attach(cable: &Cable, attach: Attach<'static>) -> Result<Program, GateError> 
 
 /// Whether the program is gone from an interface soon: a process that another test is just starting may still
 /// hold a copy of the descriptor for a moment.
-fn comes_off(cable: &Cable, interface: &'static str) -> bool {
+pub(crate) fn comes_off(cable: &Cable, interface: &'static str) -> bool {
     (0..200).any(|_| {
         let is_off = on(cable, interface).is_none();
         if !is_off {
