@@ -93,7 +93,7 @@ use pressure::Pressure;
 use shares::{Shares, WINDOW_NS};
 
 /// So many unknown sources are probed in a second while proof is asked for: 45 in the time in which it is
-/// looked who finishes. Each that is forged is answered six times, and kept in mind for a minute: some 25 us.
+/// looked who finishes. Each that is forged is answered six times, and kept in mind for a minute.
 const PROBES_PER_S: f64 = 150.0;
 /// Processor time SYN of known and of verified sources may cost while proof is asked for and nobody waits:
 /// far above what people send, far below what starves the server.
