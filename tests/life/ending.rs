@@ -52,7 +52,7 @@ fn what_is_under_way_is_answered() {
         // The kernel keeps a silent connection to itself for a second.
         house.until("all four are accepted", |_| (open_connections(&mut kept) == 4).then_some(()));
         house.signal(Signal::TERM);
-        house.until_said("ending", 1);
+        house.until_nobody_listens();
         // Whoever asks once more is answered, and told that it was the last time.
         assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), true), "{io}");
         kept.ends();
@@ -65,7 +65,6 @@ fn what_is_under_way_is_answered() {
         assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
         slow.ends();
         assert_eq!(house.end(), Some(0), "{io}");
-        assert!(TcpStream::connect(address).is_err(), "{io}: nobody listens any more");
     }
 }
 
@@ -77,7 +76,7 @@ fn requests_that_came_together_are_all_answered() {
         let mut talk = Talk::with(house.address());
         assert_eq!(talk.get("/small.txt"), (SMALL.to_vec(), false));
         house.signal(Signal::TERM);
-        house.until_said("ending", 1);
+        house.until_nobody_listens();
         talk.0.send(&b"GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n".repeat(10));
         let last: Vec<bool> = (0..10).map(|_| talk.hear().value("Connection").is_some()).collect();
         assert_eq!(last, [vec![false; 9], vec![true]].concat(), "{io}");
