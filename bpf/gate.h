@@ -45,7 +45,11 @@
 /* Answered by a reset or a cookie. */
 #define COUNT_ANSWERED 7
 #define COUNT_OUTCOMES 8
-#define COUNTERS (COUNT_OUTCOMES + CLASS_COUNT * OUTCOME_COUNT)
+/* Behind them the clock of the processor. */
+#define CLOCK_JIFFY (COUNT_OUTCOMES + CLASS_COUNT * OUTCOME_COUNT)
+#define CLOCK_NS (CLOCK_JIFFY + 1)
+#define CLOCK_TICK (CLOCK_JIFFY + 2)
+#define COUNTERS (CLOCK_JIFFY + 3)
 
 /* Clients that share a place in `known`: their keys, then when each was learned. */
 #define KNOWN_WAYS 4
@@ -82,15 +86,15 @@
 #define ALARM_SHIFT 23
 /* Orders hold for so long after the heartbeat; then everything is let in. */
 #define LEASE_NS 900000000ULL
-/* SYNs that were shed are remembered by 21 bits each, three in a word, in a part of the table for each
- * 2^26 ns, 67 ms. After 32 of them, 2.1 s, the first is used again. */
+/* SYNs that were shed are remembered by 21 bits each, three in a word, in a part of the table for each tick
+ * of 160 ms. After eight of them the first is used again. */
 #define LANE_BITS 21
 #define AGAIN_WORDS 2
-#define TICK_SHIFT 26
-#define TICK_BITS 5
+#define TICK_NS 160000000ULL
+#define TICK_BITS 3
 /* Who sends a SYN again after a second waits for an answer (RFC 6298, section 2). Kernels round the second
- * up, Linux by 80 ms at most: these ticks are 0.94 to 1.14 s. */
-#define AGAIN_TICKS_MIN 14
-#define AGAIN_TICKS_MAX 17
+ * up, Linux by 80 ms at most. Who comes 0.96 to 1.12 s after comes so many ticks after, always. */
+#define AGAIN_TICKS_MIN 6
+#define AGAIN_TICKS_MAX 7
 
 #endif

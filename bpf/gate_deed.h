@@ -18,9 +18,9 @@ const volatile __u32 dry_run = 0;
 static __always_inline int gate(struct xdp_md *context)
 {
 	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
-	int kind, outcome, class;
+	__u32 zero = 0, kind;
+	int outcome, class;
 	__u64 *counts;
-	__u32 zero = 0;
 
 	counts = bpf_map_lookup_elem(&counters, &zero);
 	if (!counts)

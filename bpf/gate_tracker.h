@@ -93,9 +93,10 @@ struct {
 	__uint(max_entries, 4096);
 } alarms SEC(".maps");
 
+/* The port in the order of the host. */
 static __always_inline int is_ours(const struct sock *sk, __u16 port)
 {
-	return is_protected(port) && sk->__sk_common.skc_net.net->ns.inum == namespace;
+	return ports[__builtin_bswap16(port)] && sk->__sk_common.skc_net.net->ns.inum == namespace;
 }
 
 /* A connection that is closed has given its port back; what it sent from stands on. */
@@ -123,7 +124,7 @@ static __always_inline __u64 peer_of(const struct sock *sk)
 /* Two processors that learn at once may overwrite each other: then one client is learned next time. */
 static __always_inline void learn(__u64 client, __u64 now)
 {
-	__u64 hash = keyed(client, 0), *marks_there, marks_here = 0;
+	__u64 hash = keyed(client), *marks_there, marks_here = 0;
 	__u32 index = hash & known_mask, word = index >> 2;
 	struct place *place;
 	int oldest = 0;
@@ -149,7 +150,7 @@ static __always_inline void learn(__u64 client, __u64 now)
 	place->learned_ns[oldest] = now;
 #pragma unroll
 	for (int i = 0; i < KNOWN_WAYS; i++)
-		marks_here |= place->key[i] ? mark_of(keyed(place->key[i], 0)) : 0;
+		marks_here |= place->key[i] ? mark_of(keyed(place->key[i])) : 0;
 	*marks_there = (*marks_there & ~(0xffffULL << (16 * (index & 3)))) | marks_here;
 }
 

@@ -45,19 +45,6 @@ struct {
 	__uint(max_entries, 1);
 } spent SEC(".maps");
 
-/* The clock of a processor: the kernel's coarse one changes with every tick, and asking it costs a call. */
-struct clock {
-	__u64 tick;
-	__u64 now_ns;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, __u32);
-	__type(value, struct clock);
-	__uint(max_entries, 1);
-} clock SEC(".maps");
-
 /* Clients the kernel completed a handshake with, written by the tracker alone. Some share a place, found by a
  * hash; who was learned longest ago gives way. A kernel's own LRU would cost a call for every SYN of a
  * flood. */
@@ -132,18 +119,18 @@ LIST(deny6, prefix6);
 
 /* A SYN, as far as a verdict needs it. */
 struct client {
-	/* IPv6: the upper half of the address. IPv4: the address below ones, which no sender's /64 has. */
+	/* IPv6: the upper half of the address. IPv4: the address behind 16 ones, which no sender's /64 begins
+	 * with. Without the lowest 16 bits it is the /48 or the /24. */
 	__u64 key;
-	/* /48 or /24. */
-	__u64 prefix;
+	/* The key, hashed. */
+	__u64 key_hash;
 	/* Address, ports and sequence number, hashed. */
 	__u64 hash;
-	__u32 address[4];
 };
 
 static __always_inline __u64 ipv4_key(__u32 address)
 {
-	return 0xffffffff00000000ULL | __builtin_bswap32(address);
+	return 0xffffULL << 48 | (__u64)__builtin_bswap32(address) << 8;
 }
 
 static __always_inline __u64 ipv6_key(__u32 first, __u32 second)
@@ -152,48 +139,53 @@ static __always_inline __u64 ipv6_key(__u32 first, __u32 second)
 }
 
 /* Nobody outside learns the secrets or sees a hash, so two rounds of multiplication suffice. */
-static __always_inline __u64 keyed(__u64 word, __u64 other)
+static __always_inline __u64 first_round(__u64 word)
 {
 	word = (word ^ secret[0]) * 0x9e3779b97f4a7c15ULL;
-	word = (word ^ (word >> 32) ^ other ^ secret[1]) * 0xd6e8feb86659fd93ULL;
+	return word ^ (word >> 32) ^ secret[1];
+}
+
+static __always_inline __u64 second_round(__u64 word)
+{
+	word *= 0xd6e8feb86659fd93ULL;
 	return word ^ (word >> 32);
+}
+
+static __always_inline __u64 keyed(__u64 word)
+{
+	return second_round(first_round(word));
 }
 
 static __always_inline void read_client(const struct frame *frame, struct client *client)
 {
 	const __u32 *address = (const __u32 *)(frame->internet + (frame->is_ipv6 ? 8 : 12));
-	__u64 word, number;
+	__u64 low = 0, first;
 
-	client->address[0] = address[0];
 	if (frame->is_ipv6) {
-		client->address[1] = address[1];
-		client->address[2] = address[2];
-		client->address[3] = address[3];
 		client->key = ipv6_key(address[0], address[1]);
-		client->prefix = client->key >> 16;
-		word = client->key ^ ((__u64)address[2] << 32 | address[3]) * 0xa0761d6478bd642fULL;
+		low = *(const __u64 *)(address + 2) * 0xa0761d6478bd642fULL;
 	} else {
 		client->key = ipv4_key(address[0]);
-		client->prefix = client->key >> 8;
-		word = client->key;
 	}
-	number = *(const __u32 *)frame->segment;
-	client->hash = keyed(word, number << 32 | *(const __u32 *)(frame->segment + 4));
+	first = first_round(client->key);
+	client->key_hash = second_round(first);
+	client->hash = second_round(first ^ low ^ *(const __u64 *)frame->segment);
 }
 
-static __always_inline int is_listed(const struct frame *frame, const struct client *client, void *list4,
-				     void *list6)
+static __always_inline int is_listed(const struct frame *frame, void *list4, void *list6)
 {
+	const __u32 *address = (const __u32 *)(frame->internet + (frame->is_ipv6 ? 8 : 12));
+
 	if (frame->is_ipv6) {
 		struct prefix6 key = { .bits = 128 };
 
-		key.address[0] = client->address[0];
-		key.address[1] = client->address[1];
-		key.address[2] = client->address[2];
-		key.address[3] = client->address[3];
+		key.address[0] = address[0];
+		key.address[1] = address[1];
+		key.address[2] = address[2];
+		key.address[3] = address[3];
 		return bpf_map_lookup_elem(list6, &key) != 0;
 	} else {
-		struct prefix4 key = { .bits = 32, .address = client->address[0] };
+		struct prefix4 key = { .bits = 32, .address = address[0] };
 
 		return bpf_map_lookup_elem(list4, &key) != 0;
 	}
@@ -205,9 +197,9 @@ static __always_inline __u64 mark_of(__u64 hash)
 	return 1ULL << (hash >> 60) << (16 * (hash & 3));
 }
 
-static __always_inline int is_known(__u64 key)
+static __always_inline int is_known(__u64 key, __u64 hash)
 {
-	__u64 hash = keyed(key, 0), *marks_there;
+	__u64 *marks_there;
 	__u32 index = hash & known_mask, word = index >> 2;
 	const struct place *place;
 
@@ -220,20 +212,17 @@ static __always_inline int is_known(__u64 key)
 				place->key[2] == key || place->key[3] == key);
 }
 
-static __always_inline __u64 coarse_now(void)
+/* The kernel's coarse clock changes with every jiffy, and asking it costs a call: each processor keeps what
+ * it said, and the tick that is. */
+static __always_inline void look_at_clock(__u64 *counts)
 {
-	__u64 tick = bpf_jiffies64();
-	struct clock *own;
-	__u32 key = 0;
+	__u64 jiffy = bpf_jiffies64();
 
-	own = bpf_map_lookup_elem(&clock, &key);
-	if (!own)
-		return bpf_ktime_get_coarse_ns();
-	if (own->tick != tick) {
-		own->now_ns = bpf_ktime_get_coarse_ns();
-		own->tick = tick;
-	}
-	return own->now_ns;
+	if (counts[CLOCK_JIFFY] == jiffy)
+		return;
+	counts[CLOCK_JIFFY] = jiffy;
+	counts[CLOCK_NS] = bpf_ktime_get_coarse_ns();
+	counts[CLOCK_TICK] = counts[CLOCK_NS] / TICK_NS;
 }
 
 /* The lowest bit of each of the three lanes of a word, and the highest. */
@@ -241,22 +230,22 @@ static __always_inline __u64 coarse_now(void)
 #define LANE_TOPS (LANES << (LANE_BITS - 1))
 #define LANE_MASK ((1ULL << LANE_BITS) - 1)
 
-/* Whether a lane is zero (Hacker's Delight, 6-1, for lanes of 21 bits). */
-static __always_inline int has_zero_lane(__u64 word)
+/* Not zero if a lane is: the lowest that is zero is told by its highest bit (Hacker's Delight, 6-1). */
+static __always_inline __u64 zero_lanes(__u64 word)
 {
-	return (~(((word & ~LANE_TOPS) + (LANE_TOPS - LANES)) | word) & LANE_TOPS) != 0;
+	return (word - LANES) & ~word & LANE_TOPS;
 }
 
-/* What is remembered of a SYN that came in a tick. The turn's number keeps those of former turns apart. */
+/* What is remembered of a SYN that came in a tick, by which those of other turns differ. */
 static __always_inline __u64 entry_of(__u64 hash, __u64 tick)
 {
-	return ((hash >> (64 - LANE_BITS)) + (tick >> TICK_BITS)) & LANE_MASK;
+	return ((hash >> (64 - LANE_BITS)) + tick) & LANE_MASK;
 }
 
 static __always_inline struct set *set_of(__u64 hash, __u64 tick)
 {
-	__u32 part = tick & ((1 << TICK_BITS) - 1);
-	__u32 index = part * (again_mask + 1) + (hash & again_mask);
+	__u32 mask = again_mask, part = tick & ((1 << TICK_BITS) - 1);
+	__u32 index = part * (mask + 1) + (hash & mask);
 
 	return bpf_map_lookup_elem(&again, &index);
 }
@@ -264,18 +253,17 @@ static __always_inline struct set *set_of(__u64 hash, __u64 tick)
 /* Whether a SYN came a second ago. */
 static __always_inline int came_before(__u64 hash, __u64 tick)
 {
-	int found = 0;
+	__u64 found = 0;
 
 #pragma unroll
 	for (int ago = AGAIN_TICKS_MIN; ago <= AGAIN_TICKS_MAX; ago++) {
 		__u64 entries = entry_of(hash, tick - ago) * LANES;
 		const struct set *set = set_of(hash, tick - ago);
 
-		if (!set)
-			return 0;
-		found |= has_zero_lane(set->word[0] ^ entries) | has_zero_lane(set->word[1] ^ entries);
+		if (set)
+			found |= zero_lanes(set->word[0] ^ entries) | zero_lanes(set->word[1] ^ entries);
 	}
-	return found;
+	return found != 0;
 }
 
 /* Puts a SYN before the others of its set; the sixth is forgotten. */
@@ -297,7 +285,8 @@ static __always_inline int has_its_share(const __u64 *order, const struct client
 					 __u64 *counts)
 {
 	__u64 window = order[ORDER_WINDOW] << 32, *share;
-	__u32 key = keyed(client->prefix, class == CLASS_KNOWN) >> (64 - SHARES_SHIFT);
+	__u64 prefix = client->key >> 16 << 1 | (class == CLASS_KNOWN);
+	__u32 key = keyed(prefix) >> (64 - SHARES_SHIFT);
 
 	share = bpf_map_lookup_elem(&shares, &key);
 	if (!share)
@@ -361,24 +350,25 @@ static __always_inline int ration(const __u64 *order, const struct client *clien
 /* What becomes of a SYN, and of which class it is. */
 static __always_inline int verdict(const struct frame *frame, __u64 *counts, int *class)
 {
-	__u64 now = coarse_now(), *order;
 	struct client client;
 	__u32 key = 0;
+	__u64 *order;
 
 	*class = CLASS_UNKNOWN;
+	look_at_clock(counts);
 	order = bpf_map_lookup_elem(&orders, &key);
-	if (!order || order[ORDER_HEARTBEAT_NS] + LEASE_NS < now)
+	if (!order || order[ORDER_HEARTBEAT_NS] + LEASE_NS < counts[CLOCK_NS])
 		return OUTCOME_LEASE_OVER;
-	read_client(frame, &client);
-	if (has_allow && is_listed(frame, &client, &allow4, &allow6))
+	if (has_allow && is_listed(frame, &allow4, &allow6))
 		return OUTCOME_ALLOWED;
-	if (has_deny && is_listed(frame, &client, &deny4, &deny6))
+	if (has_deny && is_listed(frame, &deny4, &deny6))
 		return OUTCOME_SHED_DENY;
-	if (is_known(client.key))
+	read_client(frame, &client);
+	if (is_known(client.key, client.key_hash))
 		*class = CLASS_KNOWN;
 	if (!order[ORDER_SHEDDING])
 		return OUTCOME_PASSED;
-	return ration(order, &client, class, now >> TICK_SHIFT, counts);
+	return ration(order, &client, class, counts[CLOCK_TICK], counts);
 }
 
 static __always_inline int is_shed(int outcome)

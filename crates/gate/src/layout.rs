@@ -22,14 +22,15 @@ pub(crate) const AGAIN_PARTS: usize = 1 << TICK_BITS;
 pub(crate) const ALARM_NS: u64 = 1 << 23;
 
 const AGE_SHIFT: u32 = 14;
-const TICK_BITS: usize = 5;
+const TICK_BITS: usize = 3;
 const OUTCOMES_AT: usize = 8;
+const CLOCK_WORDS: usize = 3;
 const SPENT_STRIDE: usize = 8;
 const GRANTED_AT: usize = 6;
 const AGES_AT: usize = 6;
 
-/// Words of the map `counters`.
-pub(crate) const COUNTERS: usize = OUTCOMES_AT + CLASS_COUNT * OUTCOME_COUNT;
+/// Words of the map `counters`; the last are the program's clock.
+pub(crate) const COUNTERS: usize = OUTCOMES_AT + CLASS_COUNT * OUTCOME_COUNT + CLOCK_WORDS;
 /// Words of the map `orders`.
 pub(crate) const ORDERS: usize = GRANTED_AT + CLASS_COUNT;
 /// Words of the map `spent`.

@@ -28,8 +28,6 @@ const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plai
 /// Prefixes in a list; the map's own size.
 const PREFIXES_MAX: usize = 4096;
 const SYNCOOKIES: &str = "/proc/sys/net/ipv4/tcp_syncookies";
-/// One bit a port.
-const PORT_WORDS: usize = 1024;
 
 /// What the program watches, and the point in the kernel it watches from.
 const TRACEPOINTS: [(&str, &str); 2] =
@@ -173,7 +171,7 @@ pub(super) fn load_object(
     secret: [u64; 2],
     own: &[(&'static str, u64)],
 ) -> Result<Ebpf, GateError> {
-    let ports = port_bits(attach.ports);
+    let ports = port_marks(attach.ports);
     let flag = u32::from;
     let (has_allow, has_deny) = (flag(!attach.allow.is_empty()), flag(!attach.deny.is_empty()));
     let (reject, dry_run) = (attach.reject as u32, flag(attach.dry_run));
@@ -185,7 +183,7 @@ pub(super) fn load_object(
         .map_max_entries("known", sizes.known)
         .map_max_entries("marks", sizes.known.div_ceil(4))
         .map_max_entries("waiting", sizes.waiting)
-        .override_global("ports", &ports, true)
+        .override_global("ports", &ports[..], true)
         .override_global("secret", &secret, true)
         .override_global("has_allow", &has_allow, true)
         .override_global("has_deny", &has_deny, true)
@@ -251,12 +249,11 @@ pub(super) fn network_namespace() -> Result<u64, GateError> {
     metadata.map(|metadata| metadata.st_ino()).map_err(|error| GateError::Kernel(format!("{path}: {error}")))
 }
 
-fn port_bits(ports: &[u16]) -> [u64; PORT_WORDS] {
-    let mut bits = [0; PORT_WORDS];
-    for port in ports {
-        bits[usize::from(port >> 6)] |= 1 << (port & 63);
-    }
-    bits
+/// By the number as it stands in a frame: one for those that are protected.
+fn port_marks(ports: &[u16]) -> Vec<u8> {
+    let mut marks = vec![0; 1 << 16];
+    ports.iter().for_each(|port| marks[usize::from(port.to_be())] = 1);
+    marks
 }
 
 /// Nobody outside must foresee where a SYN is remembered. The hasher takes its keys from the system.

@@ -132,10 +132,10 @@ impl Trial {
     }
 }
 
-/// As in the program: the upper half of an IPv6 address; an IPv4 address below ones.
+/// As in the program: the upper half of an IPv6 address; an IPv4 address in a prefix that no sender has.
 fn client_key(client: IpAddr) -> u64 {
     match client {
-        IpAddr::V4(address) => 0xffff_ffff_0000_0000 | u64::from(u32::from(address)),
+        IpAddr::V4(address) => 0xffff << 48 | u64::from(u32::from(address)) << 8,
         IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
     }
 }
