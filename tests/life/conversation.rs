@@ -53,6 +53,14 @@ impl Talk {
         (response.body, last)
     }
 
+    /// Asks again and again until an answer is said to be the last: a server says that it ends before its
+    /// workers know.
+    #[track_caller]
+    pub(crate) fn until_last(&mut self, path: &str) {
+        while !self.get(path).1 {}
+        self.ends();
+    }
+
     /// Waits for the end, with nothing before it.
     #[track_caller]
     pub(crate) fn ends(&mut self) {

@@ -37,7 +37,7 @@ fn open_connections(talk: &mut Talk) -> u64 {
 #[test]
 fn what_is_under_way_is_answered() {
     for io in WAYS {
-        let mut house = House::new(&["--io", io, "--workers", "2", "--status", "/status.json"]);
+        let mut house = House::new(&["--io", io, "--workers", "1", "--status", "/status.json"]);
         let address = house.address();
         let mut kept = Talk::with(address);
         assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
@@ -52,10 +52,8 @@ fn what_is_under_way_is_answered() {
         // The kernel keeps a silent connection to itself for a second.
         house.until("all four are accepted", |_| (open_connections(&mut kept) == 4).then_some(()));
         house.signal(Signal::TERM);
-        house.until_nobody_listens();
         // Whoever asks once more is answered, and told that it was the last time.
-        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), true), "{io}");
-        kept.ends();
+        kept.until_last("/small.txt");
         half.0.send(b"st: a\r\n\r\n");
         let response = half.hear();
         assert_eq!((response.status, &response.body[..]), (200, SMALL), "{io}");
@@ -65,6 +63,7 @@ fn what_is_under_way_is_answered() {
         assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
         slow.ends();
         assert_eq!(house.end(), Some(0), "{io}");
+        assert!(TcpStream::connect(address).is_err(), "{io}: nobody listens any more");
     }
 }
 
@@ -72,11 +71,11 @@ fn what_is_under_way_is_answered() {
 #[test]
 fn requests_that_came_together_are_all_answered() {
     for io in WAYS {
-        let mut house = House::new(&["--io", io]);
-        let mut talk = Talk::with(house.address());
+        let mut house = House::new(&["--io", io, "--workers", "1"]);
+        let (mut kept, mut talk) = (Talk::with(house.address()), Talk::with(house.address()));
         assert_eq!(talk.get("/small.txt"), (SMALL.to_vec(), false));
         house.signal(Signal::TERM);
-        house.until_nobody_listens();
+        kept.until_last("/small.txt");
         talk.0.send(&b"GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n".repeat(10));
         let last: Vec<bool> = (0..10).map(|_| talk.hear().value("Connection").is_some()).collect();
         assert_eq!(last, [vec![false; 9], vec![true]].concat(), "{io}");

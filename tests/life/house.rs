@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,13 +101,6 @@ impl House {
     #[track_caller]
     pub(crate) fn until_said(&self, words: &str, times: usize) {
         self.until(words, |house| (house.said().matches(words).count() >= times).then_some(()));
-    }
-
-    /// Waits until every worker knows that the server ends. It is said before they are told: none of them may
-    /// be gone before.
-    #[track_caller]
-    pub(crate) fn until_nobody_listens(&self) {
-        self.until("nobody listens", |house| TcpStream::connect(house.address()).err());
     }
 
     /// Upgrades once: the new process's number, once it serves.
