@@ -134,8 +134,9 @@ fn a_sweep_goes_beyond_the_capacity() {
         "1s",
         "--rest",
         "300ms",
+        // Less than the loop that finds the capacity keeps a connection waiting.
         "--patience",
-        "200ms",
+        "100ms",
         "--json",
         &json,
         "--html",

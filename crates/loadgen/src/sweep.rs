@@ -95,7 +95,8 @@ pub fn sweep(
     Ok(SweepOutcome { capacity_per_s, patience, points })
 }
 
-/// What the server does when a closed loop keeps it busy.
+/// What the server does when a closed loop keeps it busy. There nobody loses patience: where serving all
+/// its connections once takes longer than patience lasts, next to nothing would come in time.
 fn find_capacity(
     plan: &SweepPlan,
     control: &Arc<Control>,
@@ -110,6 +111,7 @@ fn find_capacity(
             requests_per_connection: per_request.then_some(1),
             requests: None,
         };
+        (lane.patience, lane.late_after) = (None, None);
     }
     let outcome = run(&closed, control, &mut |moment| observe(Stage::Capacity, moment))?;
     let rate = outcome.rate_per_s();
@@ -119,9 +121,9 @@ fn find_capacity(
 fn nothing_answered(outcome: &Outcome) -> Fault {
     let counts = outcome.counts();
     Fault::new(format!(
-        "{} answered none of {} requests in time ({} refused, {} reset, {} wrong answers, {} timed out): \
+        "{} answered none of {} requests ({} refused, {} reset, {} wrong answers): \
          there is no capacity to sweep",
-        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer, counts.timed_out
+        outcome.target, counts.offered, counts.refused, counts.reset, counts.wrong_answer
     ))
 }
 
