@@ -97,7 +97,7 @@ fn runs_are_compared() {
     let truth = truth();
     let run = |path: &str, name: &str| {
         let json = at(name);
-        let finished = load(&[&truth.url(path), "-c", "2", "-d", "2s", "--json", &json, "--quiet"]);
+        let finished = load(&[&truth.url(path), "-c", "2", "-d", "4s", "--json", &json, "--quiet"]);
         assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
         json
     };
