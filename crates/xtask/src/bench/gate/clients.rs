@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::bed::Bed;
-use super::subject;
+use super::subject::Content;
 
 /// Patient clients that find a peak: enough that a server of one processor never waits.
 const PATIENT_CLIENTS: &str = "32";
@@ -172,69 +172,77 @@ impl Answers {
     }
 }
 
-/// Right answers a second to clients that ask again and again without a pause, at most.
-///
-/// # Errors
-/// A generator that fails, or no answer.
-pub(crate) fn peak(bed: &Bed, staunch: &Path, seconds: f64) -> Result<f64, String> {
-    let duration = format!("{:.0}ms", 1000.0 * seconds);
-    let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
-    let answers = finish(begin(bed, staunch, &words, 1)?)?;
-    let peak = answers.goodput_per_s();
-    if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
+/// The namespace clients run in, the program they run, and what they ask for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clients<'a> {
+    pub(crate) bed: &'a Bed,
+    pub(crate) staunch: &'a Path,
+    pub(crate) content: Content,
 }
 
-/// Lets a crowd come.
-///
-/// # Errors
-/// A generator that fails, or does not end.
-pub(crate) fn offer(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Answers, String> {
-    finish(come(bed, staunch, crowd)?)
-}
+impl Clients<'_> {
+    /// Right answers a second to clients that ask again and again without a pause, at most.
+    ///
+    /// # Errors
+    /// A generator that fails, or no answer.
+    pub(crate) fn peak(&self, seconds: f64) -> Result<f64, String> {
+        let duration = format!("{:.0}ms", 1000.0 * seconds);
+        let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
+        let answers = finish(self.begin(&words, 1)?)?;
+        let peak = answers.goodput_per_s();
+        if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
+    }
 
-/// Lets a crowd come that has been there for a while: as many come before, and the last of them when the
-/// first of these do. Both generators take the same time to begin.
-///
-/// # Errors
-/// A generator that fails, or does not end.
-pub(crate) fn offer_after(
-    bed: &Bed,
-    staunch: &Path,
-    crowd: &Crowd,
-    time: Duration,
-) -> Result<Answers, String> {
-    let before = come(bed, staunch, &crowd.before(time))?;
-    sleep(time);
-    let measured = come(bed, staunch, crowd)?;
-    finish(before)?;
-    finish(measured)
-}
+    /// Lets a crowd come.
+    ///
+    /// # Errors
+    /// A generator that fails, or does not end.
+    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Answers, String> {
+        finish(self.come(crowd)?)
+    }
 
-fn come(bed: &Bed, staunch: &Path, crowd: &Crowd) -> Result<Child, String> {
-    let patience = format!("{}s", crowd.patience_s);
-    let duration = crowd.seconds.map(|seconds| format!("{:.0}ms", 1000.0 * seconds));
-    let sources = sources(crowd);
-    let arrivals = if crowd.by_chance { "poisson" } else { "constant" };
-    let mut words = vec!["--rate", &crowd.rate, "--arrivals", arrivals, "--no-keep-alive"];
-    words.extend(["--patience", &patience]);
-    words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
-    words.extend(sources.iter().flat_map(|part| ["--source", part]));
-    begin(bed, staunch, &words, bed.reception.client_processors().1)
-}
+    /// Lets a crowd come that has been there for a while: as many come before, and the last of them when the
+    /// first of these do. Both generators take the same time to begin.
+    ///
+    /// # Errors
+    /// A generator that fails, or does not end.
+    pub(crate) fn offer_after(&self, crowd: &Crowd, time: Duration) -> Result<Answers, String> {
+        let before = self.come(&crowd.before(time))?;
+        sleep(time);
+        let measured = self.come(crowd)?;
+        finish(before)?;
+        finish(measured)
+    }
 
-fn begin(bed: &Bed, staunch: &Path, words: &[&str], threads: u32) -> Result<Child, String> {
-    let (cpus, threads) = (bed.reception.client_processors().0, threads.to_string());
-    bed.at_client(cpus)
-        .args(["timeout", LIMIT])
-        .arg(staunch)
-        .args(["load", &subject::url(), "-H", "Accept-Encoding: gzip", "--quiet", "--json", "-"])
-        .args(["-t", &threads, "--cpus", cpus])
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("staunch load: {error}"))
+    fn come(&self, crowd: &Crowd) -> Result<Child, String> {
+        let patience = format!("{}s", crowd.patience_s);
+        let duration = crowd.seconds.map(|seconds| format!("{:.0}ms", 1000.0 * seconds));
+        let sources = sources(crowd);
+        let arrivals = if crowd.by_chance { "poisson" } else { "constant" };
+        let mut words = vec!["--rate", &crowd.rate, "--arrivals", arrivals, "--no-keep-alive"];
+        words.extend(["--patience", &patience]);
+        words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
+        words.extend(sources.iter().flat_map(|part| ["--source", part]));
+        self.begin(&words, self.bed.reception.client_processors().1)
+    }
+
+    fn begin(&self, words: &[&str], threads: u32) -> Result<Child, String> {
+        let (cpus, threads) = (self.bed.reception.client_processors().0, threads.to_string());
+        self.bed
+            .at_client(cpus)
+            .args(["timeout", LIMIT])
+            .arg(self.staunch)
+            .arg("load")
+            .args(self.content.asked())
+            .args(["--quiet", "--json", "-"])
+            .args(["-t", &threads, "--cpus", cpus])
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("staunch load: {error}"))
+    }
 }
 
 fn finish(child: Child) -> Result<Answers, String> {

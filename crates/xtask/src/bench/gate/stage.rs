@@ -8,11 +8,11 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use super::bed::{Bed, Reception};
-use super::clients::{self, Answers, Crowd};
+use super::clients::{self, Answers, Clients, Crowd};
 use super::door::Door;
 use super::flood::Flood;
 use super::spent::Spent;
-use super::subject::{Name, Subject};
+use super::subject::{Content, Name, Subject};
 
 /// How long a crowd is there before it is measured: longer than clients wait.
 const BEFORE: Duration = Duration::from_millis(1200);
@@ -43,10 +43,11 @@ pub(crate) struct Stage {
     /// The program under test.
     pub(crate) staunch: PathBuf,
     scratch: PathBuf,
+    content: Content,
 }
 
 impl Stage {
-    /// Makes it. The server may queue so many connections.
+    /// Makes it. The server has one page, and may queue so many connections.
     ///
     /// # Errors
     /// No privilege, or a server that does not start.
@@ -57,18 +58,37 @@ impl Stage {
         staunch: &Path,
         scratch: &Path,
     ) -> Result<Self, String> {
+        Self::set_with(Content::Page, name, reception, backlog, staunch, scratch)
+    }
+
+    /// The same with other content.
+    ///
+    /// # Errors
+    /// No privilege, or a server that does not start.
+    pub(crate) fn set_with(
+        content: Content,
+        name: Name,
+        reception: Reception,
+        backlog: u32,
+        staunch: &Path,
+        scratch: &Path,
+    ) -> Result<Self, String> {
         let bed = Bed::make(reception)?;
         bed.limit_backlog(backlog)?;
-        let subject = Subject::start(name, &bed, staunch, scratch)?;
-        Ok(Self { subject, bed, staunch: staunch.to_path_buf(), scratch: scratch.to_path_buf() })
+        let subject = Subject::start(name, content, &bed, staunch, scratch)?;
+        Ok(Self { subject, bed, staunch: staunch.to_path_buf(), scratch: scratch.to_path_buf(), content })
+    }
+
+    fn clients(&self) -> Clients<'_> {
+        Clients { bed: &self.bed, staunch: &self.staunch, content: self.content }
     }
 
     /// What the server answers to patient clients, a second.
     ///
     /// # Errors
-    /// See [`clients::peak`].
+    /// See [`Clients::peak`].
     pub(crate) fn peak(&self, seconds: f64) -> Result<f64, String> {
-        clients::peak(&self.bed, &self.staunch, seconds)
+        self.clients().peak(seconds)
     }
 
     /// Opens the gate before the server.
@@ -93,15 +113,15 @@ impl Stage {
     /// Lets a crowd come, whatever was before.
     ///
     /// # Errors
-    /// See [`clients::offer`].
+    /// See [`Clients::offer`].
     pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Answers, String> {
-        clients::offer(&self.bed, &self.staunch, crowd)
+        self.clients().offer(crowd)
     }
 
     /// Regulars at a steady rate, when it has lasted for a while.
     ///
     /// # Errors
-    /// See [`clients::offer`].
+    /// See [`Clients::offer`].
     pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Answers, String> {
         self.lasting(&Crowd::regulars(per_second, seconds))
     }
@@ -109,17 +129,17 @@ impl Stage {
     /// A crowd of one rate, when it has lasted for a while.
     ///
     /// # Errors
-    /// See [`clients::offer`].
+    /// See [`Clients::offer`].
     pub(crate) fn lasting(&self, crowd: &Crowd) -> Result<Answers, String> {
         sleep(REST);
-        clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE)
+        self.clients().offer_after(crowd, BEFORE)
     }
 
     /// A crowd under a flood, when both have lasted for a while. All regulars come before the flood, so they
     /// have been seen. The door is the gate's, if there is one.
     ///
     /// # Errors
-    /// See [`clients::offer`] and [`Flood::begin`].
+    /// See [`Clients::offer`] and [`Flood::begin`].
     pub(crate) fn flooded(
         &self,
         syn_per_s: u32,
@@ -139,7 +159,7 @@ impl Stage {
                 sleep(meanwhile);
                 Ok::<String, String>(spent.told())
             });
-            let answers = clients::offer_after(&self.bed, &self.staunch, crowd, BEFORE);
+            let answers = self.clients().offer_after(crowd, BEFORE);
             (answers, spent.join().unwrap_or_else(|_| Err("nobody looked at the processor".to_owned())))
         });
         Ok(Flooded { answers: answers?, came_per_s: flood.end(&self.bed)?, spent: spent? })

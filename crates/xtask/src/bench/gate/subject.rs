@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,44 @@ impl Name {
     }
 }
 
+/// What a server has, and clients ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// One page, compressed for whom asks for it.
+    Page,
+    /// The five files of WebStone, each asked for as often as there.
+    WebStone,
+}
+
+impl Content {
+    /// Words of `staunch load` that ask for it.
+    pub(crate) fn asked(self) -> Vec<String> {
+        match self {
+            Self::Page => vec![url(), "-H".to_owned(), "Accept-Encoding: gzip".to_owned()],
+            Self::WebStone => vec![format!("http://{SERVER_ADDRESS}/"), "--webstone".to_owned()],
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Page => "files",
+            Self::WebStone => "webstone",
+        }
+    }
+
+    fn make(self, staunch: &Path, files: &Path) -> Result<(), String> {
+        content::small_file(files, FILE, FILE_BYTES)?;
+        if self == Self::WebStone {
+            let made = Command::new(staunch).args(["load", "webstone-files"]).arg(files).output();
+            let made = made.map_err(|error| format!("staunch load: {error}"))?;
+            if !made.status.success() {
+                return Err(format!("staunch load: {}", String::from_utf8_lossy(&made.stderr).trim()));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A running server on processor 0.
 #[derive(Debug)]
 pub(crate) struct Subject {
@@ -78,11 +116,21 @@ impl Subject {
     ///
     /// # Errors
     /// A program that is not there, ends, or does not answer.
-    pub(crate) fn start(name: Name, bed: &Bed, staunch: &Path, scratch: &Path) -> Result<Self, String> {
+    pub(crate) fn start(
+        name: Name,
+        content: Content,
+        bed: &Bed,
+        staunch: &Path,
+        scratch: &Path,
+    ) -> Result<Self, String> {
         let folder = scratch.join("gate").join(name.text());
-        let files = folder.join("files");
-        content::small_file(&files, FILE, FILE_BYTES)?;
-        let words = words(name, staunch, &folder, &files)?;
+        let files = folder.join(content.folder());
+        content.make(staunch, &files)?;
+        let mut words = words(name, staunch, &folder, &files)?;
+        if name == Name::Staunch && content == Content::WebStone {
+            // Nobody asks for them, and preparing them takes the processor for a while.
+            words.extend(["--encodings", "off"].map(str::to_owned));
+        }
         let log = folder.join("output.log");
         let output = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let errors = output.try_clone().map_err(|error| error.to_string())?;
