@@ -103,9 +103,6 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_eventfd2,
     libc::SYS_ppoll,
     libc::SYS_pselect6,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
     // Network; which sockets is said below.
     libc::SYS_bind,
     libc::SYS_listen,
@@ -115,14 +112,10 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_getsockname,
     libc::SYS_getpeername,
     libc::SYS_getsockopt,
-    libc::SYS_setsockopt,
     libc::SYS_shutdown,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
     // Signals.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
@@ -239,15 +232,51 @@ const MAP_UPDATE: u64 = 2;
 pub(crate) const MAPS: &[Bounded] =
     &[(libc::SYS_bpf, &[&[(0, ALL_BITS, MAP_LOOKUP)], &[(0, ALL_BITS, MAP_UPDATE)]])];
 
+/// An ioctl by its number, whose type is unsigned in glibc and signed in musl.
+#[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
+const fn ioctl(number: libc::Ioctl) -> (u8, u64, u64) {
+    (1, ALL_BITS, number as u64)
+}
+
+/// Only where a ring may be made: what it does is not seen by any filter of system calls.
+pub(crate) const RINGS: &[libc::c_long] =
+    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// Sends that open no connection by themselves, as TCP Fast Open does beside Landlock.
+const NO_OPENING: u64 = libc::MSG_FASTOPEN as u64;
+const TCP: u64 = libc::IPPROTO_TCP as u64;
+
 /// Calls allowed with certain arguments: any of the lines, each of its conditions.
 pub(crate) const BOUNDED: &[Bounded] = &[
-    // TCP for peers, Unix for the service manager. No raw, packet, netlink or kernel crypto sockets.
+    // TCP for peers, Unix for the service manager. No raw, packet, netlink or kernel crypto sockets, and no
+    // MPTCP: Landlock lets that connect to any TCP server.
     (
         libc::SYS_socket,
         &[
-            &[(0, ALL_BITS, libc::AF_INET as u64), (1, KIND, STREAM)],
-            &[(0, ALL_BITS, libc::AF_INET6 as u64), (1, KIND, STREAM)],
+            &[(0, ALL_BITS, libc::AF_INET as u64), (1, KIND, STREAM), (2, ALL_BITS, 0)],
+            &[(0, ALL_BITS, libc::AF_INET as u64), (1, KIND, STREAM), (2, ALL_BITS, TCP)],
+            &[(0, ALL_BITS, libc::AF_INET6 as u64), (1, KIND, STREAM), (2, ALL_BITS, 0)],
+            &[(0, ALL_BITS, libc::AF_INET6 as u64), (1, KIND, STREAM), (2, ALL_BITS, TCP)],
             &[(0, ALL_BITS, libc::AF_UNIX as u64)],
+        ],
+    ),
+    (libc::SYS_sendto, &[&[(3, NO_OPENING, 0)]]),
+    (libc::SYS_sendmsg, &[&[(2, NO_OPENING, 0)]]),
+    (libc::SYS_sendmmsg, &[&[(3, NO_OPENING, 0)]]),
+    // Of TCP what a server sets, and nothing that makes another protocol of a socket or connects it later.
+    (
+        libc::SYS_setsockopt,
+        &[
+            &[(1, ALL_BITS, libc::SOL_SOCKET as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_NODELAY as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_CORK as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_KEEPIDLE as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_KEEPINTVL as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_KEEPCNT as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_DEFER_ACCEPT as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_USER_TIMEOUT as u64)],
+            &[(1, ALL_BITS, TCP), (2, ALL_BITS, libc::TCP_NOTSENT_LOWAT as u64)],
+            &[(1, ALL_BITS, libc::IPPROTO_IPV6 as u64), (2, ALL_BITS, libc::IPV6_V6ONLY as u64)],
         ],
     ),
     (libc::SYS_socketpair, &[&[(0, ALL_BITS, libc::AF_UNIX as u64)]]),
@@ -256,13 +285,13 @@ pub(crate) const BOUNDED: &[Bounded] = &[
     (
         libc::SYS_ioctl,
         &[
-            &[(1, ALL_BITS, libc::FIONBIO)],
-            &[(1, ALL_BITS, libc::FIONREAD)],
-            &[(1, ALL_BITS, libc::FIOCLEX)],
-            &[(1, ALL_BITS, libc::FIONCLEX)],
-            &[(1, ALL_BITS, libc::TIOCOUTQ)],
-            &[(1, ALL_BITS, libc::TCGETS)],
-            &[(1, ALL_BITS, libc::TIOCGWINSZ)],
+            &[ioctl(libc::FIONBIO)],
+            &[ioctl(libc::FIONREAD)],
+            &[ioctl(libc::FIOCLEX)],
+            &[ioctl(libc::FIONCLEX)],
+            &[ioctl(libc::TIOCOUTQ)],
+            &[ioctl(libc::TCGETS)],
+            &[ioctl(libc::TIOCGWINSZ)],
         ],
     ),
     (

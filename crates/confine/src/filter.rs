@@ -13,8 +13,9 @@ use seccompiler::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::calls::{BOUNDED, FREE, MAPS, OLD};
+use crate::calls::{BOUNDED, FREE, MAPS, OLD, RINGS};
 use crate::inherited::Inherited;
+use crate::paths::Paths;
 
 /// A filter that holds.
 pub(crate) struct Filter {
@@ -22,15 +23,24 @@ pub(crate) struct Filter {
     pub(crate) digest: u64,
 }
 
-/// Applies the filter, unless this process was born with it. `maps`: entries of BPF maps may be read and
-/// written.
+/// What not every server needs.
+#[derive(Debug, Clone, Copy)]
+struct Extras {
+    /// Reading and writing entries of BPF maps.
+    maps: bool,
+    /// Making rings and entering them.
+    rings: bool,
+}
+
+/// Applies the filter, unless this process was born with it.
 ///
 /// # Errors
 /// Why there is none, in words.
-pub(crate) fn apply(inherited: &Inherited, maps: bool) -> Result<Filter, String> {
+pub(crate) fn apply(inherited: &Inherited, paths: &Paths) -> Result<Filter, String> {
+    let extras = Extras { maps: paths.maps, rings: paths.rings };
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| "the filter of system calls is not made for this processor".to_owned())?;
-    let programs = programs(arch, maps).map_err(|error| format!("the filter of system calls: {error}"))?;
+    let programs = programs(arch, extras).map_err(|error| format!("the filter of system calls: {error}"))?;
     let digest = xxh3_64(format!("{programs:?}").as_bytes());
     if inherited.filter != Some(digest) || !is_filtered() {
         for program in &programs {
@@ -43,9 +53,10 @@ pub(crate) fn apply(inherited: &Inherited, maps: bool) -> Result<Filter, String>
 }
 
 /// The list, and ENOSYS for clone3. Where two filters refuse a call, the one set last says how.
-fn programs(arch: TargetArch, maps: bool) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
-    let free = FREE.iter().chain(OLD).map(|&call| Ok((call, Vec::new())));
-    let maps = if maps { MAPS } else { &[] };
+fn programs(arch: TargetArch, extras: Extras) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let rings = if extras.rings { RINGS } else { &[] };
+    let free = FREE.iter().chain(OLD).chain(rings).map(|&call| Ok((call, Vec::new())));
+    let maps = if extras.maps { MAPS } else { &[] };
     let bounded = BOUNDED.iter().chain(maps).map(|&(call, lines)| Ok((call, rules(lines)?)));
     let calls: BTreeMap<i64, Vec<SeccompRule>> = free.chain(bounded).collect::<Result<_, _>>()?;
     let refused = SeccompAction::Errno(libc::EPERM as u32);
@@ -107,11 +118,11 @@ mod tests {
     const ABSENT: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 
     fn of(call: i64, arguments: &[u64]) -> (u32, u32) {
-        with(false, call, arguments)
+        with(Extras { maps: false, rings: true }, call, arguments)
     }
 
-    fn with(maps: bool, call: i64, arguments: &[u64]) -> (u32, u32) {
-        let programs = programs(std::env::consts::ARCH.try_into().unwrap(), maps).unwrap();
+    fn with(extras: Extras, call: i64, arguments: &[u64]) -> (u32, u32) {
+        let programs = programs(std::env::consts::ARCH.try_into().unwrap(), extras).unwrap();
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         (verdict(&programs[0], call, all), verdict(&programs[1], call, all))
@@ -120,12 +131,17 @@ mod tests {
     #[test]
     fn what_a_server_does_is_allowed() {
         let inet = [libc::AF_INET as u64, (libc::SOCK_STREAM | libc::SOCK_NONBLOCK) as u64];
+        let no_delay = [3, libc::IPPROTO_TCP as u64, libc::TCP_NODELAY as u64];
         let threads = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u64;
-        let calls: [(i64, &[u64]); 8] = [
+        let calls: [(i64, &[u64]); 12] = [
             (libc::SYS_openat2, &[]),
             (libc::SYS_io_uring_enter, &[]),
             (libc::SYS_execve, &[]),
             (libc::SYS_socket, &inet),
+            (libc::SYS_socket, &[inet[0], inet[1], libc::IPPROTO_TCP as u64]),
+            (libc::SYS_sendto, &[3, 0, 0, libc::MSG_NOSIGNAL as u64]),
+            (libc::SYS_setsockopt, &no_delay),
+            (libc::SYS_setsockopt, &[3, libc::SOL_SOCKET as u64, libc::SO_REUSEPORT as u64]),
             (libc::SYS_socket, &[libc::AF_UNIX as u64, libc::SOCK_DGRAM as u64]),
             (libc::SYS_clone, &[threads]),
             (libc::SYS_ioctl, &[3, libc::TIOCOUTQ]),
@@ -138,7 +154,8 @@ mod tests {
 
     #[test]
     fn what_no_server_does_is_refused() {
-        let calls: [(i64, &[u64]); 17] = [
+        let (fast, tcp) = (libc::MSG_FASTOPEN as u64, libc::IPPROTO_TCP as u64);
+        let calls: [(i64, &[u64]); 24] = [
             (libc::SYS_ptrace, &[]),
             (libc::SYS_process_vm_readv, &[]),
             (libc::SYS_process_vm_writev, &[]),
@@ -154,6 +171,16 @@ mod tests {
             (libc::SYS_socket, &[libc::AF_PACKET as u64, libc::SOCK_RAW as u64]),
             (libc::SYS_socket, &[libc::AF_INET as u64, libc::SOCK_RAW as u64]),
             (libc::SYS_socket, &[libc::AF_NETLINK as u64, libc::SOCK_RAW as u64]),
+            (libc::SYS_socket, &[libc::AF_INET as u64, libc::SOCK_STREAM as u64, libc::IPPROTO_MPTCP as u64]),
+            (
+                libc::SYS_socket,
+                &[libc::AF_INET6 as u64, libc::SOCK_STREAM as u64, libc::IPPROTO_MPTCP as u64],
+            ),
+            (libc::SYS_sendto, &[3, 0, 0, fast | libc::MSG_NOSIGNAL as u64]),
+            (libc::SYS_sendmsg, &[3, 0, fast]),
+            (libc::SYS_sendmmsg, &[3, 0, 1, fast]),
+            (libc::SYS_setsockopt, &[3, tcp, libc::TCP_FASTOPEN_CONNECT as u64]),
+            (libc::SYS_setsockopt, &[3, tcp, libc::TCP_ULP as u64]),
             (libc::SYS_clone, &[libc::CLONE_NEWUSER as u64]),
             (libc::SYS_ioctl, &[0, libc::TIOCSTI]),
         ];
@@ -169,8 +196,18 @@ mod tests {
             [(0, false), (1, true), (2, true), (3, false), (5, false), (7, false), (28, false)]
         {
             let expected = if allowed { ALLOWED } else { REFUSED };
-            assert_eq!(with(true, libc::SYS_bpf, &[command]), (expected, ALLOWED), "{command}");
+            let gate = Extras { maps: true, rings: true };
+            assert_eq!(with(gate, libc::SYS_bpf, &[command]), (expected, ALLOWED), "{command}");
             assert_eq!(of(libc::SYS_bpf, &[command]), (REFUSED, ALLOWED), "{command}");
+        }
+    }
+
+    #[test]
+    fn rings_are_made_only_where_they_are_needed() {
+        for (rings, expected) in [(true, ALLOWED), (false, REFUSED)] {
+            for call in RINGS {
+                assert_eq!(with(Extras { maps: false, rings }, *call, &[]), (expected, ALLOWED), "{call}");
+            }
         }
     }
 
@@ -182,7 +219,7 @@ mod tests {
     #[test]
     fn no_call_is_on_the_list_twice() {
         let bounded = BOUNDED.iter().chain(MAPS).map(|(call, _)| call);
-        let mut calls: Vec<_> = FREE.iter().chain(OLD).chain(bounded).collect();
+        let mut calls: Vec<_> = FREE.iter().chain(OLD).chain(RINGS).chain(bounded).collect();
         let count = calls.len();
         calls.sort();
         calls.dedup();

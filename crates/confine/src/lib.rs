@@ -67,7 +67,7 @@ pub fn confine(sandbox: Sandbox, paths: Paths, identity: Option<&Identity>) -> R
     }
     assert!(threads() <= 1, "confined before threads are started");
     let fence = fence::raise(&paths, &inherited);
-    let filter = filter::apply(&inherited, paths.maps);
+    let filter = filter::apply(&inherited, &paths);
     if sandbox == Sandbox::On {
         let fence = fence.as_ref().map_err(String::clone)?;
         fence.is_whole()?;

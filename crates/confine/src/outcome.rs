@@ -92,6 +92,7 @@ mod tests {
             read: read.iter().map(PathBuf::from).collect(),
             write: write.iter().map(PathBuf::from).collect(),
             maps: false,
+            rings: true,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which files the server is to reach, and which maps, in the words of the one who configures it.
+//! Which files the server is to reach, which maps and rings, in the words of the one who configures it.
 //!
 //! It owns the rule how far around a file access reaches. It must never open anything but to follow links.
 
@@ -36,6 +36,7 @@ pub struct Paths {
     pub(crate) read: BTreeSet<PathBuf>,
     pub(crate) write: BTreeSet<PathBuf>,
     pub(crate) maps: bool,
+    pub(crate) rings: bool,
 }
 
 impl Paths {
@@ -61,6 +62,12 @@ impl Paths {
     /// be loaded, and no map be opened or made.
     pub fn use_maps(&mut self) {
         self.maps = true;
+    }
+
+    /// Lets rings of io_uring be made. What is done by a ring passes the filter of system calls by: by one a
+    /// process can still connect by MPTCP or TCP Fast Open, which Landlock does not cover.
+    pub fn use_rings(&mut self) {
+        self.rings = true;
     }
 
     /// Lets a file be written, and others be made beside it and take its name: a log, a file with a process

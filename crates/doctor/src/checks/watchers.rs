@@ -9,7 +9,7 @@ use crate::limits::FILLED_PERCENT_MAX;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "net.netfilter.nf_conntrack_max",
-        rule: "the connections of the host's size, where tracking is loaded",
+        rule: "the connections of the host's size, where connections are tracked",
         reason: "Connections the firewall remembers. When the table is full new ones are dropped in \
                  silence, whatever the server could do.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst",
@@ -33,7 +33,7 @@ fn table(host: &Host) -> Verdict {
     let value = format!("{used} of {most}");
     if used.saturating_mul(100) >= most.saturating_mul(FILLED_PERCENT_MAX) {
         Verdict::matters(value, wanted.max(most.saturating_mul(2))).settable()
-    } else if most < wanted {
+    } else if used > 0 && most < wanted {
         Verdict::advise(value, wanted).settable()
     } else {
         Verdict::ok(value)
