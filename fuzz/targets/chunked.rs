@@ -1,5 +1,5 @@
-//! A chunked body, whole and byte by byte: the same requests follow it. It must never fuzz the head before
-//! it.
+//! A chunked body, whole and byte by byte: the same requests follow it, or the same refusal. It must never
+//! fuzz the head before it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,6 +14,7 @@ fuzz_target!(|body: &[u8]| {
     let next = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let whole = run([&[head, body, next].concat()[..]], Manner::default());
     let pieces = [&head[..]].into_iter().chain(body.chunks(1)).chain([&next[..]]);
-    assert_eq!(run(pieces, Manner::default()), whole);
-    assert!(!whole.requests.is_empty());
+    let bytewise = run(pieces, Manner::default());
+    assert!(bytewise.agrees_with(&whole));
+    assert!(!bytewise.requests.is_empty());
 });

@@ -52,6 +52,7 @@ statuses! {
     METHOD_NOT_ALLOWED 405 "Method Not Allowed",
     NOT_ACCEPTABLE 406 "Not Acceptable",
     REQUEST_TIMEOUT 408 "Request Timeout",
+    GONE 410 "Gone",
     PRECONDITION_FAILED 412 "Precondition Failed",
     CONTENT_TOO_LARGE 413 "Content Too Large",
     URI_TOO_LONG 414 "URI Too Long",

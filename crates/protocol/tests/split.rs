@@ -2,7 +2,7 @@
 
 mod driver;
 
-use driver::{Manner, run, run_with};
+use driver::{Manner, Transcript, run, run_with};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use staunch_protocol::http1::RequestMemory;
@@ -77,13 +77,17 @@ proptest! {
         waits in any::<u32>(),
     ) {
         let whole = run([&bytes[..]], Manner::default());
-        prop_assert_eq!(&run(cut(&bytes, &places), Manner::default()), &whole);
-        prop_assert_eq!(&run(cut(&bytes, &places), Manner { waits, forgets: false }), &whole);
-        prop_assert_eq!(&run(bytes.chunks(1), Manner { waits, forgets: false }), &whole);
+        let check = |split: Transcript| {
+            prop_assert!(split.agrees_with(&whole), "{:?}\n{:?}", split, whole);
+            Ok(())
+        };
+        check(run(cut(&bytes, &places), Manner::default()))?;
+        check(run(cut(&bytes, &places), Manner { waits, forgets: false }))?;
+        check(run(bytes.chunks(1), Manner { waits, forgets: false }))?;
         let mut heads = RequestMemory::new();
         for time in 1..=3 {
             let heard = run_with(&mut heads, cut(&bytes, &places), Manner { waits, forgets: false });
-            prop_assert_eq!(&heard, &whole, "time {}", time);
+            prop_assert!(heard.agrees_with(&whole), "time {}\n{:?}\n{:?}", time, heard, whole);
         }
     }
 }
@@ -130,6 +134,21 @@ fn conversations_are_not_all_refused() {
     });
     assert!((20..250).contains(&refused), "{refused} of 500 conversations refused");
     assert!(heard > 700, "{heard} requests in 500 conversations");
+}
+
+/// The one thing a split changes, and what must not pass for it.
+#[test]
+fn a_broken_body_is_refused_or_ends_the_connection() {
+    let head = |method| format!("{method} / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for method in ["POST", "HEAD"] {
+        let bytes = format!("GET /a HTTP/1.1\r\nHost: a\r\n\r\n{}x", head(method));
+        let (answered, whole) =
+            (run(bytes.as_bytes().chunks(1), Manner::default()), run([bytes.as_bytes()], Manner::default()));
+        assert_eq!((answered.requests.len(), whole.requests.len()), (2, 1));
+        assert!(answered.agrees_with(&whole) && !whole.agrees_with(&answered));
+        let other = run([&bytes.as_bytes()[1..]], Manner::default());
+        assert!(!answered.agrees_with(&other) && !other.agrees_with(&whole));
+    }
 }
 
 /// The canary: a session that loses what it keeps is caught by the very comparison above.

@@ -5,6 +5,7 @@
 
 use super::chunked::{Lines, Sign};
 use super::framing::Framing;
+use super::response::Refusal;
 use crate::limits::DISCARDED_BODY_BYTES_MAX;
 
 /// How far a body was discarded.
@@ -14,8 +15,10 @@ pub(super) enum Progress {
     Done,
     /// The input is used up.
     NeedInput,
-    /// The body is broken or longer than worth reading: no request can follow.
+    /// The body is longer than worth reading: no request can follow.
     Lost,
+    /// The body is not in the chunked coding it is said to have: no request can follow.
+    Broken,
 }
 
 /// Discards one body.
@@ -34,6 +37,7 @@ pub(super) struct Discard {
 enum Rest {
     Nothing,
     Lost,
+    Broken,
     /// Of known length.
     Length,
     Chunked(Lines),
@@ -59,7 +63,7 @@ impl Discard {
             Framing::None => Self::NOTHING,
             Framing::Length(length_bytes) if length_bytes > DISCARDED_BODY_BYTES_MAX => Self::UNREAD,
             Framing::Length(length_bytes) => Self::at(Rest::Length, length_bytes as u32),
-            Framing::Chunked => Self::at(Rest::Chunked(Lines::START), 0),
+            Framing::Chunked => Self::at(Rest::Chunked(Lines::OF_REQUEST), 0),
         }
     }
 
@@ -88,6 +92,7 @@ impl Discard {
             let next = match self.rest {
                 Rest::Nothing => return Progress::Done,
                 Rest::Lost => return Progress::Lost,
+                Rest::Broken => return Progress::Broken,
                 _ if input.is_empty() => return Progress::NeedInput,
                 Rest::Length => self.skip(input).then_some(Rest::Nothing),
                 Rest::Chunked(mut lines) if lines.in_data() => self.skip(input).then(|| {
@@ -98,7 +103,7 @@ impl Discard {
                     let Some((byte, rest)) = input.split_first() else { return Progress::NeedInput };
                     *input = rest;
                     self.taken_bytes += 1;
-                    Some(self.allow(0).and_then(|()| self.step(lines, *byte)).unwrap_or(Rest::Lost))
+                    Some(if self.allows(0) { self.step(lines, *byte) } else { Rest::Lost })
                 }
             };
             self.rest = next.unwrap_or(self.rest);
@@ -115,29 +120,37 @@ impl Discard {
     }
 
     /// Whether so many more bytes are worth reading.
-    fn allow(&self, bytes: u32) -> Option<()> {
-        (u64::from(self.taken_bytes) + u64::from(bytes) <= DISCARDED_BODY_BYTES_MAX).then_some(())
+    fn allows(&self, bytes: u32) -> bool {
+        u64::from(self.taken_bytes) + u64::from(bytes) <= DISCARDED_BODY_BYTES_MAX
     }
 
-    /// One byte of what surrounds the chunks; `None` when it may not stand here, or says too much.
-    fn step(&mut self, mut lines: Lines, byte: u8) -> Option<Rest> {
-        match lines.step(byte)? {
-            Sign::Nothing => {}
-            Sign::Digit(digit) => {
+    /// One byte of what surrounds the chunks.
+    fn step(&mut self, mut lines: Lines, byte: u8) -> Rest {
+        match lines.step(byte) {
+            None => return Rest::Broken,
+            Some(Sign::Nothing) => {}
+            Some(Sign::Digit(digit)) => {
                 self.remaining_bytes = self.remaining_bytes * 16 + u32::from(digit);
                 if u64::from(self.remaining_bytes) > DISCARDED_BODY_BYTES_MAX {
-                    return None;
+                    return Rest::Lost;
                 }
             }
-            Sign::SizeRead => {
-                self.allow(self.remaining_bytes)?;
-                if self.remaining_bytes == 0 {
-                    lines.begin_trailer();
-                }
-            }
-            Sign::End => return Some(Rest::Nothing),
+            Some(Sign::SizeRead) if !self.allows(self.remaining_bytes) => return Rest::Lost,
+            Some(Sign::SizeRead) if self.remaining_bytes == 0 => lines.begin_trailer(),
+            Some(Sign::SizeRead) => {}
+            Some(Sign::End) => return Rest::Nothing,
         }
-        Some(Rest::Chunked(lines))
+        Rest::Chunked(lines)
+    }
+}
+
+/// Whether what came of a chunked body is sound. It is read once more when it is thrown away.
+#[cold]
+#[inline(never)]
+pub(super) fn check_chunked(mut bytes: &[u8]) -> Result<(), Refusal> {
+    match Discard::new(Framing::Chunked).advance(&mut bytes) {
+        Progress::Broken => Err(Refusal::bad("the body is not in the chunked coding it is said to have")),
+        Progress::Done | Progress::NeedInput | Progress::Lost => Ok(()),
     }
 }
 

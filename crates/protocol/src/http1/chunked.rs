@@ -4,6 +4,7 @@
 //! whoever reads the body does that. Order: `step` for each byte; after `SizeRead` either take the data and
 //! call `end_data`, or, when the size is nought, call `begin_trailer`.
 
+use super::field::is_token;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
 
 /// A place in a chunked body.
@@ -12,6 +13,8 @@ pub(super) struct Lines {
     /// Bytes of the size line or of the trailer section.
     line_bytes: u16,
     place: Place,
+    /// Whether a line of the trailer section may go on in the next one, which then begins with white space.
+    folds: bool,
 }
 
 /// What a byte of a line told.
@@ -42,9 +45,12 @@ enum Place {
     Data,
     DataReturn,
     DataLineFeed,
-    /// At the start of a line of the trailer section.
-    TrailerStart,
-    Trailer,
+    /// At the start of the trailer section.
+    TrailerFirst,
+    /// At the start of a further line of it.
+    TrailerNext,
+    TrailerName,
+    TrailerValue,
     TrailerLineFeed,
     LastLineFeed,
 }
@@ -53,8 +59,10 @@ const _: () = assert!(CHUNK_LINE_BYTES_MAX < u16::MAX as usize);
 const _: () = assert!(TRAILER_BYTES_MAX < u16::MAX as usize);
 
 impl Lines {
-    /// Before the first chunk.
-    pub(super) const START: Self = Self { line_bytes: 0, place: Place::SizeFirst };
+    /// Before the first chunk of a request. A folded line is refused (RFC 9112, section 5.2).
+    pub(super) const OF_REQUEST: Self = Self { line_bytes: 0, place: Place::SizeFirst, folds: false };
+    /// Before the first chunk of an answer. A folded line is one line (the same section).
+    pub(super) const OF_ANSWER: Self = Self { folds: true, ..Self::OF_REQUEST };
 
     /// Whether the next bytes are data.
     pub(super) fn in_data(self) -> bool {
@@ -68,7 +76,7 @@ impl Lines {
 
     /// The chunk has no data: it was the last.
     pub(super) fn begin_trailer(&mut self) {
-        self.place = Place::TrailerStart;
+        self.place = Place::TrailerFirst;
     }
 
     /// One byte that is not data; `None` when it may not stand here.
@@ -92,12 +100,18 @@ impl Lines {
             }
             (Place::DataReturn, b'\r') => Place::DataLineFeed,
             (Place::DataLineFeed, b'\n') => Place::SizeFirst,
-            (Place::TrailerStart, b'\r') => Place::LastLineFeed,
-            (Place::Trailer, b'\r') => Place::TrailerLineFeed,
-            (Place::TrailerStart | Place::Trailer, _) if is_text(byte) => {
-                self.count(TRAILER_BYTES_MAX, Place::Trailer)?
+            (Place::TrailerFirst | Place::TrailerNext, b'\r') => Place::LastLineFeed,
+            (
+                Place::TrailerFirst
+                | Place::TrailerNext
+                | Place::TrailerName
+                | Place::TrailerValue
+                | Place::TrailerLineFeed,
+                _,
+            ) => {
+                let next = self.trail(byte)?;
+                self.count(TRAILER_BYTES_MAX, next)?
             }
-            (Place::TrailerLineFeed, b'\n') => Place::TrailerStart,
             (Place::LastLineFeed, b'\n') => {
                 sign = Sign::End;
                 Place::LastLineFeed
@@ -122,6 +136,22 @@ impl Lines {
             (place, _) => place,
         };
         if is_text(byte) { self.count(CHUNK_LINE_BYTES_MAX, next) } else { None }
+    }
+
+    /// A byte of the trailer section, whose lines are field lines: `field-name ":" OWS field-value OWS`
+    /// (sections 7.1.2 and 5). What they say concerns nobody here.
+    fn trail(&self, byte: u8) -> Option<Place> {
+        match (self.place, byte) {
+            (Place::TrailerNext, b' ' | b'\t') if self.folds => Some(Place::TrailerValue),
+            (Place::TrailerName, b':') => Some(Place::TrailerValue),
+            (Place::TrailerFirst | Place::TrailerNext | Place::TrailerName, _) if is_token(byte) => {
+                Some(Place::TrailerName)
+            }
+            (Place::TrailerValue, b'\r') => Some(Place::TrailerLineFeed),
+            (Place::TrailerValue, _) if is_text(byte) => Some(Place::TrailerValue),
+            (Place::TrailerLineFeed, b'\n') => Some(Place::TrailerNext),
+            _ => None,
+        }
     }
 }
 

@@ -21,12 +21,18 @@ pub(super) const fn byte_table(marks: &[u8]) -> [bool; 256] {
     table
 }
 
+/// Whether a byte may stand in a token.
+#[inline]
+pub(super) fn is_token(byte: u8) -> bool {
+    TOKEN[usize::from(byte)]
+}
+
 /// How many bytes at the start of `bytes` belong to a token.
 #[inline]
 pub(super) fn token_bytes(bytes: &[u8]) -> usize {
     let mut count = 0;
     while let Some(&byte) = bytes.get(count)
-        && TOKEN[usize::from(byte)]
+        && is_token(byte)
     {
         count += 1;
     }

@@ -2,7 +2,8 @@
 //!
 //! It owns RFC 9112, sections 2 to 5. It must never look behind the blank line, and never be kind: what two
 //! readers could understand in two ways is refused. Order: `parse_at_once`, which gives every good head that
-//! came in one piece; else `HeadSearch::find_end` until the blank line is seen, then `parse_head` once.
+//! came in one piece; else `HeadSearch::find_end`, which looks at each line once, until the blank line is
+//! seen, then `parse_head` once.
 
 mod memory;
 
@@ -18,15 +19,18 @@ use super::target::{parse_target, path_bytes};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
 use crate::status::Status;
 
-/// A search for the blank line that goes on where it stopped, however finely the bytes are split.
+/// A search for the blank line that goes on where it stopped, however finely the bytes are split. What is
+/// wrong with a line by itself is told as soon as it is complete: a peer that errs may never send the blank
+/// line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HeadSearch {
     /// Bytes of this head looked at.
     seen_bytes: u16,
-    line_ended: bool,
+    /// Lines that are complete, the request line among them.
+    lines_count: u8,
 }
 
-const _: () = assert!(HEAD_BYTES_MAX <= u16::MAX as usize);
+const _: () = assert!(HEAD_BYTES_MAX <= u16::MAX as usize && FIELDS_MAX < u8::MAX as usize);
 
 impl HeadSearch {
     /// Whether no byte of this head was seen yet.
@@ -42,18 +46,18 @@ impl HeadSearch {
         let window = input.get(..HEAD_BYTES_MAX).unwrap_or(input);
         let mut at = usize::from(self.seen_bytes);
         while let Some(offset) = memchr::memchr(b'\n', window.get(at..).unwrap_or_default()) {
-            let line_feed = at + offset;
-            if !self.line_ended && line_feed > REQUEST_LINE_BYTES_MAX + 1 {
-                return Err(LINE_TOO_LONG);
+            let (lines, _) = window.split_at(at + offset);
+            let line = &lines[memchr::memrchr(b'\n', lines).map_or(0, |line_feed| line_feed + 1)..];
+            at = lines.len() + 1;
+            match self.lines_count {
+                0 => check_request_line(line)?,
+                1.. if line == b"\r" => return Ok(Some(at)),
+                1.. if usize::from(self.lines_count) > FIELDS_MAX => return Err(TOO_MANY_FIELDS),
+                1.. => _ = split_field(checked(line)?)?,
             }
-            self.line_ended = true;
-            match &window[..line_feed] {
-                [.., b'\n', b'\r'] | [b'\r'] => return Ok(Some(line_feed + 1)),
-                [.., b'\r'] => at = line_feed + 1,
-                _ => return Err(Refusal::bad("bare LF in the head")),
-            }
+            self.lines_count += 1;
         }
-        if !self.line_ended && window.len() >= REQUEST_LINE_BYTES_MAX + 2 {
+        if self.lines_count == 0 && window.len() >= REQUEST_LINE_BYTES_MAX + 2 {
             return Err(LINE_TOO_LONG);
         }
         if window.len() == HEAD_BYTES_MAX {
@@ -62,6 +66,15 @@ impl HeadSearch {
         self.seen_bytes = window.len() as u16;
         Ok(None)
     }
+}
+
+fn check_request_line(line: &[u8]) -> Result<(), Refusal> {
+    if line.len() > REQUEST_LINE_BYTES_MAX + 1 {
+        return Err(LINE_TOO_LONG);
+    }
+    let line = parse_request_line(checked(line)?)?;
+    parse_target(line.method_name, line.method, line.target, line.mark)?;
+    Ok(())
 }
 
 /// RFC 9112, section 3: a longer request line than the server wishes to parse gets 414.
@@ -93,9 +106,8 @@ pub(super) fn parse_at_once(input: &[u8]) -> Option<Head<'_>> {
     parse_lines(input.get(..HEAD_BYTES_MAX).unwrap_or(input)).ok()
 }
 
-/// Parses a whole head, blank line included, in which every LF has its CR.
+/// Parses a whole head, blank line included, whose lines [`HeadSearch::find_end`] has looked at.
 pub(super) fn parse_head(head: &[u8]) -> Result<Head<'_>, Refusal> {
-    check_bytes(head)?;
     parse_lines(head)
 }
 
@@ -130,27 +142,22 @@ fn parse_lines(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
     fields.finish(target.authority, line.method_name == b"CONNECT")
 }
 
-/// Refuses every control character but tabs and the line ends (RFC 9110, section 5.5; RFC 9112, section 2.2:
-/// a bare CR). One pass without a branch, which the compiler turns into vector code.
-fn check_bytes(head: &[u8]) -> Result<(), Refusal> {
-    let follows = head.get(1..).unwrap_or_default();
-    let bad = head.iter().zip(follows).fold(0u8, |bad, (&byte, &next)| {
-        let is_control = (byte < b' ') & (byte != b'\t') & (byte != b'\r') & (byte != b'\n');
-        bad | u8::from(is_control | (byte == 0x7f) | ((byte == b'\r') & (next != b'\n')))
-    });
-    if bad == 0 { Ok(()) } else { Err(name_bad_byte(head)) }
+/// A line, given without its LF, without its CR. Refuses every control character but tabs (RFC 9110, section
+/// 5.5; RFC 9112, section 2.2: a bare CR). One pass without a branch, which the compiler turns into vector
+/// code.
+fn checked(line: &[u8]) -> Result<&[u8], Refusal> {
+    let [line @ .., b'\r'] = line else { return Err(Refusal::bad("bare LF in the head")) };
+    let bad = line.iter().fold(false, |bad, &byte| bad | (byte.is_ascii_control() & (byte != b'\t')));
+    if bad { Err(name_bad_byte(line)) } else { Ok(line) }
 }
 
 #[cold]
-fn name_bad_byte(head: &[u8]) -> Refusal {
-    if head.contains(&0) {
-        return Refusal::bad("NUL in the head");
-    }
-    let is_bare = |pair: &[u8]| pair.first() == Some(&b'\r') && pair.last() != Some(&b'\n');
-    if head.windows(2).any(is_bare) {
-        return Refusal::bad("bare CR in the head");
-    }
-    Refusal::bad("a control character in the head")
+fn name_bad_byte(line: &[u8]) -> Refusal {
+    Refusal::bad(match () {
+        () if line.contains(&0) => "NUL in the head",
+        () if line.contains(&b'\r') => "bare CR in the head",
+        () => "a control character in the head",
+    })
 }
 
 /// The first line without its end, and what follows it.
@@ -369,6 +376,11 @@ impl<'a> Fields<'a> {
             None if http10 => b"",
             None => return Err(Refusal::bad("no Host in HTTP/1.1")),
         };
+        // The target URI is made of Host and path (RFC 9112, section 3.3), and an http URI with an empty host
+        // is refused (RFC 9110, section 4.2.1). The target * names no resource, and HTTP/1.0 needs no Host.
+        if host.is_empty() && !http10 && authority.is_none() && self.request.path != b"*" {
+            return Err(Refusal::bad("Host is empty"));
+        }
         self.request.host = authority.map_or(host, |authority| authority.host);
         self.request.content = self.framing.finish(http10)?;
         Ok(Head {

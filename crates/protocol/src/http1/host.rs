@@ -45,13 +45,19 @@ fn registered_name_end(bytes: &[u8]) -> Option<usize> {
         } else if byte == b':' {
             break;
         } else {
-            match bytes[at..] {
-                [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => at += 3,
-                _ => return None,
-            }
+            at += encoded_bytes(&bytes[at..])?;
         }
     }
     Some(at)
+}
+
+/// The length of a percent-encoded byte, if it may stand in a name: as itself, or as a part of UTF-8 (RFC
+/// 3986, section 3.2.2). Encoded delimiters and control characters would be another host to whoever decodes.
+fn encoded_bytes(bytes: &[u8]) -> Option<usize> {
+    let [b'%', high, low, ..] = *bytes else { return None };
+    let digit = |letter: u8| char::from(letter).to_digit(16);
+    let byte = u8::try_from(digit(high)? * 16 + digit(low)?).ok()?;
+    (NAME[usize::from(byte)] || !byte.is_ascii()).then_some(3)
 }
 
 /// The byte behind the bracket of an IPv6 address. Addresses of future versions (`[v1.x]`) are not known.
@@ -97,6 +103,7 @@ mod tests {
             (b":80", b"", Some(80)),
             (b"127.0.0.1:0", b"127.0.0.1", Some(0)),
             (b"a_b~c%2D", b"a_b~c%2D", None),
+            (b"b%C3%bccher.example:80", b"b%C3%bccher.example", Some(80)),
             (b"[::1]", b"[::1]", None),
             (b"[2001:db8::7]:443", b"[2001:db8::7]", Some(443)),
             (b"[::ffff:1.2.3.4]", b"[::ffff:1.2.3.4]", None),
@@ -136,6 +143,15 @@ mod tests {
             b"::1",
             b"a%2",
             b"a%zz",
+            b"%00",
+            b"a%0d%0ab",
+            b"a%7F",
+            b"a%20b",
+            b"a%2Fb",
+            b"a%3a80",
+            b"a%40b",
+            b"%5B::1%5D",
+            b"a%25",
             b"a\"",
             b"a<",
             b"a\\b",

@@ -30,13 +30,15 @@
 //! 1. A request is given when its head is complete. Its body is thrown away afterwards, before the next
 //!    request.
 //! 2. A body that will not be read (too long, or withheld until 100 is sent) makes its response the last one.
-//! 3. What is not a request is answered here, once, and ends the connection. A broken body comes too late for
-//!    an answer and only ends it.
+//! 3. What is not a request is answered here, once, and ends the connection: a faulty line as soon as it is
+//!    complete, a broken body if it came before its request was given (or given again). Once the request is
+//!    answered a broken body only ends the connection.
 //! 4. Exactly one deadline runs, or none while others have the word (handler, or output that waits).
 
 use std::borrow::Cow;
 
-use super::body::{Discard, Progress};
+use super::body::{Discard, Progress, check_chunked};
+use super::framing::Framing;
 use super::head::{Head, HeadSearch, RequestMemory, parse_at_once, parse_head};
 use super::request::{Method, Request};
 use super::response::{self, Persistence, Refusal};
@@ -152,6 +154,7 @@ impl Session {
         match self.kept.take() {
             None => Cow::Borrowed(bytes),
             Some(mut kept) => {
+                kept.reserve_exact(bytes.len());
                 kept.extend_from_slice(bytes);
                 Cow::Owned(*kept)
             }
@@ -162,15 +165,40 @@ impl Session {
     /// `Close`.
     #[inline]
     pub fn keep(&mut self, input: &[u8]) {
-        if !input.is_empty() && !matches!(self.phase, Phase::Closed { .. }) {
-            self.kept = Some(Box::new(input.to_vec()));
+        self.keep_last(Cow::Borrowed(input), input.len());
+    }
+
+    /// As `keep`, for the last `count` bytes of what `take_kept` gave: those that were kept before are not
+    /// copied.
+    #[inline]
+    pub fn keep_last(&mut self, taken: Cow<'_, [u8]>, count: usize) {
+        if count > 0 && !matches!(self.phase, Phase::Closed { .. }) {
+            self.keep_some(taken, count);
         }
+    }
+
+    fn keep_some(&mut self, taken: Cow<'_, [u8]>, count: usize) {
+        let used_bytes = taken.len() - count;
+        self.kept = Some(Box::new(match taken {
+            Cow::Borrowed(bytes) => bytes[used_bytes..].to_vec(),
+            Cow::Owned(mut bytes) => {
+                bytes.drain(..used_bytes);
+                bytes.shrink_to_fit();
+                bytes
+            }
+        }));
     }
 
     /// Bytes kept. Above [`crate::limits::SPILL_BYTES_MAX`] the caller stops receiving until it falls.
     #[inline]
     pub fn kept_bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.len())
+    }
+
+    /// Memory taken by what is kept, in bytes.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| size_of::<Vec<u8>>() + kept.capacity())
     }
 
     /// The next event. Consumes from `input` what it used. May append to `out` complete responses of its own
@@ -213,14 +241,7 @@ impl Session {
             self.rewound = false;
             *input = input.get(self.before_head_bytes as usize..).unwrap_or_default();
         }
-        if self.phase == Phase::Answered {
-            self.phase = Phase::Discarding;
-            self.since_ms = now_ms;
-            self.body_ms = 0;
-        }
-        if self.phase == Phase::Discarding {
-            self.poll_body(input, now_ms);
-        }
+        self.discard(input, now_ms);
         match self.phase {
             Phase::Head | Phase::Idle => {}
             Phase::Closed { linger } => return Event::Close { linger, answered: None },
@@ -239,6 +260,20 @@ impl Session {
                 let answered = refuse(refusal, input.starts_with(b"HEAD "), date, out);
                 self.close(true, Some(answered))
             }
+        }
+    }
+
+    /// Reads on in the body behind the request last given, and no further: for a caller that has no room for
+    /// the answer to another one. Else a part of `poll_event`.
+    #[inline]
+    pub fn discard(&mut self, input: &mut &[u8], now_ms: u64) {
+        if self.phase == Phase::Answered {
+            self.phase = Phase::Discarding;
+            self.since_ms = now_ms;
+            self.body_ms = 0;
+        }
+        if self.phase == Phase::Discarding {
+            self.poll_body(input, now_ms);
         }
     }
 
@@ -275,7 +310,8 @@ impl Session {
         self.phase = Phase::Waiting;
     }
 
-    /// The answer is ready: the same request will be given again from the kept input.
+    /// The answer is ready: the same request will be given again from the kept input, unless what came of its
+    /// body meanwhile is broken.
     pub fn resume(&mut self) {
         assert!(self.phase == Phase::Waiting, "nothing waits for an answer");
         self.phase = Phase::Head;
@@ -370,7 +406,7 @@ impl Session {
                 self.since_ms = now_ms;
                 self.empty_line_skipped = false;
             }
-            Progress::Lost => _ = self.close(true, None),
+            Progress::Lost | Progress::Broken => _ = self.close(true, None),
             Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true, None),
             Progress::NeedInput if input_bytes > 0 => {
                 let since_ms = std::mem::replace(&mut self.since_ms, now_ms);
@@ -412,8 +448,12 @@ impl Session {
                 None => return Ok(None),
             },
         };
+        let behind = &input[head.request.head.len()..];
+        if matches!(head.request.content, Framing::Chunked) && !head.expects_continue {
+            check_chunked(behind)?;
+        }
         self.before_head_bytes = (input_bytes - input.len()) as u32;
-        *input = &input[head.request.head.len()..];
+        *input = behind;
         self.begin_request(&head);
         Ok(Some(head.request))
     }

@@ -13,7 +13,7 @@ fn discard(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<u8>, Progress> {
         if progress == Progress::Done {
             return Ok([&[input], &pieces[index + 1..]].concat().concat());
         }
-        if progress == Progress::Lost {
+        if matches!(progress, Progress::Lost | Progress::Broken) {
             break;
         }
         assert!(input.is_empty());
@@ -35,6 +35,7 @@ fn bodies_of_known_length() {
 const DONE: Result<(), Progress> = Ok(());
 const MORE: Result<(), Progress> = Err(Progress::NeedInput);
 const LOST: Result<(), Progress> = Err(Progress::Lost);
+const BROKEN: Result<(), Progress> = Err(Progress::Broken);
 
 const CHUNKED: &[(&[u8], Result<(), Progress>)] = &[
     (b"0\r\n\r\n", DONE),
@@ -46,32 +47,45 @@ const CHUNKED: &[(&[u8], Result<(), Progress>)] = &[
     (b"1 ; a = b\r\n \r\n0;x\r\n\r\n", DONE),
     (b"1;a=\";\\\"\\\\\";b\r\n \r\n0\r\n\r\n", DONE),
     (b"0\r\nA: b\r\nC: d\r\n\r\n", DONE),
+    (b"0\r\nA:\r\n!#$%&'*+-.^_`|~1:\t b\tc \xff:\r\n\r\n", DONE),
     (b"", MORE),
     (b"0", MORE),
     (b"0\r\n", MORE),
     (b"0\r\n\r", MORE),
     (b"5\r\nabc", MORE),
     (b"0\r\nA: b\r\n", MORE),
-    (b"\r\n", LOST),
-    (b"x\r\n", LOST),
-    (b" 1\r\n", LOST),
-    (b"-1\r\n", LOST),
-    (b"+1\r\n", LOST),
-    (b"0x1\r\n", LOST),
-    (b"1\n", LOST),
-    (b"1\ra", LOST),
-    (b"1 \r\n", LOST),
-    (b"1 2\r\n", LOST),
-    (b"1;a\n", LOST),
-    (b"1;a=\"b\r\n", LOST),
-    (b"1;a\0\r\n", LOST),
-    (b"1\r\nab", LOST),
-    (b"1\r\na\n", LOST),
-    (b"1\r\na\r\r", LOST),
-    (b"0\r\n\n", LOST),
-    (b"0\r\nA: b\n", LOST),
-    (b"0\r\nA: b\0", LOST),
-    (b"0\r\n\ra", LOST),
+    (b"\r\n", BROKEN),
+    (b"x\r\n", BROKEN),
+    (b" 1\r\n", BROKEN),
+    (b"-1\r\n", BROKEN),
+    (b"+1\r\n", BROKEN),
+    (b"0x1\r\n", BROKEN),
+    (b"1\n", BROKEN),
+    (b"1\ra", BROKEN),
+    (b"1 \r\n", BROKEN),
+    (b"1 2\r\n", BROKEN),
+    (b"1;a\n", BROKEN),
+    (b"1;a=\"b\r\n", BROKEN),
+    (b"1;a\0\r\n", BROKEN),
+    (b"1\r\nab", BROKEN),
+    (b"1\r\na\n", BROKEN),
+    (b"1\r\na\r\r", BROKEN),
+    (b"0\r\n\n", BROKEN),
+    (b"0\r\nA: b\n", BROKEN),
+    (b"0\r\nA: b\0", BROKEN),
+    (b"0\r\nA: b\x7f", BROKEN),
+    (b"0\r\nA: b\rc", BROKEN),
+    (b"0\r\nA\r\n\r\n", BROKEN),
+    (b"0\r\nA b: c\r\n\r\n", BROKEN),
+    (b"0\r\nA : b\r\n\r\n", BROKEN),
+    (b"0\r\nA(: b\r\n\r\n", BROKEN),
+    (b"0\r\n\xe4: b\r\n\r\n", BROKEN),
+    (b"0\r\n: b\r\n\r\n", BROKEN),
+    (b"0\r\n A: b\r\n\r\n", BROKEN),
+    (b"0\r\nA: b\r\n c\r\n\r\n", BROKEN),
+    (b"0\r\nA: b\r\n\tc: d\r\n\r\n", BROKEN),
+    (b"0\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n", BROKEN),
+    (b"0\r\n\ra", BROKEN),
     (b"fffffffffffffffff\r\n", LOST),
     (b"100000001\r\n", LOST),
     (b"100001\r\n", LOST),
@@ -96,13 +110,17 @@ fn chunked_bodies_however_split() {
 fn limits() {
     let line = |bytes: usize| [b"0;", &vec![b'x'; bytes - 2][..], b"\r\n\r\n"].concat();
     assert!(discard(Framing::Chunked, &[&line(CHUNK_LINE_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&line(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Lost));
+    assert_eq!(discard(Framing::Chunked, &[&line(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
     let zeros = |bytes: usize| [&vec![b'0'; bytes][..], b"\r\n\r\n"].concat();
     assert!(discard(Framing::Chunked, &[&zeros(CHUNK_LINE_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&zeros(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Lost));
-    let trailer = |bytes: usize| [b"0\r\n", &vec![b'x'; bytes][..], b"\r\n\r\n"].concat();
+    assert_eq!(discard(Framing::Chunked, &[&zeros(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
+    let trailer = |bytes: usize| [b"0\r\nx:", &vec![b'x'; bytes - 4][..], b"\r\n\r\n"].concat();
     assert!(discard(Framing::Chunked, &[&trailer(TRAILER_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&trailer(TRAILER_BYTES_MAX + 1)]), Err(Progress::Lost));
+    assert_eq!(discard(Framing::Chunked, &[&trailer(TRAILER_BYTES_MAX + 1)]), Err(Progress::Broken));
+    let trailers = |lines: usize| ["0\r\n", &"x:\r\n".repeat(lines), "\r\n"].concat();
+    assert!(discard(Framing::Chunked, &[trailers(TRAILER_BYTES_MAX / 4).as_bytes()]).is_ok());
+    let more = trailers(TRAILER_BYTES_MAX / 4 + 1);
+    assert_eq!(discard(Framing::Chunked, &[more.as_bytes()]), Err(Progress::Broken));
     // A limit of its own holds for each line, one for all of them together.
     let lines = "1;xxxx\r\na\r\n".repeat(1000) + "0\r\n\r\n";
     assert!(discard(Framing::Chunked, &[lines.as_bytes()]).is_ok());

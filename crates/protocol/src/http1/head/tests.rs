@@ -144,6 +144,13 @@ fn reasons_name_the_fault() {
         (b"GET / HTTP/1.1\r\nHost: \x08\r\n\r\n", "a control character in the head"),
         (b"GET / HTTP/1.1\r\n\r\n", "no Host in HTTP/1.1"),
         (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "Host is not valid"),
+        (b"GET / HTTP/1.1\r\nHost: %00\r\n\r\n", "Host is not valid"),
+        (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", "Host is empty"),
+        (b"HEAD /a HTTP/1.2\r\nHost: \t \r\n\r\n", "Host is empty"),
+        (b"GET / HTTP/1.1\r\nHost: :80\r\n\r\n", "Host is empty"),
+        (b"GET / HTTP/1.0\r\nHost:\r\n\r\n", ""),
+        (b"OPTIONS * HTTP/1.1\r\nHost:\r\n\r\n", ""),
+        (b"GET http://a/ HTTP/1.1\r\nHost:\r\n\r\n", ""),
         (b"GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n", "the host in the target is not valid"),
         (b"GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", "more than one Host"),
         (b"\r\n\r\n", "the request line is empty"),
@@ -278,6 +285,40 @@ fn limits_are_seen_before_the_blank_line_comes() {
     assert_eq!(search.find_end(&head), Ok(None));
     head.push(b'a');
     assert_eq!(search.find_end(&head), Err(HEAD_TOO_LARGE));
+}
+
+#[test]
+fn a_fault_is_told_when_its_line_is_complete() {
+    let fields = "A: b\r\n".repeat(FIELDS_MAX);
+    let cases = [
+        ("GET / HTTP/5.6\r\n", 505),
+        ("GET / HTTP/1.x\r\n", 400),
+        ("GET /\r\n", 400),
+        ("G(T / HTTP/1.1\r\n", 400),
+        ("GET a HTTP/1.1\r\n", 400),
+        ("GET /a\0 HTTP/1.1\r\n", 400),
+        ("GET / HTTP/1.1\n", 400),
+        ("GET / HTTP/1.1\r\nA: b\r\n c\r\n", 400),
+        ("GET / HTTP/1.1\r\nA : b\r\n", 400),
+        ("GET / HTTP/1.1\r\nA\r\n", 400),
+        ("GET / HTTP/1.1\r\nA: b\rc\r\n", 400),
+        (&format!("GET / HTTP/1.1\r\n{fields}B: c\r\n"), 431),
+    ];
+    for (text, status) in cases {
+        let mut search = HeadSearch::default();
+        for end in 0..text.len() {
+            assert_eq!(search.find_end(&text.as_bytes()[..end]), Ok(None), "{end} bytes of {text:?}");
+        }
+        let found = search.find_end(text.as_bytes()).map_err(|refusal| refusal.status.code());
+        assert_eq!(found, Err(status), "{text:?}");
+        let behind = format!("{text}\0\n\r\n\r\n");
+        let at_once = HeadSearch::default().find_end(behind.as_bytes());
+        assert_eq!(at_once.map_err(|refusal| refusal.status.code()), Err(status), "{behind:?}");
+    }
+    // What is answered for a whole head only, for the connection stays open behind it.
+    for line in ["BREW / HTTP/1.1\r\n", "DELETE / HTTP/1.1\r\n"] {
+        assert_eq!(HeadSearch::default().find_end(line.as_bytes()), Ok(None), "{line:?}");
+    }
 }
 
 /// Heads of likely and unlikely pieces, some with a byte changed.

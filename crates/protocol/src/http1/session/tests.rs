@@ -74,7 +74,10 @@ fn bodies_are_thrown_away() {
         ("Content-Length: 3\r\n\r\nabc", "Known /;Get /b;"),
         ("Content-Length: 0\r\n\r\n", "Known /;Get /b;"),
         ("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "Known /;Get /b;"),
-        ("Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", "Known /;linger;"),
+        ("Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", "400;linger;"),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n", "400;linger;"),
+        ("Transfer-Encoding: chunked\r\n\r\n100001\r\n", "Known /;linger;"),
+        ("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\nx", "Known / close;linger;"),
         ("Connection: close\r\nContent-Length: 3\r\n\r\nabc", "Known / close;linger;"),
         ("Content-Length: 1048577\r\n\r\n", "Known / close;linger;"),
         ("Expect: 100-continue\r\nContent-Length: 3\r\n\r\n", "Known / close;linger;"),
@@ -89,6 +92,27 @@ fn bodies_are_thrown_away() {
     let bytes = format!("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc{next}");
     assert_eq!(converse(&bytes), "Known / close;linger;");
     assert_eq!(converse(&bytes[..bytes.len() - next.len()]), "Known / close;close;");
+}
+
+#[test]
+fn a_body_that_breaks_behind_its_answer_ends_the_connection() {
+    let head = format!("POST / HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n");
+    let mut session = Session::new(0);
+    assert_eq!(deliver(&mut session, format!("{head}3\r\nabc").as_bytes(), 0), "Known /;");
+    assert_eq!(deliver(&mut session, b"d", 0), "linger;");
+}
+
+#[test]
+fn a_body_that_breaks_while_its_request_waits_is_answered() {
+    let head = format!("HEAD / HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n");
+    let (mut session, mut out) = (Session::new(0), Vec::new());
+    let mut input = head.as_bytes();
+    assert!(matches!(session.poll_event(&mut input, 0, DATE, &mut out), Event::Request(_)));
+    session.wait();
+    session.keep(head.as_bytes());
+    assert_eq!(deliver(&mut session, b"x", 0), "");
+    session.resume();
+    assert_eq!(deliver(&mut session, b"", 0), "400;linger;");
 }
 
 #[test]
