@@ -1,9 +1,11 @@
-//! How many descriptors this process may open.
+//! How many descriptors this process may open, and the wait for one of them.
 //!
-//! It must be asked before a backend is made: rings and tables are sized after it.
+//! The number must be asked for before a backend is made: rings and tables are sized after it.
 
 use std::io;
+use std::os::fd::AsFd;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the soft limit to the hard one and returns the limit then in force, `u64::MAX` if there is none.
@@ -18,6 +20,16 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
     let raised = setrlimit(Resource::Nofile, wanted).is_ok();
     let in_force = if raised { wanted.current } else { before.current };
     Ok(in_force.unwrap_or(u64::MAX))
+}
+
+/// Waits until something can be written, however long that takes, or an error can be had by trying.
+///
+/// # Errors
+/// EINVAL or ENOMEM, of poll(2).
+pub fn await_room(descriptor: impl AsFd) -> io::Result<()> {
+    let mut awaited = [PollFd::new(&descriptor, PollFlags::OUT)];
+    rustix::io::retry_on_intr(|| poll(&mut awaited, None))?;
+    Ok(())
 }
 
 #[cfg(test)]

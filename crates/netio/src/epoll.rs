@@ -48,8 +48,9 @@ mod table;
 mod waiting;
 mod watch;
 
-/// The one receive buffer. A request with many fields fits; what does not comes in several pieces.
-const RECEIVE_BYTES: usize = 16 * 1024;
+/// The one receive buffer. A request with many fields fits; what does not comes in several pieces. More would
+/// have to be kept for peers that do not read their answers.
+const RECEIVE_BYTES: usize = 8 * 1024;
 
 /// Events taken from the kernel in one turn; those beyond come with the next.
 const EVENTS_MAX: usize = 512;
@@ -238,6 +239,14 @@ impl Io for Epoll {
     fn release(&mut self, input: Input) {
         debug_assert_eq!(input.buffer, 0);
         self.buffer_lent = false;
+    }
+
+    fn give_back_memory(&mut self) {
+        self.flights.shrink();
+        self.reports.shrink_to_fit();
+        self.ready.shrink_to_fit();
+        self.ready_next.shrink_to_fit();
+        self.unwatched.shrink_to_fit();
     }
 
     fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

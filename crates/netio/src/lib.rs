@@ -18,6 +18,7 @@ mod outgoing;
 pub mod packet;
 pub mod punctual;
 pub mod route;
+mod shortage;
 pub mod simulated;
 pub mod sock_diag;
 pub mod socket;

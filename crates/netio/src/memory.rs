@@ -1,7 +1,9 @@
-//! How much memory this machine has, and how much of it this process may use.
+//! How much memory this machine has, how much of it this process may use, and how it is given back.
 
 use std::fs;
 use std::path::Path;
+
+use rustix::process::{Resource, getrlimit};
 
 /// Where control groups are mounted.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
@@ -19,6 +21,51 @@ pub fn total_bytes() -> u64 {
 pub fn group_limit_bytes() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().filter_map(|line| limit_bytes(Path::new(CONTROL_GROUPS), line)).min()
+}
+
+/// The least of what RLIMIT_DATA and RLIMIT_AS allow (`ulimit -d`, `ulimit -v`), in bytes; `None` if neither
+/// limits it.
+pub fn process_limit_bytes() -> Option<u64> {
+    let limits = [Resource::Data, Resource::As].map(|resource| getrlimit(resource).current);
+    limits.into_iter().flatten().min()
+}
+
+/// Freed memory at the end of a heap that is kept for the next allocation, in bytes: glibc's own default,
+/// which it else raises by itself to twice the largest block that was ever freed, for good.
+#[cfg(target_env = "gnu")]
+const HEAP_KEPT_BYTES: libc::c_int = 128 * 1024;
+
+/// From now on memory that is freed at the end of a heap goes back to the system, whatever was freed before.
+/// To be called before threads are started.
+pub fn keep_little() {
+    // SAFETY: mallopt(3) only sets a number; no other thread allocates meanwhile.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
+    }
+}
+
+/// Gives memory that was freed back to the system. For a quiet moment: it looks through all that is free,
+/// some milliseconds for a gigabyte, and other threads that allocate may have to wait for it.
+pub fn give_back() {
+    // SAFETY: malloc_trim(3) may be called by any thread at any time; it touches only what is free.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// What this process has allocated and not freed, in bytes, by the word of its allocator; `None` where that
+/// cannot be asked.
+pub fn allocated_bytes() -> Option<u64> {
+    // SAFETY: mallinfo2(3) may be called by any thread at any time, and only counts.
+    #[cfg(target_env = "gnu")]
+    return Some(unsafe {
+        let info = libc::mallinfo2();
+        (info.uordblks + info.hblkhd) as u64
+    });
+    #[cfg(not(target_env = "gnu"))]
+    None
 }
 
 /// The limit for a line of `/proc/self/cgroup`: `0::/GROUP` in version 2, `NUMBER:memory:/GROUP` in version

@@ -215,6 +215,9 @@ pub trait Io {
     /// Gives an input's buffer back. Every input must be given back, best at once.
     fn release(&mut self, input: Input);
 
+    /// Gives back memory that only a crowd needed. For a quiet moment: it looks at all there is.
+    fn give_back_memory(&mut self) {}
+
     /// Hands the operations to the kernel and waits until there is a completion or the timeout is over.
     /// `None` waits without end; `Some(ZERO)` does not wait.
     ///

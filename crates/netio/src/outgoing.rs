@@ -64,6 +64,12 @@ pub enum Part {
     File(FilePart),
 }
 
+/// Parts for which a container keeps room: a page's pipelined requests.
+const PARTS_KEPT: usize = 16;
+
+/// What a backend may need to list one part for the kernel: an iovec.
+const LISTED_BYTES: usize = 16;
+
 /// The container. See the module's text for who owns it when.
 #[derive(Debug, Default)]
 pub struct Outgoing {
@@ -100,6 +106,32 @@ impl Outgoing {
         self.bytes.len() as u64 + self.length_bytes_shared
     }
 
+    /// What was written into it and is shared with nobody, in bytes: its own bytes, and the list of its
+    /// parts.
+    #[inline]
+    pub fn written_bytes(&self) -> usize {
+        self.bytes.len() + self.parts.len() * size_of::<Part>()
+    }
+
+    /// Memory it takes for itself while it is in flight, in bytes. What it shares belongs to others.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        let listed_bytes = self.parts.len() * LISTED_BYTES;
+        size_of::<Self>() + self.kept_bytes() + listed_bytes
+    }
+
+    /// Memory it keeps for its next use, in bytes.
+    #[inline]
+    pub fn kept_bytes(&self) -> usize {
+        self.bytes.capacity() + self.parts.capacity() * size_of::<Part>()
+    }
+
+    /// Gives back memory that its contents do not need.
+    pub fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.parts.shrink_to_fit();
+    }
+
     /// Whether there is nothing to send.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -112,11 +144,13 @@ impl Outgoing {
         (&self.bytes, &self.parts)
     }
 
-    /// Empties it for the next use. Keeps the memory of the own bytes up to `keep_bytes`.
+    /// Empties it for the next use. Keeps the memory of the own bytes up to `keep_bytes`, and that of a few
+    /// parts.
     pub fn clear(&mut self, keep_bytes: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(keep_bytes);
         self.parts.clear();
+        self.parts.shrink_to(PARTS_KEPT);
         self.bytes_in_parts = 0;
         self.length_bytes_shared = 0;
     }

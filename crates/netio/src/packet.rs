@@ -95,7 +95,8 @@ impl PacketSender {
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                // The parameter is signed in glibc and unsigned in musl.
+                libc::MSG_DONTWAIT as _,
             )
         };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }

@@ -125,7 +125,7 @@ pub fn route(to: IpAddr) -> io::Result<Route> {
         is_local: kind == libc::RTN_LOCAL,
         is_unicast: kind == libc::RTN_UNICAST || kind == libc::RTN_LOCAL,
         has_gateway: answer.attribute(libc::RTA_GATEWAY).is_some()
-            || answer.attribute(libc::RTA_VIA).is_some(),
+            || answer.attribute(message::RTA_VIA).is_some(),
     })
 }
 

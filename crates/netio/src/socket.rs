@@ -7,6 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
@@ -53,6 +54,13 @@ const UNSENT_BYTES_MAX: libc::c_int = 256 * 1024;
 /// Those of setsockopt(2).
 pub fn bound_unsent(listener: &OwnedFd) -> io::Result<()> {
     set_option(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX)
+}
+
+/// Whether the kernel makes sockets of IPv6 at all, tried once by making one.
+pub fn has_ipv6() -> bool {
+    static HAS_IPV6: OnceLock<bool> = OnceLock::new();
+    let made = || socket_with(AddressFamily::INET6, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    *HAS_IPV6.get_or_init(|| made().is_ok())
 }
 
 /// Whether nobody listens at this address, tried by binding once without sharing. Port 0 is always free.

@@ -10,7 +10,9 @@
 
 mod accepting;
 mod buffers;
+mod bursts;
 mod callers;
+mod chains;
 mod closing;
 mod connecting;
 mod features;
@@ -24,6 +26,8 @@ mod ring;
 mod sending;
 mod slots;
 mod state;
+#[cfg(test)]
+mod tests;
 mod token;
 mod turn;
 
@@ -127,6 +131,10 @@ impl Io for Uring {
     }
 
     #[inline]
+    fn give_back_memory(&mut self) {
+        self.in_flight.shrink();
+    }
+
     fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.begin_turn(timeout)
     }

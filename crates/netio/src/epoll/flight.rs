@@ -247,4 +247,13 @@ impl Flights {
         self.free.push(index);
         flight
     }
+
+    /// Gives back the places behind the last one in use.
+    pub(super) fn shrink(&mut self) {
+        let used = self.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        self.places.truncate(used);
+        self.free.retain(|index| (*index as usize) < used);
+        self.places.shrink_to_fit();
+        self.free.shrink_to_fit();
+    }
 }

@@ -11,10 +11,12 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event};
 use rustix::io::Errno;
 
+use crate::shortage;
+
 /// Takes the events there are, or waits for some until the timeout is over.
 ///
 /// # Errors
-/// Those of epoll_wait(2) but EINTR.
+/// Those of epoll_wait(2) but EINTR, and ENOMEM: that is waited for.
 pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Option<Duration>) -> io::Result<()> {
     events.clear();
     let outcome = match timeout {
@@ -23,6 +25,10 @@ pub(super) fn wait(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Option<Dur
     };
     match outcome {
         Ok(()) | Err(Errno::INTR) => Ok(()),
+        Err(Errno::NOMEM) => {
+            shortage::rest(timeout);
+            Ok(())
+        }
         Err(errno) => Err(errno.into()),
     }
 }
@@ -42,7 +48,7 @@ fn wait_milliseconds(
 /// Like `wait_milliseconds`, which rounds up, where the kernel or a filter does not know epoll_pwait2(2).
 fn wait_finely(epoll: &OwnedFd, events: &mut Vec<Event>, timeout: Duration) -> Result<(), Errno> {
     let times = libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
     let room = events.spare_capacity_mut();

@@ -19,6 +19,8 @@ pub(super) const IFLA_PARENT_DEV_NAME: u16 = 56;
 pub(super) const IFLA_XDP: u16 = 43;
 pub(super) const IFLA_XDP_PROG_ID: u16 = 4;
 /// The mark of an attribute that holds attributes, and that of one in network order: no part of its name.
+/// A gateway of another address family (linux/rtnetlink.h); libc does not name it for musl.
+pub(super) const RTA_VIA: u16 = 18;
 const ATTRIBUTE_MARKS: u16 = 0xc000;
 
 /// A question to the kernel.

@@ -51,12 +51,13 @@ impl Uring {
         Ok(free as u16)
     }
 
-    /// See [`crate::Io::drop_listener`]. What is with the kernel has a hold of the socket of its own, and is
-    /// cancelled.
+    /// See [`crate::Io::drop_listener`]. Its descriptor stays open until what names it has come back from the
+    /// kernel: an accept that is not handed over yet would find another socket under that number.
     pub(crate) fn give_up_listener(&mut self, listener: u16) {
         self.stop_accepting(listener);
         let listener = &mut self.listeners[usize::from(listener)];
-        listener.socket = None;
+        let socket = listener.socket.take();
+        listener.leaving = socket.filter(|_| listener.outstanding > 0);
         listener.backlog = 0;
         self.multishot_reserve = multishot_reserve(&self.listeners);
     }
@@ -87,14 +88,25 @@ impl Uring {
             }
             if listener.outstanding == 0 {
                 listener.cancelling = false;
+                listener.leaving = None;
             }
         }
         let completion = if result >= 0 {
             let slot = ring_index as u32 * self.limits.ring_capacity + result as u32;
+            let overtakes = self.slots.is_closing_by_link(slot);
+            if overtakes {
+                self.end_linked_close(slot);
+            }
             self.rings[ring_index].connections += 1;
             self.slots.open(slot);
             self.peer = peer.map(|peer| (slot, peer));
-            Some(Completion::Accepted { listener: index as u16, slot })
+            let accepted = Completion::Accepted { listener: index as u16, slot };
+            if overtakes {
+                self.pending.push_back(accepted);
+                None
+            } else {
+                Some(accepted)
+            }
         } else if is_transient(-result) {
             None
         } else {

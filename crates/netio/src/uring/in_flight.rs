@@ -14,6 +14,9 @@ use crate::{FilePart, Outgoing, Part, Slot};
 /// How many pieces of memory one send may have; the kernel's UIO_MAXIOV.
 const VECTORS_MAX: usize = 1024;
 
+/// For so many pieces a list keeps its memory for the next send.
+const VECTORS_KEPT: usize = 32;
+
 /// The header of a send of several pieces, and the list it points to.
 pub(crate) struct Message {
     header: libc::msghdr,
@@ -330,7 +333,19 @@ impl InFlightPool {
         entry.taken_of_part = 0;
         entry.taken_of_own = 0;
         entry.file = None;
+        if entry.message.as_ref().is_some_and(|message| message.vectors.capacity() > VECTORS_KEPT) {
+            entry.message = None;
+        }
         self.free.push(index);
         entry.outgoing.take()
+    }
+
+    /// Gives back the entries behind the last one in use.
+    pub(crate) fn shrink(&mut self) {
+        let used = self.entries.iter().rposition(|entry| entry.outgoing.is_some()).map_or(0, |last| last + 1);
+        self.entries.truncate(used);
+        self.free.retain(|index| (*index as usize) < used);
+        self.entries.shrink_to_fit();
+        self.free.shrink_to_fit();
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Place {
 pub(crate) struct Listener {
     /// The listening socket; `None` once it was given up.
     pub(crate) socket: Option<OwnedFd>,
+    /// The socket afterwards, while accepts name it.
+    pub(crate) leaving: Option<OwnedFd>,
     /// How many connections may wait in its queue.
     pub(crate) backlog: u32,
     /// The engine wants connections.
@@ -48,6 +50,7 @@ impl Listener {
         let socket = Some(socket);
         Ok(Self {
             socket,
+            leaving: None,
             backlog,
             wanted: false,
             place,

@@ -98,7 +98,7 @@ impl Uring {
     fn receive_failed(&mut self, slot: Slot, errno: i32) -> Option<Completion> {
         match errno {
             libc::ENOBUFS => {
-                self.rings[self.batch_ring].buffers.grow();
+                self.grow_buffers(self.batch_ring);
                 None
             }
             libc::ECANCELED | libc::EINTR | libc::EAGAIN => None,

@@ -4,6 +4,7 @@
 //! receive buffers. It must never know what an operation means. Order of calls: `push` any number of times,
 //! `enter`, `take_completions` until nothing comes.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -12,16 +13,15 @@ use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, squeue};
 
 use super::buffers::Buffers;
+use super::chains::Entries;
 use super::features::Features;
+use crate::shortage;
 
 /// Entries of the submission queue. More operations in one turn are handed over in between.
 const SUBMISSIONS_MAX: u32 = 256;
 
 /// Entries of the completion queue. What does not fit is kept by the kernel, at some cost.
 const COMPLETIONS_MAX: u32 = 4096;
-
-/// How often an operation is offered to a kernel that is short of memory before the worker gives up.
-const SUBMISSION_ATTEMPTS_MAX: u32 = 1000;
 
 /// Sizes of one ring.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,13 @@ pub(crate) struct Ring {
     pub(crate) buffers: Buffers,
     registered: Option<u32>,
     flags_always: u32,
+    /// Operations in the queue that the kernel has not taken.
     pushed: u32,
+    entries: Entries,
+    /// Chains that found no room in the queue, in order.
+    waiting: VecDeque<Box<[squeue::Entry]>>,
+    /// The kernel was short of something when it was entered last.
+    short: bool,
     failure: Option<io::Error>,
     /// How many direct descriptors the table has.
     pub(crate) connections_max: u32,
@@ -60,6 +66,7 @@ impl Ring {
         let uring = build(features, SUBMISSIONS_MAX, COMPLETIONS_MAX, limits.watched)?;
         uring.submitter().register_files_sparse(limits.connections)?;
         let buffers = Buffers::register(&uring, limits.buffers)?;
+        let entries = Entries::of(&uring)?;
         let mut flags_always = EnterFlags::GETEVENTS;
         if uring.params().is_feature_no_iowait() {
             // Waiting for a peer is being idle, not waiting for a disk.
@@ -75,6 +82,9 @@ impl Ring {
             registered,
             flags_always: flags_always.bits(),
             pushed: 0,
+            entries,
+            waiting: VecDeque::new(),
+            short: false,
             failure: None,
             connections_max: limits.connections,
             connections: 0,
@@ -103,47 +113,52 @@ impl Ring {
         self.push_chain(std::slice::from_ref(entry));
     }
 
-    /// Puts operations that are linked to each other into the queue, never divided between two submissions.
+    /// Puts operations that are linked to each other into the queue, as a whole. A kernel that stops early
+    /// may still divide them: see chains.rs.
     #[inline]
     pub(crate) fn push_chain(&mut self, entries: &[squeue::Entry]) {
-        // SAFETY: every buffer, header and descriptor named in an entry is kept by `Uring` (in its pool of
-        // sends, its buffers, its listeners) until the completion of the entry was taken out; addresses and
-        // descriptors read at the hand-over alone (in its passages) until then.
-        while unsafe { self.uring.submission().push_multiple(entries) }.is_err() {
-            if !self.make_room() {
-                return;
-            }
+        if !self.waiting.is_empty() || !self.push_now(entries) {
+            self.push_later(entries);
         }
-        self.pushed += entries.len() as u32;
     }
 
     /// Whether operations wait to be handed over.
     #[inline]
     pub(crate) fn has_submissions(&self) -> bool {
-        self.pushed > 0
+        self.pushed > 0 || !self.waiting.is_empty()
+    }
+
+    /// Whether the ring has to be entered again soon, though nothing happens in it.
+    #[inline]
+    pub(crate) fn is_behind(&self) -> bool {
+        self.short || self.has_submissions()
     }
 
     /// Hands over what was pushed, lets the kernel work, and waits for a completion until the timeout is
-    /// over.
+    /// over. Where the kernel is short of memory nothing is lost: the wait is short, and what was not taken
+    /// is offered again the next time.
     ///
     /// # Errors
-    /// What the worker cannot go on after: the kernel lost completions, or takes no more operations.
+    /// What the worker cannot go on after: the kernel lost completions.
     pub(crate) fn enter(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        let entered = match timeout {
+        let mut entered = Ok(());
+        while !self.waiting.is_empty() && entered.is_ok() {
+            entered = self.system_call(0, None).and_then(|()| self.push_waiting());
+        }
+        entered = entered.and_then(|()| match timeout {
             Some(Duration::ZERO) => self.system_call(0, None),
             Some(timeout) => self.system_call(1, Some(timeout)),
             None => self.system_call(1, None),
-        };
+        });
         match entered {
-            Ok(()) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                // Nothing is lost by any of these: what was not taken is offered again in the next turn.
-                Some(libc::EINTR | libc::ETIME | libc::EAGAIN | libc::EBUSY) => Ok(()),
-                _ => Err(error),
-            },
+            Ok(()) => {
+                self.short = false;
+                Ok(())
+            }
+            Err(error) => self.stand(error, timeout),
         }
     }
 
@@ -178,6 +193,12 @@ impl Ring {
         pending || !self.uring.completion().is_empty()
     }
 
+    /// Whether no completion waits that could name a receive buffer. Sure only with deferred task run, where
+    /// none comes between two calls of `enter`.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        !self.uring.submission().cq_overflow() && self.uring.completion().is_empty()
+    }
+
     /// Ends every operation, so that the kernel uses no memory of ours afterwards. Returns whether that is
     /// sure.
     pub(crate) fn cancel_all(&mut self) -> bool {
@@ -192,25 +213,68 @@ impl Ring {
         }
     }
 
+    #[inline]
+    fn push_now(&mut self, entries: &[squeue::Entry]) -> bool {
+        // SAFETY: every buffer, header and descriptor named in an entry is kept by `Uring` (in its pool of
+        // sends, its buffers, its listeners) until the completion of the entry was taken out; addresses and
+        // descriptors read at the hand-over alone (in its passages) until then.
+        let pushed = unsafe { self.uring.submission().push_multiple(entries) }.is_ok();
+        self.pushed += if pushed { entries.len() as u32 } else { 0 };
+        pushed
+    }
+
+    /// The queue is full: hands it over. What finds no room even then waits outside.
     #[cold]
-    fn make_room(&mut self) -> bool {
-        for _ in 0..SUBMISSION_ATTEMPTS_MAX {
-            match self.system_call(0, None) {
-                Ok(()) if self.pushed < SUBMISSIONS_MAX => return true,
-                Err(error)
-                    if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) =>
-                {
-                    self.failure = Some(error);
-                    return false;
-                }
-                _ => std::thread::yield_now(),
+    fn push_later(&mut self, entries: &[squeue::Entry]) {
+        if self.waiting.is_empty() {
+            self.hand_over();
+            if self.push_now(entries) {
+                return;
             }
         }
-        self.failure = Some(io::ErrorKind::OutOfMemory.into());
-        false
+        self.waiting.push_back(entries.into());
+    }
+
+    /// Puts into the queue what there is room for now.
+    ///
+    /// # Errors
+    /// ENOMEM if that is nothing.
+    fn push_waiting(&mut self) -> io::Result<()> {
+        let mut outcome = Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        while let Some(entries) = self.waiting.pop_front() {
+            if !self.push_now(&entries) {
+                self.waiting.push_front(entries);
+                return outcome;
+            }
+            outcome = Ok(());
+        }
+        outcome
+    }
+
+    /// The kernel could not be entered. Waits a moment if it is short of something and there is nothing else
+    /// to do.
+    #[cold]
+    fn stand(&mut self, error: io::Error, timeout: Option<Duration>) -> io::Result<()> {
+        match error.raw_os_error() {
+            Some(libc::EINTR | libc::ETIME) => Ok(()),
+            // EAGAIN: no memory for an operation. EBUSY: completions have to be taken out first.
+            Some(libc::ENOMEM | libc::EAGAIN | libc::EBUSY) => {
+                self.short = true;
+                if self.uring.completion().is_empty() {
+                    shortage::rest(timeout);
+                }
+                Ok(())
+            }
+            _ => Err(error),
+        }
     }
 
     fn system_call(&mut self, wait_for: u32, timeout: Option<Duration>) -> io::Result<()> {
+        self.offer(self.pushed, wait_for, timeout)
+    }
+
+    /// Enters the kernel with so many of the operations in the queue.
+    pub(super) fn offer(&mut self, count: u32, wait_for: u32, timeout: Option<Duration>) -> io::Result<()> {
         let timespec = timeout.map(Timespec::from);
         let mut arguments = SubmitArgs::new();
         let mut flags = self.flags_always;
@@ -228,7 +292,7 @@ impl Ring {
             libc::syscall(
                 libc::SYS_io_uring_enter,
                 descriptor,
-                self.pushed,
+                count,
                 wait_for,
                 flags,
                 address,
@@ -239,6 +303,10 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         self.pushed -= taken as u32;
+        self.entries.note_taken(taken as u32);
+        if self.pushed > 0 && taken > 0 {
+            self.entries.mend_divided_chain();
+        }
         Ok(())
     }
 }

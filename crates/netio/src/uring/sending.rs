@@ -8,6 +8,7 @@
 use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 
+use super::chains::{cancel, moment};
 use super::in_flight::Piece;
 use super::slots::{
     CLOSE_LINKED, CLOSING, LAST, NO_SEND, OPEN, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
@@ -68,8 +69,9 @@ impl Uring {
     #[inline]
     pub(crate) fn send_completed(&mut self, slot: Slot, result: i32) -> Option<Completion> {
         let state = self.slots.get(slot);
+        // A send with a close linked to it ends once: what it did not do then is not done.
+        let closing = state.has(CLOSING | CLOSE_LINKED);
         state.clear(SENDING | CLOSE_LINKED);
-        let closing = state.has(CLOSING);
         let in_flight = self.in_flight.get(state.send);
         if result < 0 {
             match -result {
@@ -94,11 +96,43 @@ impl Uring {
     /// A close that was linked to the last send has completed: both are done. Had the send failed, its own
     /// completion would have come instead.
     pub(crate) fn linked_close_completed(&mut self, slot: Slot, result: i32) -> Option<Completion> {
-        let state = self.slots.get(slot);
-        assert!(state.has(CLOSE_LINKED) && result == 0, "a linked close completed with {result}");
-        state.clear(SENDING | CLOSE_LINKED);
+        let linked = self.slots.get(slot).has(CLOSE_LINKED);
+        assert!(linked && result == 0, "a linked close completed with {result}");
+        self.end_linked_close(slot);
+        None
+    }
+
+    /// A last send and its close are done. Either the close has completed, or its descriptor has been
+    /// accepted into: some kernels report that first.
+    pub(crate) fn end_linked_close(&mut self, slot: Slot) {
+        self.slots.get(slot).clear(SENDING | CLOSE_LINKED);
         self.end_send(slot, 0);
         self.retire(slot);
+    }
+
+    /// The kernel took the send without the close that was linked to it, and the send has been cancelled in
+    /// the close's place. What is cancelled, or fails, tells so by itself.
+    #[cold]
+    pub(crate) fn linked_close_divided(&mut self, slot: Slot, result: i32) -> Option<Completion> {
+        let state = self.slots.get(slot);
+        if !state.has(CLOSE_LINKED) {
+            return None;
+        }
+        match -result {
+            // It is over, and has not failed.
+            libc::ENOENT => {
+                state.clear(SENDING | CLOSE_LINKED);
+                self.finish_send(slot, 0);
+            }
+            // It is on its way out, and looked for again a moment later.
+            libc::EALREADY | libc::ETIME => {
+                let (send, close) = (self.token(Operation::Send, slot), self.token(Operation::Close, slot));
+                let (ring, _) = self.place_of(slot);
+                let waits = -result == libc::EALREADY;
+                self.rings[ring].push(&if waits { moment(close) } else { cancel(send, close) });
+            }
+            _ => {}
+        }
         None
     }
 

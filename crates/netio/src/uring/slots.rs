@@ -108,6 +108,12 @@ impl Slots {
         state.flags = OPEN;
     }
 
+    /// Whether the slot's last send, and the close linked to it, are all that is left of it.
+    #[inline]
+    pub(crate) fn is_closing_by_link(&self, slot: Slot) -> bool {
+        self.states.get(slot as usize).is_some_and(|state| state.has(CLOSE_LINKED))
+    }
+
     /// The slot is free. Completions of its past are told from its future's by the generation.
     pub(crate) fn retire(&mut self, slot: Slot) {
         let state = self.get(slot);

@@ -10,6 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use io_uring::types::{Fd, Fixed, Timespec};
 use io_uring::{cqueue, opcode};
@@ -33,6 +34,10 @@ const BATCH_MAX: usize = 256;
 /// Receive buffers a ring at most: 4 MiB, of which only as much is touched as was needed at once.
 const BUFFERS_MAX: u16 = 1024;
 
+/// After this long a burst is over: a crowd that comes again and again finds its buffers ready, and an idle
+/// server wakes up once.
+const BURST: Duration = Duration::from_secs(10);
+
 /// Sizes that are chosen by the machine unless a test wants others.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -40,6 +45,21 @@ pub struct Limits {
     pub ring_capacity: u32,
     /// Receive buffers a ring at most; a power of two up to 32768.
     pub buffers_max: u16,
+    /// After this long receive buffers that are not needed any more are given back.
+    pub burst: Duration,
+}
+
+/// How far the look at a burst has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Burst {
+    /// The rings have the buffers they had at first.
+    None,
+    /// Buffers were added in this turn; the timer is armed.
+    Fresh,
+    /// What is needed at once is measured until the timer is over.
+    Measured,
+    /// The timer is over.
+    Over,
 }
 
 /// The io_uring backend of one worker.
@@ -77,6 +97,9 @@ pub struct Uring {
     pub(crate) draining: Vec<u32>,
     pub(crate) drain_timer: Box<Timespec>,
     pub(crate) drain_timer_armed: bool,
+    /// Whether receive buffers are to be given back.
+    pub(crate) burst: Burst,
+    pub(crate) burst_timer: Box<Timespec>,
     pub(crate) warmed: Arc<Warmed>,
     pub(crate) waker: Waker,
     pub(crate) features: Features,
@@ -100,7 +123,7 @@ impl Uring {
     ) -> io::Result<Self> {
         let descriptors_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let ring_capacity = capacity.min(u32::try_from(descriptors_max).unwrap_or(u32::MAX));
-        let limits = Limits { ring_capacity, buffers_max: BUFFERS_MAX };
+        let limits = Limits { ring_capacity, buffers_max: BUFFERS_MAX, burst: BURST };
         Self::with_limits(listeners, waker, capacity, features, limits)
     }
 
@@ -140,6 +163,8 @@ impl Uring {
             draining: Vec::new(),
             drain_timer: Box::new(Timespec::new()),
             drain_timer_armed: false,
+            burst: Burst::None,
+            burst_timer: Box::new(Timespec::from(limits.burst)),
             warmed: Warmed::new(waker.clone()),
             waker,
             features: *features,

@@ -1,6 +1,6 @@
 //! The 64 bits that travel with an operation through the kernel and come back with its completion.
 //!
-//! Owns their layout: operation (8 bits), free (8), generation (16), index (32). It must never hold a
+//! Owns their layout: operation (8 bits), marks (8), generation (16), index (32). It must never hold a
 //! pointer, so that a completion can be checked instead of believed. The index is a slot or a listener, as
 //! the operation says; the generation counts the uses of a slot, and with an accept names the
 //! room for the peer's address.
@@ -45,13 +45,15 @@ pub(crate) enum Operation {
     InstallToInspect,
     /// Time to look again at the files whose queues have to drain.
     DrainTimer,
+    /// Time to look whether a burst is over.
+    BurstTimer,
     /// Closing a slot, unlinked: completes only if there was no socket.
     CloseSilently,
     /// Cancelling an accept, unlinked: nobody asks what came of it.
     CancelSilently,
 }
 
-const OPERATIONS: [Operation; 20] = [
+const OPERATIONS: [Operation; 21] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -70,9 +72,19 @@ const OPERATIONS: [Operation; 20] = [
     Operation::Connect,
     Operation::InstallToInspect,
     Operation::DrainTimer,
+    Operation::BurstTimer,
     Operation::CloseSilently,
     Operation::CancelSilently,
 ];
+
+/// Marks the completion of what stands in the place of an operation, because its chain was divided.
+pub(crate) const DIVIDED: u64 = 1 << 48;
+
+/// Whether a token has that mark.
+#[inline]
+pub(crate) fn is_divided(token: u64) -> bool {
+    token & DIVIDED != 0
+}
 
 /// Packs the three.
 #[inline]
@@ -95,7 +107,10 @@ mod tests {
         for (position, operation) in OPERATIONS.into_iter().enumerate() {
             assert_eq!(operation as usize, position);
             for (generation, index) in [(0, 0), (u16::MAX, u32::MAX), (7, 100_000)] {
-                assert_eq!(unpack(pack(operation, generation, index)), (operation, generation, index));
+                let token = pack(operation, generation, index);
+                assert_eq!(unpack(token), (operation, generation, index));
+                assert_eq!(unpack(token | DIVIDED), (operation, generation, index));
+                assert!(!is_divided(token) && is_divided(token | DIVIDED));
             }
         }
     }

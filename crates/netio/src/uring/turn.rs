@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use io_uring::cqueue;
 
-use super::state::Uring;
-use super::token::{Operation, unpack};
-use crate::Completion;
+use super::state::{Burst, Uring};
+use super::token::{Operation, is_divided, unpack};
+use crate::{Completion, Slot, shortage};
 
 /// How many completions are handed out before the kernel is entered again: deadlines are looked at once a
 /// turn.
@@ -26,16 +26,23 @@ impl Uring {
     /// Hands over, waits. See [`crate::Io::submit_and_wait`].
     pub(crate) fn begin_turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.adjust_receiving();
+        let mut timeout = timeout;
         for index in 1..self.rings.len() {
-            if self.rings[index].has_submissions() {
+            if self.rings[index].is_behind() {
                 self.rings[index].enter(Some(Duration::ZERO))?;
                 self.note_work(index);
+                if self.rings[index].is_behind() {
+                    timeout = Some(shortage::bounded(timeout));
+                }
             }
         }
         let idle = self.pending.is_empty()
             && self.batch_next == self.batch.len()
             && self.files.is_empty()
             && self.ready.is_empty();
+        if self.burst != Burst::None {
+            self.follow_burst();
+        }
         self.rings[0].enter(if idle { timeout } else { Some(Duration::ZERO) })?;
         if !self.passages.is_empty() {
             self.end_passages();
@@ -96,7 +103,7 @@ impl Uring {
     }
 
     #[inline]
-    fn dispatch(&mut self, token: u64, result: i32, flags: u32) -> Option<Completion> {
+    pub(super) fn dispatch(&mut self, token: u64, result: i32, flags: u32) -> Option<Completion> {
         let (operation, generation, index) = unpack(token);
         match operation {
             Operation::Receive | Operation::Send => {}
@@ -105,6 +112,7 @@ impl Uring {
             Operation::Wake => return self.woken(flags),
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
+            Operation::BurstTimer => return self.burst_timer_over(),
             Operation::CloseSilently | Operation::CancelSilently => return None,
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),
@@ -119,7 +127,12 @@ impl Uring {
             | Operation::InstallToInspect
             | Operation::Close => {}
         }
-        assert_eq!(self.slots.get(index).generation(), generation, "completion of a former connection");
+        if self.slots.get(index).generation() != generation {
+            return came_late(operation);
+        }
+        if is_divided(token) {
+            return self.chain_divided(operation, index, result);
+        }
         match operation {
             Operation::Receive => self.received(index, result, flags),
             Operation::Send => self.send_completed(index, result),
@@ -133,6 +146,15 @@ impl Uring {
             Operation::InstallToInspect => self.installed_to_inspect(index, result),
             Operation::Close => self.linked_close_completed(index, result),
             _ => None,
+        }
+    }
+
+    /// What stands in the place of the second operation of a divided chain is done.
+    #[cold]
+    fn chain_divided(&mut self, operation: Operation, slot: Slot, result: i32) -> Option<Completion> {
+        match operation {
+            Operation::Connect => self.connected(slot, -libc::ECANCELED),
+            _ => self.linked_close_divided(slot, result),
         }
     }
 
@@ -161,4 +183,13 @@ impl Uring {
             self.ready.push_back(index);
         }
     }
+}
+
+/// A completion of a former connection. Only those of a send and its close may come so late: the slot may be
+/// accepted into before the close has been reported, and a divided chain ends in any order.
+#[cold]
+fn came_late(operation: Operation) -> Option<Completion> {
+    let may = matches!(operation, Operation::Send | Operation::Close | Operation::Connect);
+    assert!(may, "completion of a former connection: {operation:?}");
+    None
 }

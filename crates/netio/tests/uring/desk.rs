@@ -19,6 +19,9 @@ use crate::conformance::harness::Harness;
 /// After this long without the completion it waits for, a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// After this long a burst is over.
+const BURST: Duration = Duration::from_millis(20);
+
 /// Sizes of a desk.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
@@ -74,7 +77,8 @@ impl Sizes {
             features.no_sqarray = false;
             features.fixed_fd_install = false;
         }
-        let limits = Limits { ring_capacity: self.ring_capacity, buffers_max: self.buffers_max };
+        let limits =
+            Limits { ring_capacity: self.ring_capacity, buffers_max: self.buffers_max, burst: BURST };
         Some(Uring::with_limits(listeners, waker, self.capacity, &features, limits).unwrap())
     }
 }
