@@ -14,8 +14,7 @@ use std::time::Duration;
 
 pub use session::SessionBody;
 use session::SessionLink;
-pub use simulator::SimulatorBody;
-use simulator::SimulatorLink;
+pub use simulator::{SimulatorBody, SimulatorLink};
 pub use socket::SocketLink;
 
 /// A body to speak with.

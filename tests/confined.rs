@@ -6,27 +6,33 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, inotify};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, MMsgHdr, Protocol, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, ipproto,
+};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use staunch_confine::{Confinement, Identity, Paths, Sandbox, confine};
 
-/// `probe on|off SITE LOG`: confines if it is to, then prints a line for each thing tried: its name, `ok` or
-/// the error.
+/// `MSG_FASTOPEN`: the first bytes go with the request for a connection.
+const FAST_OPEN: u32 = 0x2000_0000;
+
+/// `probe on|ringless|off SITE LOG`: confines if it is to, `ringless` as a server on epoll, then prints a
+/// line for each thing tried: its name, `ok` or the error.
 /// `chain COUNT USER|- SITE LOG`: becomes the user, confines, and runs itself so often; the last one prints
 /// who it is and how many filters hold.
-/// `without landlock|seccomp PROGRAM...`: runs a program as if the kernel did not have that.
+/// `without landlock|seccomp|io_uring PROGRAM...`: runs a program as if the kernel did not have that.
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["probe", sandbox, site, log] => probe(sandbox == "on", Path::new(site), Path::new(log)),
+        ["probe", sandbox, site, log] => probe(sandbox, Path::new(site), Path::new(log)),
         ["chain", count, user, site, log] => chain(count.parse().expect("a number"), user, site, log),
         ["without", what, program, ..] => {
             take(what);
@@ -38,18 +44,21 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn confined(site: &Path, log: &Path, user: Option<&Identity>) -> Confinement {
+fn confined(site: &Path, log: &Path, rings: bool, user: Option<&Identity>) -> Confinement {
     let mut paths = Paths::default();
+    if rings {
+        paths.use_rings();
+    }
     paths.read_site(site);
     paths.write_file(log);
     confine(Sandbox::On, paths, user).unwrap_or_else(|missing| panic!("{missing}"))
 }
 
-fn probe(confines: bool, site: &Path, log: &Path) {
+fn probe(sandbox: &str, site: &Path, log: &Path) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    if confines {
-        confined(site, log, None);
+    if sandbox != "off" {
+        confined(site, log, sandbox == "on", None);
     }
     needed(site, log);
     let parent = rustix::process::getppid().expect("a parent");
@@ -60,6 +69,7 @@ fn probe(confines: bool, site: &Path, log: &Path) {
     tell("link out of the site", File::open(site.join("out")));
     tell("make a folder for logs", fs::create_dir(log.with_extension("folder")));
     tell("connect", TcpStream::connect(address));
+    ways_around(address);
     tell("run a shell", Command::new("/bin/sh").args(["-c", "true"]).status());
     tell("signal the parent", rustix::process::test_kill_process(parent));
     tell("change the root folder", rustix::process::chroot("/"));
@@ -69,6 +79,27 @@ fn probe(confines: bool, site: &Path, log: &Path) {
     tell("send datagrams", socket(AddressFamily::INET, SocketType::DGRAM));
     // The last of all: a process that is traced stops at its next signal.
     tell("trace", nix::sys::ptrace::traceme());
+}
+
+/// Ways to a peer that Landlock's rule about TCP does not cover.
+fn ways_around(address: SocketAddr) {
+    // It falls back to plain TCP with any server.
+    let several = stream(Some(ipproto::MPTCP));
+    tell("connect by MPTCP", several.and_then(|socket| rustix::net::connect(&socket, &address)));
+    let fast = SendFlags::from_bits_retain(FAST_OPEN);
+    let socket = || stream(None).expect("a socket");
+    let bytes = [IoSlice::new(b"x")];
+    tell("connect by sendto", rustix::net::sendto(socket(), b"x", fast, &address));
+    let mut control = SendAncillaryBuffer::default();
+    tell("connect by sendmsg", rustix::net::sendmsg_addr(socket(), &address, &bytes, &mut control, fast));
+    let peer = address.into();
+    let mut control = SendAncillaryBuffer::default();
+    let mut messages = [MMsgHdr::new_with_addr(&peer, &bytes, &mut control)];
+    tell("connect by sendmmsg", rustix::net::sendmmsg(socket(), &mut messages, fast));
+}
+
+fn stream(protocol: Option<Protocol>) -> rustix::io::Result<OwnedFd> {
+    rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, protocol)
 }
 
 /// What a server does.
@@ -117,7 +148,7 @@ fn chain(count: u32, user: &str, site: &str, log: &str) {
     if let Some(identity) = &identity {
         identity.assume().unwrap_or_else(|error| panic!("{error}"));
     }
-    let confinement = confined(Path::new(site), Path::new(log), identity.as_ref());
+    let confinement = confined(Path::new(site), Path::new(log), true, identity.as_ref());
     if count == 0 {
         let status = fs::read_to_string("/proc/self/status").expect("our own status");
         let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
@@ -137,7 +168,9 @@ fn take(what: &str) {
     let (call, errno) = match what {
         "landlock" => (libc::SYS_landlock_create_ruleset, libc::ENOSYS),
         "seccomp" => (libc::SYS_seccomp, libc::EINVAL),
-        _ => panic!("`{what}` is not one of landlock, seccomp"),
+        // As the filters of Docker and Podman have it.
+        "io_uring" => (libc::SYS_io_uring_setup, libc::EPERM),
+        _ => panic!("`{what}` is not one of landlock, seccomp, io_uring"),
     };
     let calls = BTreeMap::from([(call, Vec::new())]);
     let refused = SeccompAction::Errno(errno as u32);

@@ -259,8 +259,8 @@ impl Drop for Server {
     }
 }
 
-/// The address in a line of the start-up block such as `listening on http://127.0.0.1:8080`.
-fn address_in(line: &str) -> Option<SocketAddr> {
+/// The address in a line of the start-up block such as `listening on http://127.0.0.1:8080/ (this machine only)`.
+pub fn address_in(line: &str) -> Option<SocketAddr> {
     if !line.contains("listening on") {
         return None;
     }
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn the_address_is_found_in_the_start_up_line() {
         assert_eq!(address_in("  listening on http://127.0.0.1:4711"), "127.0.0.1:4711".parse().ok());
-        assert_eq!(address_in("listening on http://[::1]:80 (1 worker)"), "[::1]:80".parse().ok());
+        assert_eq!(address_in("listening on http://[::1]:80/ (this machine only)"), "[::1]:80".parse().ok());
         assert_eq!(address_in("staunch 0.1"), None);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use staunch_config::key::Form;
 use staunch_config::{File, Sources};
-use staunch_engine::{Answer, Answered, Handler, Mailbox, Post, Stats, Worker};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Mailbox, Post, Stats, Worker};
 use staunch_netio::Io;
 use staunch_netio::simulated::{self, Faults, PeerId, Simulated, Step};
 use staunch_protocol::Timeouts;
@@ -34,6 +34,7 @@ const CONNECTIONS_MAX: u32 = 64;
 /// A worker on a simulated network.
 pub struct SimulatorBody {
     world: Rc<RefCell<World>>,
+    confusion: Confusion,
 }
 
 impl fmt::Debug for SimulatorBody {
@@ -53,14 +54,30 @@ struct World {
 struct Counting {
     sites: SitesHandler,
     asked: Rc<Cell<u64>>,
+    confusion: Confusion,
 }
+
+/// A canary, if it is there: length and path of the last head, taken for those of any head as long.
+type Confusion = Rc<RefCell<Option<(usize, Vec<u8>)>>>;
 
 impl Handler for Counting {
     type Mail = <SitesHandler as Handler>::Mail;
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.asked.set(self.asked.get() + 1);
+        if let Some(last) = &mut *self.confusion.borrow_mut() {
+            let (length, path) = std::mem::replace(last, (request.head.len(), request.path.to_vec()));
+            if length == request.head.len() {
+                let mut mistaken = *request;
+                mistaken.path = &path;
+                return self.sites.handle(&mistaken, answer);
+            }
+        }
         self.sites.handle(request, answer)
+    }
+
+    fn left(&mut self, address: Address, departure: Departure) {
+        self.sites.left(address, departure);
     }
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -80,11 +97,18 @@ impl SimulatorBody {
             SitesShared::open(site_configs(root, options, settings)?).map_err(|error| error.to_string())?;
         sites.start(&Post::new(vec![Arc::clone(&mailbox)])).map_err(|error| error.to_string())?;
         let asked = Rc::new(Cell::new(0));
-        let handler = Counting { sites: sites.handler(), asked: Rc::clone(&asked) };
+        let confusion = Confusion::default();
+        let (asked_by, confused_by) = (Rc::clone(&asked), Rc::clone(&confusion));
+        let handler = Counting { sites: sites.handler(), asked: asked_by, confusion: confused_by };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
         let worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
-        Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats })) })
+        Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats })), confusion })
+    }
+
+    /// From now on it remembers heads by their length alone, so that a test can show that it would notice.
+    pub fn confuse(&self) {
+        *self.confusion.borrow_mut() = Some((0, Vec::new()));
     }
 
     /// A new connection.

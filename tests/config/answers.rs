@@ -52,7 +52,7 @@ fn each_value_is_shown_with_its_origin() {
 
 #[test]
 fn the_file_may_be_named_by_a_variable() {
-    let folder = Folder::with("workers = 1\n");
+    let folder = Folder::with("workers = 1\nroot = '.'\n");
     let finished = finish(folder.staunch(&["config", "show"]).env("STAUNCH_CONFIG", "staunch.toml"));
     assert!(finished.stdout.contains("# file staunch.toml:1"), "{}{}", finished.stdout, finished.stderr);
 }
@@ -60,7 +60,8 @@ fn the_file_may_be_named_by_a_variable() {
 #[test]
 fn what_is_shown_is_a_file_and_hides_secrets() {
     let hash = "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW";
-    let site = "[[site]]\nhosts = ['a']\n[[site.path]]\nmatch = '/*'\ncache_control = 'no-store'\n";
+    let site =
+        "[[site]]\nroot = '.'\nhosts = ['a']\n[[site.path]]\nmatch = '/*'\ncache_control = 'no-store'\n";
     let folder = Folder::with(site);
     let first = folder.run(&["config", "show", "-c", "staunch.toml"]).stdout;
     std::fs::write(folder.settings(), &first).expect("our own folder");
@@ -71,8 +72,9 @@ fn what_is_shown_is_a_file_and_hides_secrets() {
     assert!(first.contains("cache_control = \"no-store\""), "{first}");
     assert_eq!(values(&first), values(&second));
 
-    let folder =
-        Folder::with(&format!("[[path]]\nmatch = '*'\nbasic_auth = {{ users = {{ anna = '{hash}' }} }}"));
+    let folder = Folder::with(&format!(
+        "root = '.'\n[[path]]\nmatch = '*'\nbasic_auth = {{ users = {{ anna = '{hash}' }} }}"
+    ));
     for arguments in
         [&["config", "show", "-c", "staunch.toml"][..], &["config", "show", "-c", "staunch.toml", "--json"]]
     {
@@ -88,8 +90,9 @@ fn what_is_shown_is_a_file_and_hides_secrets() {
 
 #[test]
 fn json_has_the_shape_of_the_file() {
-    let folder =
-        Folder::with("workers = 2\n[[site]]\nhosts = ['a']\n[[site.path]]\nmatch = '/x'\ndeny = true\n");
+    let folder = Folder::with(
+        "workers = 2\n[[site]]\nroot = '.'\nhosts = ['a']\n[[site.path]]\nmatch = '/x'\ndeny = true\n",
+    );
     let finished = folder.run(&["config", "show", "-c", "staunch.toml", "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
     assert_eq!(shown["workers"]["value"], 2);
@@ -104,6 +107,20 @@ fn the_page_of_all_keys_is_the_committed_one() {
     let folder = Folder::with("");
     let page = std::fs::read_to_string(path).expect("the page");
     assert!(folder.run(&["config", "reference"]).stdout == page, "docs/configuration.md is old");
+}
+
+#[test]
+fn the_example_is_a_file_that_passes() {
+    let folder = Folder::with("");
+    let example = folder.run(&["config", "example"]);
+    assert_eq!(example.status.code(), Some(0), "{}", example.stderr);
+    std::fs::write(folder.settings(), &example.stdout).expect("our own folder");
+    let tested = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert_eq!(tested.status.code(), Some(0), "{}", tested.stderr);
+    let help = folder.run(&["config", "--help"]).stdout;
+    for command in ["show", "example", "reference"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}: {help}");
+    }
 }
 
 #[test]
@@ -145,7 +162,9 @@ fn manual_pages_are_whole() {
         let text = page(name);
         words.iter().for_each(|word| assert!(text.contains(word), "`{word}` is not in {name}"));
     }
-    assert!(!folder.tree.root().join("pages/staunch-config-reference.1").exists(), "it is hidden");
+    for name in ["staunch-config-reference.1", "staunch-config-example.1"] {
+        assert!(folder.tree.root().join("pages").join(name).exists(), "{name}");
+    }
     if is_installed("groff") {
         for name in ["staunch.1", "staunch-serve.1", "staunch.toml.5"] {
             let path = folder.tree.root().join("pages").join(name);

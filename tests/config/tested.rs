@@ -2,9 +2,10 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::Folder;
-use staunch_tests::process::finish;
+use staunch_tests::process::{Server, finish};
 
 const RIGHT: &str = "listen = ['127.0.0.1:0']\nroot = '.'\naccess_log = 'access.log'\n";
 
@@ -30,7 +31,7 @@ fn a_right_file_passes_with_the_familiar_lines() {
 fn no_socket_is_touched() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address");
-    let folder = Folder::with(&format!("listen = ['{address}']"));
+    let folder = Folder::with(&format!("listen = ['{address}']\nroot = '.'"));
     assert_eq!(folder.run(&["-t", "-c", "staunch.toml"]).status.code(), Some(0));
     taken.set_nonblocking(true).expect("a socket");
     assert!(taken.accept().is_err(), "somebody knocked");
@@ -38,7 +39,7 @@ fn no_socket_is_touched() {
 
 #[test]
 fn everything_wrong_is_said_with_its_place() {
-    let folder = Folder::with("lisen = 1\nworkers = 'none'\n\n[[path]]\ndeny = true\n");
+    let folder = Folder::with("lisen = 1\nworkers = 'none'\nroot = '.'\n[[path]]\ndeny = true\n");
     let finished = folder.run(&["-t", "-c", "staunch.toml"]);
     assert_eq!(finished.status.code(), Some(78));
     assert_eq!(
@@ -58,14 +59,23 @@ fn what_is_not_there_is_found_by_the_test() {
     let table = [
         ("root = 'no/such'", "staunch.toml:1:1: root: no/such: no such file or directory"),
         ("root = 'a.txt'", "staunch.toml:1:1: root: a.txt: not a directory"),
-        ("error_pages = { 404 = '/no.html' }", "staunch.toml:1:1: error_pages: ./no.html: no such file"),
-        ("fallback = '/no.html'", "staunch.toml:1:1: fallback: ./no.html: no such file"),
+        (
+            "root = '.'\nerror_pages = { 404 = '/no.html' }",
+            "staunch.toml:2:1: error_pages: ./no.html: no such file",
+        ),
+        ("root = '.'\nfallback = '/no.html'", "staunch.toml:2:1: fallback: ./no.html: no such file"),
         ("access_log = 'no/such/a.log'", "staunch.toml:1:1: access_log: no/such: no such file or directory"),
         ("error_log = '.'", "staunch.toml:1:1: error_log: .: a folder, not a file"),
         ("pid_file = 'no/such/pid'", "staunch.toml:1:1: pid_file: no/such: no such file or directory"),
         ("user = 'nobody-of-this-name'", "staunch.toml:1:1: user: there is no user nobody-of-this-name"),
-        ("cpus = '4000'", "cpus: processor 4000 is not one this process may use"),
-        ("listen = 'no..host:80'", "listen: no address is known for no..host:80"),
+        (
+            "root = '.'\ncpus = '4000'",
+            "staunch.toml:2:1: cpus: processor 4000 is not one this process may use",
+        ),
+        (
+            "listen = 'no..host:80'\nroot = '.'",
+            "staunch.toml:1:1: listen: no address is known for no..host:80",
+        ),
         ("\n[[site]]\nroot = 'no'", "staunch.toml:3:1: root: no: no such file or directory"),
         (
             "[[path]]\nmatch = '*'\nbasic_auth = { users_file = 'no' }",
@@ -76,7 +86,7 @@ fn what_is_not_there_is_found_by_the_test() {
             "staunch.toml:3:1: basic_auth: a.txt:1: write a name, a colon and a hash",
         ),
         (
-            "[[path]]\nmatch = '*'\n[path.basic_auth.users]\n\
+            "root = '.'\n[[path]]\nmatch = '*'\n[path.basic_auth.users]\n\
              a = '$2b$20$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW'",
             "site .: ",
         ),
@@ -89,6 +99,85 @@ fn what_is_not_there_is_found_by_the_test() {
         assert!(found, "{settings}: {}", finished.stderr);
         assert!(finished.stderr.ends_with("staunch: configuration file staunch.toml test failed\n"));
     }
+}
+
+/// Mistakes of all kinds, of which those that the system tells do not wait for the others.
+#[test]
+fn all_faults_are_told_in_one_round_and_in_order() {
+    let folder = Folder::with(
+        "access_log = 'no/such/a.log'\nworkers = 'none'\ncpus = '4000'\nroot = 'no'\ngzip = true\n\
+         redirects = [{ from = '/a/*', to = '/a/$1' },\n{ from = '/b', to = '/c/*' }]\n\
+         [[path]]\nmatch = '*'\nbasic_auth = { users_file = 'none' }\nspeed = 1\n",
+    );
+    let finished = folder.run(&["-t", "-c", "staunch.toml"]);
+    assert_eq!(finished.status.code(), Some(78));
+    let place = |line: &str| -> Option<(usize, usize)> {
+        let mut numbers = line.strip_prefix("staunch: staunch.toml:")?.split(':');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    };
+    let places: Vec<(usize, usize)> = finished.stderr.lines().filter_map(place).collect();
+    assert!(places.is_sorted(), "{}", finished.stderr);
+    let lines: Vec<usize> = places.iter().map(|(line, _)| *line).collect();
+    assert_eq!(lines, [1, 2, 4, 5, 6, 7, 10, 11], "{}", finished.stderr);
+    assert_eq!(finished.stderr.lines().count(), lines.len() + 1, "{}", finished.stderr);
+}
+
+#[test]
+fn a_folder_of_the_system_is_served_only_by_who_says_so() {
+    let folder = Folder::with("");
+    let root = folder.tree.root().to_str().expect("text").to_owned();
+    std::os::unix::fs::symlink("/etc", folder.tree.root().join("link")).expect("our own folder");
+    for (text, expected) in [
+        ("workers = 1", "staunch.toml:1:1: root: missing"),
+        ("[[site]]\nhosts = ['a']", "staunch.toml:1:1: root: missing"),
+        ("workers = 1\nroot = '/'", "staunch.toml:2:1: root: / is a folder of the system"),
+        ("root = '/etc/'", "staunch.toml:1:1: root: /etc/ is /etc, which is one of the system"),
+        ("root = 'link'", "staunch.toml:1:1: root: link is /etc, which is one of the system"),
+        ("root = '/proc/self'", "staunch.toml:1:1: root: /proc/self is /proc/"),
+        ("[[site]]\nroot = '.'\n[[site]]\nhosts = ['b']\nroot = '/var'", "staunch.toml:5:1: root: /var is"),
+    ] {
+        std::fs::write(folder.settings(), text).expect("our own folder");
+        for arguments in [&["-t", "-c", "staunch.toml"][..], &["serve", "-c", "staunch.toml"]] {
+            let finished = folder.run(arguments);
+            assert_eq!(finished.status.code(), Some(78), "{text}: {}", finished.stderr);
+            assert!(finished.stderr.contains(&format!("staunch: {expected}")), "{text}: {}", finished.stderr);
+        }
+    }
+    let finished = folder.run(&["serve", "/", "--listen", "127.0.0.1:0"]);
+    assert_eq!(finished.status.code(), Some(2), "{}", finished.stderr);
+    assert!(finished.stderr.starts_with("staunch: DIR: / is a folder of the system"), "{}", finished.stderr);
+    for (text, arguments) in [
+        ("root = '/etc'\nroot_anyway = true", &["-t", "-c", "staunch.toml"][..]),
+        ("root = '/etc'", &["serve", "-t", "--root-anyway", "-c", "staunch.toml"]),
+        ("", &["serve", "-t", "/", "--root-anyway"]),
+        ("", &["serve", "-t", &root, "-c", "staunch.toml"]),
+    ] {
+        std::fs::write(folder.settings(), text).expect("our own folder");
+        let finished = folder.run(arguments);
+        assert_eq!(finished.status.code(), Some(0), "{text} {arguments:?}: {}", finished.stderr);
+    }
+    let mut command = folder.staunch(&["serve", "-t", "/etc"]);
+    assert_eq!(finish(command.env("STAUNCH_ROOT_ANYWAY", "on")).status.code(), Some(0));
+}
+
+#[test]
+fn a_variable_of_nothing_is_warned_of_when_it_starts() {
+    let folder = Folder::with(RIGHT);
+    let mut command = folder.staunch(&["serve", "-c", "staunch.toml", "--error-log", "said"]);
+    let command = command.env("STAUNCH_KEEPALIVE", "3").env("STAUNCH_SEED", "7");
+    let server = Server::spawn(command).unwrap_or_else(|said| panic!("{said}"));
+    let said = || std::fs::read_to_string(folder.tree.root().join("said")).unwrap_or_default();
+    let start = Instant::now();
+    while !said().contains("STAUNCH_KEEPALIVE") && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(
+        said().contains("STAUNCH_KEEPALIVE has no effect: there is no such setting (did you mean"),
+        "{}",
+        said()
+    );
+    assert!(!said().contains("STAUNCH_SEED"), "{}", said());
+    drop(server);
 }
 
 #[test]
@@ -112,7 +201,8 @@ fn exit_codes_tell_whose_fault_it_is() {
     );
     let finished = finish(folder.staunch(&["serve", "-t"]).env("STAUNCH_WORKER", "2"));
     assert_eq!(finished.status.code(), Some(0), "a variable of nobody");
-    let hint = "STAUNCH_WORKER has no effect (did you mean STAUNCH_WORKERS?)";
+    let hint = "staunch: warning: STAUNCH_WORKER has no effect: there is no such setting (did you mean \
+                STAUNCH_WORKERS?)";
     assert!(finished.stderr.contains(hint), "{}", finished.stderr);
     let sites = Folder::with("[[site]]\nroot = '.'\n");
     let finished = sites.run(&["serve", "-c", "staunch.toml", "--listing", "on"]);
@@ -138,7 +228,8 @@ fn the_file_of_the_package_is_right() {
     for (name, content) in [("users", users), ("404.html", "404"), ("busy.html", "503")] {
         std::fs::write(folder.tree.root().join(name), content).expect("our own folder");
     }
-    for text in [own(&text), own(&whole).replace("/etc/staunch/users", "users")] {
+    for text in [own(&text), own(&whole).replace("/etc/staunch/users", "users").replace("/run/staunch/", "")]
+    {
         std::fs::write(folder.settings(), &text).expect("our own folder");
         let finished = folder.run(&["-t", "-c", "staunch.toml"]);
         assert_eq!(finished.status.code(), Some(0), "{}\n{text}", finished.stderr);

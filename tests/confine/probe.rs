@@ -37,6 +37,10 @@ const IMPOSSIBLE: &[&str] = &[
     "link out of the site",
     "make a folder for logs",
     "connect",
+    "connect by MPTCP",
+    "connect by sendto",
+    "connect by sendmsg",
+    "connect by sendmmsg",
     "run a shell",
     "trace",
     "signal the parent",
@@ -95,6 +99,21 @@ fn a_server_can_do_all_it_does_and_nothing_else() {
     }
 }
 
+/// Of what a ring does no filter sees anything: a server that needs none, and is to be confined wholly, can
+/// make none.
+#[test]
+fn without_rings_none_can_be_made() {
+    if !is_whole() {
+        return;
+    }
+    let (tree, log) = place();
+    let told = told(&mut run(&["probe", "ringless"], [tree.root(), &log]));
+    assert!(told["use io_uring"].contains("io_uring_setup is forbidden"), "{}", told["use io_uring"]);
+    for what in POSSIBLE {
+        assert_eq!(told.get(*what).map(String::as_str), Some("ok"), "{what}");
+    }
+}
+
 /// Nothing but the sandbox stood in the way of what root may do. Without capabilities, as in a container,
 /// some of it is impossible to root as well.
 #[test]
@@ -105,7 +124,11 @@ fn all_of_that_is_possible_to_root_without_a_sandbox() {
     let (tree, log) = place();
     let told = told(&mut run(&["probe", "off"], [tree.root(), &log]));
     let capable = ["see all packets", "forge packets", "change the root folder"];
-    for what in IMPOSSIBLE.iter().filter(|what| !capable.contains(what)) {
+    let lacking = match std::fs::read_to_string("/proc/sys/net/mptcp/enabled") {
+        Ok(enabled) if enabled.trim() == "1" => "nothing",
+        _ => "connect by MPTCP",
+    };
+    for what in IMPOSSIBLE.iter().filter(|what| !capable.contains(what) && **what != lacking) {
         assert_eq!(told.get(*what).map(String::as_str), Some("ok"), "{what}");
     }
 }

@@ -38,6 +38,19 @@ fn each_recorded_host_is_judged_as_written_down() {
     }
 }
 
+/// A table that nothing is written into is not too small, whatever its size.
+#[test]
+fn a_table_of_connections_that_is_empty_is_no_advice() {
+    let host = Host::new("big-server");
+    host.write("proc/sys/net/netfilter/nf_conntrack_max", "65536\n");
+    for (used, expected) in [("0\n", "ok"), ("1000\n", "advice")] {
+        host.write("proc/sys/net/netfilter/nf_conntrack_count", used);
+        let found = lines(&json(&host));
+        let line = found.lines().find(|line| line.contains("nf_conntrack_max")).expect("a finding");
+        assert!(line.starts_with(&format!("{expected} | ")), "{line}");
+    }
+}
+
 #[test]
 fn the_exit_code_says_whether_something_matters() {
     for (name, code) in HOSTS {

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use staunch_tests::process::{Finished, Server, binary, finish, serve};
+use staunch_tests::process::{Finished, Server, address_in, binary, finish, serve, serve_by};
 use staunch_tests::tree::Tree;
 
 use crate::outside::{is_installed, server_of};
@@ -242,17 +242,120 @@ fn the_start_up_block_says_what_runs() {
     }
 }
 
-fn start_up_block(tree: &Tree, io: &str) -> String {
-    let server = Server::start(tree.root(), &["--io", io]).unwrap_or_else(|said| panic!("{said}"));
+/// The block, and what a folder without index page answers, told where a folder is named and where a file is.
+#[test]
+fn a_named_folder_is_listed_and_the_block_says_so() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let bare = tree.root().join("bare-of-index");
+    std::fs::create_dir(&bare).expect("our own folder");
+    let file = tree.root().with_file_name("staunch.toml");
+    std::fs::write(&file, format!("root = {:?}\n", tree.root())).expect("our own file");
+    let on = "  listing      on: folders without an index page are listed (--listing off)";
+    let off = "  listing      off: folders without index.html answer 403 (listing = true)";
+    let off_by_flag = "  listing      off: folders without index.html answer 403 (--listing on)";
+    for (command, line, status) in [
+        (&mut serve(tree.root()), on, 200),
+        (serve(tree.root()).args(["--listing", "off"]), off_by_flag, 403),
+        (&mut serve_by(&file), off, 403),
+    ] {
+        let server = Server::spawn(command).unwrap_or_else(|said| panic!("{said}"));
+        let said = block(&server);
+        assert!(said.lines().any(|other| other == line), "{line}\n{said}");
+        let answer = crate::outside::get(server.address(), "/bare-of-index/").expect("an answer");
+        assert_eq!(answer.status, status, "{said}");
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        let why = body.contains("This folder has no index page, and listings are off.");
+        assert_eq!(why, status == 403, "{body}");
+    }
+}
+
+/// A port alone is opened for IPv4 and IPv6, and the block names addresses one can open.
+#[test]
+fn a_port_alone_is_opened_for_everybody() {
+    let tree = Tree::with(&[]).expect("a tree");
+    for io in ["epoll", "uring"] {
+        // Free a moment ago: another program may take it, but not many times in a row.
+        let server = (0..20).find_map(|_| {
+            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+            let mut command = Command::new(binary());
+            let listen = free.port().to_string();
+            command.arg("serve").arg(tree.root()).args(["--workers", "1", "--io", io, "--listen", &listen]);
+            Server::spawn(&mut command).ok()
+        });
+        let server = server.expect("a free port");
+        let port = server.address().port();
+        let said = block(&server);
+        assert!(server.address().ip().is_loopback(), "an address that can be opened: {}", server.address());
+        let second = format!("listening on http://[::1]:{port}/ (every IPv6 address: open to the network)");
+        assert!(said.lines().any(|line| line == second), "{second}\n{said}");
+        for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+            let answer = crate::outside::get(address.parse().expect("an address"), "/a.txt");
+            assert_eq!(answer.expect("an answer").body, b"hello, world\n", "{address}");
+        }
+    }
+}
+
+/// Where the kernel has no IPv6, a port alone is IPv4's, and the server says so.
+#[test]
+fn without_ipv6_a_port_alone_is_served_all_the_same() {
+    if !is_installed("strace") {
+        return;
+    }
+    let tree = Tree::with(&[]).expect("a tree");
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let log = tree.root().with_file_name("said");
+    let trace = tree.root().with_file_name("trace");
+    let mut command = Command::new("strace");
+    // The first socket of the program is the one by which it asks for IPv6.
+    // -D: the server is our child, and ends with the test.
+    command.args(["-D", "-e", "trace=socket", "-e", "inject=socket:error=EAFNOSUPPORT:when=1", "-o"]);
+    command.arg(&trace);
+    command.arg(binary()).arg("serve").arg(tree.root()).args(["--io", "epoll", "--sandbox", "off"]);
+    command.args(["--listen", &free.port().to_string(), "--error-log"]).arg(&log);
+    let server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
+    let answer = crate::outside::get(server.address(), "/a.txt").expect("an answer");
+    assert_eq!(answer.body, b"hello, world\n");
+    crate::outside::until("it says so", || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("this kernel has no IPv6"))
+    });
+    let traced = std::fs::read_to_string(&trace).expect("what strace saw");
+    assert!(traced.contains("(INJECTED)"), "{traced}");
+}
+
+#[test]
+fn every_site_stands_in_the_block() {
+    let tree = Tree::with(&[]).expect("a tree");
+    let file = tree.root().with_file_name("staunch.toml");
+    let (first, second) = (tree.root(), tree.root().join("second"));
+    std::fs::create_dir(&second).expect("our own folder");
+    let text = format!(
+        "[[site]]\nhosts = ['a.example', 'www.a.example']\nroot = {first:?}\n\
+         [[site]]\nhosts = ['b.example']\nroot = {second:?}\n"
+    );
+    std::fs::write(&file, text).expect("our own file");
+    let server = Server::spawn(&mut serve_by(&file)).unwrap_or_else(|said| panic!("{said}"));
+    let said = block(&server);
+    for line in [
+        format!("  site         a.example, www.a.example and every other host: {}", first.display()),
+        format!("  site         b.example: {}", second.display()),
+    ] {
+        assert!(said.lines().any(|other| other == line), "{line}\n{said}");
+    }
+}
+
+/// The lines of the block behind the address, to its last one.
+fn block(server: &Server) -> String {
     let mut said = String::new();
     crate::outside::until("the start-up block ends", || {
-        for line in server.said() {
-            said.push_str(&line);
-            said.push('\n');
-        }
-        said.contains("content")
+        said.extend(server.said().into_iter().map(|line| line + "\n"));
+        said.contains("  content  ")
     });
     said
+}
+
+fn start_up_block(tree: &Tree, io: &str) -> String {
+    let server = Server::start(tree.root(), &["--io", io]).unwrap_or_else(|said| panic!("{said}"));
+    block(&server)
 }
 
 #[test]
@@ -266,8 +369,7 @@ fn several_addresses_and_workers() {
     assert_eq!(response.body, b"hello, world\n");
     let mut second = None;
     crate::outside::until("the second address is said", || {
-        second = second
-            .or_else(|| server.said().iter().find_map(|line| line.split("http://").nth(1)?.parse().ok()));
+        second = second.or_else(|| server.said().iter().find_map(|line| address_in(line)));
         second.is_some()
     });
     let response = crate::outside::get(second.expect("an address"), "/a.txt").expect("an answer");

@@ -128,7 +128,8 @@ fn the_table_has_every_row_and_every_verdict() {
     }
     for words in [
         "Plan made up: 3 rounds, loops x 0.100;",
-        "  =1  epoll-edge ",
+        "  =1  iterative ",
+        " =13  epoll-edge ",
         "The paper's ranking: iterative;",
         "  6. Pre-threaded, the main thread accepts",
         "  confirmed  ",

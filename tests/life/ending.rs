@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::process::Signal;
@@ -22,7 +23,7 @@ fn an_idle_server_ends_at_once() {
             assert!(!house.path("pid").exists(), "the file with its number is removed");
             assert_eq!(
                 house.said().trim(),
-                "staunch: ending: answers under way have 30 s; a second signal ends at once"
+                "staunch: ending: answers under way have 30 s; a further signal after 1 s ends at once"
             );
         }
     }
@@ -107,6 +108,39 @@ fn who_never_reads_is_left_when_the_time_is_over() {
     }
 }
 
+/// Signals within a second are one wish; this is a little longer.
+const ONE_WISH: Duration = Duration::from_millis(1100);
+
+/// `timeout` signals its child and then the group, `make` and `npm` do alike. A machine that is busy may
+/// bring the second signal late: then it was another wish, and the attempt is made again.
+#[test]
+fn two_signals_at_once_are_one_wish() {
+    for io in WAYS {
+        for (first, second) in [(Signal::TERM, Signal::TERM), (Signal::INT, Signal::TERM)] {
+            let kept = (0..5).any(|_| {
+                let mut house = House::new(&["--io", io, "--workers", "1"]);
+                let mut slow = Talk::with(house.address());
+                slow.ask("/large.bin");
+                while slow.0.received().is_empty() {
+                    assert!(slow.0.fill(crate::house::PATIENCE));
+                }
+                let start = Instant::now();
+                house.signal(first);
+                house.until_said("ending", 1);
+                house.signal(second);
+                let is_one_wish = start.elapsed() < Duration::from_millis(500);
+                if is_one_wish {
+                    assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}, {first:?}, {second:?}");
+                    assert_eq!(house.end(), Some(0), "{io}");
+                    assert!(!house.said().contains("ended at once"), "{}", house.said());
+                }
+                is_one_wish
+            });
+            assert!(kept, "{io}: no two signals came within half a second");
+        }
+    }
+}
+
 #[test]
 fn a_second_signal_ends_at_once() {
     for io in WAYS {
@@ -117,6 +151,7 @@ fn a_second_signal_ends_at_once() {
         house.signal(Signal::HUP);
         house.until_said("this process is ending: the signal is ignored", 1);
         assert!(crate::house::is_running(house.first()));
+        std::thread::sleep(ONE_WISH);
         house.signal(Signal::INT);
         assert_eq!(house.end(), Some(0), "{io}");
         assert!(
@@ -134,7 +169,7 @@ fn nothing_is_cut_under_load() {
     for io in WAYS {
         let mut house = House::new(&["--io", io, "--workers", "2"]);
         let load = Load::closed(&house.url("/small.txt"), 32, "2s");
-        std::thread::sleep(std::time::Duration::from_millis(700));
+        std::thread::sleep(Duration::from_millis(700));
         house.signal(Signal::TERM);
         assert_eq!(house.end(), Some(0), "{io}");
         let (answered, failed) = load.finish();

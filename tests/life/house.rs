@@ -73,8 +73,7 @@ impl House {
     /// Every address that any process of this house has said it listens at.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let lines = read(&self.folder.join("out"));
-        let found = lines.lines().filter_map(|line| line.strip_prefix("listening on http://")?.parse().ok());
-        found.collect()
+        lines.lines().filter_map(staunch_tests::process::address_in).collect()
     }
 
     /// The process that serves, by its file.

@@ -3,6 +3,7 @@
 //! It must never assert a time measured by the clock, and never leave a process behind.
 #![forbid(unsafe_code)]
 
+mod control;
 mod conversation;
 mod death;
 mod ending;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use staunch_tests::process::binary;
 
 use crate::conversation::{Talk, get};
@@ -96,6 +96,61 @@ fn what_is_wrong_is_said_and_changes_nothing() {
     reload(&house, &format!("{good}io = \"epoll\"\nstatus = \"/s\"\n"), DONE);
     assert!(house.said().contains("only a restart or an upgrade changes status"), "{}", house.said());
     assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
+}
+
+/// A reload that runs out of descriptors, at whichever step, leaves everything as it was.
+#[test]
+fn a_reload_without_descriptors_changes_nothing() {
+    let text = |listen: &[SocketAddr], name: &str| {
+        let listen: Vec<String> = listen.iter().map(|address| format!("\"{address}\"")).collect();
+        format!(
+            "listen = [{}]\nroot = \"ROOT/site\"\nheaders = {{ X-Name = \"{name}\" }}\n\
+             access_log = \"ROOT/{name}.log\"\nerror_log = \"ROOT/{name}.errors\"\nsandbox = \"off\"\n",
+            listen.join(", ")
+        )
+    };
+    for io in WAYS {
+        let (first, second) = (free_address(), free_address());
+        let house = configured(io, &text(&[first], "old"));
+        let mut kept = Talk::with(first);
+        assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false), "{io}");
+        let said = |name: &str| fs::read_to_string(house.path(name)).unwrap_or_default();
+        // Signals are obeyed once every worker accepts.
+        house.signal(Signal::HUP);
+        house.until("it is complete", |_| said("old.errors").contains(DONE).then_some(()));
+        let process = Pid::from_raw(house.first().cast_signed());
+        let limit = prlimit(process, Resource::Nofile, getrlimit(Resource::Nofile)).expect("a limit");
+        write(&house.path(""), &text(&[first, second], "new"));
+        let mut refusals = 0;
+        let highest = fs::read_dir(format!("/proc/{}/fd", house.first()))
+            .expect("descriptors")
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u64>().ok())
+            .max()
+            .expect("a descriptor");
+        // From none free on, one more each time, until it succeeds.
+        for current in 3..highest + 40 {
+            prlimit(process, Resource::Nofile, Rlimit { current: Some(current), ..limit }).expect("a limit");
+            house.signal(Signal::HUP);
+            house.until("it says what came of it", |_| {
+                let refused = said("old.errors").matches(REFUSED).count() > refusals;
+                (refused || said("new.errors").contains(DONE)).then_some(())
+            });
+            // The connection was there before: it needs no descriptor.
+            kept.ask("/small.txt");
+            let name = kept.hear().value("X-Name");
+            let is_new = said("new.errors").contains(DONE);
+            assert_eq!(name.as_deref(), Some(if is_new { "new" } else { "old" }), "{io}, {current}");
+            assert_eq!(TcpStream::connect(second).is_ok(), is_new, "{io}, {current}");
+            if is_new {
+                break;
+            }
+            assert_eq!(said("new.log"), "", "{io}, {current}");
+            refusals = said("old.errors").matches(REFUSED).count();
+        }
+        assert!(refusals > 3 && said("new.errors").contains(DONE), "{io}: {refusals} refusals");
+        prlimit(process, Resource::Nofile, limit).expect("a limit");
+        assert_eq!(get(second, "/small.txt"), SMALL, "{io}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use staunch_tests::truth::Truth;
 
-use crate::generator::{WAYS, answers, count, ends, measure, truth};
+use crate::generator::{WAYS, answers, count, ends, load, measure, measure_to, truth};
 
 /// Requests of each run.
 const REQUESTS: u64 = 24;
@@ -42,7 +42,8 @@ fn every_behaviour_has_its_count() {
             let url = truth.url(path);
             let requests = REQUESTS.to_string();
             let run = [&[&url, "-n", &requests, "-c", "4", "-t", "1", "--io", io], *words].concat();
-            let document = measure(&run);
+            // Where not one answer is right, something else was measured than was meant.
+            let document = measure_to(i32::from(*end == "wrong_answer"), &run);
             assert_eq!(ends(&document), [(*end, REQUESTS)], "{io} {path} {words:?}");
             if let Some(status) = status {
                 assert_eq!(answers(&document, status), REQUESTS, "{io} {path}");
@@ -60,6 +61,48 @@ fn check_against_the_truth(document: &serde_json::Value, truth: Truth, path: &st
     for (status, answered) in &counts.answers {
         assert!(answers(document, &status.to_string()) <= *answered, "{path}: {counts:?}");
     }
+}
+
+/// A connection's requests follow each other at once, so all of them take as long as each of them together,
+/// and at least as long as the server delays them.
+#[test]
+fn so_many_requests_last_from_the_first_start_to_the_last_answer() {
+    for io in WAYS {
+        for requests in [1, 7, 60] {
+            let truth = truth();
+            let (url, number) = (truth.url("/delay/2ms"), requests.to_string());
+            let document = measure(&[&url, "-n", &number, "-c", "1", "-t", "1", "--io", io]);
+            let seconds = document["seconds"].as_f64().expect("seconds");
+            let mean_ms = document["latency_ms"]["mean"].as_f64().expect("a mean");
+            let together = f64::from(requests) * mean_ms / 1e3;
+            assert!((seconds / together - 1.0).abs() < 0.01, "{io}: {seconds} s, {together} s together");
+            assert!(seconds >= 0.002 * f64::from(requests), "{io}: {seconds} s");
+            let rate = document["rate_per_s"].as_f64().expect("a rate");
+            assert!((rate * seconds - f64::from(requests)).abs() < 1e-6, "{io}: {rate}/s in {seconds} s");
+            assert_eq!(document["lanes"][0]["seconds"], document["seconds"], "{io}");
+        }
+    }
+}
+
+#[test]
+fn not_one_right_answer_is_said_and_a_mixture_is_a_result() {
+    let truth = truth();
+    let run = |path: &str, words: &[&str]| {
+        load(&[&[truth.url(path).as_str(), "-n", "10", "-c", "2", "-t", "1", "--quiet"], words].concat())
+    };
+    let wrong = run("/status/404", &[]);
+    assert_eq!(wrong.status.code(), Some(1), "{}", wrong.stderr);
+    let words = "not one answer was right, 10 were wrong (status 404: 10); --expect-status";
+    assert!(wrong.stderr.contains(words), "{}", wrong.stderr);
+    assert!(wrong.stdout.contains("wrong answer"), "its summary is there: {}", wrong.stdout);
+    let body = run("/ok", &["--expect-body", "contains:nothing of the kind"]);
+    assert_eq!(body.status.code(), Some(1), "{}", body.stderr);
+    let garbage = run("/garbage", &[]);
+    assert!(garbage.stderr.contains("none of them was HTTP"), "{}", garbage.stderr);
+    assert_eq!(run("/status/404", &["--expect-status", "404"]).status.code(), Some(0));
+    assert_eq!(run("/status/404", &["--fail-if", "errors>1%"]).status.code(), Some(3));
+    let mixed = run("/echo", &["--body", "number {{serial}}", "--expect-body", "contains:number 3"]);
+    assert_eq!(mixed.status.code(), Some(0), "{}", mixed.stderr);
 }
 
 #[test]

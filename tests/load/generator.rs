@@ -27,8 +27,13 @@ pub(crate) fn load(arguments: &[&str]) -> Finished {
 
 /// A run that goes well, as the JSON it wrote.
 pub(crate) fn measure(arguments: &[&str]) -> Value {
+    measure_to(0, arguments)
+}
+
+/// A run that ends with this exit code, as the JSON it wrote.
+pub(crate) fn measure_to(code: i32, arguments: &[&str]) -> Value {
     let finished = load(&[arguments, &["--json", "-", "--quiet"]].concat());
-    assert_eq!(finished.status.code(), Some(0), "{arguments:?}: {}", finished.stderr);
+    assert_eq!(finished.status.code(), Some(code), "{arguments:?}: {}", finished.stderr);
     document(&finished.stdout)
 }
 

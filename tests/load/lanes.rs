@@ -57,9 +57,9 @@ fn lanes_beside_each_other_have_accounts_of_their_own() {
     let document = measure(&[
         &truth.url("/ok"),
         "--rate",
-        "200/s",
+        "200",
         "-d",
-        "1s",
+        "1",
         "--with",
         "closed:2",
         "--with",
@@ -73,6 +73,52 @@ fn lanes_beside_each_other_have_accounts_of_their_own() {
     assert!(count(&document["lanes"][1], "in_time") > 0);
     assert_eq!(count(&document["lanes"][2], "unfinished"), 3);
     assert_eq!(count(&document["lanes"][3], "connections_made"), 4);
+    assert_eq!(count(&document["lanes"][3], "held"), 4);
+    assert!(document["lanes"][0]["held"].is_null(), "{document:#}");
+    // The top of the file, and the steps, are the main lane's.
+    assert_eq!((count(&document, "offered"), count(&document, "in_time")), (200, 200));
+    let steps = document["moments"]["counts"]["offered"].as_array().expect("steps");
+    assert_eq!(steps.iter().filter_map(Value::as_u64).sum::<u64>(), 200);
+}
+
+#[test]
+fn a_run_is_over_when_the_requests_of_its_main_lane_are() {
+    let truth = truth();
+    for io in WAYS {
+        let beside = ["--with", "hold:4", "--with", "slow-headers:2", "--fail-if", "errors>0"];
+        let document = measure(
+            &[&[&truth.url("/ok"), "-n", "50", "-c", "2", "-t", "2", "--io", io], &beside[..]].concat(),
+        );
+        assert_eq!(count(&document, "in_time"), 50, "{io}");
+        let of_lane = |lane: usize| document["lanes"][lane]["seconds"].as_f64().expect("seconds");
+        assert!(of_lane(0) <= of_lane(1), "{io}: the others stood at least as long: {document:#}");
+    }
+}
+
+/// Patience is that of people who wait for an answer. A slow client and a held connection stay.
+#[test]
+fn patience_ends_no_slow_client_beside_the_main_lane() {
+    let truth = truth();
+    let url = truth.url("/ok");
+    let beside = ["--patience", "200ms", "--with", "slow-headers:3", "--with", "slow-body:2"];
+    let document = measure(&[&[url.as_str(), "-c", "1", "-d", "1s"], &beside[..]].concat());
+    for (lane, clients) in [(1, 3), (2, 2)] {
+        let lane = &document["lanes"][lane];
+        assert_eq!((count(lane, "timed_out"), count(lane, "unfinished")), (0, clients), "{lane:#}");
+    }
+    let own = measure(&[&url, "--slow", "headers", "-c", "3", "-d", "1s", "--patience", "200ms"]);
+    assert!(count(&own, "timed_out") >= 3, "its own lane is about it: {own:#}");
+}
+
+#[test]
+fn the_summary_tells_lanes_apart() {
+    let truth = truth();
+    let finished = load(&[&truth.url("/ok"), "-n", "30", "-c", "1", "--with", "hold:3", "--quiet"]);
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    let line = |name: &str| finished.stdout.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+    assert!(line("offered").is_some_and(|line| line.contains("30 ")), "{}", finished.stdout);
+    let held = line("hold:3").unwrap_or_else(|| panic!("no lane in {}", finished.stdout));
+    assert_eq!(held.split_whitespace().collect::<Vec<_>>(), ["hold:3", "0", "0", "0", "0", "3", "-", "-"]);
 }
 
 fn name(lane: &Value) -> &str {

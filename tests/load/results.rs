@@ -83,6 +83,7 @@ fn thresholds_set_the_exit_code() {
         ("errors>0", 0),
         ("rate<1/s", 0),
         ("rate<1000000/s", 3),
+        ("rate<1000000", 3),
         ("p99.9>=20ms", 3),
     ] {
         let finished = load(&[&url, "-n", "20", "-c", "2", "--fail-if", expression, "--quiet"]);
@@ -102,13 +103,17 @@ fn runs_are_compared() {
         json
     };
     let (fast, slow) = (run("/delay/5ms", "fast.json"), run("/delay/40ms", "slow.json"));
-    let worse = load(&["compare", &fast, &slow]);
+    let worse = load(&["compare", &fast, &slow, "--judge-single-runs"]);
     assert_eq!(worse.status.code(), Some(3), "{}{}", worse.stdout, worse.stderr);
-    let better = load(&["compare", &slow, &fast]);
+    let better = load(&["compare", &slow, &fast, "--judge-single-runs"]);
     assert_eq!(better.status.code(), Some(0), "{}{}", better.stdout, better.stderr);
+    let shown = load(&["compare", &fast, &slow]);
+    assert_eq!(shown.status.code(), Some(0), "{}{}", shown.stdout, shown.stderr);
+    assert!(shown.stdout.contains("Too few runs to tell: give at least 3 each"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("rate /s"), "the difference is shown: {}", shown.stdout);
     let json = load(&["compare", &slow, &fast, "--json"]);
     let comparison: Value = serde_json::from_str(&json.stdout).expect("JSON");
-    assert_eq!(comparison["failed"], false);
+    assert_eq!((&comparison["judged"], &comparison["failed"]), (&false.into(), &false.into()));
     std::fs::write(at("other.json"), "{\"a\": 1}").expect("a file");
     let other = load(&["compare", &fast, &at("other.json")]);
     assert_eq!(other.status.code(), Some(1));
@@ -156,4 +161,35 @@ fn a_sweep_goes_beyond_the_capacity() {
     let nobody = load(&["sweep", "http://127.0.0.1:1/", "-d", "200ms", "--quiet"]);
     assert_eq!(nobody.status.code(), Some(1));
     assert!(nobody.stderr.contains("no capacity"), "{}", nobody.stderr);
+}
+
+/// Before, how long; at each point, which of how many, and what is left.
+#[test]
+fn sweeps_say_where_they_are() {
+    let truth = truth();
+    let words = ["--factors", "0.5,2", "--rounds", "1", "-d", "1s", "--rest", "100ms", "--capacity", "100"];
+    let finished = load(&[&["sweep", &truth.url("/ok")], &words[..]].concat());
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    let lines: Vec<&str> = finished.stderr.lines().take(3).collect();
+    let expected = [
+        "sweep: 2 loads, 1 round: about 3 s",
+        "1 of 2: 0.5 times the capacity, 50.0/s, round 1; 3 s left",
+        "2 of 2: 2 times the capacity, 200/s, round 1; 2 s left",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// A closed loop of 64 clients gets 320 a second out of a server that only delays; a schedule gets more.
+#[test]
+fn a_sweep_that_finds_more_than_the_capacity_looks_again() {
+    let (_tree, at) = folder();
+    let truth = truth();
+    let json = at("again.json");
+    let words = ["--factors", "1.5", "--rounds", "1", "-d", "1s", "--rest", "1ms", "--json", &json];
+    let finished = load(&[&["sweep", &truth.url("/delay/200ms")], &words[..]].concat());
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    let again = finished.stderr.matches("it is measured anew, and the sweep begins again").count();
+    let sweep: Value = serde_json::from_str(&read(&json)).expect("JSON");
+    let capacity = sweep["capacity_per_s"].as_f64().expect("a capacity");
+    assert!(again >= 1 && capacity > 330.0, "{again}, {capacity}: {}", finished.stderr);
 }

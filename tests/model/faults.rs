@@ -16,7 +16,7 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     let cases: [(&[&str], &str); 14] = [
         (&["fit", "/nowhere/a.json"], "cannot read /nowhere/a.json: No such file"),
         (&["fit", &file("text.json", "goodput")], "text.json: is not JSON"),
-        (&["fit", &file("other.json", "{}")], "other.json: has no `format`, not 1"),
+        (&["fit", &file("other.json", "{}")], "other.json: has no `format`, not 2"),
         (&["fit", &file("run.json", r#"{"format":1}"#)], "run.json: is not a sweep: missing field `version`"),
         (&["fit", &file("off.json", OFF)], "off.json: servers[0].gate_off[1] has no `offered_per_s`"),
         (&["fit", &file("flood.json", FLOOD)], "flood.json: floods[0].gate_off[0] has no `syn_per_s`"),
@@ -66,10 +66,11 @@ fn a_fit_of_several_servers_needs_a_name() {
 
 #[test]
 fn words_that_cannot_be_are_refused_with_the_right_form() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 14] = [
         (&[], "predict"),
-        (&["predict"], "--mu2 <RATE>"),
-        (&["predict", "--mu2", "5"], "write a rate such as"),
+        (&["predict"], "--service-rate is missing: how many requests a second the application could answer"),
+        (&["predict"], "for example --service-rate 1800"),
+        (&["predict", "--mu2", "5 a second"], "write a rate such as"),
         (&["predict", "--mu2", "5/s", "--offered", "1/s,x"], "write a rate such as"),
         (&["predict", "--mu2", "5/s", "--service", "random"], "write deterministic or exponential"),
         (&["predict", "--mu2", "5/s", "--patience", "soon"], "write a time above 0 such as"),
@@ -86,6 +87,53 @@ fn words_that_cannot_be_are_refused_with_the_right_form() {
         assert_eq!(finished.status.code(), Some(2), "{arguments:?}: {}", finished.stdout);
         assert!(finished.stderr.contains(words), "{arguments:?}\n{words}\n{}", finished.stderr);
     }
+}
+
+#[test]
+fn a_number_alone_is_a_rate_and_words_stand_beside_the_symbols() {
+    let symbols = model(&["predict", "--mu2", "1800/s", "--mu1", "20k/s", "--backlog", "128", "--json"]);
+    let words = ["predict", "--service-rate", "1800", "--reception-rate", "20k", "--queue", "128", "--json"];
+    let words = model(&words);
+    assert_eq!((words.status.code(), words.stderr.as_str()), (Some(0), ""));
+    assert_eq!(words.stdout, symbols.stdout);
+}
+
+/// A sweep in which every load above the first was answered by nobody at all: no host of the model's does
+/// that.
+fn nonsense() -> serde_json::Value {
+    let mut sweep: serde_json::Value = serde_json::from_str(include_str!("queue.json")).expect("JSON");
+    for point in sweep["points"].as_array_mut().expect("points").iter_mut().skip(5) {
+        for round in point["rounds"].as_array_mut().expect("rounds") {
+            round["in_time"] = 0.into();
+        }
+    }
+    sweep
+}
+
+#[test]
+fn a_model_that_does_not_describe_the_server_is_no_success() {
+    let folder = Folder::new();
+    let file = folder.write("nonsense.json", &nonsense().to_string());
+    let finished = model(&["fit", &file, "--backlog", "4096"]);
+    assert_eq!(finished.status.code(), Some(3), "{}{}", finished.stdout, finished.stderr);
+    assert!(finished.stderr.contains("the model does not describe this server"), "{}", finished.stderr);
+    assert!(finished.stdout.contains("Error of the fitted points"), "it is printed: {}", finished.stdout);
+    let allowed = model(&["fit", &file, "--backlog", "4096", "--error-max", "100000%"]);
+    assert_eq!(allowed.status.code(), Some(0), "{}", allowed.stderr);
+}
+
+#[test]
+fn a_saturated_sweep_is_refused_or_fitted_without_the_saturated_loads() {
+    let folder = Folder::new();
+    let mut sweep: serde_json::Value = serde_json::from_str(include_str!("queue.json")).expect("JSON");
+    sweep["points"][14]["rounds"][1]["unsent"] = 5_000.into();
+    let file = folder.write("saturated.json", &sweep.to_string());
+    let refused = model(&["fit", &file, "--backlog", "4096"]);
+    assert_eq!((refused.status.code(), refused.stdout.as_str()), (Some(1), ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the generator was saturated at 1 of 15 loads"), "{}", refused.stderr);
+    let without = model(&["fit", &file, "--backlog", "4096", "--leave-out-saturated"]);
+    assert_eq!(without.status.code(), Some(0), "{}", without.stderr);
+    assert!(without.stdout.contains("fitted on the first 5 of 14 points"), "{}", without.stdout);
 }
 
 #[test]

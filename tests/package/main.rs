@@ -7,5 +7,6 @@
 
 mod booted;
 mod chroot;
+mod container;
 mod life;
 mod made;

@@ -1,29 +1,10 @@
 //! What the operator sees of clients, and changes while the server runs.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use super::caller::{Caller, ENGINES, eventually, ip, serve};
-
-/// A file of this test's own, gone when it is over.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("staunch-peers-{}-{name}", std::process::id())))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of text")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
+use super::scratch::Scratch;
 
 #[test]
 fn the_log_names_the_client_of_every_request() {
@@ -53,7 +34,7 @@ fn the_log_names_the_client_of_every_request() {
             ("198.51.100.1 ", "?refused ", " 429 "),
         ];
         eventually("each line is there", || {
-            let text = fs::read_to_string(&log.0).unwrap_or_default();
+            let text = fs::read_to_string(log.path()).unwrap_or_default();
             expected.iter().all(|(client, request, status)| {
                 let told =
                     |line: &str| line.starts_with(client) && line.contains(request) && line.contains(status);
@@ -67,7 +48,7 @@ fn the_log_names_the_client_of_every_request() {
 fn limits_change_while_it_runs() {
     for io in ENGINES {
         let file = Scratch::new(&format!("config-{io}.toml"));
-        fs::write(&file.0, "").expect("a file");
+        fs::write(file.path(), "").expect("a file");
         let served = serve("127.0.0.1:0", &["--io", io, "--config", file.path()]);
         let call = || {
             let mut caller = Caller::from(ip("127.0.0.4"), served.address());
@@ -75,7 +56,7 @@ fn limits_change_while_it_runs() {
         };
         assert!([call(), call(), call()].iter().all(|answer| answer.0 == 200));
         let reload = |text: &str| {
-            fs::write(&file.0, text).expect("a file");
+            fs::write(file.path(), text).expect("a file");
             let process = served.server.process_id().to_string();
             assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill").success());
         };

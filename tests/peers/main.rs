@@ -8,6 +8,8 @@ mod haproxy;
 mod limits;
 mod living;
 mod namespace;
+mod networks;
 mod proxied;
+mod scratch;
 mod simulated;
 mod world;

@@ -103,7 +103,7 @@ fn without_descriptors_it_stays_up_says_so_and_recovers() {
         let tree = Tree::with(&[]).expect("a tree");
         let log = tree.root().with_extension(format!("{io}.64.log"));
         let mut server = logging(&tree, &log, &format!("--io {io}"), "ulimit -n 64");
-        until_said(&server, "64 descriptors (ulimit -n)");
+        until_said(&server, "64 file descriptors (ulimit -n)");
         let held: Vec<Client> = (0..600).map(|_| Client::with(server.address(), BEGINNING)).collect();
         until("the operator is told", || {
             std::fs::read_to_string(&log).is_ok_and(|said| said.contains("raise"))

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod disk;
 mod log;
 mod peer;
 mod top;
 mod trouble;
+mod unread;

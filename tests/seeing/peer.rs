@@ -76,7 +76,7 @@ pub(crate) fn say(address: SocketAddr, bytes: &[u8]) -> String {
 
 /// A request that ends its connection.
 pub(crate) fn get(address: SocketAddr, path: &str, fields: &str) -> String {
-    let head = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n{fields}\r\n");
+    let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n");
     say(address, head.as_bytes())
 }
 

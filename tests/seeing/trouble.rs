@@ -1,7 +1,7 @@
 //! When logs cannot be written: the server serves, says so, and comes back by itself.
 
 use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,32 +9,8 @@ use rustix::process::Signal;
 use staunch_tests::process::{Server, finish, serve};
 use staunch_tests::tree::Tree;
 
+use crate::disk::Disk;
 use crate::peer::{PATIENCE, Seen, await_lines, get, say, start};
-
-/// A file system in memory of 64 KiB.
-struct Disk {
-    folder: PathBuf,
-}
-
-impl Disk {
-    /// `None`, and a line that says so, where it may not be mounted.
-    fn mount(folder: PathBuf) -> Option<Self> {
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=64k", "staunch-test"]).arg(&folder);
-        let mounted = command.output().is_ok_and(|output| output.status.success());
-        if !mounted {
-            println!("skipped: a file system may not be mounted here");
-        }
-        mounted.then_some(Self { folder })
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.folder).output();
-    }
-}
 
 /// Many requests on one connection. All of them are answered.
 fn ask_many(server: &Server, count: usize) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Handler, Piece, Post, Slice};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Piece, Post, Slice};
 use staunch_netio::simulated::Random;
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Method, Request};
@@ -27,6 +27,8 @@ pub(crate) struct Fixture {
     pub(crate) waiting: Waiting,
     /// How many requests it was given.
     pub(crate) asked: Rc<Cell<u64>>,
+    /// How many of those that waited went away.
+    pub(crate) gone: Rc<Cell<u64>>,
     /// A canary: one byte of every answer longer than this is wrong.
     pub(crate) spoil_above: usize,
     /// Takes the time an answer takes.
@@ -63,6 +65,10 @@ impl Handler for Fixture {
     fn resume(&mut self, (): (), request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.answer(request, answer)
     }
+
+    fn left(&mut self, _: Address, departure: Departure) {
+        self.gone.set(self.gone.get() + u64::from(departure == Departure::Gone));
+    }
 }
 
 impl Fixture {
@@ -70,6 +76,7 @@ impl Fixture {
         Self {
             waiting: waiting.clone(),
             asked: Rc::default(),
+            gone: Rc::default(),
             spoil_above,
             work: Box::new(|| ()),
             blocks: HashMap::new(),

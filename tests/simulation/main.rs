@@ -5,10 +5,12 @@
 
 mod drain;
 mod fixture;
+mod memory;
 mod pressure;
 mod script;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use staunch_engine::{Mailbox, Post, Stats, Worker};
@@ -46,6 +48,7 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
     let waiting = Waiting::default();
     let stats = Arc::new(Stats::default());
     let handler = Fixture::new(&waiting, spoil_above);
+    let gone = Rc::clone(&handler.gone);
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
@@ -65,6 +68,7 @@ fn run(seed: u64, spoil_above: usize) -> Arc<Stats> {
         assert!(faults == Faults::HOSTILE || taken_ms < CONVERSATION_MS_MAX * plans.len() as u64);
     }
     assert_eq!(stats.accepted.get(), stats.closed.get(), "a connection is leaked");
+    assert_eq!(stats.waits_lost.get(), gone.get(), "the handler is told of those that go away");
     stats
 }
 

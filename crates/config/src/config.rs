@@ -6,8 +6,8 @@ use crate::group::Group;
 use crate::groups::{Clients, Content, Deadlines, GLOBAL, Logs, Names, Network, PathRule, Pressure, Process};
 use crate::key::{Form, Key};
 use crate::node::{self, Kind, Misprint, Name, Node};
-use crate::reader::{Fault, Origin, Reader};
-use crate::report::{Faults, Section, sentence};
+use crate::reader::{Entry, Fault, Origin, Reader};
+use crate::report::{Faults, Section};
 use crate::sources::{File, Sources};
 
 /// Every setting, with what holds where nothing is said.
@@ -36,6 +36,8 @@ pub struct Config {
 pub struct Site {
     /// Hosts it answers for, without port, in lower case; `*.` stands for every host below.
     pub hosts: Vec<String>,
+    /// Where requests for its other hosts are redirected to.
+    pub canonical_host: Option<String>,
     /// Whether it answers for all other hosts.
     pub default: bool,
     /// What is served, and how.
@@ -44,33 +46,74 @@ pub struct Site {
     pub paths: Vec<PathRule>,
 }
 
+/// The settings as far as they could be read: to be looked at further, and then told about as a whole.
+#[derive(Debug)]
+pub struct Reading {
+    /// All of them, if each could be read.
+    pub config: Option<Config>,
+    /// Each value that could be read.
+    pub sections: Vec<Section>,
+    faults: Vec<Fault>,
+}
+
+impl Reading {
+    /// Blames a value of a section for what the caller has found. A value that nobody wrote is blamed at its
+    /// place in the file: the section's.
+    pub fn blame(&mut self, section: usize, key: &str, text: String) {
+        let entries = self.sections.get(section).map_or(&[][..], |section| &section.entries);
+        let origin = entries.iter().find(|entry| entry.key.name == key).map(|entry| entry.origin);
+        let origin = origin.unwrap_or(Origin::Default);
+        let place = if let Origin::File(place) = origin { Some(place) } else { None };
+        self.faults.push(Fault { key: key.into(), origin, place, text });
+    }
+
+    /// Whether nothing is wrong so far.
+    pub fn is_right(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// The settings, if nothing was found to be wrong with them.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order of the places.
+    pub fn end(self, file: Option<&File>) -> Result<Config, Faults> {
+        match self.config {
+            Some(config) if self.faults.is_empty() => Ok(config),
+            _ => Err(Faults::new(self.faults, file)),
+        }
+    }
+}
+
 /// Reads the settings.
 ///
 /// # Errors
 /// Everything that is wrong, with its places.
 pub fn read(sources: &Sources) -> Result<Config, Faults> {
+    read_whole(sources).end(sources.file.as_ref())
+}
+
+/// Reads the settings as far as they can be read. What is no TOML is told alone: behind a bracket that is
+/// missing nothing can be judged.
+pub fn read_whole(sources: &Sources) -> Reading {
     let file = sources.file.as_ref();
     let table = match file.map_or(Ok(Vec::new()), |file| node::parse(&file.text)) {
         Ok(table) => table,
-        Err(faults) => {
-            let fault = |(place, text): Misprint| Fault {
-                key: String::new(),
-                origin: Origin::File(place.unwrap_or(0)),
-                place,
-                text,
-            };
-            return Err(Faults::new(faults.into_iter().map(fault).collect(), file));
+        Err(misprints) => {
+            let fault = |(place, text): Misprint| fault_at(place, text);
+            let faults = misprints.into_iter().map(fault).collect();
+            return Reading { config: None, sections: Vec::new(), faults };
         }
     };
     let mut reader = Reader::new(&sources.flags, &sources.environment, &table);
-    let config = read_all(&mut reader, &table);
-    match config {
-        Some(config) if reader.faults.is_empty() => Ok(config),
-        _ => Err(Faults::new(reader.faults, file)),
-    }
+    let (config, sections) = read_all(&mut reader, &table, file.is_some());
+    Reading { config, sections, faults: reader.faults }
 }
 
-fn read_all(reader: &mut Reader<'_>, table: &[(Name, Node)]) -> Option<Config> {
+fn read_all(
+    reader: &mut Reader<'_>,
+    table: &[(Name, Node)],
+    has_file: bool,
+) -> (Option<Config>, Vec<Section>) {
     let global: Vec<&'static [Key]> = GLOBAL.iter().map(|(_, keys)| *keys).collect();
     let elsewhere = [(Names::KEYS, "[[site]]"), (PathRule::KEYS, "[[path]]")];
     reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
@@ -83,34 +126,64 @@ fn read_all(reader: &mut Reader<'_>, table: &[(Name, Node)]) -> Option<Config> {
     let mut within = Vec::new();
     let sites = match tables(reader, table, "site") {
         Some(tables) => several_sites(reader, table, &tables, &mut within),
-        None => only_site(reader, table, &mut within),
+        None => only_site(reader, table, has_file, &mut within),
     };
     let mut sections = vec![Section { title: String::new(), entries: std::mem::take(&mut reader.entries) }];
     sections.append(&mut within);
-    let (network, pressure) = (network?, pressure?);
-    possible(reader, &sections, &network, &pressure);
-    let sites = sites?;
-    Some(Config {
-        network,
-        deadlines: deadlines?,
-        pressure,
-        clients: clients?,
-        logs: logs?,
-        process: process?,
-        sites,
-        sections,
-    })
+    if let (Some(network), Some(pressure)) = (&network, &pressure) {
+        possible(reader, &sections, network, pressure);
+    }
+    let whole = || {
+        Some(Config {
+            network: network?,
+            deadlines: deadlines?,
+            pressure: pressure?,
+            clients: clients?,
+            logs: logs?,
+            process: process?,
+            sites: sites?,
+            sections: sections.clone(),
+        })
+    };
+    (whole(), sections)
 }
 
 /// The site whose keys stand at the top.
 fn only_site(
     reader: &mut Reader<'_>,
     table: &[(Name, Node)],
+    has_file: bool,
     sections: &mut Vec<Section>,
 ) -> Option<Vec<Site>> {
     let content = Content::read(reader);
+    let is_named =
+        reader.entries.iter().any(|entry| entry.key.name == "root" && entry.origin == Origin::Flag);
+    let content = settle(reader, content, has_file, is_named && !has_file);
     let paths = path_rules(reader, table, "path", sections);
-    Some(vec![Site { hosts: Vec::new(), default: true, content: content?, paths: paths? }])
+    Some(vec![Site {
+        hosts: Vec::new(),
+        canonical_host: None,
+        default: true,
+        content: content?,
+        paths: paths?,
+    }])
+}
+
+/// Defaults of a site's keys that depend on the sources: with a file, its folder must be said; `listing`
+/// becomes on or off.
+fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lists: bool) -> Option<Content> {
+    let is_unsaid = |entry: &Entry| entry.key.name == "root" && entry.origin == Origin::Default;
+    if has_file && reader.entries.iter().any(is_unsaid) {
+        let text = "missing: write the folder to serve, for example `root = \"/srv/www\"`";
+        reader.faults.push(Fault { key: "root".into(), ..fault_at(reader.place.or(Some(0)), text.into()) });
+    }
+    let mut content = content?;
+    if content.listing.is_none() {
+        content.listing = Some(lists);
+        let entry = reader.entries.iter_mut().find(|entry| entry.key.name == "listing");
+        entry?.value = Node::new(Kind::Switch(lists));
+    }
+    Some(content)
 }
 
 fn several_sites(
@@ -149,11 +222,12 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
     inner.refuse_unknown(&[Names::KEYS, Content::KEYS], &elsewhere);
     let names = Names::read(&mut inner);
     let content = Content::read(&mut inner);
+    let content = settle(&mut inner, content, true, false);
     reader.faults.append(&mut inner.faults);
     sections.push(Section { title: "site".into(), entries: inner.entries });
     let paths = path_rules(reader, entries, "site.path", sections);
-    let names = names?;
-    Some(Site { hosts: names.hosts, default: names.default, content: content?, paths: paths? })
+    let Names { hosts, canonical_host, default } = names?;
+    Some(Site { hosts, canonical_host, default, content: content?, paths: paths? })
 }
 
 /// With several sites, nothing may be said that sounds as if it were for one of them.
@@ -262,20 +336,6 @@ fn fault_at(place: Option<usize>, text: String) -> Fault {
 }
 
 impl Config {
-    /// Number of the section in which a site stands; its rules follow.
-    pub fn section_of_site(&self, index: usize) -> usize {
-        let sites = self.sections.iter().enumerate().filter(|(_, section)| section.title == "site");
-        sites.map(|(number, _)| number).nth(index).unwrap_or(0)
-    }
-
-    /// A sentence about a value, with the place that said it in front.
-    pub fn blame(&self, section: usize, key: &str, text: &str, file: Option<&File>) -> String {
-        let entries = self.sections.get(section).map_or(&[][..], |section| &section.entries);
-        let origin = entries.iter().find(|entry| entry.key.name == key);
-        let origin = origin.map_or(Origin::Default, |entry| entry.origin);
-        sentence(&Fault { key: key.into(), origin, place: None, text: text.into() }, file)
-    }
-
     /// Keys whose values differ between two settings and that a running server cannot take on.
     pub fn changed_needing_restart(&self, new: &Self) -> Vec<&'static str> {
         let value = |config: &Self, key: &Key| {

@@ -6,18 +6,22 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod environment;
+mod foreign;
 pub mod group;
 pub mod groups;
 pub mod key;
 pub mod node;
 mod reader;
+mod redirects;
 pub mod reference;
 mod report;
 mod sources;
 pub mod syntax;
 pub mod units;
 
-pub use config::{Config, Site, flags, read};
-pub use reader::{Entry, Origin, nearly_variables};
+pub use config::{Config, Reading, Site, flags, read, read_whole};
+pub use environment::unknown_variables;
+pub use reader::{Entry, Origin};
 pub use report::{Faults, Section, describe, show};
 pub use sources::{File, Sources};

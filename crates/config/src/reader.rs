@@ -2,15 +2,13 @@
 //!
 //! It owns the precedence: flag, environment, file, default. It must never know what a key means.
 
+use crate::foreign;
 use crate::key::{Form, Key};
 use crate::node::{Name, Node};
 use crate::syntax::Syntax;
 
 /// Likeness from which on a name is meant as a known one: a letter or two of difference.
 const LIKENESS_MIN: f64 = 0.7;
-
-/// The same for variables, which are long and all begin alike.
-const LIKENESS_OF_VARIABLES_MIN: f64 = 0.85;
 
 /// Who said a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +53,8 @@ pub struct Reader<'a> {
     flags: &'a [(String, String)],
     environment: &'a [(String, String)],
     table: &'a [(Name, Node)],
-    place: Option<usize>,
+    /// Where the table begins, in bytes; `None` for the outermost.
+    pub place: Option<usize>,
     /// What was read so far.
     pub entries: Vec<Entry>,
     /// What is wrong so far.
@@ -171,23 +170,11 @@ fn default(key: &Key) -> Option<(Node, Origin)> {
     key.default.map(|text| (Node::text(text), Origin::Default))
 }
 
-/// Variables that are nearly those of a key: meant as such, and without effect.
-pub fn nearly_variables(environment: &[(String, String)], keys: &[&Key]) -> Vec<String> {
-    let variables: Vec<String> = keys.iter().map(|key| key.variable()).collect();
-    let nearest = |name: &String| {
-        let likeness = |variable: &&String| strsim::normalized_damerau_levenshtein(name, variable);
-        let near = variables.iter().filter(|variable| likeness(variable) >= LIKENESS_OF_VARIABLES_MIN);
-        near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-    };
-    let is_unknown = |name: &&String| !variables.contains(name);
-    let names = environment.iter().map(|(name, _)| name).filter(is_unknown);
-    names
-        .filter_map(|name| Some(format!("{name} has no effect (did you mean {}?)", nearest(name)?)))
-        .collect()
-}
-
-/// A sentence about a name that is not known, with the nearest that is.
+/// A sentence about a name that is not known, with what is written here instead or the nearest that is.
 pub(crate) fn unknown<'k>(name: &str, known: impl Iterator<Item = &'k Key>) -> String {
+    if let Some(hint) = foreign::hint(name) {
+        return format!("unknown key `{name}`: {hint}");
+    }
     let likeness = |key: &Key| strsim::normalized_damerau_levenshtein(name, key.name);
     let nearest = known.map(|key| (likeness(key), key.name)).max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {

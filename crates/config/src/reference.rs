@@ -8,6 +8,9 @@ use crate::key::{Form, Key};
 
 const OPENING: &str = include_str!("reference.md");
 
+/// A file to begin with: it is right as it stands, and with each `#` before a key taken away.
+pub const EXAMPLE: &str = include_str!("example.toml");
+
 /// A chapter: its title, where its keys stand, and their groups. A group without title has no heading.
 type Chapter = (&'static str, &'static str, Vec<(&'static str, &'static [Key])>);
 
@@ -53,8 +56,8 @@ pub fn markdown() -> String {
 }
 
 /// The page `staunch.toml(5)` of the manual, for man: the keys, without the examples of whole files.
-pub fn manual(version: &str) -> String {
-    let mut out = format!(".TH staunch.toml 5 \"\" \"staunch {version}\" \"File Formats\"\n");
+pub fn manual(version: &str, date: &str) -> String {
+    let mut out = format!(".TH staunch.toml 5 \"{date}\" \"staunch {version}\" \"File Formats\"\n");
     out.push_str(".SH NAME\nstaunch.toml \\- settings of the web server staunch\n.SH DESCRIPTION\n");
     out.push_str("A file in TOML. A flag of \n.BR staunch\\-serve (1)\ngoes before a variable ");
     out.push_str("of the environment, the variable before the file. \n.B staunch \\-t \\-\\-config \n");

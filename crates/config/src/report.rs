@@ -61,7 +61,7 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-pub(crate) fn sentence(fault: &Fault, file: Option<&File>) -> String {
+fn sentence(fault: &Fault, file: Option<&File>) -> String {
     let Fault { key, text, .. } = fault;
     match (fault.origin, file) {
         (Origin::Flag, _) => format!("{}: {text}", flag_of(key)),

@@ -3,7 +3,10 @@
 //! It owns the way from what was written to what is meant, and back. It must never know a key: the
 //! caller says whose value it was.
 
+pub mod access;
+pub mod attempt;
 pub mod choice;
+pub mod log_line;
 pub mod text;
 pub mod web;
 

@@ -79,6 +79,8 @@ pub fn count(text: &str) -> Result<u64, String> {
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenAddress {
+    /// A port at every address of this host, IPv4 and IPv6.
+    Every(u16),
     /// An address of this host and a port; port 0 takes a free one.
     Socket(SocketAddr),
     /// A name and a port, to be looked up at start: `localhost:8080`.
@@ -90,6 +92,7 @@ pub enum ListenAddress {
 impl std::fmt::Display for ListenAddress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Every(port) => port.fmt(formatter),
             Self::Socket(address) => address.fmt(formatter),
             Self::Name(name) => formatter.write_str(name),
             Self::Handed(name) => write!(formatter, "fd:{name}"),
@@ -98,14 +101,14 @@ impl std::fmt::Display for ListenAddress {
 }
 
 /// An address such as `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, a port alone (`8080`, `:8080`), which
-/// means every IPv4 address of this host, or a socket handed over (`fd:http`).
+/// means every address of this host, or a socket handed over (`fd:http`).
 ///
 /// # Errors
 /// A sentence that shows the right form.
 pub fn address(text: &str) -> Result<ListenAddress, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     if let Ok(port) = port.parse::<u16>() {
-        return Ok(ListenAddress::Socket(SocketAddr::from(([0, 0, 0, 0], port))));
+        return Ok(ListenAddress::Every(port));
     }
     if let Ok(address) = text.parse() {
         return Ok(ListenAddress::Socket(address));
@@ -233,8 +236,8 @@ mod tests {
     #[test]
     fn addresses_and_lists() {
         let socket = |text: &str| Ok(ListenAddress::Socket(text.parse().expect("an address")));
-        assert_eq!(address("8080"), socket("0.0.0.0:8080"));
-        assert_eq!(address(":8080"), socket("0.0.0.0:8080"));
+        assert_eq!(address("8080"), Ok(ListenAddress::Every(8080)));
+        assert_eq!(address(":8080"), Ok(ListenAddress::Every(8080)));
         assert_eq!(address("[::1]:80"), socket("[::1]:80"));
         assert_eq!(address("localhost:80"), Ok(ListenAddress::Name("localhost:80".into())));
         assert_eq!(address("fd:http"), Ok(ListenAddress::Handed("http".into())));

@@ -35,6 +35,15 @@ const FAULTS: &[(&str, &str)] = &[
     ("[[site]]\ndefault = true\n[[site]]", "a.toml:3:1: nobody would ever see this site"),
     ("[[site]]\ndefault = true\n[[site]]\ndefault = true", "a.toml:3:1: a second site says `default = true`"),
     ("[[site]]\nhosts = ['a']\n[[site]]\nhosts = ['A']", "a.toml:3:1: another site answers for a already"),
+    (
+        "[[site]]\nhosts = ['a', '*.b']\ncanonical_host = 'https://c'",
+        "a.toml:3:1: canonical_host: c is not one of `hosts`",
+    ),
+    ("[[site]]\nhosts = ['*.b']\ncanonical_host = 'b'", "a.toml:3:1: canonical_host: b is not one of"),
+    (
+        "[[site]]\nhosts = ['a']\ncanonical_host = 'https://a/b'",
+        "a.toml:3:18: canonical_host: \"https://a/b\" is not [http[s]://]HOST[:PORT]|off: write a host",
+    ),
     ("[[path]]\ndeny = true", "a.toml:1:1: match: missing: write for example `match = \"/assets/*\"`"),
     ("max_connections = 10\nsoft_connections = 11", "a.toml:2:1: soft_connections: 11 is more than"),
     (
@@ -47,12 +56,103 @@ const FAULTS: &[(&str, &str)] = &[
         "error_pages = { 404 = \"/a\", 0404 = \"/b\" }",
         "a.toml:1:29: error_pages: \"0404\" stands here a second",
     ),
+    ("try = [\"$path\", \"$uri/\"]", "a.toml:1:17: try: \"$uri/\" is not PATH|STATUS: write a path such as"),
+    ("try = [\"$path\", 500]", "a.toml:1:17: try: 500 is not PATH|STATUS: write 403, 404 or 410"),
+    ("try = [\"/index.html\"]", "a.toml:1:1: try: \"$path\" stands first"),
+    ("try = [\"$path\", 404, \"/a\"]", "a.toml:1:1: try: a status stands last"),
     ("redirects = [{ from = \"/a\" }]", "a.toml:1:14: redirects: to: missing: write for example"),
     ("redirects = [{ from = \"/a\", to = \"//b\" }]", "a.toml:1:34: redirects: to: \"//b\" is not TARGET"),
     ("trusted_proxies = [\"10.0.0.0/33\"]", "a.toml:1:20: trusted_proxies: \"10.0.0.0/33\" is not CIDR"),
     ("client_rate = \"5\"", "a.toml:1:15: client_rate: \"5\" is not N/s|off: write a rate such as"),
+    (
+        "access_log_format = \"$status $bytes\"",
+        "a.toml:1:21: access_log_format: \"$status $bytes\" is not combined|json|TEXT: $bytes is not one of",
+    ),
+    ("access_log_format = \"jason\"", "a.toml:1:21: access_log_format: \"jason\" is not combined|json|TEXT"),
     ("user = \"a b\"", "a.toml:1:8: user: \"a b\" is not USER[:GROUP]|off"),
+    ("", "a.toml:1:1: root: missing: write the folder to serve, for example `root = \"/srv/www\"`"),
+    ("workers = 1\n[[path]]\nmatch = '*'", "a.toml:1:1: root: missing"),
+    ("[[site]]\nroot = '.'\n[[site]]\nhosts = ['a']", "a.toml:3:1: root: missing"),
+    (
+        "access_log = '/a/b.log combined'",
+        "a.toml:1:14: access_log: \"/a/b.log combined\" is not PATH|-|off: write the file alone",
+    ),
 ];
+
+/// Redirects, and how a sentence about them begins.
+const REDIRECTS: &[(&str, &str)] = &[
+    (
+        "[{ from = '/b/*', to = 'https://b.example/*' }]",
+        "1:36: redirects: to: \"https://b.example/*\" is not TARGET: a star",
+    ),
+    ("[{ from = '/a/*', to = '/a/$1' }]", "1:14: redirects: this leads in a circle: /a/* -> /a/* -> "),
+    ("[{ from = '/a', to = '/b' },\n{ from = '/b', to = '/a' }]", "2:1: redirects: this leads in a circle"),
+    ("[{ from = '/a', to = '/b' },\n { from = '/a', to = '/c' }]", "2:2: redirects: a second rule for `/a`"),
+    (
+        "[{ from = '/*', to = 'http://b' },\n { from = '/a', to = '/c' }]",
+        "2:2: redirects: this rule never applies",
+    ),
+    ("[{ from = '/a', to = '/$1' }]", "1:14: redirects: `to` has $1, but `from` has 0 stars"),
+    // What is wrong with one does not hide what is wrong between others.
+    ("[{ from = '/x' },\n{ from = '/a', to = '/a' }]", "2:1: redirects: this leads in a circle"),
+];
+
+#[test]
+fn redirects_that_cannot_be_meant_are_faults() {
+    for (list, expected) in REDIRECTS {
+        let faults = read_file(&format!("redirects = {list}\nroot = '.'")).expect_err(list);
+        let expected = format!("a.toml:{expected}");
+        assert!(faults.lines().iter().any(|line| line.starts_with(&expected)), "{list}: {faults}");
+    }
+    let right =
+        "root = '.'\nredirects = [{ from = '/old/*', to = '/new/$1' }, { from = '/*', to = 'https://b' }]";
+    read_file(right).expect("redirects that end");
+}
+
+#[test]
+fn a_word_of_another_server_is_answered_with_ours() {
+    for (text, expected) in [
+        ("gzip = true", "unknown key `gzip`: `encodings` says"),
+        ("autoindex = true", "unknown key `autoindex`: write `listing = true`"),
+        ("ssl_certificate = 'a'", "unknown key `ssl_certificate`: HTTPS is not there yet"),
+        ("tls = true", "unknown key `tls`: HTTPS is not there yet"),
+        ("proxy_pass = 'a'", "unknown key `proxy_pass`: this server answers from files"),
+        ("server_name = 'a'", "unknown key `server_name`: write `hosts = "),
+        ("try_files = 'a'", "unknown key `try_files`: write `try = "),
+        ("[[location]]\nx = 1", "unknown key `location`: write [[path]]"),
+        ("[[path]]\nmatch = '*'\nadd_header = 'a'", "unknown key `add_header`: write `headers = "),
+        ("[[site]]\nErrorDocument = 1", "unknown key `ErrorDocument`: write `error_pages = "),
+    ] {
+        let faults = read_file(text).expect_err(text);
+        assert!(faults.to_string().contains(expected), "{text}: {faults}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_named_is_listed_unless_there_is_a_file() {
+    let file = |text: &str| Some(File { name: "a.toml".into(), text: text.into() });
+    let flag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let root = || vec![flag("root", "x")];
+    for (flags, file, expected) in [
+        (root(), None, true),
+        (Vec::new(), None, false),
+        ([root(), vec![flag("listing", "off")]].concat(), None, false),
+        (root(), file("workers = 1"), false),
+        (root(), file("listing = true"), true),
+        (Vec::new(), file("root = '.'"), false),
+        (Vec::new(), file("[[site]]\nroot = '.'"), false),
+        (Vec::new(), file("[[site]]\nroot = '.'\nlisting = true"), true),
+    ] {
+        let sources = Sources { flags, file, ..Sources::default() };
+        let config = read(&sources).unwrap_or_else(|faults| panic!("{sources:?}: {faults}"));
+        assert_eq!(config.sites[0].content.listing, Some(expected), "{sources:?}");
+        let shown = show(&config.sections, None);
+        assert!(shown.contains(&format!("listing = {expected}")), "{shown}");
+    }
+    let environment = vec![("STAUNCH_ROOT".into(), "x".into())];
+    let config = read(&Sources { environment, file: file("workers = 1"), ..Sources::default() });
+    assert_eq!(config.expect("a variable says it").sites[0].content.root, std::path::Path::new("x"));
+}
 
 #[test]
 fn each_fault_has_its_place_and_its_reason() {
@@ -78,22 +178,33 @@ fn a_rule_is_checked_as_a_whole() {
             "what stands here is not HASH: write a hash that begins",
         ),
         ("basic_auth = { users = { a = \"***\" } }", "this stands for a hash that was hidden"),
+        ("allow = [\"10.0.0.0/8\", \"10.0.0.0/33\"]", "\"10.0.0.0/33\" is not CIDR"),
+        ("deny = [\"all\"]", "\"all\" is not CIDR"),
+        ("deny = \"yes\"", "\"yes\" is not"),
+        ("allow = []", "allow: nobody is named"),
         ("response_work = \"2s\"", "write a time up to 1s"),
         ("root = \".\"", "`root` belongs in the site, not to a path"),
     ];
     for (line, expected) in table {
-        let faults = read_file(&format!("[[path]]\nmatch = \"/*\"\n{line}")).expect_err(line);
+        let faults = read_file(&format!("root = '.'\n[[path]]\nmatch = \"/*\"\n{line}")).expect_err(line);
         assert!(faults.to_string().contains(expected), "`{line}` says {faults}");
-        assert!(faults.lines().iter().all(|line| line.starts_with("a.toml:3:")), "{faults}");
+        assert!(faults.lines().iter().all(|line| line.starts_with("a.toml:4:")), "{faults}");
         assert!(!faults.to_string().contains("hunter2"), "{faults}");
     }
 }
 
 #[test]
+fn what_is_refused_altogether_is_not_allowed_in_parts() {
+    let text = "[[path]]\nmatch = \"/*\"\nallow = [\"::1\"]\ndeny = true";
+    let faults = read_file(text).expect_err("both");
+    assert!(faults.to_string().contains("leave it out, all others are refused already"), "{faults}");
+}
+
+#[test]
 fn many_faults_are_said_at_once_but_not_all() {
-    let faults = read_file("a = 1\nworkers = 0\nb = 2").expect_err("three faults");
+    let faults = read_file("root = '.'\na = 1\nworkers = 0\nb = 2").expect_err("three faults");
     assert_eq!(faults.lines().len(), 3, "{faults}");
-    let text: String = (0..100).map(|number| format!("unknown_{number} = 1\n")).collect();
+    let text: String = (0..99).map(|number| format!("unknown_{number} = 1\n")).collect();
     let faults = read_file(&text).expect_err("a hundred faults");
     assert_eq!(faults.lines().len(), 21);
     assert_eq!(faults.lines()[20], "and 80 more");
@@ -110,7 +221,7 @@ fn flags_and_variables_are_blamed_by_their_names() {
         !faults.only_flags() && faults.lines()[1].starts_with("STAUNCH_KEEP_ALIVE: \"x\" is not"),
         "{faults}"
     );
-    let file = Some(File { name: "a".into(), text: "[[site]]".into() });
+    let file = Some(File { name: "a".into(), text: "[[site]]\nroot = '.'".into() });
     let flags = vec![("root".into(), ".".into())];
     let faults = read(&Sources { flags, environment: Vec::new(), file }).expect_err("a flag beside sites");
     assert_eq!(
@@ -127,11 +238,14 @@ fn what_is_shown_can_be_read() {
         client_rate = "600/m"
         trusted_proxies = ["10.0.0.0/8", "::1"]
         access_log = "-"
+        access_log_format = '$remote_addr "$request" $status'
         user = "www-data:adm"
         [[site]]
         hosts = ["A.example", "*.b.example", "[::1]"]
+        canonical_host = "https://www.b.example:8443"
         root = "/srv/with \"quotes\" and \\"
         encodings = false
+        try = ["$path", "/index.html"]
         error_pages = { 404 = "/404.html" }
         headers = { X-Frame-Options = "DENY" }
         redirects = [{ from = "/old/*", to = "https://new.example/$1", status = 308 }]
@@ -140,12 +254,18 @@ fn what_is_shown_can_be_read() {
         cache_control = "public, max-age=31536000, immutable"
         cors = { origins = ["https://a.example"], headers = ["X-A"], max_age = "1d", credentials = true }
         basic_auth = { users_file = "users" }
+        allow = ["10.0.0.0/8", "::1"]
+        deny = ["10.1.0.0/16"]
         response_work = "300us"
         [[site]]
+        root = "b"
         default = true
         [[site.path]]
         match = "*.html"
         listing = true
+        allow = false
+        try = ["$path", "$path.html", 410]
+        deny = true
     "#;
     let config = read_file(text).expect("a right file");
     assert_eq!(config.sites.len(), 2);
@@ -169,7 +289,8 @@ fn what_is_shown_can_be_read() {
 
 #[test]
 fn the_first_site_is_the_default_where_none_says_so() {
-    let config = read_file("[[site]]\n[[site]]\nhosts = ['a']").expect("a right file");
+    let config =
+        read_file("[[site]]\nroot = 'a'\n[[site]]\nhosts = ['a']\nroot = 'b'").expect("a right file");
     assert!(config.sites[0].default && !config.sites[1].default);
     assert!(show(&config.sections, None).contains("default = true"));
 }

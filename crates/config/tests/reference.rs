@@ -18,25 +18,36 @@ type Around = fn(&str, &str) -> String;
 /// Each group with the file around one line of it.
 fn groups() -> Vec<(&'static [Key], Around)> {
     let mut groups: Vec<(&'static [Key], Around)> = Vec::new();
-    groups.extend(GLOBAL.iter().map(|(_, keys)| (*keys, (|_, line| line.into()) as Around)));
-    groups.push((Content::KEYS, |_, line| line.into()));
-    groups.push((Names::KEYS, |_, line| format!("[[site]]\n{line}")));
+    groups
+        .extend(GLOBAL.iter().map(|(_, keys)| (*keys, (|_, line| format!("{line}\nroot = 'a'")) as Around)));
+    groups.push((Content::KEYS, |name, line| match name {
+        "root" => line.into(),
+        _ => format!("{line}\nroot = 'a'"),
+    }));
+    groups.push((Names::KEYS, |name, line| match name {
+        "canonical_host" => format!("[[site]]\nroot = 'a'\nhosts = [\"example.org\"]\n{line}"),
+        _ => format!("[[site]]\nroot = 'a'\n{line}"),
+    }));
     groups.push((PathRule::KEYS, |name, line| match name {
-        "match" => format!("[[path]]\n{line}"),
-        _ => format!("[[path]]\nmatch = \"/*\"\n{line}"),
+        "match" => format!("root = 'a'\n[[path]]\n{line}"),
+        _ => format!("root = 'a'\n[[path]]\nmatch = \"/*\"\n{line}"),
     }));
     groups.push((Redirect::KEYS, |name, line| {
-        let rest = [("from", "from = \"/a\""), ("to", "to = \"/b\"")];
+        let rest = [("from", "from = \"/a/*\""), ("to", "to = \"/b\"")];
         let rest = rest.iter().filter(|(other, _)| *other != name).map(|(_, line)| *line);
-        format!("redirects = [{{ {} }}]", rest.chain([line]).collect::<Vec<_>>().join(", "))
+        format!("root = 'a'\nredirects = [{{ {} }}]", rest.chain([line]).collect::<Vec<_>>().join(", "))
     }));
     groups.push((BasicAuth::KEYS, |name, line| match name {
-        "realm" => format!("[[path]]\nmatch = \"*\"\nbasic_auth = {{ users_file = \"a\", {line} }}"),
-        _ => format!("[[path]]\nmatch = \"*\"\nbasic_auth = {{ {line} }}"),
+        "realm" => {
+            format!("root = 'a'\n[[path]]\nmatch = \"*\"\nbasic_auth = {{ users_file = \"a\", {line} }}")
+        }
+        _ => format!("root = 'a'\n[[path]]\nmatch = \"*\"\nbasic_auth = {{ {line} }}"),
     }));
     groups.push((Cors::KEYS, |name, line| match name {
-        "origins" => format!("[[path]]\nmatch = \"*\"\ncors = {{ {line} }}"),
-        _ => format!("[[path]]\nmatch = \"*\"\ncors = {{ origins = [\"https://a.example\"], {line} }}"),
+        "origins" => format!("root = 'a'\n[[path]]\nmatch = \"*\"\ncors = {{ {line} }}"),
+        _ => format!(
+            "root = 'a'\n[[path]]\nmatch = \"*\"\ncors = {{ origins = [\"https://a.example\"], {line} }}"
+        ),
     }));
     groups
 }
@@ -93,4 +104,18 @@ fn every_file_in_the_page_is_right() {
         examples.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or("")).collect();
     assert_eq!(files.len(), 2, "the examples of the opening");
     files.into_iter().for_each(|file| drop(read_file(file)));
+}
+
+#[test]
+fn the_example_is_right_as_it_stands_and_with_all_it_offers() {
+    let whole: String = reference::EXAMPLE
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    assert!(read_file(reference::EXAMPLE).sites[0].paths.is_empty());
+    let whole = read_file(&whole);
+    assert!(!whole.sites[0].paths.is_empty() && whole.clients.dry_run);
 }

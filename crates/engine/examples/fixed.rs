@@ -41,6 +41,7 @@ fn main() {
         workers: vec![None],
         io,
         connections_max: None,
+        memory_budget_bytes: None,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         pressure: Pressure::default(),

@@ -52,6 +52,7 @@ fn main() {
         io,
         pressure: Pressure { patience_ms: next("1000").parse().ok(), ..Pressure::default() },
         connections_max: next("auto").parse().ok(),
+        memory_budget_bytes: None,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         notice: notice_on_standard_error(),

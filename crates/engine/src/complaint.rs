@@ -2,26 +2,19 @@
 //!
 //! It must never wait for whoever reads it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
 
-use crate::limits::{COMPLAINT_MS, NOTICES_WAITING_MAX};
+use crate::limits::COMPLAINT_MS;
+use crate::line_queue::{LineQueue, Notice};
 
-/// Where lines for the operator go. Called by workers: it must never wait.
-pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Writes `staunch: TEXT` to standard error, from a thread of its own, so that nobody waits for a pipe that
-/// is full; then lines are lost.
+/// Writes `staunch: TEXT` to standard error, by a [`LineQueue`].
 pub fn notice_on_standard_error() -> Notice {
-    let (sender, lines) = mpsc::sync_channel::<String>(NOTICES_WAITING_MAX);
-    let started = std::thread::Builder::new()
-        .name("notices".into())
-        .spawn(move || lines.iter().for_each(|line| eprintln!("staunch: {line}")));
-    Arc::new(move |text| {
-        if started.is_ok() {
-            let _ = sender.try_send(text.into());
-        }
-    })
+    let queue = LineQueue::of_standard_error(Arc::default()).and_then(|queue| queue.start().map(|()| queue));
+    match queue {
+        Ok(queue) => Arc::new(move |text| queue.say(text)),
+        Err(_) => Arc::new(|_| ()),
+    }
 }
 
 /// The workers' one voice. Cheap to clone.

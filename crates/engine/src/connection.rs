@@ -5,15 +5,15 @@
 //! `take_outgoing`.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::http1::{BodyRule, Event, Request, RequestMemory, SelfAnswered, Session};
+use staunch_protocol::http1::{BodyRule, Event, Request, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
 
 use crate::clients::{TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
-use crate::handler::{Answer, Context, Handler, Refused};
-use crate::limits::{CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
-use crate::rendered::Rendered;
+use crate::desk::{COME_BACK, Desk};
+use crate::handler::{Answer, Departure, Handler};
+use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
 use crate::spare::Spare;
 
 /// Where a connection stands in its life.
@@ -41,6 +41,10 @@ pub(crate) struct Connection {
     outgoing: Option<Box<Outgoing>>,
     /// When the send or lingering deadline ends.
     deadline_ms: u64,
+    /// Memory of the container in flight.
+    in_flight_bytes: u32,
+    /// Memory that stands in the worker's account for it.
+    pub(crate) counted_bytes: u32,
     /// Counts the uses of the slot, so that late mail finds nobody.
     pub(crate) generation: u32,
     pub(crate) phase: Phase,
@@ -54,8 +58,10 @@ pub(crate) struct Connection {
     /// It waited in line for longer than the patience, and was not heard yet.
     pub(crate) late: bool,
     pub(crate) paused: bool,
-    /// Enough answers stood to be sent: the session was not asked to its end.
-    behind: bool,
+    /// Enough answers stood to be sent, or were being sent: the session was not asked to its end.
+    pub(crate) behind: bool,
+    /// It is being closed before its time: its memory is about to come back.
+    pub(crate) leaving: bool,
     /// The peer will send no more.
     ended: bool,
     /// Came when only reserved slots were left: whatever it asks, it is told to come back.
@@ -64,67 +70,6 @@ pub(crate) struct Connection {
 
 // The wheel's node and the backend's state of a slot are 16 bytes each.
 const _: () = assert!(size_of::<Connection>() + 16 + 16 <= CONNECTION_BYTES_MAX);
-
-/// What a connection needs of its worker while it handles something.
-pub(crate) struct Desk<'a, H> {
-    pub(crate) handler: &'a mut H,
-    pub(crate) spare: &'a mut Spare,
-    pub(crate) context: Context<'a>,
-    pub(crate) now_ms: u64,
-    pub(crate) heads: &'a mut RequestMemory,
-    pub(crate) rendered: &'a mut Rendered,
-    /// The worker is coming to its end: answers are the last of their connections.
-    pub(crate) draining: bool,
-    pub(crate) strain: Strain,
-    /// What is reported now came then, at the earliest.
-    pub(crate) came_ms: u64,
-}
-
-impl<H: Handler> Desk<'_, H> {
-    /// The handler is told of what the session has answered by itself.
-    fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
-        if let Some(SelfAnswered { status, body_bytes }) = answered {
-            self.tell(status, body_bytes, None);
-        }
-    }
-
-    /// Whether the client asks more often than it may.
-    #[inline]
-    fn is_too_soon(&self, request: &Request<'_>) -> bool {
-        let Context { clients, address, stats, .. } = &self.context;
-        clients.as_ref().is_some_and(|clients| !clients.may_ask(address.slot, request, self.now_ms, stats))
-    }
-
-    /// The handler is told of an answer it has not given.
-    #[cold]
-    fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
-        let slot = self.context.address.slot;
-        let peer = self.context.clients.as_ref().and_then(|clients| match request {
-            Some(request) => clients.client(slot, request),
-            None => clients.address(slot),
-        });
-        let (body_bytes, unix_ms) = (body_bytes as u64, self.context.unix_ms);
-        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
-    }
-
-    /// An answer by mail came after so long.
-    #[cold]
-    fn count_late(&self, waited_ms: u64) {
-        self.context.stats.answered_late.add(1);
-        if self.context.stats.is_measuring() {
-            self.context.stats.latency.add(waited_ms * 1_000_000, 1);
-        }
-    }
-}
-
-/// What requests have to suffer for at present.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Strain {
-    /// They have waited too long.
-    pub(crate) late: bool,
-    /// Only reserved slots are left: connections are to end with the next answer.
-    pub(crate) full: bool,
-}
 
 /// Deadlines of one that is turned away.
 const TURNED_AWAY: Timeouts = Timeouts {
@@ -136,12 +81,6 @@ const TURNED_AWAY: Timeouts = Timeouts {
     body_rate_min: 0,
 };
 
-/// What one that is told to come back gets behind the status line: fields, and the body.
-const COME_BACK: (&[u8], &[u8]) = (
-    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 63\r\nRetry-After: 1\r\n\r\n",
-    b"503 Service Unavailable: too much to do; try again in a second\n",
-);
-
 impl Connection {
     /// An empty slot.
     pub(crate) fn free() -> Self {
@@ -149,6 +88,8 @@ impl Connection {
             session: Session::new(0),
             outgoing: None,
             deadline_ms: 0,
+            in_flight_bytes: 0,
+            counted_bytes: 0,
             generation: 0,
             phase: Phase::Free,
             sending: false,
@@ -158,6 +99,7 @@ impl Connection {
             late: false,
             paused: false,
             behind: false,
+            leaving: false,
             ended: false,
             turned_away: false,
         }
@@ -193,7 +135,8 @@ impl Connection {
             Phase::Open => self.converse(bytes, None, desk),
             Phase::Waiting => {
                 let joined = self.session.take_kept(bytes);
-                self.session.keep(&joined);
+                let count = joined.len();
+                self.session.keep_last(joined, count);
             }
             Phase::Introducing => self.introduce(bytes, desk),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
@@ -205,7 +148,10 @@ impl Connection {
     fn introduce<H: Handler>(&mut self, bytes: &[u8], desk: &mut Desk<'_, H>) {
         let joined = self.session.take_kept(bytes);
         match read_introduction(&joined) {
-            Introduction::NeedMore => self.session.keep(&joined),
+            Introduction::NeedMore => {
+                let count = joined.len();
+                self.session.keep_last(joined, count);
+            }
             Introduction::Fault(_) => {
                 desk.context.stats.proxy_faults.add(1);
                 self.phase = Phase::Ending { linger: false };
@@ -253,6 +199,9 @@ impl Connection {
     pub(crate) fn end<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
         self.ended = true;
         self.session.handle_end();
+        if self.phase == Phase::Waiting {
+            desk.handler.left(desk.context.address, Departure::SendsNoMore);
+        }
         if self.phase == Phase::Introducing {
             desk.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
@@ -275,10 +224,13 @@ impl Connection {
     fn converse<H: Handler>(&mut self, bytes: &[u8], mut mail: Option<H::Mail>, desk: &mut Desk<'_, H>) {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];
+        let written_bytes_max = self.written_bytes_max(desk);
         let mut outgoing = self.outgoing(desk.spare);
         loop {
-            self.behind = mail.is_none() && outgoing.length_bytes() >= OUTGOING_BYTES_MAX;
+            self.behind = mail.is_none() && self.has_enough(&outgoing, written_bytes_max);
             if self.behind {
+                // A peer that sends its body first reads nothing meanwhile.
+                self.session.discard(&mut input, desk.now_ms);
                 break;
             }
             let before = input;
@@ -333,8 +285,23 @@ impl Connection {
                 }
             }
         }
-        self.session.keep(input);
+        let rest_bytes = input.len();
+        self.session.keep_last(joined, rest_bytes);
         self.put_outgoing(outgoing, desk.spare);
+    }
+
+    /// Whoever has not taken the answers before gets the next ones in small pieces.
+    #[inline]
+    fn written_bytes_max<H>(&self, desk: &Desk<'_, H>) -> usize {
+        if self.behind { desk.written_bytes_max.min(BEHIND_BYTES_MAX) } else { desk.written_bytes_max }
+    }
+
+    /// Enough answers stand to be sent, or are being sent.
+    #[inline]
+    fn has_enough(&self, outgoing: &Outgoing, written_bytes_max: usize) -> bool {
+        self.sending
+            || outgoing.written_bytes() >= written_bytes_max
+            || outgoing.length_bytes() >= OUTGOING_BYTES_MAX
     }
 
     /// The answer comes by mail: since when it is waited for counts from when the request came.
@@ -392,10 +359,32 @@ impl Connection {
         if self.sending { None } else { self.outgoing.take() }
     }
 
+    /// The container was handed over.
+    #[inline]
+    pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
+        (self.sending, self.just_begun) = (true, true);
+        self.in_flight_bytes = u32::try_from(outgoing.held_bytes()).unwrap_or(u32::MAX);
+    }
+
+    /// The container has come back.
+    #[inline]
+    pub(crate) fn end_send(&mut self) {
+        self.sending = false;
+        self.in_flight_bytes = 0;
+    }
+
+    /// Memory that it holds: input kept, answers that stand to be sent, and those in flight.
+    #[inline]
+    pub(crate) fn held_bytes(&self) -> u32 {
+        let standing_bytes = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.held_bytes());
+        self.in_flight_bytes.saturating_add((self.session.held_bytes() + standing_bytes) as u32)
+    }
+
     /// More was received than is worth holding: receiving should pause.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.session.kept_bytes() > SPILL_BYTES_MAX
+        let bytes_max = if self.behind { 0 } else { SPILL_BYTES_MAX };
+        self.session.kept_bytes() > bytes_max
     }
 
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
@@ -482,13 +471,5 @@ mod tests {
         assert_eq!(cut_off_ms(3_000, 25_000, 100), None, "in bursts");
         assert_eq!(cut_off_ms(1, 1_000, 100), Some(30_300));
         assert_eq!(cut_off_ms(50, 1_000, 100), Some(60_000 - 500), "half of it lasts twice as long");
-    }
-
-    #[test]
-    fn what_is_said_to_come_back_is_as_long_as_it_says() {
-        let (fields, body) = COME_BACK;
-        let length = format!("\r\nContent-Length: {}\r\n", body.len());
-        assert!(fields.windows(length.len()).any(|window| window == length.as_bytes()));
-        assert!(fields.ends_with(b"\r\n\r\n"));
     }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Means {
     pub(crate) is_uring: bool,
     /// RLIMIT_NOFILE.
     pub(crate) descriptors: u64,
+    /// What there is for sockets: the memory budget is taken off.
     pub(crate) memory_bytes: u64,
     /// The memory is what a control group allows, not what the machine has.
     pub(crate) memory_is_limited: bool,
@@ -54,15 +55,15 @@ fn check(wanted: u64, means: Means) -> Result<u64, String> {
     }
     if wanted > by_descriptors && !is_uring {
         return Err(format!(
-            "--max-connections {wanted} needs more than the {descriptors} descriptors allowed here ({} are \
-             kept for files); raise `ulimit -n` or use --io uring",
+            "--max-connections {wanted} needs more than the {descriptors} file descriptors allowed here ({} \
+             are kept for files); raise `ulimit -n` or use --io uring",
             reserved(descriptors)
         ));
     }
     if wanted > by_descriptors {
         return Err(format!(
-            "--max-connections {wanted} needs more rings than {descriptors} descriptors (ulimit -n) allow; \
-             raise `ulimit -n` or ask for at most {by_descriptors}"
+            "--max-connections {wanted} needs more rings than {descriptors} file descriptors (ulimit -n) \
+             allow; raise `ulimit -n` or ask for at most {by_descriptors}"
         ));
     }
     if wanted > CONNECTIONS_MAX {
@@ -77,7 +78,7 @@ fn check(wanted: u64, means: Means) -> Result<u64, String> {
         };
         return Err(format!(
             "--max-connections {wanted} needs more than the {} MiB of memory {memory}, at 4 KiB for an idle \
-             one; {remedy}, or ask for less",
+             one, beside the memory budget; {remedy}, or ask for less",
             memory_bytes >> 20
         ));
     }
@@ -91,9 +92,9 @@ fn derive(means: Means) -> (u64, String) {
     let by_descriptors = by_descriptors(means);
     if by_descriptors < by_memory.min(CONNECTIONS_MAX) {
         let reason = match means.is_uring {
-            true => format!("as many rings as {descriptors} descriptors (ulimit -n) allow"),
+            true => format!("as many rings as {descriptors} file descriptors (ulimit -n) allow"),
             false => {
-                format!("{descriptors} descriptors (ulimit -n) less {} for files", reserved(descriptors))
+                format!("{descriptors} file descriptors (ulimit -n) less {} for files", reserved(descriptors))
             }
         };
         return (by_descriptors, reason);
@@ -103,8 +104,10 @@ fn derive(means: Means) -> (u64, String) {
         return (CONNECTIONS_MAX, reason.into());
     }
     let reason = match means.memory_is_limited {
-        true => "a quarter of the memory this process may use at 4 KiB a connection",
-        false => "a quarter of memory at 4 KiB a connection",
+        true => {
+            "a quarter of the memory this process may use beside the memory budget, at 4 KiB a connection"
+        }
+        false => "a quarter of memory beside the memory budget, at 4 KiB a connection",
     };
     (by_memory, reason.into())
 }
@@ -135,12 +138,12 @@ mod tests {
     #[test]
     fn derived_from_what_is_scarce() {
         let cases = [
-            (means(false, 64, 8 * GIB), 32, "64 descriptors (ulimit -n) less 32 for files"),
-            (means(false, 1024, 8 * GIB), 512, "1024 descriptors (ulimit -n) less 512 for files"),
+            (means(false, 64, 8 * GIB), 32, "64 file descriptors (ulimit -n) less 32 for files"),
+            (means(false, 1024, 8 * GIB), 512, "1024 file descriptors (ulimit -n) less 512 for files"),
             (means(false, 4096, 32 << 20), 2048, "this process may use"),
-            (means(true, 64, 8 * GIB), 512, "as many rings as 64 descriptors"),
+            (means(true, 64, 8 * GIB), 512, "as many rings as 64 file descriptors"),
             (means(true, 1024, 32 << 20), 2048, "this process may use"),
-            (means(true, 1024, GIB), 65_536, "a quarter of memory at 4 KiB a connection"),
+            (means(true, 1024, GIB), 65_536, "a quarter of memory beside the memory budget, at 4 KiB"),
             (means(true, 1 << 20, 64 * GIB), 1 << 20, "the most for one process"),
             (means(false, u64::MAX, 64 * GIB), 1 << 20, "the most for one process"),
         ];

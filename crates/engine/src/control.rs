@@ -42,10 +42,11 @@ struct Door {
     outlasting: bool,
 }
 
-/// Addresses that are bound and not yet listened at, and others that are to be given up.
+/// Addresses that are bound and not yet listened at, each with copies of its sockets, and others that are to
+/// be given up.
 #[derive(Debug)]
 pub struct Change {
-    added: Vec<Bound>,
+    added: Vec<(Bound, Vec<OwnedFd>)>,
     removed: Vec<Name>,
 }
 
@@ -58,12 +59,15 @@ impl Control {
 
     /// Remembers an address, and gives it a name.
     pub(crate) fn note(&self, bound: &Bound, outlasting: bool) -> io::Result<Name> {
-        let copies = bound.sockets.iter().flatten().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+        Ok(self.enter(bound, bound.copies()?, outlasting))
+    }
+
+    fn enter(&self, bound: &Bound, copies: Vec<OwnedFd>, outlasting: bool) -> Name {
         let mut open = self.open();
         let name = open.next_name;
         open.next_name += 1;
         open.doors.push(Door { name, wanted: bound.wanted, address: bound.address, copies, outlasting });
-        Ok(name)
+        name
     }
 
     /// Accept no more, bring to its end what is under way, and stop: `Engine::run` returns then. Nothing is
@@ -115,10 +119,11 @@ impl Control {
         self.open().doors.iter().map(|door| door.address).collect()
     }
 
-    /// Binds what is to be listened at and is not yet. Nothing changes before [`Control::apply`].
+    /// Binds what is to be listened at and is not yet, and takes every descriptor that will be needed.
+    /// Nothing changes before [`Control::apply`].
     ///
     /// # Errors
-    /// An address that is taken, not ours, or needs a privilege.
+    /// An address that is taken, not ours, or needs a privilege; EMFILE.
     pub fn prepare(&self, wanted: &[SocketAddr]) -> Result<Change, StartError> {
         let mut removed: Vec<(Name, SocketAddr)> =
             self.open().doors.iter().map(|door| (door.name, door.wanted)).collect();
@@ -126,19 +131,20 @@ impl Control {
         for &wanted in wanted {
             match removed.iter().position(|(_, present)| *present == wanted) {
                 Some(present) => _ = removed.swap_remove(present),
-                None => added.push(sockets::bind(wanted, Vec::new(), self.workers())?),
+                None => {
+                    let bound = sockets::bind(wanted, Vec::new(), self.workers())?;
+                    let copies = bound.copies().map_err(|error| sockets::refused(wanted, &error))?;
+                    added.push((bound, copies));
+                }
             }
         }
         Ok(Change { added, removed: removed.into_iter().map(|(name, _)| name).collect() })
     }
 
     /// Listens where `prepare` has bound, and no longer where nobody wants it. Connections live on.
-    ///
-    /// # Errors
-    /// EMFILE. What was done until then stays.
-    pub fn apply(&self, change: Change) -> io::Result<()> {
-        for bound in change.added {
-            let name = self.note(&bound, false)?;
+    pub fn apply(&self, change: Change) {
+        for (bound, copies) in change.added {
+            let name = self.enter(&bound, copies, false);
             for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
             }
@@ -148,7 +154,6 @@ impl Control {
         for Door { name, outlasting: at_once, .. } in removed {
             self.tell_all(|| Order::Leave { name, at_once });
         }
-        Ok(())
     }
 
     /// A copy of every listening socket, to be inherited by the next program that is started.

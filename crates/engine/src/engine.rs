@@ -15,11 +15,13 @@ use staunch_protocol::Timeouts;
 
 use crate::admission::Pressure;
 use crate::clients::{ClientPolicy, ClientTable};
-use crate::complaint::{Complaints, Notice};
+use crate::complaint::Complaints;
 use crate::connection_limit::{Means, connection_limit};
 use crate::control::Control;
 use crate::handler::Handler;
+use crate::line_queue::Notice;
 use crate::mailbox::{Mailbox, Post};
+use crate::memory_budget::{Memory, memory_budget};
 use crate::order::Name;
 use crate::sockets::{self, Inherited};
 use crate::start_error::StartError;
@@ -48,6 +50,8 @@ pub struct Settings {
     pub io: IoChoice,
     /// Most connections at a time, all workers together; `None` for what descriptors or memory allow.
     pub connections_max: Option<u64>,
+    /// How much peers may make it hold, all workers together, in bytes; `None` for a share of memory.
+    pub memory_budget_bytes: Option<u64>,
     /// Deadlines.
     pub timeouts: Timeouts,
     /// Rules for clients.
@@ -85,6 +89,8 @@ pub struct Engine<M> {
     reason: String,
     connections_max: u64,
     connections_reason: String,
+    memory_budget_bytes: u64,
+    memory_reason: String,
     wakers: Vec<Waker>,
     mailboxes: Vec<Arc<Mailbox<M>>>,
     stats: Vec<Arc<Stats>>,
@@ -107,10 +113,13 @@ impl<M: Send + 'static> Engine<M> {
     /// Those of [`Engine::bind`].
     pub fn bind_or_take_over(settings: Settings, inherited: Vec<Inherited>) -> Result<Self, StartError> {
         assert!(!settings.workers.is_empty() && !settings.listen.is_empty());
-        let descriptors = descriptors::raise_descriptor_limit()
-            .map_err(|error| StartError::System(format!("cannot raise the descriptor limit: {error}")))?;
+        let descriptors = descriptors::raise_descriptor_limit().map_err(|error| {
+            StartError::System(format!("cannot raise the limit of file descriptors: {error}"))
+        })?;
         let (backend, reason) = choose(settings.io)?;
-        let (connections_max, connections_reason) = limit_connections(&settings, &backend, descriptors)?;
+        let (memory_budget_bytes, memory_reason) = limit_memory(&settings)?;
+        let (connections_max, connections_reason) =
+            limit_connections(&settings, &backend, descriptors, memory_budget_bytes)?;
         let wakers = settings
             .workers
             .iter()
@@ -134,6 +143,8 @@ impl<M: Send + 'static> Engine<M> {
             reason,
             connections_max,
             connections_reason,
+            memory_budget_bytes,
+            memory_reason,
             wakers,
             mailboxes,
             stats,
@@ -146,11 +157,12 @@ impl<M: Send + 'static> Engine<M> {
     /// # Errors
     /// io_uring or a number of connections asked for, where they are no longer to be had.
     pub fn choose_again(&mut self) -> Result<(), StartError> {
-        let descriptors = descriptors::raise_descriptor_limit()
-            .map_err(|error| StartError::System(format!("cannot raise the descriptor limit: {error}")))?;
+        let descriptors = descriptors::raise_descriptor_limit().map_err(|error| {
+            StartError::System(format!("cannot raise the limit of file descriptors: {error}"))
+        })?;
         (self.backend, self.reason) = choose(self.settings.io)?;
         (self.connections_max, self.connections_reason) =
-            limit_connections(&self.settings, &self.backend, descriptors)?;
+            limit_connections(&self.settings, &self.backend, descriptors, self.memory_budget_bytes)?;
         Ok(())
     }
 
@@ -172,6 +184,11 @@ impl<M: Send + 'static> Engine<M> {
     /// Most connections at a time, and where the number comes from.
     pub fn connections_max(&self) -> (u64, &str) {
         (self.connections_max, &self.connections_reason)
+    }
+
+    /// How much peers may make it hold, in bytes, and where the number comes from.
+    pub fn memory_budget_bytes(&self) -> (u64, &str) {
+        (self.memory_budget_bytes, &self.memory_reason)
     }
 
     /// How many workers, and on which processors.
@@ -208,6 +225,7 @@ impl<M: Send + 'static> Engine<M> {
     where
         H: Handler<Mail = M> + Send + 'static,
     {
+        memory::keep_little();
         let (ended, ends) = mpsc::channel();
         let capacity =
             u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
@@ -228,6 +246,7 @@ impl<M: Send + 'static> Engine<M> {
                 clients: self.settings.clients.clone(),
                 client_table: client_table.clone(),
                 pressure: self.settings.pressure,
+                memory_budget_bytes: self.memory_budget_bytes / u64::from(workers),
                 workers,
                 complaints: complaints.clone(),
             };
@@ -261,6 +280,7 @@ struct Place<M> {
     clients: ClientPolicy,
     client_table: ClientTable,
     pressure: Pressure,
+    memory_budget_bytes: u64,
     workers: u16,
     complaints: Complaints,
 }
@@ -294,6 +314,7 @@ impl<M: Send + 'static> Place<M> {
         let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index)
             .among(self.workers, self.complaints);
         worker.set_pressure(self.pressure);
+        worker.set_memory_budget(self.memory_budget_bytes);
         worker.name_listeners(names);
         worker.share_clients(self.client_table);
         worker.set_clients(self.clients);
@@ -320,18 +341,33 @@ fn choose(io: IoChoice) -> Result<(Backend, String), StartError> {
     }
 }
 
+fn memory_there_is() -> Memory {
+    Memory {
+        total_bytes: memory::total_bytes(),
+        group_bytes: memory::group_limit_bytes(),
+        process_bytes: memory::process_limit_bytes(),
+    }
+}
+
+/// How much peers may make the server hold, and why so much.
+fn limit_memory(settings: &Settings) -> Result<(u64, String), StartError> {
+    memory_budget(settings.memory_budget_bytes, settings.workers.len(), memory_there_is())
+        .map_err(StartError::Configuration)
+}
+
 /// How many connections may be open, and why so many.
 fn limit_connections(
     settings: &Settings,
     backend: &Backend,
     descriptors: u64,
+    memory_budget_bytes: u64,
 ) -> Result<(u64, String), StartError> {
-    let (total_bytes, limit_bytes) = (memory::total_bytes(), memory::group_limit_bytes());
+    let (memory_bytes, memory_is_limited) = memory_there_is().for_sockets();
     let means = Means {
         is_uring: matches!(backend, Backend::Uring(_)),
         descriptors,
-        memory_bytes: total_bytes.min(limit_bytes.unwrap_or(u64::MAX)),
-        memory_is_limited: limit_bytes.is_some_and(|limit_bytes| limit_bytes < total_bytes),
+        memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
+        memory_is_limited,
     };
     connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
 }

@@ -3,6 +3,7 @@
 //! A handler is one value a worker, so it may keep mutable state without a lock. It must never block: what
 //! needs a disk or much time is given to another thread, and the answer comes by mail.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,6 +25,15 @@ pub struct Address {
     pub slot: u32,
     /// Which use of the slot: mail to a connection that is gone is dropped.
     pub generation: u32,
+}
+
+/// How a peer leaves that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Departure {
+    /// It sends no more; the answer is sent all the same.
+    SendsNoMore,
+    /// Its connection is gone, and with it the answer.
+    Gone,
 }
 
 /// Proof that a request was answered, or will be. Only an [`Answer`] makes one.
@@ -64,6 +74,9 @@ pub trait Handler {
     /// Mail came for a request that waits. It is answered now, or told to wait again.
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered;
 
+    /// The peer of a request that waits for mail has left. For those who would do work for it.
+    fn left(&mut self, _address: Address, _departure: Departure) {}
+
     /// The session or the engine itself has answered, and no handler is asked. For those who keep account.
     fn refused(&mut self, _refused: &Refused<'_>) {}
 }
@@ -94,13 +107,15 @@ pub struct Context<'a> {
     pub(crate) second: u64,
     /// If clients mean anything.
     pub(crate) clients: Option<&'a mut Clients>,
+    /// See [`Answer::guard`]. Here, and not in what every answer carries, for hardly any needs it.
+    pub(crate) guarded: Cell<bool>,
 }
 
 impl<'a> Context<'a> {
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
     /// section 5.6.7.
     pub fn new(stats: &'a Stats, date: &'a [u8; 29], address: Address) -> Self {
-        Self { stats, date, address, unix_ms: 0, second: 0, clients: None }
+        Self { stats, date, address, unix_ms: 0, second: 0, clients: None, guarded: Cell::new(false) }
     }
 }
 
@@ -139,6 +154,15 @@ impl<'a> Answer<'a> {
         self.context.clients.as_deref()?.client(self.context.address.slot, request)
     }
 
+    /// Counts that the client's network may not have what is asked for. A connection made before addresses
+    /// were asked for ends with the answer: on a new one its client is known.
+    pub fn note_denied(&mut self) {
+        self.context.stats.client_denied.add(1);
+        if self.peer().is_none() {
+            self.session.close_after_response();
+        }
+    }
+
     /// The current date as 29 bytes (RFC 9110, section 5.6.7), for further fields that need one.
     pub fn date(&self) -> &[u8; 29] {
         self.context.date
@@ -154,6 +178,17 @@ impl<'a> Answer<'a> {
     #[inline]
     pub fn waited_ms(&self) -> u32 {
         self.waited_ms
+    }
+
+    /// Whoever asks has to show credentials here. For those who keep account: elsewhere nobody looks at them.
+    pub fn guard(&self) {
+        self.context.guarded.set(true);
+    }
+
+    /// Tells, when the request is answered, whether `guard` was called from now on.
+    pub fn guarded(&self) -> &'a Cell<bool> {
+        self.context.guarded.set(false);
+        &self.context.guarded
     }
 
     /// Answers from one prepared block: fields, blank line and body in one piece. `fields_bytes` is the

@@ -4,6 +4,7 @@
 //! request's path, or share anything mutable between workers but mailboxes and counters.
 #![forbid(unsafe_code)]
 
+mod account;
 mod admission;
 mod admission_pace;
 mod admission_valve;
@@ -13,14 +14,17 @@ mod connection;
 mod connection_limit;
 mod control;
 mod counter;
+mod desk;
 mod doors;
 mod draining;
 mod engine;
 mod handler;
 mod histogram;
 mod limits;
+mod line_queue;
 mod listener;
 mod mailbox;
+mod memory_budget;
 mod newcomers;
 mod order;
 mod rendered;
@@ -34,12 +38,13 @@ mod worker;
 
 pub use admission::Pressure;
 pub use clients::{ClientPolicy, ClientRate, ClientTable, Trusted, client_of};
-pub use complaint::{Notice, notice_on_standard_error};
+pub use complaint::notice_on_standard_error;
 pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};
-pub use handler::{Address, Answer, Answered, Context, Handler, Piece, Refused};
+pub use handler::{Address, Answer, Answered, Context, Departure, Handler, Piece, Refused};
 pub use histogram::{BOUNDS_NS, Histogram};
+pub use line_queue::{Form, LineCounts, LineQueue, Notice};
 pub use mailbox::{Mailbox, Post};
 pub use order::Drain;
 pub use sockets::Inherited;

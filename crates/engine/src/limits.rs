@@ -12,12 +12,34 @@ pub(crate) const RENDERED_BYTES_MIN: usize = 2 * 1024;
 pub(crate) const BEGINNING_BYTES: usize = 128;
 /// Answers a worker keeps so: with their blocks at most 2 MiB, enough for what a crowd asks for at once.
 pub(crate) const RENDERED_COUNT: usize = 64;
-/// Answers waiting to be sent on one connection, above which no further pipelined request is looked at:
-/// enough to fill any congestion window in one turn, little enough that a client that never reads costs
-/// little.
+/// Answers waiting to be sent on one connection, shared bytes included, above which no further pipelined
+/// request is looked at: enough to fill any congestion window in one turn.
 pub(crate) const OUTGOING_BYTES_MAX: u64 = 256 * 1024;
+/// Of them, what was written for the connection alone: many pipelined answers in one send, and little enough
+/// that a client that never reads costs little.
+pub(crate) const WRITTEN_BYTES_MAX: usize = 16 * 1024;
+/// The same for a connection whose requests are ahead of what it reads, and for all of them when memory is
+/// tight: as much as two segments carry.
+pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
+/// What one event may add to what a connection holds: input that is kept as a whole, and a container with a
+/// last answer that was copied.
+pub(crate) const EVENT_BYTES_MAX: u64 = 128 * 1024;
+/// The least that the connections of a worker may be allowed to hold: room for some events.
+pub(crate) const BUDGET_BYTES_MIN: u64 = 8 * EVENT_BYTES_MAX;
+/// Connections may hold one part in so many of the memory unless somebody says otherwise: the rest is for
+/// content, the sockets of the kernel and others.
+pub(crate) const BUDGET_PART: u64 = 8;
+/// Connections closed at once when there is too much to hold: an eighth of a budget of 16 MiB by those that
+/// hold 8 KiB.
+pub(crate) const GIVING_WAY_MAX: usize = 256;
+/// Memory is given back so long after there was much: bursts of one crowd come closer to each other.
+pub(crate) const QUIET_MS: u64 = 5_000;
+/// If there was so much: less is not worth a wake-up.
+pub(crate) const QUIET_PEAK_BYTES_MIN: u64 = 1024 * 1024;
 /// Containers kept for the next answers: as many as one turn usually fills.
 pub(crate) const SPARE_OUTGOINGS_MAX: usize = 256;
+/// Memory they may keep: 8 KiB each.
+pub(crate) const SPARE_BYTES_MAX: usize = SPARE_OUTGOINGS_MAX * 8 * 1024;
 /// A wheel's node may come up before the keep-alive time is over by one part in so many of it: a quarter is
 /// few enough wake-ups for nothing, and so far apart that moving the node costs a busy connection nothing.
 pub(crate) const KEEP_ALIVE_EARLY_PART: u32 = 4;
@@ -70,6 +92,7 @@ pub(crate) const CLIENT_ATTEMPTS_MAX: u32 = 64;
 
 const _: () = assert!(RENDERED_BYTES_MIN < COPIED_BYTES_MAX);
 const _: () = assert!(COPIED_BYTES_MAX as u64 * 4 <= OUTGOING_BYTES_MAX);
+const _: () = assert!(BEHIND_BYTES_MAX < WRITTEN_BYTES_MAX);
 /// Reserved connections, 1 % of all, unless somebody says otherwise: at least enough that a burst is told to
 /// come back, at most what a worker answers within milliseconds.
 pub(crate) const RESERVED_CONNECTIONS_MIN: u64 = 8;
@@ -110,6 +133,6 @@ pub(crate) const NEWCOMERS_MIN: u64 = 4;
 pub(crate) const VALVE_CALM_MS: u64 = 1_000;
 /// The operator is told something once in so long.
 pub(crate) const COMPLAINT_MS: u64 = 1_000;
-/// Lines that wait to be written to standard error: at one a second, more than a terminal that hangs
-/// deserves.
-pub(crate) const NOTICES_WAITING_MAX: usize = 16;
+/// Lines for people that wait to be written: each is said once a second at most, by a handful of places, so
+/// minutes of a terminal that hangs.
+pub(crate) const LINES_WAITING_MAX: usize = 256;

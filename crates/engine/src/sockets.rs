@@ -36,6 +36,16 @@ pub(crate) struct Bound {
     pub(crate) sockets: Vec<Vec<OwnedFd>>,
 }
 
+impl Bound {
+    /// A copy of every socket.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub(crate) fn copies(&self) -> io::Result<Vec<OwnedFd>> {
+        self.sockets.iter().flatten().map(OwnedFd::try_clone).collect()
+    }
+}
+
 /// Listens at an address with every worker, at first on the sockets that were inherited for it.
 ///
 /// # Errors
@@ -45,7 +55,7 @@ pub(crate) fn bind(wanted: SocketAddr, inherited: Vec<OwnedFd>, workers: usize) 
         None => wait_until_free(wanted).and_then(|()| bind_anew(wanted, wanted, workers)),
         Some(_) => take_over(wanted, inherited, workers),
     };
-    result.map_err(|error| StartError::System(explain(wanted, &error)))
+    result.map_err(|error| refused(wanted, &error))
 }
 
 /// Listens beside sockets that are left alone: another backend accepts there, and what one wants of a socket
@@ -59,9 +69,7 @@ pub(crate) fn bind_beside(
     workers: usize,
 ) -> Result<Bound, StartError> {
     let address = others.first().map_or(Ok(wanted), socket::local_address);
-    address
-        .and_then(|address| bind_anew(wanted, address, workers))
-        .map_err(|error| StartError::System(explain(wanted, &error)))
+    address.and_then(|address| bind_anew(wanted, address, workers)).map_err(|error| refused(wanted, &error))
 }
 
 fn bind_anew(wanted: SocketAddr, address: SocketAddr, workers: usize) -> io::Result<Bound> {
@@ -117,8 +125,8 @@ fn wait_until_free(address: SocketAddr) -> io::Result<()> {
 }
 
 /// Why an address cannot be listened at, and what to do.
-fn explain(address: SocketAddr, error: &io::Error) -> String {
-    match error.kind() {
+pub(crate) fn refused(address: SocketAddr, error: &io::Error) -> StartError {
+    StartError::System(match error.kind() {
         io::ErrorKind::AddrInUse => format!("cannot listen on {address}: another program already does"),
         io::ErrorKind::PermissionDenied => format!(
             "cannot listen on {address}: ports below 1024 need root or CAP_NET_BIND_SERVICE; \
@@ -128,7 +136,7 @@ fn explain(address: SocketAddr, error: &io::Error) -> String {
             format!("cannot listen on {address}: this host has no such address")
         }
         _ => format!("cannot listen on {address}: {error}"),
-    }
+    })
 }
 
 #[cfg(test)]

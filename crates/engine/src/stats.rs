@@ -32,6 +32,8 @@ pub struct Stats {
     pub client_connections: Counter,
     /// Requests answered 429, or that would be (dry run), because their client asks too often.
     pub client_rate: Counter,
+    /// Requests answered 403 because their client comes from a network that may not have what they are for.
+    pub client_denied: Counter,
     /// Connections and requests of clients that were not limited for want of a place to count them.
     pub client_table_full: Counter,
     /// Connections closed because they did not begin with the PROXY header they should.
@@ -46,6 +48,12 @@ pub struct Stats {
     pub accept_pauses: Counter,
     /// Times newcomers were kept out of the kernel's queue because too much waited.
     pub newcomers_stopped: Counter,
+    /// Connections closed because peers made the worker hold more than it may.
+    pub closed_for_memory: Counter,
+    /// What connections hold: input kept, answers that stand to be sent or are in flight.
+    pub memory_held_bytes: Gauge,
+    /// What they may hold.
+    pub memory_budget_bytes: Gauge,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
     /// Requests that were told to wait for their answer.

@@ -13,15 +13,17 @@ use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::http1::RequestMemory;
 use staunch_protocol::{Deadline, Timeouts};
 
+use crate::account::Account;
 use crate::admission::Admission;
 use crate::admission_pace::Pace;
 use crate::admission_valve::Valve;
 use crate::clients::{ClientPolicy, ClientTable, Clients};
 use crate::complaint::Complaints;
-use crate::connection::{Connection, Desk, Phase};
+use crate::connection::{Connection, Phase};
+use crate::desk::Desk;
 use crate::doors::Doors;
 use crate::draining::Draining;
-use crate::handler::{Address, Context, Handler};
+use crate::handler::{Address, Context, Departure, Handler};
 use crate::limits::KEEP_ALIVE_EARLY_PART;
 use crate::listener::Listeners;
 use crate::mailbox::Mailbox;
@@ -34,7 +36,9 @@ use crate::time::Time;
 use crate::timer_wheel::TimerWheel;
 
 mod giving_way;
+mod holding;
 mod obeying;
+mod sending;
 
 /// One worker. Lives on one thread.
 pub struct Worker<I, H: Handler> {
@@ -52,6 +56,7 @@ pub struct Worker<I, H: Handler> {
     /// Those in force: under pressure shorter than what was asked for.
     timeouts: Timeouts,
     admission: Admission,
+    account: Account,
     pace: Pace,
     newcomers: Newcomers,
     valve: Valve,
@@ -100,6 +105,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             stats,
             timeouts,
             admission: Admission::new(capacity, timeouts),
+            account: Account::new(),
             pace: Pace::new(now_ns),
             newcomers: Newcomers::default(),
             valve: Valve::default(),
@@ -211,6 +217,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.measure_turn(before, in_line_ns);
         }
         self.end_turn();
+        self.settle();
         Ok(())
     }
 
@@ -242,8 +249,16 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let draining_ms = self.draining.map(|draining| draining.next_ms());
         let doors_ms = self.doors.next_ms(self.time.now_ms);
         let valve_ms = self.valve.deadline_ms();
-        let times_ms =
-            [self.wheel.next_ms(), self.listeners.next_ms(), send_ms, draining_ms, doors_ms, valve_ms];
+        let quiet_ms = self.account.quiet_ms();
+        let times_ms = [
+            self.wheel.next_ms(),
+            self.listeners.next_ms(),
+            send_ms,
+            draining_ms,
+            doors_ms,
+            valve_ms,
+            quiet_ms,
+        ];
         let next_ms = times_ms.into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
@@ -268,6 +283,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[inline]
     fn received(&mut self, slot: Slot, input: Input) {
         self.hear(slot);
+        if self.has_no_memory_for(slot) {
+            return self.io.release(input);
+        }
         let (connection, mut desk, io) = self.desk(slot);
         connection.receive(io.input(&input), &mut desk);
         connection.late = false;
@@ -278,12 +296,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[inline]
     fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
         self.spare.put(outgoing);
-        let (connection, mut desk, _) = self.desk(slot);
-        connection.sending = false;
+        self.connections[slot as usize].end_send();
         if errno != 0 {
             self.stats.sends_failed.add(1);
-            return self.close(slot);
+            self.close(slot);
+            return self.count(slot);
         }
+        let (connection, mut desk, _) = self.desk(slot);
         connection.catch_up(&mut desk);
         self.flush(slot);
     }
@@ -304,6 +323,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn retire(&mut self, slot: Slot) {
         self.hear(slot);
+        self.count_gone(slot);
         self.connections[slot as usize].retire(&mut self.spare);
         if let Some(clients) = &mut self.clients {
             clients.leave(slot);
@@ -320,6 +340,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if connection.generation != address.generation || connection.phase != Phase::Waiting {
                 continue;
             }
+            if self.has_no_memory_for(slot) {
+                continue;
+            }
             let (connection, mut desk, _) = self.desk(slot);
             connection.resume(letter, &mut desk);
             self.flush(slot);
@@ -327,46 +350,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for order in self.mailbox.take_orders() {
             self.obey(order);
         }
-    }
-
-    /// Hands over what the connection has to send, ends it if it is at its end, and sets its deadline.
-    #[inline]
-    fn flush(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot as usize];
-        if matches!(connection.phase, Phase::Free | Phase::Closing) {
-            return;
-        }
-        if let Some(outgoing) = connection.take_outgoing() {
-            let last = connection.phase == (Phase::Ending { linger: false });
-            if last {
-                connection.phase = Phase::Closing;
-            }
-            connection.sending = true;
-            connection.just_begun = true;
-            connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
-            self.stats.sent_bytes.add(outgoing.length_bytes());
-            self.io.send(slot, outgoing, last);
-            self.sends_begun.push(slot);
-            return self.regulate(slot);
-        }
-        if let Phase::Ending { linger } = connection.phase
-            && !connection.sending
-        {
-            self.say_farewell(slot, linger);
-        }
-        self.regulate(slot);
-        self.set_deadline(slot);
-    }
-
-    /// Everything is sent and nothing more will be read.
-    fn say_farewell(&mut self, slot: Slot, linger: bool) {
-        let connection = &mut self.connections[slot as usize];
-        if !linger || connection.has_ended() {
-            return self.close(slot);
-        }
-        connection.phase = Phase::Lingering;
-        connection.start_deadline(Deadline::Linger, self.time.now_ms, &self.timeouts);
-        self.io.shutdown(slot);
     }
 
     /// Pauses a peer that sends faster than it is answered, and lets it go on.
@@ -400,28 +383,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn close(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
-        self.stats.waits_lost.add(u64::from(connection.phase == Phase::Waiting));
-        connection.phase = Phase::Closing;
-        self.io.close(slot);
-    }
-
-    /// Sets the deadline of each send that is not over a turn after it began. Most are, and cost the wheel
-    /// nothing then, however long an idle time is that their node stands for.
-    fn watch_sends(&mut self, begun_before: usize) {
-        for index in 0..begun_before {
-            let slot = self.sends_begun[index];
-            let connection = &self.connections[slot as usize];
-            if connection.sending && !connection.just_begun {
-                self.set_deadline(slot);
-            }
+        if connection.phase == Phase::Waiting {
+            self.stats.waits_lost.add(1);
+            let address = Address { worker: self.index, slot, generation: connection.generation };
+            self.handler.left(address, Departure::Gone);
         }
-        self.sends_begun.drain(..begun_before);
-        let connections = &mut self.connections;
-        self.sends_begun.retain(|slot| {
-            let connection = &mut connections[*slot as usize];
-            connection.just_begun = false;
-            connection.sending
-        });
+        connection.phase = Phase::Closing;
+        self.count_leaving(slot);
+        self.io.close(slot);
     }
 
     /// Deals with every deadline that has passed. A deadline that was pushed back meanwhile is only set
@@ -458,6 +427,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[inline]
     fn desk(&mut self, slot: Slot) -> (&mut Connection, Desk<'_, H>, &I) {
         let mut strain = self.strain();
+        let written_bytes_max = self.written_bytes_max();
         let connection = &mut self.connections[slot as usize];
         strain.late |= connection.late;
         let address = Address { worker: self.index, slot, generation: connection.generation };
@@ -468,6 +438,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             unix_ms: self.time.now_ms.wrapping_sub(self.time.epoch_ms),
             second: self.time.date_until_ms,
             clients: self.clients.as_deref_mut(),
+            guarded: Default::default(),
         };
         let desk = Desk {
             handler: &mut self.handler,
@@ -478,6 +449,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             rendered: &mut self.rendered,
             draining: self.draining.is_some(),
             strain,
+            written_bytes_max,
             came_ms: self.pace.came_ms(self.time.now_ms),
         };
         (connection, desk, &self.io)

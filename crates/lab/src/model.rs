@@ -15,7 +15,7 @@ pub struct Model {
     pub title: &'static str,
     /// What it teaches, in a sentence.
     pub lesson: &'static str,
-    /// Its processes, threads and queues, drawn in text.
+    /// Its processes, threads and queues, drawn in text behind a first line that is empty.
     pub picture: &'static str,
     /// What the size of the pool means to it.
     pub pool: PoolUse,
@@ -44,6 +44,11 @@ pub enum PoolUse {
 }
 
 impl Model {
+    /// The lines of its picture.
+    pub fn picture_lines(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.picture.lines().skip(1)
+    }
+
     /// The model of this name.
     pub fn find<'a>(models: &[&'a Model], name: &str) -> Option<&'a Model> {
         models.iter().copied().find(|model| model.name == name)

@@ -60,10 +60,22 @@ mod tests {
         for model in MODELS {
             assert!(Model::find(MODELS, model.name).is_some_and(|found| found.title == model.title));
             assert!(!model.lesson.is_empty() && model.lesson.len() < 110, "{}: the lesson", model.name);
-            assert!(model.picture.lines().count() >= 2, "{}: the picture", model.name);
-            assert!(model.picture.lines().all(|line| line.chars().count() < 110), "{}", model.name);
+            assert!(model.picture_lines().count() >= 2, "{}: the picture", model.name);
+            assert!(model.picture_lines().all(|line| line.chars().count() < 110), "{}", model.name);
         }
         assert!(Model::find(MODELS, "apache").is_none());
+    }
+
+    /// A backslash at the end of a line would take the indent of the next.
+    #[test]
+    fn a_picture_is_what_stands_in_the_file() {
+        for model in MODELS {
+            let file =
+                format!("{}/src/models/{}.rs", env!("CARGO_MANIFEST_DIR"), model.name.replace('-', "_"));
+            let source = std::fs::read_to_string(&file).expect("the model's file");
+            let lines: Vec<&str> = model.picture_lines().collect();
+            assert!(source.contains(&format!("\"\n{}\";", lines.join("\n"))), "{}", model.name);
+        }
     }
 
     /// The six models of Dong (2012), each once.

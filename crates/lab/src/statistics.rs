@@ -83,31 +83,20 @@ pub struct Place {
     pub name: String,
     /// With what.
     pub summary: Summary,
-    /// From 1; the same for all who are tied. After two in place 1 comes place 3.
+    /// One more than the number of those that are smaller for certain: their whole range lies below this one.
     pub place: usize,
-    /// How many are smaller for certain: their whole range lies below this one's. In a long tie the first
-    /// may be, and be tied nevertheless.
-    pub surely_before: usize,
 }
 
-/// Who is before whom, smallest first, with the same place where the ranges do not tell.
+/// Who is before whom: by place, and within a place by median.
 ///
-/// Two are tied if their ranges overlap, or if a third is tied with both. So a tie holds for a whole group,
-/// and **a different place is always earned**: between two groups no two ranges overlap. The price is that
-/// the ends of a long group may be told apart, which `surely_before` shows.
+/// Two in the same place cannot be told apart: their ranges overlap. Ranges of different places may overlap
+/// as well, where one is wide.
 pub fn rank(entries: &[(&str, Summary)]) -> Vec<Place> {
-    let mut sorted: Vec<&(&str, Summary)> = entries.iter().collect();
-    sorted.sort_by(|(_, a), (_, b)| a.low.total_cmp(&b.low));
-    let mut places: Vec<Place> = Vec::with_capacity(sorted.len());
-    let (mut place, mut group_high) = (1, f64::NEG_INFINITY);
-    for (index, &&(name, summary)) in sorted.iter().enumerate() {
-        if summary.low > group_high {
-            place = index + 1;
-        }
-        group_high = group_high.max(summary.high);
+    let place_of = |&(name, summary): &(&str, Summary)| {
         let surely_before = entries.iter().filter(|(_, other)| other.high < summary.low).count();
-        places.push(Place { name: name.to_owned(), summary, place, surely_before });
-    }
+        Place { name: name.to_owned(), summary, place: 1 + surely_before }
+    };
+    let mut places: Vec<Place> = entries.iter().map(place_of).collect();
     places.sort_by(|a, b| a.place.cmp(&b.place).then(a.summary.median.total_cmp(&b.summary.median)));
     places
 }

@@ -47,6 +47,8 @@ pub enum Next {
 /// The state of one connection.
 #[derive(Debug)]
 pub struct Talk {
+    /// Of the model.
+    name: &'static str,
     language: Language,
     /// Came, and not yet understood.
     heard: Vec<u8>,
@@ -75,16 +77,11 @@ enum End {
     HalfClosed,
 }
 
-impl Default for Talk {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Talk {
-    /// A connection on which nothing was said.
-    pub fn new() -> Self {
+    /// A connection on which nothing was said, to the model of this name.
+    pub fn new(name: &'static str) -> Self {
         Self {
+            name,
             language: Language::Unknown,
             heard: Vec::new(),
             head: Vec::new(),
@@ -142,7 +139,8 @@ impl Talk {
         }
         match &mut self.language {
             Language::Http(session) => {
-                let (next, end) = http(session, &mut self.heard, &mut self.head, &mut self.body_left);
+                let (heard, head) = (&mut self.heard, &mut self.head);
+                let (next, end) = http(self.name, session, heard, head, &mut self.body_left);
                 self.end = end;
                 // An end without words needs no answer.
                 if self.end != End::Open && self.piece().is_empty() { self.next_step() } else { next }
@@ -173,6 +171,7 @@ impl Talk {
 
 /// Understands the next request and writes the head of its answer.
 fn http(
+    name: &str,
     session: &mut Session,
     heard: &mut Vec<u8>,
     head: &mut Vec<u8>,
@@ -184,6 +183,7 @@ fn http(
         Event::Request(request) => {
             let answer = Answer::to(&request);
             let rule = session.begin_response(answer.status, &date, head);
+            name_server(name, head);
             answer.write_fields(head);
             *body_left = if rule == BodyRule::Send { answer.bytes } else { 0 };
             if *body_left <= JOINED_BYTES_MAX {
@@ -196,6 +196,7 @@ fn http(
         // The go-ahead for a body (100 Continue).
         Event::NeedInput => (Next::Answer, End::Open),
         Event::Close { linger, .. } => {
+            name_server(name, head);
             let end = if linger { End::HalfClosing } else { End::Closing };
             (Next::Answer, end)
         }
@@ -203,6 +204,15 @@ fn http(
     let used = heard.len() - input.len();
     heard.drain(..used);
     result
+}
+
+/// An answer to a student says which model gave it, if there is one. The session says what made its head.
+fn name_server(name: &str, answer: &mut Vec<u8>) {
+    const PRODUCT: &[u8] = b"\r\nServer: staunch";
+    if let Some(line) = answer.windows(PRODUCT.len()).position(|bytes| bytes == PRODUCT) {
+        let at = line + PRODUCT.len();
+        answer.splice(at..at, b"-lab/".iter().chain(name.as_bytes()).copied());
+    }
 }
 
 /// The answer to an HTTP request, the same from every model and from the engine.
@@ -275,7 +285,7 @@ mod tests {
 
     /// Says these pieces, does what is to be done, and gives what was sent and how it ended.
     fn hold(pieces: &[&[u8]]) -> (Vec<u8>, Vec<Next>) {
-        let (mut talk, mut sent, mut steps) = (Talk::new(), Vec::new(), Vec::new());
+        let (mut talk, mut sent, mut steps) = (Talk::new("poll"), Vec::new(), Vec::new());
         let mut pieces = pieces.iter();
         loop {
             while !talk.piece().is_empty() {
@@ -335,14 +345,15 @@ mod tests {
     fn requests_of_http() {
         let (sent, steps) = hold(&[b"GET /5 HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\r\n\r\n"]);
         let text = String::from_utf8(sent).expect("plain text");
-        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\nServer: staunch-lab/poll\r\nDate: "), "{text}");
+        assert_eq!(text.matches("Server: ").count(), 2, "{text}");
         let first = "Content-Length: 5\r\nContent-Type: text/plain\r\n\r\nxxxxxHTTP/1.1 200 OK\r\n";
         assert!(text.contains(first), "{text}");
         assert!(text.ends_with(&"x".repeat(DEFAULT_ANSWER_BYTES)));
         assert_eq!(steps, [Next::Answer, Next::Answer, Next::Close]);
         // A refusal is followed by a half-close: the peer may still be sending.
         let (sent, steps) = hold(&[b"garbage\r\n\r\n", b"and more"]);
-        assert!(sent.starts_with(b"HTTP/1.1 400 Bad Request\r\n"));
+        assert!(sent.starts_with(b"HTTP/1.1 400 Bad Request\r\nServer: staunch-lab/poll\r\n"));
         assert_eq!(steps, [Next::Answer, Next::HalfClose]);
     }
 

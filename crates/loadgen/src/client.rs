@@ -113,6 +113,7 @@ impl Client {
         self.tally.counts.offered += 1;
         self.tally.counts.attempted += 1;
         self.tally.record_drift(desk.now_ns.saturating_sub(intended_ns));
+        self.tally.span.begin(intended_ns);
         let connection = &mut desk.connections[slot as usize];
         connection.flights.push_back(Flight { intended_ns, entry: self.mix.draw() });
         connection.asked = connection.asked.saturating_add(1);
@@ -313,8 +314,11 @@ impl Client {
         self.in_flight == 0 && self.inspections == 0
     }
 
-    /// The run is over: what is under way stays unfinished.
-    pub(crate) fn finish(&mut self) {
+    /// The run is over: what is under way stays unfinished, and has taken until now.
+    pub(crate) fn finish(&mut self, now_ns: u64) {
+        if self.in_flight > 0 {
+            self.tally.span.end(now_ns);
+        }
         self.tally.counts.unfinished += self.in_flight;
         self.in_flight = 0;
     }
@@ -366,6 +370,7 @@ impl Client {
         connection.answering = false;
         self.in_flight -= 1;
         self.tally.count_status(status);
+        self.tally.span.end(now_ns);
         let counts = &mut self.tally.counts;
         if !connection.check.verdict(self.mix.check(flight.entry), status) {
             counts.wrong_answer += 1;
@@ -391,6 +396,7 @@ impl Client {
             return;
         }
         self.in_flight -= count;
+        self.tally.span.end(desk.now_ns);
         let behind = if end == End::WrongAnswer { End::Reset } else { end };
         end.count(&mut self.tally.counts, 1);
         behind.count(&mut self.tally.counts, count - 1);

@@ -15,7 +15,7 @@ use crate::report::Document;
 use samples::{METRICS, Metric, Samples};
 use statistics::Interval;
 
-pub use samples::Side;
+pub use samples::{RUNS_MIN, Side};
 pub use text::{json, text};
 
 /// What comparing has found.
@@ -33,8 +33,20 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// What the reader has to know before believing it.
     pub notes: Vec<String>,
+    /// Whether there are runs enough to judge by. If not, nothing has failed.
+    pub judged: bool,
     /// Whether any metric is worse beyond the tolerance: the exit code.
     pub failed: bool,
+}
+
+/// What becomes of a comparison of one run a side. Its batches tell how steady each run was, not how much two
+/// runs of the same server differ: minutes apart, that is often more than any tolerance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Single {
+    /// The difference is shown, and nothing is judged by it.
+    Show,
+    /// It is judged, with an interval made of batches.
+    Judge,
 }
 
 /// One metric.
@@ -48,10 +60,10 @@ pub struct Row {
     pub b: f64,
     /// How much the second is above (+) or below (-) the first.
     pub difference_percent: f64,
-    /// The 95 % interval of that, its lower end.
-    pub low_percent: f64,
+    /// The 95 % interval of that, its lower end; `None` where there are too few values for one.
+    pub low_percent: Option<f64>,
     /// Its upper end.
-    pub high_percent: f64,
+    pub high_percent: Option<f64>,
     /// What that means.
     pub verdict: Verdict,
     /// Whether it is worse beyond the tolerance.
@@ -73,20 +85,23 @@ pub enum Verdict {
 /// Compares the second side with the first. A metric fails when it is worse and its difference is larger than
 /// `tolerance_percent`.
 ///
-/// With several runs on each side, their figures are compared by Welch's test. With one run on each, it is
-/// cut into batches of steps, whose means are compared so (see [`crate::report::Moments`]).
+/// With several runs on each side, their figures are compared by Welch's test. With one run on each, nothing
+/// is judged unless `single` says so; then it is cut into batches of steps, whose means are compared (see
+/// [`crate::report::Moments`]).
 ///
 /// Each metric has its own interval of 95 %. So of five metrics about one comparison in ten of equal servers
 /// finds some metric worse; it is the tolerance that keeps such findings from failing.
 ///
 /// # Errors
-/// A side has no run; one has a single run and the other several; a run is too short to be cut into batches.
-pub fn compare(a: &Side, b: &Side, tolerance_percent: f64) -> Result<Comparison, Fault> {
-    let samples = Samples::new(a, b)?;
+/// A side has no run; one has a single run and the other several; a run that is to be judged is too short to
+/// be cut into batches.
+pub fn compare(a: &Side, b: &Side, tolerance_percent: f64, single: Single) -> Result<Comparison, Fault> {
+    let judged = single == Single::Judge || !samples::are_single(a, b);
+    let samples = Samples::new(a, b, judged)?;
     let mut notes = differences(a, b);
     let mut rows = Vec::new();
     for metric in METRICS {
-        match row(metric, &samples, tolerance_percent) {
+        match row(metric, &samples, tolerance_percent, judged) {
             Some(row) => {
                 notes.extend(samples.correlation_note(metric));
                 rows.push(row);
@@ -102,27 +117,33 @@ pub fn compare(a: &Side, b: &Side, tolerance_percent: f64) -> Result<Comparison,
         b: b.name.clone(),
         method: samples.method(),
         tolerance_percent,
+        judged,
         failed: rows.is_empty() || rows.iter().any(|row| row.failed),
         rows,
         notes,
     })
 }
 
-fn row(metric: &Metric, samples: &Samples, tolerance_percent: f64) -> Option<Row> {
+fn row(metric: &Metric, samples: &Samples, tolerance_percent: f64, judged: bool) -> Option<Row> {
     let (a, b) = samples.of(metric)?;
-    let interval = statistics::ratio(&a, &b)?;
+    let interval = statistics::ratio(&a, &b);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let verdict = verdict(metric, &interval);
-    let difference_percent = percent(interval.ratio);
+    let verdict = interval.map_or(Verdict::NotSeparable, |interval| verdict(metric, &interval));
+    let ratio = match interval {
+        Some(interval) => interval.ratio,
+        None if judged => return None,
+        None => Some(statistics::mean(&b) / statistics::mean(&a)).filter(|ratio| ratio.is_finite())?,
+    };
+    let difference_percent = percent(ratio);
     Some(Row {
         metric: samples.name(metric),
         a: statistics::mean(&a),
         b: statistics::mean(&b),
         difference_percent,
-        low_percent: percent(interval.low),
-        high_percent: percent(interval.high),
+        low_percent: interval.map(|interval| percent(interval.low)),
+        high_percent: interval.map(|interval| percent(interval.high)),
         verdict,
-        failed: verdict == Verdict::Worse && difference_percent.abs() > tolerance_percent,
+        failed: judged && verdict == Verdict::Worse && difference_percent.abs() > tolerance_percent,
     })
 }
 
@@ -138,7 +159,13 @@ fn verdict(metric: &Metric, interval: &Interval) -> Verdict {
 fn differences(a: &Side, b: &Side) -> Vec<String> {
     let words: Vec<_> = a.runs.iter().chain(&b.runs).map(circumstances).collect();
     let mut notes = Vec::new();
+    let offered = a.runs[0].main.offered;
+    let all_as_many = a.runs.iter().chain(&b.runs).all(|run| run.main.offered == offered);
     for (kind, (name, one)) in words[0].iter().enumerate() {
+        // How long as many requests took is what was measured.
+        if *name == "lengths" && all_as_many {
+            continue;
+        }
         if let Some(run) = words.iter().find(|run| run[kind].1 != *one) {
             notes.push(format!("The {name} differ: `{one}` and `{}`", run[kind].1));
         }

@@ -83,11 +83,11 @@ impl Lane {
     }
 
     /// The run is over: what is under way stays unfinished.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self, now_ns: u64) {
         if let Self::Open(lane) = self {
             lane.leave_rest_unsent();
         }
-        self.client().finish();
+        self.client().finish(now_ns);
     }
 
     /// Whether nothing is left to be done, when the run was `stopped` or without that. Only an open loop

@@ -14,6 +14,7 @@ mod crew;
 pub mod describe;
 mod desk;
 mod dialer;
+mod drift;
 mod end;
 mod fault;
 mod fitting;

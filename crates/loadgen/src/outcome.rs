@@ -20,17 +20,15 @@ pub struct Outcome {
     pub command: String,
     /// When offering began.
     pub began: SystemTime,
-    /// How long requests were offered.
-    pub offered_for: Duration,
     /// The target as it was given, for instance `http://127.0.0.1:8080/`.
     pub target: String,
     /// What carried the load: backend, threads, processors.
     pub engine: String,
-    /// Each lane of its own.
+    /// Each lane of its own. The first is the main one: all headlines are about it.
     pub lanes: Vec<LaneOutcome>,
     /// What was flooded beside them.
     pub floods: Vec<FloodOutcome>,
-    /// The run in steps of [`MOMENT_MS`], all lanes together.
+    /// The run in steps of [`MOMENT_MS`].
     pub moments: Vec<Moment>,
     /// What the reader has to know before believing a figure, the gravest first. Each is a sentence.
     pub warnings: Vec<String>,
@@ -43,6 +41,11 @@ pub struct LaneOutcome {
     pub name: String,
     /// What it did, in words, for instance `open loop, 10000/s Poisson, a connection per request`.
     pub description: String,
+    /// What rates are over: as long as requests were offered; in a lane that has an end of its own (so many
+    /// requests, a trace) from the first start to the end of the last request.
+    pub lasted: Duration,
+    /// How many connections stood at the end, of a lane that holds them.
+    pub held: Option<u64>,
     /// What became of its requests.
     pub counts: Counts,
     /// Answers by status.
@@ -88,17 +91,17 @@ pub const MOMENT_MS: u64 = 100;
 pub struct Moment {
     /// End of the step, milliseconds since the run began.
     pub at_ms: u64,
-    /// What happened in this step alone.
+    /// What happened in this step alone, in the main lane.
     pub counts: Counts,
-    /// Connections open at its end.
+    /// Connections open at its end, of all lanes.
     pub connections: u64,
     /// Of these, held at its end by lanes that hold: made, answered if they asked, and kept by the server.
     pub held: u64,
-    /// Requests begun and not settled at its end.
+    /// Requests of the main lane begun and not settled at its end.
     pub in_flight: u64,
-    /// Times of the right answers that came in this step.
+    /// Times of the right answers that came in this step, in the main lane.
     pub latency: Latency,
-    /// How far the generator was behind its schedule at most, in nanoseconds.
+    /// How far the generator was behind the main lane's schedule at most, in nanoseconds.
     pub drift_max_ns: u64,
     /// The server's side, when it is probed.
     pub server: Option<Sample>,
@@ -200,24 +203,39 @@ impl AddAssign for Counts {
     }
 }
 
-impl Outcome {
-    /// All lanes' counts together.
-    pub fn counts(&self) -> Counts {
-        let mut all = Counts::default();
-        self.lanes.iter().for_each(|lane| all += lane.counts);
-        all
-    }
-
-    /// All lanes' times together.
-    pub fn times(&self) -> Times {
-        let mut all = Times::default();
-        self.lanes.iter().for_each(|lane| all.merge(&lane.times));
-        all
-    }
-
+impl LaneOutcome {
     /// Right answers in time, a second: goodput.
     pub fn rate_per_s(&self) -> f64 {
-        self.counts().in_time as f64 / self.offered_for.as_secs_f64().max(f64::MIN_POSITIVE)
+        self.counts.in_time as f64 / self.lasted.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// What headlines, thresholds and sweeps are about. A lane beside the main one (slow clients, held
+/// connections) is a circumstance: its ends are no ends of the requests that are measured.
+impl Outcome {
+    /// The main lane; `None` in an outcome of nothing.
+    pub fn main(&self) -> Option<&LaneOutcome> {
+        self.lanes.first()
+    }
+
+    /// The main lane's counts.
+    pub fn counts(&self) -> Counts {
+        self.main().map(|lane| lane.counts).unwrap_or_default()
+    }
+
+    /// The main lane's times.
+    pub fn times(&self) -> Times {
+        self.main().map(|lane| lane.times.clone()).unwrap_or_default()
+    }
+
+    /// What the main lane's rates are over: see [`LaneOutcome::lasted`].
+    pub fn lasted(&self) -> Duration {
+        self.main().map(|lane| lane.lasted).unwrap_or_default()
+    }
+
+    /// The main lane's right answers in time, a second: goodput.
+    pub fn rate_per_s(&self) -> f64 {
+        self.main().map_or(0.0, LaneOutcome::rate_per_s)
     }
 }
 

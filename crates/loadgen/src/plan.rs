@@ -40,11 +40,23 @@ pub struct Plan {
 impl Plan {
     /// Whether the run may be over before its duration is: every lane has an end of its own.
     pub fn ends_by_itself(&self) -> bool {
-        self.lanes.iter().all(|lane| match &lane.kind {
+        self.lanes.iter().all(LanePlan::ends_by_itself)
+    }
+
+    /// Whether the run is over when its main lane is: nothing else says how long it is.
+    pub(crate) fn ends_with_main(&self) -> bool {
+        self.duration.is_none() && self.lanes.first().is_some_and(LanePlan::ends_by_itself)
+    }
+}
+
+impl LanePlan {
+    /// Whether the lane has an end of its own: so many requests, or those of a trace.
+    pub fn ends_by_itself(&self) -> bool {
+        match &self.kind {
             LaneKind::Closed { requests, .. } => requests.is_some(),
             LaneKind::Open { arrivals, .. } => matches!(arrivals, Arrivals::Trace(_)),
             _ => false,
-        })
+        }
     }
 }
 

@@ -36,7 +36,21 @@ pub use sweep_page::sweep_html;
 pub(crate) use fields::{CountField, ENDS, find as find_count, is_error};
 pub(crate) use server_side::PROCESS_CPU;
 
+use crate::drift;
 use crate::outcome::Outcome;
+
+/// What is said at the times when only p99.9 and beyond are partly the generator's own. Where p99 is, a
+/// warning says so.
+fn drift_note(figures: &document::Figures) -> Option<String> {
+    let (drift, latency) = (&figures.drift_ms, &figures.latency_ms);
+    let beyond = drift::shows_in(drift.p999, latency.p999) && !drift::shows_in(drift.p99, latency.p99);
+    beyond.then(|| {
+        format!(
+            "p99.9 and max are partly the generator's: one start in a thousand was {} late or more.",
+            words::time_ms_or_dash(drift.p999)
+        )
+    })
+}
 
 /// The run as JSON: see [`Document`].
 pub fn json(outcome: &Outcome) -> String {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use staunch_netio::{clock, descriptors};
+use staunch_netio::{clock, cpu, descriptors};
 
 use crate::backend::Backend;
 use crate::crew::Crew;
@@ -17,8 +17,8 @@ use crate::histogram::Histogram;
 use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, Outcome};
 use crate::plan::{LaneKind, LanePlan, Plan, SlotPlan};
 use crate::probe::Probe;
-use crate::tally::{Report, Tally};
-use crate::warnings;
+use crate::tally::{Report, Span, Tally};
+use crate::warnings::{self, Effort};
 use crate::worker::{Control, GRACE_NS, Times};
 
 /// Carries a plan out, and shows every step when it is over. Ends when the plan's time is over, or when the
@@ -39,14 +39,17 @@ pub fn run(plan: &Plan, control: &Arc<Control>, observe: &mut dyn FnMut(&Moment)
     let mut sheet = Sheet::new(plan, probe);
     while let Ok(report) = crew.reports.recv() {
         sheet.add(report, observe);
+        if plan.ends_with_main() && sheet.main_is_over() {
+            control.stop();
+        }
     }
     sheet.drain(observe);
     crew.dismiss()?;
-    let offered_ns = sheet.offered_ns(&times, control.is_stopped() || plan.ends_by_itself());
+    sheet.note_lengths(plan, &times);
+    let ran_ns = sheet.ended_ns.saturating_sub(times.began_ns);
     let mut outcome = Outcome {
         command: plan.command.clone(),
         began,
-        offered_for: Duration::from_nanos(offered_ns),
         target: plan.target.clone(),
         engine: describe::engine(backend.name(), &plan.threads),
         lanes: sheet.lanes,
@@ -54,7 +57,9 @@ pub fn run(plan: &Plan, control: &Arc<Control>, observe: &mut dyn FnMut(&Moment)
         moments: sheet.moments,
         warnings: Vec::new(),
     };
-    outcome.warnings = warnings::of(&outcome, plan, &sheet.busy_ns);
+    let processors = cpu::available_cpus().map_or(1, |cpus| cpus.len());
+    let effort = Effort { busy_ns: &sheet.busy_ns, ran_ns, processors };
+    outcome.warnings = warnings::of(&outcome, plan, &effort);
     let faults = sheet.probe.iter_mut().flat_map(Probe::take_faults);
     outcome.warnings.extend(faults.map(|fault| format!("The probe: {fault}.")));
     outcome.warnings.extend(outcome.floods.iter().flat_map(|flood| flood.notes.clone()));
@@ -96,37 +101,49 @@ struct Sheet {
     /// Reports that wait for those of the other threads.
     waiting: Vec<VecDeque<Report>>,
     over: Vec<bool>,
+    main_over: Vec<bool>,
     lanes: Vec<LaneOutcome>,
+    /// From the first start to the last end, one a lane.
+    spans: Vec<Span>,
     moments: Vec<Moment>,
-    /// Connections each thread held when it last reported: one that is over has kept its own to its end.
-    held: Vec<u64>,
+    /// Connections each thread held when it last reported, one a lane: one that is over has kept its own to
+    /// its end.
+    held: Vec<Vec<u64>>,
     /// Processor time of each thread so far.
     busy_ns: Vec<u64>,
     probe: Option<Probe>,
-    /// End of the last step in which something was offered.
-    last_offer_ms: u64,
+    /// When the last thread offered no more, as far as threads are over.
+    until_ns: u64,
+    /// When the last report was made.
+    ended_ns: u64,
 }
 
 impl Sheet {
     fn new(plan: &Plan, probe: Option<Probe>) -> Self {
         let threads = plan.threads.len();
-        let lanes = plan.lanes.iter().filter(|lane| !matches!(lane.kind, LaneKind::Flood(_)));
+        let lanes = offering(plan);
         let lane = |lane: &LanePlan| LaneOutcome {
             name: lane.name.clone(),
             description: describe::lane(lane),
+            lasted: Duration::ZERO,
+            held: matches!(lane.kind, LaneKind::Hold { .. }).then_some(0),
             counts: Counts::default(),
             statuses: BTreeMap::new(),
             times: crate::outcome::Times::default(),
         };
+        let lanes: Vec<LaneOutcome> = lanes.map(lane).collect();
         Self {
             waiting: (0..threads).map(|_| VecDeque::new()).collect(),
             over: vec![false; threads],
-            lanes: lanes.map(lane).collect(),
+            main_over: vec![false; threads],
+            spans: vec![Span::default(); lanes.len()],
+            held: vec![vec![0; lanes.len()]; threads],
+            lanes,
             moments: Vec::new(),
-            held: vec![0; threads],
             busy_ns: vec![0; threads],
             probe,
-            last_offer_ms: 0,
+            until_ns: 0,
+            ended_ns: 0,
         }
     }
 
@@ -155,22 +172,27 @@ impl Sheet {
         for thread in 0..self.waiting.len() {
             let Some(report) = self.waiting[thread].pop_front() else { continue };
             self.over[thread] = report.over;
+            self.main_over[thread] = report.main_over;
             self.busy_ns[thread] = report.busy_ns;
-            self.held[thread] = report.held;
+            self.ended_ns = self.ended_ns.max(report.at_ns);
+            if report.over {
+                self.until_ns = self.until_ns.max(report.until_ns.min(report.at_ns));
+            }
             moment.connections += report.connections;
             moment.in_flight += report.in_flight;
-            for (lane, tally) in self.lanes.iter_mut().zip(&report.tallies) {
-                moment.counts += tally.counts;
-                moment.drift_max_ns = moment.drift_max_ns.max(tally.drift_max_ns);
-                complete.merge(&tally.times.complete);
-                add_tally(lane, tally);
+            if let Some(main) = report.tallies.first() {
+                moment.counts += main.counts;
+                moment.drift_max_ns = moment.drift_max_ns.max(main.drift_max_ns);
+                complete.merge(&main.times.complete);
+            }
+            for (place, tally) in report.tallies.iter().enumerate().take(self.lanes.len()) {
+                add_tally(&mut self.lanes[place], tally);
+                self.spans[place].merge(&tally.span);
+                self.held[thread][place] = tally.held;
             }
             report.give_back();
         }
-        moment.held = self.held.iter().sum();
-        if moment.counts.offered > 0 {
-            self.last_offer_ms = moment.at_ms;
-        }
+        moment.held = self.held.iter().flatten().sum();
         moment.latency = Latency {
             p50_ns: complete.percentile(50.0),
             p90_ns: complete.percentile(90.0),
@@ -182,12 +204,26 @@ impl Sheet {
         self.moments.push(moment);
     }
 
-    /// How long was offered: as planned, or until the last request when it ended before.
-    fn offered_ns(&self, times: &Times, ended_early: bool) -> u64 {
-        let planned_ns = times.until_ns - times.began_ns;
-        let last_ns = self.last_offer_ms.max(MOMENT_MS) * 1_000_000;
-        if ended_early { planned_ns.min(last_ns) } else { planned_ns }
+    /// Whether the main lane has come to its own end on every thread.
+    fn main_is_over(&self) -> bool {
+        self.main_over.iter().all(|over| *over)
     }
+
+    /// How long each lane was, and how many connections it held at the end.
+    fn note_lengths(&mut self, plan: &Plan, times: &Times) {
+        let offered_ns = self.until_ns.saturating_sub(times.began_ns);
+        for (place, (lane, plan)) in self.lanes.iter_mut().zip(offering(plan)).enumerate() {
+            let by_itself = plan.ends_by_itself();
+            let lasted_ns = if by_itself { self.spans[place].length_ns() } else { offered_ns };
+            lane.lasted = Duration::from_nanos(lasted_ns);
+            lane.held = lane.held.map(|_| self.held.iter().map(|held| held[place]).sum());
+        }
+    }
+}
+
+/// The lanes that send requests; those that flood have no connections.
+fn offering(plan: &Plan) -> impl Iterator<Item = &LanePlan> {
+    plan.lanes.iter().filter(|lane| !matches!(lane.kind, LaneKind::Flood(_)))
 }
 
 fn add_tally(lane: &mut LaneOutcome, tally: &Tally) {

@@ -19,7 +19,7 @@ use staunch_netio::simulated::Simulated;
 use crate::desk::Desk;
 use crate::fitting;
 use crate::outcome::Counts;
-use crate::tally::Report;
+use crate::tally::{Report, Span};
 use crate::worker::{Control, GRACE_NS, Times, Worker};
 use world::World;
 
@@ -31,6 +31,8 @@ const TURNS_MAX: u64 = 200_000;
 struct Sums {
     /// One a lane.
     lanes: Vec<Counts>,
+    /// Of the main lane.
+    span: Span,
     statuses: BTreeMap<u16, u64>,
     turns: u64,
 }
@@ -38,6 +40,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, report: Report) {
         self.lanes.resize(report.tallies.len(), Counts::default());
+        self.span.merge(&report.tallies[0].span);
         for (sum, tally) in self.lanes.iter_mut().zip(&report.tallies) {
             *sum += tally.counts;
             for (status, count) in &tally.statuses {
@@ -46,6 +49,16 @@ impl Sums {
         }
         report.give_back();
     }
+}
+
+/// A plan with an open lane, for tests of what is said of a run.
+pub(crate) fn open_plan() -> crate::Plan {
+    let kind = crate::plan::LaneKind::Open {
+        arrivals: crate::schedule::Arrivals::Constant,
+        profile: crate::schedule::Profile::Steady { rate_per_s: 10.0 },
+        slots: crate::plan::SlotPlan::PerRequest,
+    };
+    world::plain(kind, std::time::Duration::from_secs(1), None, Vec::new()).plan
 }
 
 /// A run under way.

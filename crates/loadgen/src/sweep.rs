@@ -2,7 +2,7 @@
 //! it.
 //!
 //! It must never offer the points in one order only when there are several rounds: what warms up or wears out
-//! would look like an effect of the load.
+//! would look like an effect of the load. Nor may it keep to a capacity that a point has disproved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,14 @@ pub const FACTORS: &[f64] = &[0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.
 
 /// Connections of the closed loop that finds the capacity.
 const CAPACITY_CONNECTIONS: u32 = 64;
+
+/// A point that was answered in time at more than so many times the capacity disproves it: the usual factors
+/// above 1 are a tenth apart there, so they would be those of another load.
+const CAPACITY_EXCESS_MAX: f64 = 1.1;
+
+/// How often a sweep begins again with a larger capacity. One that still finds more then is not limited by
+/// the server, and says so.
+const CORRECTIONS_MAX: u32 = 2;
 
 /// What a sweep is to do.
 #[derive(Debug, Clone)]
@@ -48,6 +56,8 @@ pub enum Stage {
     Capacity,
     /// A point is being measured.
     Point {
+        /// Which of all points of all rounds, from 1.
+        number: usize,
         /// Which round, from 1.
         round: u32,
         /// The multiple of the capacity.
@@ -57,6 +67,40 @@ pub enum Stage {
     },
 }
 
+/// What a sweep tells while it goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The next thing begins.
+    Begins(Stage),
+    /// A step of it.
+    Step(&'a Moment),
+    /// More than the capacity was answered in time: it is measured anew, and the sweep begins again.
+    Again {
+        /// What was believed to be the capacity, requests a second.
+        believed_per_s: f64,
+        /// What was answered in time, requests a second.
+        found_per_s: f64,
+    },
+}
+
+impl SweepPlan {
+    /// How many points there are in all rounds.
+    pub fn points(&self) -> usize {
+        self.factors.len() * self.rounds as usize
+    }
+
+    /// How long so many points take, the wait for the last answers left out.
+    pub fn length_of(&self, points: usize) -> Duration {
+        (self.plan.duration.unwrap_or_default() + self.rest) * u32::try_from(points).unwrap_or(u32::MAX)
+    }
+
+    /// How long all of it takes, the finding of the capacity included.
+    pub fn length(&self) -> Duration {
+        let finding = if self.capacity_per_s.is_some() { None } else { self.plan.duration };
+        finding.unwrap_or_default() + self.length_of(self.points())
+    }
+}
+
 /// Carries a sweep out. Ended early, it gives what was measured until then.
 ///
 /// # Errors
@@ -64,43 +108,96 @@ pub enum Stage {
 pub fn sweep(
     plan: &SweepPlan,
     control: &Arc<Control>,
-    observe: &mut dyn FnMut(Stage, &Moment),
+    observe: &mut dyn FnMut(Event<'_>),
 ) -> Result<SweepOutcome, Fault> {
-    let capacity_per_s = match plan.capacity_per_s {
-        Some(known) => known,
-        None => find_capacity(plan, control, observe)?,
+    let mut measure = |plan: &Plan, observe: &mut dyn FnMut(Event<'_>)| {
+        run(plan, control, &mut |moment| observe(Event::Step(moment)))
     };
-    let mut points: Vec<SweepPoint> = plan
-        .factors
-        .iter()
-        .map(|&factor| SweepPoint { factor, offered_per_s: factor * capacity_per_s, rounds: Vec::new() })
-        .collect();
+    sweep_by(plan, control, &mut measure, observe)
+}
+
+/// What carries one run out.
+type Measure<'a> = dyn FnMut(&Plan, &mut dyn FnMut(Event<'_>)) -> Result<Outcome, Fault> + 'a;
+
+fn sweep_by(
+    plan: &SweepPlan,
+    control: &Control,
+    measure: &mut Measure<'_>,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<SweepOutcome, Fault> {
+    let mut capacity_per_s = match plan.capacity_per_s {
+        Some(known) => known,
+        None => find_capacity(plan, measure, observe)?,
+    };
+    // Whoever names the capacity has chosen what is offered.
+    let mut corrections_left = if plan.capacity_per_s.is_some() { 0 } else { CORRECTIONS_MAX };
+    loop {
+        let (points, found_per_s) =
+            offer(plan, capacity_per_s, corrections_left > 0, control, measure, observe)?;
+        let more = found_per_s > CAPACITY_EXCESS_MAX * capacity_per_s;
+        if more && corrections_left > 0 && !control.is_stopped() {
+            corrections_left -= 1;
+            observe(Event::Again { believed_per_s: capacity_per_s, found_per_s });
+            capacity_per_s = find_capacity(plan, measure, observe)?.max(found_per_s);
+            continue;
+        }
+        let patience = plan.plan.lanes.iter().filter_map(|lane| lane.late_after.or(lane.patience)).max();
+        let notes = more.then(|| exceeded(capacity_per_s, found_per_s)).into_iter().collect();
+        return Ok(SweepOutcome { capacity_per_s, patience, points, notes });
+    }
+}
+
+/// Offers all points in all rounds, or until one is answered in time at more than the capacity when `stops`
+/// is set and the first round is not over. Returns the points that were measured, and the most that was
+/// answered in time, requests a second.
+fn offer(
+    plan: &SweepPlan,
+    capacity_per_s: f64,
+    stops: bool,
+    control: &Control,
+    measure: &mut Measure<'_>,
+    observe: &mut dyn FnMut(Event<'_>),
+) -> Result<(Vec<SweepPoint>, f64), Fault> {
+    let point =
+        |&factor: &f64| SweepPoint { factor, offered_per_s: factor * capacity_per_s, rounds: Vec::new() };
+    let mut points: Vec<SweepPoint> = plan.factors.iter().map(point).collect();
+    let (mut number, mut found_per_s) = (0, 0.0_f64);
     for round in 1..=plan.rounds {
         for place in order(points.len(), round) {
-            if control.is_stopped() {
+            let more = stops && round == 1 && found_per_s > CAPACITY_EXCESS_MAX * capacity_per_s;
+            if control.is_stopped() || more {
                 break;
             }
             // tidy: allow(clock): the server rests between two points.
             std::thread::sleep(plan.rest);
             let point = &mut points[place];
-            let stage = Stage::Point { round, factor: point.factor, rate_per_s: point.offered_per_s };
-            let outcome = run(&point_plan(plan, point.offered_per_s, round), control, &mut |moment| {
-                observe(stage, moment)
-            })?;
+            number += 1;
+            let (factor, rate_per_s) = (point.factor, point.offered_per_s);
+            observe(Event::Begins(Stage::Point { number, round, factor, rate_per_s }));
+            let outcome = measure(&point_plan(plan, rate_per_s, round), observe)?;
+            found_per_s = found_per_s.max(outcome.rate_per_s());
             point.rounds.push(outcome);
         }
     }
     points.retain(|point| !point.rounds.is_empty());
-    let patience = plan.plan.lanes.iter().filter_map(|lane| lane.late_after.or(lane.patience)).max();
-    Ok(SweepOutcome { capacity_per_s, patience, points })
+    Ok((points, found_per_s))
+}
+
+/// What is said when the capacity is not one.
+fn exceeded(capacity_per_s: f64, found_per_s: f64) -> String {
+    format!(
+        "{found_per_s:.0} requests a second were answered in time, more than the capacity of \
+         {capacity_per_s:.0} that the factors are multiples of: the server does more now than when that was \
+         found, or nothing it does limits it; --capacity names a larger one."
+    )
 }
 
 /// What the server does when a closed loop keeps it busy. There nobody loses patience: where serving all
 /// its connections once takes longer than patience lasts, next to nothing would come in time.
 fn find_capacity(
     plan: &SweepPlan,
-    control: &Arc<Control>,
-    observe: &mut dyn FnMut(Stage, &Moment),
+    measure: &mut Measure<'_>,
+    observe: &mut dyn FnMut(Event<'_>),
 ) -> Result<f64, Fault> {
     let mut closed = plan.plan.clone();
     let per_request = plan.slots == SlotPlan::PerRequest;
@@ -113,7 +210,8 @@ fn find_capacity(
         };
         (lane.patience, lane.late_after) = (None, None);
     }
-    let outcome = run(&closed, control, &mut |moment| observe(Stage::Capacity, moment))?;
+    observe(Event::Begins(Stage::Capacity));
+    let outcome = measure(&closed, observe)?;
     let rate = outcome.rate_per_s();
     if rate > 0.0 { Ok(rate) } else { Err(nothing_answered(&outcome)) }
 }
@@ -147,13 +245,4 @@ fn order(count: usize, round: u32) -> Vec<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounds_go_up_and_down() {
-        assert_eq!(order(3, 1), [0, 1, 2]);
-        assert_eq!(order(3, 2), [2, 1, 0]);
-        assert!(FACTORS.is_sorted() && FACTORS.contains(&0.25) && FACTORS.contains(&20.0));
-    }
-}
+mod tests;

@@ -13,6 +13,8 @@ pub struct SweepOutcome {
     pub capacity_per_s: f64,
     /// Answers after more than this are late; `None`: clients waited for ever.
     pub patience: Option<Duration>,
+    /// What has to be known of the sweep as a whole, each a sentence.
+    pub notes: Vec<String>,
     /// What was offered, growing.
     pub points: Vec<SweepPoint>,
 }

@@ -7,6 +7,45 @@ use std::sync::mpsc::Sender;
 
 use crate::outcome::{Counts, Times};
 
+/// When the first of some requests was meant to start, and when the last one ended, in nanoseconds on the
+/// clock of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { first_ns: u64::MAX, last_ns: 0 }
+    }
+}
+
+impl Span {
+    /// A request was meant to start then.
+    #[inline]
+    pub(crate) fn begin(&mut self, intended_ns: u64) {
+        self.first_ns = self.first_ns.min(intended_ns);
+    }
+
+    /// A request was answered, given up or lost.
+    #[inline]
+    pub(crate) fn end(&mut self, now_ns: u64) {
+        self.last_ns = self.last_ns.max(now_ns);
+    }
+
+    /// Takes another's in.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.begin(other.first_ns);
+        self.end(other.last_ns);
+    }
+
+    /// From the first start to the last end; 0 when there was none.
+    pub(crate) fn length_ns(&self) -> u64 {
+        self.last_ns.saturating_sub(self.first_ns)
+    }
+}
+
 /// Counts and times.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -16,6 +55,10 @@ pub(crate) struct Tally {
     pub(crate) statuses: Vec<(u16, u64)>,
     /// How far behind the schedule a request was begun at most.
     pub(crate) drift_max_ns: u64,
+    /// From the first start to the last end.
+    pub(crate) span: Span,
+    /// Connections that a lane which holds held at the end of the step.
+    pub(crate) held: u64,
 }
 
 impl Tally {
@@ -32,6 +75,8 @@ impl Tally {
         self.times.reset();
         self.statuses.clear();
         self.drift_max_ns = 0;
+        self.span = Span::default();
+        self.held = 0;
     }
 
     /// An answer of this status came whole.
@@ -60,12 +105,16 @@ pub(crate) struct Report {
     pub(crate) tallies: Vec<Tally>,
     /// Connections open.
     pub(crate) connections: u64,
-    /// Connections held by lanes that hold.
-    pub(crate) held: u64,
-    /// Requests under way.
+    /// Requests of the main lane under way.
     pub(crate) in_flight: u64,
     /// Processor time of the thread so far, in nanoseconds, without what it spun.
     pub(crate) busy_ns: u64,
+    /// When it was made, on the clock of the run.
+    pub(crate) at_ns: u64,
+    /// From when on nothing was offered: later than `at_ns` while the run goes on.
+    pub(crate) until_ns: u64,
+    /// The main lane's part of the thread has come to its own end.
+    pub(crate) main_over: bool,
     /// The thread has nothing left to do.
     pub(crate) over: bool,
     /// Where the tallies go when they are added up.

@@ -46,7 +46,7 @@ impl Threshold {
         Ok(Self { text: text.to_owned(), expression: expression::parse(text)? })
     }
 
-    /// Judges a run.
+    /// Judges a run by its main lane.
     pub fn judge(&self, outcome: &Outcome) -> Judgement {
         let Expression { metric, operator, limit, unit } = &self.expression;
         let measured = measure(metric, *unit, outcome);
@@ -69,7 +69,7 @@ fn measure(metric: &Metric, unit: Unit, outcome: &Outcome) -> Option<f64> {
         Metric::Errors => in_unit(counts.errors(), unit, &counts, outcome),
         Metric::Count(field) => in_unit(field.get(&counts), unit, &counts, outcome),
         Metric::Status(status) => {
-            let count = outcome.lanes.iter().filter_map(|lane| lane.statuses.get(status)).sum();
+            let count = outcome.main().and_then(|lane| lane.statuses.get(status)).copied().unwrap_or(0);
             in_unit(count, unit, &counts, outcome)
         }
     }
@@ -85,7 +85,7 @@ fn time(histogram: &Histogram, figure: expression::Figure) -> Option<f64> {
 }
 
 fn in_unit(count: u64, unit: Unit, counts: &Counts, outcome: &Outcome) -> Option<f64> {
-    let seconds = outcome.offered_for.as_secs_f64();
+    let seconds = outcome.lasted().as_secs_f64();
     match unit {
         Unit::Percent => (counts.offered > 0).then(|| count as f64 * 100.0 / counts.offered as f64),
         Unit::PerSecond => (seconds > 0.0).then(|| count as f64 / seconds),
@@ -150,6 +150,8 @@ mod tests {
         let lane = LaneOutcome {
             name: "one".to_owned(),
             description: String::new(),
+            lasted: Duration::from_secs(10),
+            held: None,
             counts,
             statuses: BTreeMap::from([(200, 900), (503, 5)]),
             times,
@@ -157,7 +159,6 @@ mod tests {
         Outcome {
             command: String::new(),
             began: SystemTime::UNIX_EPOCH,
-            offered_for: Duration::from_secs(10),
             target: String::new(),
             engine: String::new(),
             lanes: vec![lane],
@@ -211,7 +212,6 @@ mod tests {
     fn what_was_not_measured_fails() {
         let mut nothing = outcome();
         nothing.lanes.clear();
-        nothing.offered_for = Duration::ZERO;
         for text in ["p99>20ms", "p99<20ms", "drift.max>1s", "errors>1%", "rate>1/s"] {
             let judgement = Threshold::parse(text).unwrap().judge(&nothing);
             assert!(judgement.failed && judgement.measured == "-", "{judgement:?}");

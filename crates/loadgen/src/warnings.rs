@@ -2,24 +2,40 @@
 //!
 //! It must never soften a finding, and never claims one that the figures do not show.
 
-use crate::outcome::Outcome;
+use crate::drift;
+use crate::histogram::Histogram;
+use crate::outcome::{Counts, Outcome};
 use crate::plan::{LaneKind, Plan, SlotPlan};
 
 /// A thread that worked for more than this share of the time had no time left.
 const BUSY_SHARE_MAX: f64 = 0.97;
 
-/// Starts later than this at the 99.9th percentile are said.
-const DRIFT_MAX_NS: u64 = 1_000_000;
+/// What the generator had, beside the outcome.
+pub(crate) struct Effort<'a> {
+    /// Processor time of each thread.
+    pub(crate) busy_ns: &'a [u64],
+    /// How long the run took, the wait for the last answers included.
+    pub(crate) ran_ns: u64,
+    /// How many processors the generator might use.
+    pub(crate) processors: usize,
+}
 
 /// The findings, the gravest first.
-pub(crate) fn of(outcome: &Outcome, plan: &Plan, busy_ns: &[u64]) -> Vec<String> {
-    let checks = [unsent(outcome, plan), drift(outcome, plan), busy(outcome, plan, busy_ns), sum(outcome)];
+pub(crate) fn of(outcome: &Outcome, plan: &Plan, effort: &Effort<'_>) -> Vec<String> {
+    let counts = all_lanes(outcome);
+    let checks = [unsent(&counts, plan), late(outcome, plan, effort), busy(plan, effort), sum(&counts)];
     checks.into_iter().flatten().collect()
 }
 
+fn all_lanes(outcome: &Outcome) -> Counts {
+    let mut all = Counts::default();
+    outcome.lanes.iter().for_each(|lane| all += lane.counts);
+    all
+}
+
 /// Requests that could not be begun.
-fn unsent(outcome: &Outcome, plan: &Plan) -> Option<String> {
-    let unsent = outcome.counts().unsent;
+fn unsent(counts: &Counts, plan: &Plan) -> Option<String> {
+    let unsent = counts.unsent;
     let slots_max = plan.lanes.iter().find_map(|lane| match lane.kind {
         LaneKind::Open { slots: SlotPlan::Kept { connections_max }, .. } => Some(connections_max),
         _ => None,
@@ -39,37 +55,50 @@ fn unsent(outcome: &Outcome, plan: &Plan) -> Option<String> {
     })
 }
 
-/// Requests that were begun late.
-fn drift(outcome: &Outcome, plan: &Plan) -> Option<String> {
-    let open = plan.lanes.iter().any(|lane| matches!(lane.kind, LaneKind::Open { .. }));
-    let late_ns = outcome.times().drift.percentile(99.9);
-    (open && late_ns > DRIFT_MAX_NS).then(|| {
+/// Requests that were begun late, by so much that p99 is not the server's. Where only one start in a thousand
+/// was, the summary says so at the figures it concerns.
+fn late(outcome: &Outcome, plan: &Plan, effort: &Effort<'_>) -> Option<String> {
+    let open = matches!(plan.lanes.first()?.kind, LaneKind::Open { .. });
+    let times = outcome.times();
+    let ms = |histogram: &Histogram| (histogram.count() > 0).then(|| histogram.percentile(99.0) as f64 / 1e6);
+    let drift_ms = ms(&times.drift);
+    (open && drift::shows_in(drift_ms, ms(&times.complete))).then(|| {
         format!(
-            "The generator was behind its schedule: one start in a thousand was {:.1} ms late or more. Times \
-             count from the intended start, so they include this; use more --threads.",
-            late_ns as f64 / 1e6
+            "The generator was behind its schedule: one start in a hundred was {:.1} ms late or more. Times \
+             count from the intended start, so p99 and what is above it are partly the generator's; {}.",
+            drift_ms.unwrap_or(0.0),
+            remedy(plan, effort)
         )
     })
 }
 
 /// Threads that had no time left.
-fn busy(outcome: &Outcome, plan: &Plan, busy_ns: &[u64]) -> Option<String> {
-    let ran_ns = outcome.moments.len() as f64 * 1e8;
-    let shares = busy_ns.iter().map(|busy| *busy as f64 / ran_ns);
+fn busy(plan: &Plan, effort: &Effort<'_>) -> Option<String> {
+    let shares = effort.busy_ns.iter().map(|busy| *busy as f64 / effort.ran_ns.max(1) as f64);
     let busiest = shares.fold(0.0, f64::max);
     let held = plan.lanes.iter().all(|lane| matches!(lane.kind, LaneKind::Hold { .. }));
     (busiest > BUSY_SHARE_MAX && !held).then(|| {
         format!(
             "The generator's processor was busy {:.0} % of the time: the server may be able to do more than \
-             was measured; use more --threads, on processors the server does not use.",
-            100.0 * busiest.min(1.0)
+             was measured; {}.",
+            100.0 * busiest.min(1.0),
+            remedy(plan, effort)
         )
     })
 }
 
+/// What helps a generator that has too little. More threads do only where there are processors for them
+/// beside as many for a server.
+fn remedy(plan: &Plan, effort: &Effort<'_>) -> &'static str {
+    if plan.threads.len() * 2 < effort.processors {
+        "use more --threads, on processors the server does not use"
+    } else {
+        "give it processors that nobody else uses (--cpus), or another machine"
+    }
+}
+
 /// The accounts have to be right, or nothing is.
-fn sum(outcome: &Outcome) -> Option<String> {
-    let counts = outcome.counts();
+fn sum(counts: &Counts) -> Option<String> {
     (counts.settled() != counts.offered).then(|| {
         format!(
             "THE ACCOUNTS DO NOT ADD UP: {} requests were offered and {} have an end. This is a mistake in \
@@ -78,4 +107,37 @@ fn sum(outcome: &Outcome) -> Option<String> {
             counts.settled()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::made_up;
+    use crate::simulation::open_plan;
+
+    #[test]
+    fn late_starts_are_a_warning_where_they_show_in_p99() {
+        let cases = [(20, 2, 300, true), (20, 2, 12, false), (2, 2, 300, false), (20, 8, 300, true)];
+        for (late_of_1000, processors, drift_ms, said) in cases {
+            let mut outcome = made_up::overload();
+            let times = &mut outcome.lanes[0].times;
+            (times.drift, times.complete) = (Histogram::default(), Histogram::default());
+            for request in 0..1_000 {
+                times.drift.record(if request < late_of_1000 { drift_ms * 1_000_000 } else { 10_000 });
+                times.complete.record(200_000_000);
+            }
+            let effort = Effort { busy_ns: &[0], ran_ns: 1, processors };
+            let found = of(&outcome, &open_plan(), &effort);
+            assert_eq!(found.len(), usize::from(said), "{found:?}");
+            assert!(!said || found[0].contains("--threads") == (processors > 2), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_run_is_busy_for_its_own_length_only() {
+        let outcome = made_up::overload();
+        let found = of(&outcome, &open_plan(), &Effort { busy_ns: &[36], ran_ns: 37, processors: 2 });
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("97 %") && found[0].contains("another machine"), "{found:?}");
+    }
 }

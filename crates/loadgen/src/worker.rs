@@ -140,7 +140,8 @@ impl<I: Io> Worker<I> {
         let due_ns = self.due();
         let over = self.is_over();
         if over {
-            self.lanes.iter_mut().for_each(Lane::finish);
+            let now_ns = self.desk.now_ns;
+            self.lanes.iter_mut().for_each(|lane| lane.finish(now_ns));
         }
         if over || self.desk.now_ns >= self.next_report_ns {
             // A receiver that is gone wants no more reports; the run is over then as well.
@@ -215,18 +216,21 @@ impl<I: Io> Worker<I> {
 
     fn report(&mut self, over: bool) -> Report {
         self.next_report_ns += STEP_NS;
-        let in_flight = self.lanes.iter_mut().map(|lane| lane.client().in_flight).sum();
+        let in_flight = self.lanes.first_mut().map_or(0, |lane| lane.client().in_flight);
         let mut tallies = self.empty.try_recv().unwrap_or_default();
         tallies.resize_with(self.lanes.len(), Tally::touched);
         for (lane, tally) in self.lanes.iter_mut().zip(&mut tallies) {
             std::mem::swap(&mut lane.client().tally, tally);
+            tally.held = lane.held();
         }
         Report {
             thread: self.desk.thread as usize,
             tallies,
             connections: self.desk.live,
-            held: self.lanes.iter().map(Lane::held).sum(),
             in_flight,
+            at_ns: self.desk.now_ns,
+            until_ns: self.times.until_ns,
+            main_over: self.lanes.first().is_none_or(|lane| lane.is_over(false)),
             busy_ns: (clock::thread_busy_ns() - self.busy_before_ns).saturating_sub(self.spun_ns),
             over,
             back: self.back.clone(),

@@ -20,7 +20,7 @@ fn main() {
     let sites = || vec![SiteFigures { name: "a.example".to_owned(), ..SiteFigures::default() }];
     let log = AccessLog::new(Arc::new(|_| {}));
     // tidy: allow(clock): an example that measures.
-    let sources = Sources::new(about, 1000, Instant::now(), Box::new(sites), log);
+    let sources = Sources::new(about, 1000, Instant::now(), Box::new(sites), (log, Arc::default()), false);
     let (mut total_us, mut longest_us, mut bytes) = (0, 0, 0);
     for _ in 0..TIMES {
         // tidy: allow(clock): an example that measures.

@@ -1,8 +1,10 @@
 //! What the admin address answers: metrics, health, readiness, figures.
 //!
-//! It must never be reachable from the address of a site: it says what peers have no business to know.
-//! One request a connection, so that nobody holds a place.
+//! It must never be reachable from the address of a site: it says what peers have no business to know. Nor
+//! from a web page that has given its own name this address (DNS rebinding): a request for a name that is not
+//! known is refused. One request a connection, so that nobody holds a place.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -25,6 +27,8 @@ pub type MoreMetrics = Box<dyn Fn() -> String + Send + Sync>;
 /// See the module's text. One value for all connections.
 pub struct Admin {
     pages: Pages,
+    /// Names it may be asked for by, in small letters; `*.` in front stands for any names before the rest.
+    hosts: Vec<String>,
 }
 
 /// The time, on both clocks.
@@ -45,14 +49,16 @@ pub struct Page {
 }
 
 impl Admin {
-    /// The pages of a server with these figures. `more` stands behind its metrics.
-    pub fn new(sources: Arc<Sources>, more: Option<MoreMetrics>) -> Self {
-        Self::of(Box::new(move |path| page(&sources, more.as_ref(), path)))
+    /// The pages of a server with these figures. `more` stands behind its metrics. `hosts` as for
+    /// [`Admin::of`].
+    pub fn new(sources: Arc<Sources>, more: Option<MoreMetrics>, hosts: Vec<String>) -> Self {
+        Self::of(Box::new(move |path| page(&sources, more.as_ref(), path)), hosts)
     }
 
-    /// These pages, and 404 for every other path.
-    pub fn of(pages: Pages) -> Self {
-        Self { pages }
+    /// These pages, and 404 for every other path. It may be asked for by these names (in small letters, `*.`
+    /// in front stands for any), as localhost, by any IP address, and without a host (HTTP/1.0).
+    pub fn of(pages: Pages, hosts: Vec<String>) -> Self {
+        Self { pages, hosts }
     }
 
     /// Bytes came. Appends the answer, if there is one. Whether the conversation is over.
@@ -78,10 +84,33 @@ impl Admin {
     }
 
     fn page(&self, request: &Request<'_>) -> Page {
+        if !self.is_known(request.host) {
+            return Page::text(
+                Status::MISDIRECTED_REQUEST,
+                "this host is not known here: ask for localhost or an IP address, or allow the name\n",
+            );
+        }
         if !matches!(request.method, Method::Get | Method::Head) {
             return Page::text(Status::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
         }
         (self.pages)(request.path).unwrap_or_else(|| Page::text(Status::NOT_FOUND, "nothing here; see /\n"))
+    }
+
+    /// Whether it may be asked for by this host. An address is not a name that somebody could have given it.
+    fn is_known(&self, host: &[u8]) -> bool {
+        let Ok(host) = std::str::from_utf8(host) else { return false };
+        let host = host.to_ascii_lowercase();
+        let name = host.strip_suffix('.').unwrap_or(&host);
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let is_one = |known: &String| match known.strip_prefix('*') {
+            Some(end) => name.len() > end.len() && name.ends_with(end),
+            None => name == known,
+        };
+        name.is_empty()
+            || name == "localhost"
+            || name.ends_with(".localhost")
+            || address.parse::<IpAddr>().is_ok()
+            || self.hosts.iter().any(is_one)
     }
 }
 
@@ -151,9 +180,11 @@ mod tests {
     fn admin() -> (Admin, Arc<Sources>) {
         let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
         let log = AccessLog::new(Arc::new(|_| {}));
-        let sources = Arc::new(Sources::new(about, 10, Instant::now(), Box::new(Vec::new), log));
+        let logs = (log, Arc::default());
+        let sources = Arc::new(Sources::new(about, 10, Instant::now(), Box::new(Vec::new), logs, false));
         let more: MoreMetrics = Box::new(|| "# TYPE more gauge\nmore 1\n".to_owned());
-        (Admin::new(Arc::clone(&sources), Some(more)), sources)
+        let hosts = vec!["web1.example".to_owned(), "*.example.org".to_owned()];
+        (Admin::new(Arc::clone(&sources), Some(more), hosts), sources)
     }
 
     fn ask(admin: &Admin, pieces: &[&str]) -> String {
@@ -167,12 +198,14 @@ mod tests {
     }
 
     fn get(admin: &Admin, path: &str) -> String {
-        ask(admin, &[&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")])
+        ask(admin, &[&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")])
     }
 
     #[test]
     fn every_page_is_there() {
         let (admin, sources) = admin();
+        assert!(get(&admin, "/readyz").ends_with("\r\n\r\npreparing\n"));
+        sources.serve();
         for (path, status, words) in [
             ("/", "200", "/metrics"),
             ("/metrics", "200", "\n# TYPE staunch_requests_total counter\nstaunch_requests_total 0\n"),
@@ -195,12 +228,43 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_known_is_refused() {
+        let (admin, _) = admin();
+        for (line, status) in [
+            ("Host: localhost:9090", "200"),
+            ("Host: LOCALHOST.", "200"),
+            ("Host: staunch.localhost", "200"),
+            ("Host: 127.0.0.1:9090", "200"),
+            ("Host: 192.0.2.7", "200"),
+            ("Host: [::1]:9090", "200"),
+            ("Host: Web1.Example:9090", "200"),
+            ("Host: a.b.example.org", "200"),
+            ("Host: example.org", "421"),
+            ("Host: evil.example", "421"),
+            ("Host: localhost.evil.example", "421"),
+            ("Host: 127.0.0.1.evil.example", "421"),
+            ("Host: notlocalhost", "421"),
+            ("Accept: */*", "400"),
+        ] {
+            for path in ["/metrics", "/healthz", "/nowhere"] {
+                let status = if (path, status) == ("/nowhere", "200") { "404" } else { status };
+                let answer = ask(&admin, &[&format!("GET {path} HTTP/1.1\r\n{line}\r\n\r\n")]);
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
+            }
+        }
+        let evil = ask(&admin, &["GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
+        assert!(evil.starts_with("HTTP/1.1 421 "), "{evil}");
+        let old = ask(&admin, &["GET /healthz HTTP/1.0\r\n\r\n"]);
+        assert!(old.contains(" 200 "), "{old}");
+    }
+
+    #[test]
     fn only_reading_is_allowed_and_nonsense_is_refused() {
         let (admin, _) = admin();
-        let post = ask(&admin, &["POST /metrics HTTP/1.1\r\nHost: a\r\n", "Content-Length: 0\r\n\r\n"]);
+        let post = ask(&admin, &["POST /metrics HTTP/1.1\r\nHost: [::1]\r\n", "Content-Length: 0\r\n\r\n"]);
         assert!(post.starts_with("HTTP/1.1 405 ") && post.contains("\r\nAllow: GET, HEAD\r\n"), "{post}");
         assert!(ask(&admin, &["nonsense\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
-        let head = ask(&admin, &["HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n"]);
+        let head = ask(&admin, &["HEAD /healthz HTTP/1.1\r\nHost: 10.0.0.1:9090\r\n\r\n"]);
         assert!(head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     }
 }

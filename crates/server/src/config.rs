@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -31,6 +32,9 @@ pub struct SiteConfig {
     pub dotfiles: bool,
     /// Host names it answers to, without port: `a.example`, or `*.a.example` for every name below.
     pub hosts: Vec<String>,
+    /// Where requests for its other `hosts` are redirected to: one of them, as `https://a.example`, or without
+    /// a scheme, which stays what it was then.
+    pub canonical_host: Option<String>,
     /// Whether it answers to all other names. Without one the first site does.
     pub default: bool,
     /// What rules there are.
@@ -44,6 +48,8 @@ pub struct SiteRules {
     pub headers: Vec<(String, String)>,
     /// Files of the site that are the bodies of responses with these statuses, 400 to 599.
     pub error_pages: BTreeMap<u16, String>,
+    /// What answers for a path, where no rule for it says otherwise.
+    pub attempts: Option<Attempts>,
     /// File of the site that answers, with 200, for what is not there and looks like no file.
     pub fallback: Option<String>,
     /// Redirects; the first that matches is taken.
@@ -76,6 +82,12 @@ pub struct PathRule {
     pub listing: Option<bool>,
     /// Whether everything is answered with 403.
     pub deny: Option<bool>,
+    /// What answers for a path; `Some(None)`: only what stands there.
+    pub attempts: Option<Option<Attempts>>,
+    /// Networks whose clients alone are served; all others get 403. Empty: everybody is.
+    pub allow: Option<Vec<Network>>,
+    /// Networks whose clients get 403, even if they are allowed.
+    pub deny_networks: Option<Vec<Network>>,
     /// Who may see it; `Some(None)`: everybody.
     pub basic_auth: Option<Option<BasicAuth>>,
     /// Which other origins' scripts may read it; `Some(None)`: none.
@@ -83,6 +95,19 @@ pub struct PathRule {
     /// Processor time in microseconds that is burnt for each file answered: a rehearsal of slow applications.
     pub response_work_us: Option<u32>,
 }
+
+/// Paths to look for in order, and what is answered where nothing is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempts {
+    /// Paths, in which `$path` is the decoded one asked for; it stands first alone. Those that end with a
+    /// slash are folders that have an index file or are listed, all others files.
+    pub paths: Vec<String>,
+    /// 403, 404 or 410.
+    pub status: u16,
+}
+
+/// An address, and how many of its leading bits its network has in common.
+pub type Network = (IpAddr, u8);
 
 /// Basic authentication (RFC 7617).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -121,6 +146,7 @@ impl Default for SiteConfig {
             index: vec!["index.html".to_owned()],
             dotfiles: false,
             hosts: Vec::new(),
+            canonical_host: None,
             default: false,
             rules: SiteRules::default(),
         }

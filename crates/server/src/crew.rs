@@ -12,14 +12,15 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use staunch_engine::Post;
+use staunch_engine::{Notice, Post};
 
+use crate::checks::Turn;
 use crate::config::SiteError;
 use crate::content::bell::Bell;
 use crate::content::encoder::Wish;
 use crate::content::store::Room;
 use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
-use crate::shared::{Desks, Letter, Mail, SiteShared};
+use crate::shared::{CheckJob, Desks, Letter, Mail, SiteShared};
 
 /// See the module's text.
 pub(crate) struct Crew {
@@ -44,11 +45,12 @@ impl Crew {
     ///
     /// # Errors
     /// If there is no descriptor left.
-    pub(crate) fn new() -> Result<Self, SiteError> {
+    pub(crate) fn new(notice: Notice) -> Result<Self, SiteError> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let changed = eventfd(0, flags).map_err(|errno| SiteError::Thread(errno.into()))?;
         let (work, walk_bell) = (Mutex::default(), Bell::default());
-        Ok(Self { desks: Arc::new(Desks::new()), work, walk_bell, changed, ended: AtomicBool::new(false) })
+        let desks = Arc::new(Desks::new(notice));
+        Ok(Self { desks, work, walk_bell, changed, ended: AtomicBool::new(false) })
     }
 
     /// Starts the threads. They run until [`Crew::end`].
@@ -124,13 +126,22 @@ impl Crew {
 
     fn check(&self, post: &Post<Mail>) {
         step_back(10);
-        self.desks.checks.run(
-            |_, job| (job.auth.tag(&job.field), job.auth.verify(&job.field, job.now_s)),
-            |address, job, (tag, since_s)| {
-                let (site, letter) = (Arc::clone(&job.site), Letter::Checked { tag, since_s });
-                post.send(address, Mail { site, letter });
-            },
-        );
+        while let Some(turn) = self.desks.checks.next() {
+            let (site, addresses, found) = match turn {
+                Turn::Check(tag, CheckJob { site, auth, field, now_s }) => {
+                    let since_s = auth.verify(&field, now_s);
+                    (site, self.desks.checks.finish(auth.number(), tag), Ok((tag, since_s)))
+                }
+                Turn::PutOff(job, addresses, excess) => (job.site, addresses, Err(excess)),
+            };
+            for address in addresses {
+                let letter = match found {
+                    Ok((tag, since_s)) => Letter::Checked { tag, since_s },
+                    Err(excess) => Letter::PutOff(excess),
+                };
+                post.send(address, Mail { site: Arc::clone(&site), letter });
+            }
+        }
     }
 
     fn encode(&self) {

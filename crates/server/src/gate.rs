@@ -1,4 +1,5 @@
-//! What rules say of a request before anything is served: a redirect, a preflight, 403, credentials.
+//! What rules say of a request before anything is served: a redirect, a preflight, 403, networks,
+//! credentials.
 //!
 //! It owns what one worker remembers of credentials. It must never check any itself: that takes long, so
 //! other threads do it, and the request waits for their mail. Order of calls: `pass` for each path that plays
@@ -10,6 +11,7 @@ use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Method, Request};
 
+use crate::checks::{Asker, Excess};
 use crate::problem::{ALLOW, Problem};
 use crate::redirect;
 use crate::rules::Ruling;
@@ -35,11 +37,28 @@ pub(crate) enum Passage<'a> {
     Refused(Problem, Answer<'a>),
 }
 
-/// The path a ruling is about, and whether it is what the peer asked for: an index file, say, is not.
+/// The path a ruling is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) path: &'a [u8],
+    /// Whether it is what the peer asked for: an index file, say, is not.
     pub(crate) by_peer: bool,
+    /// Further lines of the answer.
+    pub(crate) lines: &'static [u8],
+}
+
+impl<'a> Asked<'a> {
+    /// What the peer asked for.
+    #[inline]
+    pub(crate) fn by_peer(path: &'a [u8]) -> Self {
+        Self { path, by_peer: true, lines: b"" }
+    }
+
+    /// What answers for what the peer asked for.
+    #[inline]
+    pub(crate) fn within(path: &'a [u8]) -> Self {
+        Self { path, by_peer: false, lines: b"" }
+    }
 }
 
 impl Gate {
@@ -50,7 +69,7 @@ impl Gate {
         asked: Asked<'_>,
         site: &Arc<SiteShared>,
         request: &Request<'_>,
-        answer: Answer<'a>,
+        mut answer: Answer<'a>,
     ) -> Passage<'a> {
         if asked.by_peer {
             if let Some(sharing) = ruling.sharing.as_deref().filter(|_| is_preflight(request)) {
@@ -66,8 +85,15 @@ impl Gate {
         if ruling.deny {
             return Passage::Refused(Problem::Forbidden, answer);
         }
+        if !ruling.networks.is_empty() && !ruling.networks.admit(answer.client(request)) {
+            answer.note_denied();
+            return Passage::Refused(Problem::Forbidden, answer);
+        }
         match &ruling.auth {
-            Some(auth) => self.authenticate(auth, site, request, answer),
+            Some(auth) => {
+                answer.guard();
+                self.authenticate(auth, site, request, answer)
+            }
             None => Passage::Open(answer),
         }
     }
@@ -104,12 +130,26 @@ impl Gate {
             None if self.good.since(tag, now_s).is_some() => return Passage::Open(answer),
             None => {}
         }
+        if let Some(since_s) = auth.known_since(tag, now_s) {
+            self.good.add(tag, since_s);
+            return Passage::Open(answer);
+        }
         if credentials(field).is_none() {
             return Passage::Refused(Problem::Unauthorized, answer);
         }
-        match site.ask_whether(auth, field, now_s, answer.address()) {
+        let asker = Asker::new(answer.client(request), answer.address());
+        match site.ask_whether(auth, field, now_s, asker) {
             Ok(()) => Passage::Answered(answer.later()),
-            Err(_) => Passage::Refused(Problem::Overloaded, answer),
+            Err(excess) => Passage::Refused(excess.into(), answer),
+        }
+    }
+}
+
+impl From<Excess> for Problem {
+    fn from(excess: Excess) -> Self {
+        match excess {
+            Excess::Client => Self::TooMany,
+            Excess::Server => Self::Overloaded,
         }
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod checks;
 mod config;
 mod content;
 mod crew;
@@ -27,9 +28,12 @@ mod sites;
 mod status;
 
 pub use admin::{Admin, MoreMetrics, Now, Page, Pages};
-pub use config::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules};
+pub use config::{
+    Attempts, BasicAuth, Cors, Network, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules,
+};
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
+pub use rules::{Hashing, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};
 pub use sites::{Replaced, SitesHandler, SitesShared};
 pub use status::{About, Reporting, StatusPage};

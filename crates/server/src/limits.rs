@@ -42,7 +42,8 @@ pub const BROTLI_WINDOW_LOG_MAX: i32 = 22;
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Most hints from workers that wait to be seen by the encoder; further ones are dropped, being hints.
 pub const ENCODER_HINTS_MAX: usize = 1024;
-/// Listings above this size in bytes are not encoded: they change with every file and take seconds to encode.
+/// Listings above this size in bytes are encoded quickly, as they are made: they change with every file, and
+/// at the best ratio take seconds to encode.
 pub const ENCODED_LISTING_BYTES_MAX: usize = 64 * 1024;
 
 /// Most ranges one request may ask for; beyond, the whole is sent (RFC 9110, section 14.2).
@@ -65,11 +66,19 @@ pub const RULE_FIELDS_BYTES_MAX: usize = 6 * 1024;
 /// Different combinations of rules that are kept. There are few; only a hostile choice of paths makes many.
 pub const RULINGS_KEPT_MAX: usize = 1024;
 
-/// Most credentials waiting to be checked. At 50 ms each the last waits three seconds, which is what a person
-/// waits for a password.
-pub const CHECKS_QUEUED_MAX: usize = 64;
-/// Most requests waiting for one or another check: pages load with some dozens of requests each.
-pub const CHECKS_WAITING_MAX: usize = 4096;
+/// Most credentials waiting to be checked by one rule. At 50 ms each the last waits three seconds, which is
+/// what a person waits for a password.
+pub const CHECKS_PER_RULE_MAX: usize = 64;
+/// Most of them of one client: as many people behind one address as log in within one moment, and a quarter
+/// of all, so that four clients have to conspire to fill the line.
+pub const CHECKS_PER_CLIENT_MAX: usize = 16;
+/// Most requests waiting for the same check: a page loads with some dozens of requests.
+pub const CHECKS_JOINED_MAX: usize = 128;
+/// Asks for checks that are remembered, with who made them; then all count half. At most so many clients, and
+/// as many connections, are known thereby: 64 bytes each, 2 MiB.
+pub const ASKS_REMEMBERED_MAX: u32 = 16 * 1024;
+/// Leading bits of an IPv6 address that make a client: a subscriber has at least 64.
+pub const CLIENT_PREFIX_IPV6: u32 = 64;
 /// Threads that check credentials. One: a check is made to be expensive, and guessing must not cost the
 /// server more than one processor and the memory of one check.
 pub const CHECKER_THREADS: usize = 1;
@@ -83,10 +92,13 @@ pub const ARGON2_MEMORY_KIB_MAX: u32 = 640 * 1024;
 pub const ARGON2_PASSES_MAX: u32 = 32;
 /// Highest cost of bcrypt: 15 takes about two seconds, each one more twice as long.
 pub const BCRYPT_COST_MAX: u32 = 15;
+/// Longest password that bcrypt hashes whole: the cipher takes 72 bytes of key.
+pub const BCRYPT_PASSWORD_BYTES_MAX: usize = 72;
 /// Longest file of users in bytes: some ten thousand names.
 pub const USERS_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 const _: () = assert!(LOADS_AT_ONCE_PER_SITE_MAX <= LOADER_THREADS);
+const _: () = assert!(CHECKS_PER_CLIENT_MAX * 4 <= CHECKS_PER_RULE_MAX);
 const _: () = assert!(STORE_SHARDS.is_power_of_two());
 const _: () = assert!(ENCODING_GAIN_BYTES_MIN < ENCODED_BYTES_MIN);
 const _: () = assert!(UNHELD_READ_BYTES_MAX <= HELD_FILE_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! The pages for what cannot be served, made once.
+//! The pages for what cannot be served, made once: for people in HTML, for programs in JSON (RFC 9457).
 //!
 //! It owns their words. It must never name a file, a path or a cause that the peer has no business to know.
 
@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
+use staunch_protocol::http1::Request;
 
 use crate::content::fields;
+use crate::content::folder::wants_problem_in_json;
 
 /// Why there is no content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +18,20 @@ pub(crate) enum Problem {
     BadPath,
     /// 401: credentials are asked for.
     Unauthorized,
-    /// 403: it may not be read, or a folder may not be listed.
+    /// 403: it may not be read.
     Forbidden,
+    /// 403: a folder that has no index page may not be listed.
+    Unlisted,
     /// 404
     NotFound,
+    /// 410: a rule says so.
+    Gone,
     /// 405: a method this server knows of but does not offer.
     Method,
     /// 412
     Precondition,
+    /// 429: one client asks for too much.
+    TooMany,
     /// 500: the disk failed.
     Failed,
     /// 501: a method this server does not know.
@@ -32,15 +40,21 @@ pub(crate) enum Problem {
     Overloaded,
 }
 
+/// How many kinds of problems there are.
+const PROBLEMS_COUNT: usize = Problem::Overloaded as usize + 1;
+
 /// What the Allow field and OPTIONS answer (RFC 9110, section 10.2.1).
 pub(crate) const ALLOW: &str = "GET, HEAD, OPTIONS";
+/// The form of a problem depends on Accept.
+const VARY: &str = "Vary: Accept\r\n";
 /// How long a peer is asked to stay away when there is too much to load, in seconds.
 const RETRY_AFTER_S: &str = "1";
 
 /// All pages, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Problems {
-    pages: [Page; 9],
+    pages: [Page; PROBLEMS_COUNT],
+    in_json: [Page; PROBLEMS_COUNT],
 }
 
 #[derive(Debug)]
@@ -53,23 +67,39 @@ struct Page {
 impl Problems {
     /// Makes the pages.
     pub(crate) fn new() -> Self {
-        const ALL: [Problem; 9] = [
+        const ALL: [Problem; PROBLEMS_COUNT] = [
             Problem::BadPath,
             Problem::Unauthorized,
             Problem::Forbidden,
+            Problem::Unlisted,
             Problem::NotFound,
+            Problem::Gone,
             Problem::Method,
             Problem::Precondition,
+            Problem::TooMany,
             Problem::Failed,
             Problem::UnknownMethod,
             Problem::Overloaded,
         ];
-        Self { pages: ALL.map(page) }
+        Self {
+            pages: ALL.map(|problem| page(problem, Form::Html)),
+            in_json: ALL.map(|problem| page(problem, Form::Json)),
+        }
     }
 
-    /// Answers with a page, and with further field lines.
-    pub(crate) fn answer(&self, problem: Problem, further: &[u8], answer: Answer<'_>) -> Answered {
-        let page = &self.pages[problem as usize];
+    /// Answers with a page in the form the request asks for, and with further field lines.
+    pub(crate) fn answer(
+        &self,
+        problem: Problem,
+        further: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let pages = match Form::of(request) {
+            Form::Html => &self.pages,
+            Form::Json => &self.in_json,
+        };
+        let page = &pages[problem as usize];
         if further.is_empty() {
             return answer.block(page.status, &page.block, page.fields_bytes);
         }
@@ -88,25 +118,30 @@ impl Problem {
     pub(crate) fn lines(self) -> String {
         match self {
             Self::Method | Self::UnknownMethod => format!("Allow: {ALLOW}\r\n"),
-            Self::Overloaded => format!("Retry-After: {RETRY_AFTER_S}\r\n"),
+            Self::Overloaded | Self::TooMany => format!("Retry-After: {RETRY_AFTER_S}\r\n"),
             _ => String::new(),
         }
     }
 }
 
 /// 416 with the length that would have been satisfiable (RFC 9110, section 15.5.17).
-pub(crate) fn answer_unsatisfiable(length_bytes: u64, further: &[u8], answer: Answer<'_>) -> Answered {
-    let status = Status::RANGE_NOT_SATISFIABLE;
-    let body = html(status, "The part of the content that was asked for does not exist.");
+pub(crate) fn answer_unsatisfiable(
+    length_bytes: u64,
+    further: &[u8],
+    request: &Request<'_>,
+    answer: Answer<'_>,
+) -> Answered {
+    let (status, form) = (Status::RANGE_NOT_SATISFIABLE, Form::of(request));
+    let body = form.body(status, "The part of the content that was asked for does not exist.");
     let length = itoa::Buffer::new().format(length_bytes).to_owned();
-    let fields = fields_of(&body, &format!("Content-Range: bytes */{length}\r\n"));
+    let fields = form.fields(&body, &format!("Content-Range: bytes */{length}\r\n"));
     answer.bytes(status, &[further, &fields].concat(), body.as_bytes())
 }
 
-fn page(problem: Problem) -> Page {
+fn page(problem: Problem, form: Form) -> Page {
     let (status, text) = words(problem);
-    let body = html(status, text);
-    let mut block = fields_of(&body, &problem.lines());
+    let body = form.body(status, text);
+    let mut block = form.fields(&body, &problem.lines());
     let fields_bytes = block.len();
     block.extend_from_slice(body.as_bytes());
     Page { status, block: block.into(), fields_bytes }
@@ -117,10 +152,15 @@ fn words(problem: Problem) -> (Status, &'static str) {
         Problem::BadPath => (Status::BAD_REQUEST, "The address is not one that can be understood."),
         Problem::Unauthorized => (Status::UNAUTHORIZED, "This is shown to those only who say who they are."),
         Problem::Forbidden => (Status::FORBIDDEN, "What stands at this address may not be shown."),
+        Problem::Unlisted => (Status::FORBIDDEN, "This folder has no index page, and listings are off."),
         Problem::NotFound => (Status::NOT_FOUND, "There is nothing at this address."),
+        Problem::Gone => (Status::GONE, "What stood at this address is gone."),
         Problem::Method => (Status::METHOD_NOT_ALLOWED, "Here things can be read, not changed."),
         Problem::Precondition => {
             (Status::PRECONDITION_FAILED, "The content is not what the request expected it to be.")
+        }
+        Problem::TooMany => {
+            (Status::TOO_MANY_REQUESTS, "Too much at once from where you are. Please try again in a moment.")
         }
         Problem::Failed => (Status::INTERNAL_SERVER_ERROR, "The content could not be read."),
         Problem::UnknownMethod => (Status::NOT_IMPLEMENTED, "This server does not know the method."),
@@ -130,15 +170,45 @@ fn words(problem: Problem) -> (Status, &'static str) {
     }
 }
 
-fn fields_of(body: &str, further: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
-    fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
-    fields::field(&mut out, "Content-Type", b"text/html; charset=utf-8");
-    fields::field(&mut out, "X-Content-Type-Options", b"nosniff");
-    fields::field(&mut out, "Cache-Control", b"no-cache");
-    out.extend_from_slice(further.as_bytes());
-    out.extend_from_slice(b"\r\n");
-    out
+/// In which form a problem is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Html,
+    Json,
+}
+
+impl Form {
+    /// The one a request asks for.
+    #[inline]
+    fn of(request: &Request<'_>) -> Self {
+        if wants_problem_in_json(request) { Self::Json } else { Self::Html }
+    }
+
+    fn body(self, status: Status, text: &str) -> String {
+        match self {
+            Self::Html => html(status, text),
+            Self::Json => {
+                let (code, title) = (status.code(), status.reason());
+                format!("{{\"status\":{code},\"title\":\"{title}\",\"detail\":\"{text}\"}}\n")
+            }
+        }
+    }
+
+    fn fields(self, body: &str, further: &str) -> Vec<u8> {
+        let media: &[u8] = match self {
+            Self::Html => b"text/html; charset=utf-8",
+            Self::Json => b"application/problem+json",
+        };
+        let mut out = Vec::with_capacity(256);
+        fields::field(&mut out, "Content-Length", itoa::Buffer::new().format(body.len()).as_bytes());
+        fields::field(&mut out, "Content-Type", media);
+        fields::field(&mut out, "X-Content-Type-Options", b"nosniff");
+        fields::field(&mut out, "Cache-Control", b"no-cache");
+        out.extend_from_slice(VARY.as_bytes());
+        out.extend_from_slice(further.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        out
+    }
 }
 
 fn html(status: Status, text: &str) -> String {
@@ -161,18 +231,36 @@ mod tests {
         let code = |problem: Problem| problems.pages[problem as usize].status.code();
         assert_eq!(code(Problem::BadPath), 400);
         assert_eq!(code(Problem::Unauthorized), 401);
+        assert_eq!(code(Problem::Unlisted), 403);
         assert_eq!(code(Problem::NotFound), 404);
+        assert_eq!(code(Problem::TooMany), 429);
         assert_eq!(code(Problem::UnknownMethod), 501);
         assert_eq!(code(Problem::Overloaded), 503);
     }
 
     #[test]
     fn lengths_are_right() {
-        for page in Problems::new().pages {
+        let Problems { pages, in_json } = Problems::new();
+        for page in pages.into_iter().chain(in_json) {
             let fields = String::from_utf8(page.block[..page.fields_bytes].to_vec()).unwrap();
             let length = page.block.len() - page.fields_bytes;
             assert!(fields.starts_with(&format!("Content-Length: {length}\r\n")), "{fields}");
             assert!(fields.ends_with("\r\n\r\n"));
+        }
+    }
+
+    #[test]
+    fn what_programs_read_is_json() {
+        let Problems { pages, in_json } = Problems::new();
+        for (page, human) in in_json.iter().zip(&pages) {
+            let body = &page.block[page.fields_bytes..];
+            let told: serde_json::Value = serde_json::from_slice(body).unwrap();
+            assert_eq!(told["status"], page.status.code());
+            assert_eq!(told["title"], page.status.reason());
+            let detail = told["detail"].as_str().unwrap();
+            let text = String::from_utf8(human.block.to_vec()).unwrap();
+            assert!(text.contains(&format!("<p>{detail}</p>")), "{text}");
+            assert_eq!(human.status.code(), page.status.code());
         }
     }
 }

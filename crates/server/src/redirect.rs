@@ -16,6 +16,18 @@ pub(crate) fn to_folder(path: &[u8], query: Option<&[u8]>, further: &[u8], answe
     to(Status::MOVED_PERMANENTLY, &location(path, query), text, further, answer)
 }
 
+/// To the same path and query, as they were sent, at another host.
+pub(crate) fn to_host(
+    origin: &str,
+    path: &[u8],
+    query: Option<&[u8]>,
+    further: &[u8],
+    answer: Answer<'_>,
+) -> Answered {
+    let text = "This has another address now.";
+    to(Status::MOVED_PERMANENTLY, &at_host(origin, path, query), text, further, answer)
+}
+
 /// To where a rule leads from this decoded path.
 pub(crate) fn by_rule(
     rule: &Redirect,
@@ -51,9 +63,33 @@ fn location(path: &[u8], query: Option<&[u8]>) -> String {
     location
 }
 
+/// The origin ends where the path begins with its slash, so no byte of the peer's is part of the host's name.
+fn at_host(origin: &str, path: &[u8], query: Option<&[u8]>) -> String {
+    let mut location = origin.to_owned();
+    encode(&mut location, path, is_plain_in_query);
+    if let Some(query) = query {
+        location.push('?');
+        encode(&mut location, query, is_plain_in_query);
+    }
+    location
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locations_at_a_host() {
+        for (path, query, expected) in [
+            ("/", None, "https://a.example/"),
+            ("/a%20b", Some("x=%20&y"), "https://a.example/a%20b?x=%20&y"),
+            ("//evil.example/", Some(""), "https://a.example//evil.example/?"),
+            ("/\\@evil", Some("\"<é"), "https://a.example/%5C@evil?%22%3C%C3%A9"),
+        ] {
+            let query = query.map(str::as_bytes);
+            assert_eq!(at_host("https://a.example", path.as_bytes(), query), expected);
+        }
+    }
 
     #[test]
     fn locations() {

@@ -24,6 +24,9 @@ pub(crate) struct Further<'a> {
     pub(crate) granted: &'a [u8],
 }
 
+/// Where it depends on Accept what stands at a path. Vary may stand in several lines.
+pub(crate) const VARY_ACCEPT: &[u8] = b"Vary: Accept\r\n";
+
 impl Further<'_> {
     /// Nothing.
     pub(crate) const NONE: Self = Self { ruling: None, granted: &[] };
@@ -45,7 +48,7 @@ pub(crate) fn answer_content(
     answer: Answer<'_>,
 ) -> Answered {
     let Some((representation, place)) = chosen(content, place) else {
-        return problems.answer(Problem::Failed, &further.lines(), answer);
+        return problems.answer(Problem::Failed, &further.lines(), request, answer);
     };
     if is_plain(request) {
         return answer_whole(representation, further.granted, answer);
@@ -78,9 +81,12 @@ pub(crate) fn answer_page(
     if let Some(encoding) = Encoding::ALL.into_iter().find(|encoding| encoding.place() == place) {
         fields::field(&mut out, "Content-Encoding", encoding.name().as_bytes());
     }
+    // Who asks for JSON is told the problem in another form.
+    out.extend_from_slice(b"Vary: Accept");
     if let Some(vary) = content.vary {
-        fields::field(&mut out, "Vary", vary.as_bytes());
+        out.extend_from_slice(&[b", ", vary.as_bytes()].concat());
     }
+    out.extend_from_slice(b"\r\n");
     out.extend_from_slice(b"X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n\r\n");
     let piece = (end > 0).then(|| representation.piece(ByteRange { start: 0, end }));
     answer.pieces(status, &out, piece)
@@ -101,12 +107,15 @@ fn answer_conditionally(
             let fields = [further.granted, representation.fields_not_modified()].concat();
             answer.bytes(Status::NOT_MODIFIED, &fields, &[])
         }
-        Verdict::Failed => problems.answer(Problem::Precondition, &further.lines(), answer),
+        Verdict::Failed => problems.answer(Problem::Precondition, &further.lines(), request, answer),
         Verdict::Proceed => match ranges(representation, request, answer.date()) {
             RangeAnswer::Ignore => answer_whole(representation, further.granted, answer),
-            RangeAnswer::Unsatisfiable => {
-                problem::answer_unsatisfiable(representation.length_bytes(), &further.lines(), answer)
-            }
+            RangeAnswer::Unsatisfiable => problem::answer_unsatisfiable(
+                representation.length_bytes(),
+                &further.lines(),
+                request,
+                answer,
+            ),
             RangeAnswer::One(range) => answer_part(representation, range, further.granted, answer),
             // Of several parts it could not be said that each of them is encoded, only that their frame is.
             RangeAnswer::Many(_) if place != IDENTITY => {

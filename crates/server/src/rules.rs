@@ -4,27 +4,34 @@
 //! are made, so that it costs a request nothing; what has to be decided anew for each request is found in the
 //! [`Ruling`] an entry carries. It must never look at a request or at a file but those of users.
 
+pub(crate) mod attempts;
 pub(crate) mod auth;
 pub(crate) mod glob;
+mod hashing;
 pub(crate) mod line;
+pub(crate) mod networks;
 pub(crate) mod sharing;
 pub(crate) mod target;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use staunch_engine::Trusted;
 use staunch_protocol::Status;
 
 use crate::config::{PathRule, SiteRules};
 use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
+use attempts::Tries;
 use auth::Auth;
 use glob::Glob;
+pub use hashing::{Hashing, SALT_BYTES, hash_password};
 use line::Lines;
+use networks::Networks;
 use sharing::Sharing;
 use target::Target;
 
 /// Statuses that may have a page of the operator's: those the site itself answers with a page.
-const PAGE_STATUSES: [u16; 8] = [400, 401, 403, 404, 405, 500, 501, 503];
+const PAGE_STATUSES: [u16; 9] = [400, 401, 403, 404, 405, 410, 500, 501, 503];
 
 /// All rules of a site.
 #[derive(Debug)]
@@ -33,6 +40,7 @@ pub(crate) struct Rules {
     paths: Vec<Rule>,
     redirects: Vec<Arc<Redirect>>,
     error_pages: Vec<(u16, Box<[u8]>)>,
+    tries: Option<Tries>,
     /// Key of the file that answers for what is not there.
     pub(crate) fallback: Option<Box<[u8]>>,
     kept: Mutex<HashMap<Matched, Arc<Ruling>>>,
@@ -45,6 +53,9 @@ type Matched = (Box<[u64]>, Option<usize>);
 struct Rule {
     glob: Glob,
     rule: PathRule,
+    tries: Option<Option<Tries>>,
+    allow: Option<Trusted>,
+    deny: Option<Trusted>,
     auth: Option<Option<Arc<Auth>>>,
     sharing: Option<Option<Arc<Sharing>>>,
 }
@@ -69,6 +80,8 @@ pub(crate) struct Ruling {
     pub(crate) listing: Option<bool>,
     /// Everything is answered with 403.
     pub(crate) deny: bool,
+    /// Which clients are served by their networks.
+    pub(crate) networks: Networks,
     /// Where it has gone.
     pub(crate) redirect: Option<Arc<Redirect>>,
     /// Who may see it.
@@ -102,6 +115,7 @@ impl Rules {
             paths: rules.paths.iter().map(Rule::new).collect::<Result<_, _>>()?,
             redirects: rules.redirects.iter().map(redirect).collect::<Result<_, _>>()?,
             error_pages,
+            tries: rules.attempts.as_ref().map(Tries::new).transpose()?,
             fallback,
             kept: Mutex::default(),
         };
@@ -130,6 +144,18 @@ impl Rules {
     pub(crate) fn error_page(&self, status: Status) -> Option<&[u8]> {
         let page = self.error_pages.iter().find(|(code, _)| *code == status.code())?;
         Some(&page.1)
+    }
+
+    /// What is tried for a path, if anything is. For what is not held.
+    pub(crate) fn tries(&self, path: &[u8]) -> Option<&Tries> {
+        let said = self.paths.iter().rev().find(|rule| rule.tries.is_some() && rule.glob.matches(path));
+        said.map_or(self.tries.as_ref(), |rule| rule.tries.as_ref().and_then(Option::as_ref))
+    }
+
+    /// Everything that is tried for any path.
+    pub(crate) fn all_tries(&self) -> impl Iterator<Item = &Tries> {
+        let of_paths = self.paths.iter().filter_map(|rule| rule.tries.as_ref()?.as_ref());
+        self.tries.iter().chain(of_paths)
     }
 
     fn matched(&self, path: &[u8]) -> Matched {
@@ -186,7 +212,10 @@ impl Rule {
         }
         let auth = said(&rule.basic_auth, Auth::new).map_err(fault)?;
         let sharing = said(&rule.cors, Sharing::new).map_err(fault)?;
-        Ok(Self { glob, rule: rule.clone(), auth, sharing })
+        let tries = rule.attempts.as_ref().map(|said| said.as_ref().map(Tries::new).transpose());
+        let tries = tries.transpose().map_err(fault)?;
+        let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
+        Ok(Self { glob, rule: rule.clone(), tries, allow, deny, auth, sharing })
     }
 
     fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
@@ -199,6 +228,9 @@ impl Rule {
         }
         ruling.listing = rule.listing.or(ruling.listing);
         ruling.deny = rule.deny.unwrap_or(ruling.deny);
+        let Networks { allow, deny } = &mut ruling.networks;
+        *allow = self.allow.clone().unwrap_or(std::mem::take(allow));
+        *deny = self.deny.clone().unwrap_or(std::mem::take(deny));
         ruling.work_us = rule.response_work_us.unwrap_or(ruling.work_us);
         ruling.auth = self.auth.clone().unwrap_or(ruling.auth.take());
         ruling.sharing = self.sharing.clone().unwrap_or(ruling.sharing.take());

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use staunch_engine::Address;
+use staunch_engine::{Address, Notice};
 
+use crate::checks::{Asker, Checks, Excess};
 use crate::config::{SiteConfig, SiteError};
 use crate::content::bell::Bell;
 use crate::content::encoder::Encoder;
@@ -16,10 +17,7 @@ use crate::content::path::Root;
 use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
-use crate::limits::{
-    CHECKER_THREADS, CHECKS_QUEUED_MAX, CHECKS_WAITING_MAX, LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX,
-    LOADS_WAITING_MAX,
-};
+use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX};
 use crate::metrics::SiteFigures;
 use crate::problem::{Problem, Problems};
 use crate::queue::{Bounds, Full, Queue};
@@ -38,6 +36,8 @@ pub(crate) enum Letter {
     Loaded(Outcome, Purpose),
     /// Since when credentials are known to be good, if they are.
     Checked { tag: Tag, since_s: Option<u32> },
+    /// Credentials are not checked, because others come first.
+    PutOff(Excess),
 }
 
 /// What a load is asked for.
@@ -56,9 +56,11 @@ pub(crate) struct Desks {
     /// A key to load, by site.
     pub(crate) loads: Queue<LoadJob, (Address, Purpose)>,
     /// Credentials to check, by rule.
-    pub(crate) checks: Queue<CheckJob, Address>,
+    pub(crate) checks: Checks<CheckJob>,
     /// Rung when there is something to encode.
     pub(crate) encode_bell: Arc<Bell>,
+    /// Where lines for the operator go.
+    notice: Notice,
 }
 
 /// A load: for which site, and the moment of the first wish.
@@ -102,18 +104,13 @@ pub(crate) struct SiteShared {
 
 impl Desks {
     /// Empty ones.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(notice: Notice) -> Self {
         let loads = Bounds {
             jobs_max: LOADS_QUEUED_MAX,
             waiting_max: LOADS_WAITING_MAX,
             at_once_max: LOADS_AT_ONCE_PER_SITE_MAX,
         };
-        let checks = Bounds {
-            jobs_max: CHECKS_QUEUED_MAX,
-            waiting_max: CHECKS_WAITING_MAX,
-            at_once_max: CHECKER_THREADS,
-        };
-        Self { loads: Queue::new(loads), checks: Queue::new(checks), encode_bell: Arc::default() }
+        Self { loads: Queue::new(loads), checks: Checks::new(), encode_bell: Arc::default(), notice }
     }
 }
 
@@ -134,7 +131,8 @@ impl SiteShared {
         })?;
         let fault = |fault| SiteError::Rule { site: config.title(), fault };
         let rules = rules::with_users_files(&config.rules).map_err(fault)?;
-        let told = SiteConfig { rules, hosts: Vec::new(), default: false, ..config.clone() };
+        let told =
+            SiteConfig { rules, hosts: Vec::new(), canonical_host: None, default: false, ..config.clone() };
         let same = |one: &&Arc<Self>| one.told == told && one.load.root.is_same_folder(&root);
         if let Some(same) = current.iter().find(same) {
             return Ok(Arc::clone(same));
@@ -143,7 +141,7 @@ impl SiteShared {
         let no_cache = config.no_cache || config.cache_bytes_max == 0;
         let load = Load {
             store: Store::new(if no_cache { 0 } else { config.cache_bytes_max }),
-            watch: Watch::new(root.name()),
+            watch: Watch::new(root.name(), Arc::clone(&desks.notice)),
             config: SiteConfig { no_cache, ..told.clone() },
             root,
             encoder: Encoder::new(Arc::clone(&desks.encode_bell)),
@@ -177,17 +175,16 @@ impl SiteShared {
         self.desks.loads.ask((Arc::as_ptr(self) as usize, key.into()), job, (address, purpose))
     }
 
-    /// Asks whether credentials are good; it will be mailed to the address.
+    /// Asks whether credentials are good; it will be mailed to the asker's connection.
     pub(crate) fn ask_whether(
         self: &Arc<Self>,
         auth: &Arc<Auth>,
         field: &[u8],
         now_s: u32,
-        address: Address,
-    ) -> Result<(), Full> {
-        let key = (Arc::as_ptr(auth) as usize, auth.tag(field).to_le_bytes()[..].into());
+        asker: Asker,
+    ) -> Result<(), Excess> {
         let job = || CheckJob { site: Arc::clone(self), auth: Arc::clone(auth), field: field.into(), now_s };
-        self.desks.checks.ask(key, job, address)
+        self.desks.checks.ask(auth.number(), auth.tag(field), asker, job)
     }
 
     /// The same, as metrics tell it. A site without names is called `default`.
@@ -200,6 +197,7 @@ impl SiteShared {
             encodings: progress.encodings_done as u64,
             held_bytes: progress.bytes_held,
             budget_bytes: config.cache_bytes_max,
+            walked: self.walk.is_done(),
             done: progress.done,
         }
     }

@@ -19,7 +19,7 @@ use crate::content::path::is_servable;
 use crate::gate::{Asked, Gate, Passage};
 use crate::problem::Problem;
 use crate::redirect;
-use crate::respond::{Further, answer_content};
+use crate::respond::{Further, VARY_ACCEPT, answer_content};
 use crate::shared::{Letter, Purpose, SiteShared};
 
 /// One worker's part of a site.
@@ -27,15 +27,21 @@ pub(crate) struct Site {
     pub(crate) shared: Arc<SiteShared>,
     /// Memory for decoded paths, used again and again.
     scratch: Vec<u8>,
-    /// The last Accept-Encoding and what it means: nearly all peers send one of very few.
-    accepted: (Vec<u8>, Preference),
+    accepted: Accepted,
     gate: Gate,
+}
+
+/// The last Accept-Encoding and what it means: nearly all peers send one of very few.
+struct Accepted {
+    /// Its value; `None` if it stood in several lines, which are not remembered.
+    value: Option<Vec<u8>>,
+    preference: Preference,
 }
 
 impl Site {
     /// A worker's part of this site.
     pub(crate) fn new(shared: Arc<SiteShared>) -> Self {
-        let accepted = (Vec::new(), Preference::IDENTITY_ONLY);
+        let accepted = Accepted { value: None, preference: Preference::IDENTITY_ONLY };
         Self { shared, scratch: Vec::new(), accepted, gate: Gate::default() }
     }
 
@@ -63,14 +69,21 @@ impl Site {
                 self.gate.forget_verdict();
                 answered
             }
+            Letter::PutOff(excess) => self.with_path(request, answer, |site, path, answer| {
+                site.answer_refused(excess.into(), path, request, answer)
+            }),
         }
     }
 
     #[inline]
     fn read(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.with_path(request, answer, |site, path, answer| match site.shared.load.store.find(path) {
+            // Nearly all: nothing depends on who asks.
+            Some(entry) if entry.is_true_at(answer.date()) && entry.ruling.is_none() => {
+                site.answer_kind(&entry, path, Further::NONE, request, answer)
+            }
             Some(entry) if entry.is_true_at(answer.date()) => {
-                site.answer_entry(&entry, Asked { path, by_peer: true }, request, answer)
+                site.answer_ruled(&entry, Asked::by_peer(path), request, answer)
             }
             _ => site.answer_unheld(path, request, answer),
         })
@@ -104,7 +117,7 @@ impl Site {
     /// What is not held: read at once if the site holds nothing, else asked of the loader.
     #[inline(never)]
     fn answer_unheld(&mut self, path: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let asked = Asked { path, by_peer: true };
+        let asked = Asked::by_peer(path);
         let answer = match self.pass_by_path(asked, request, answer) {
             Passage::Open(answer) => answer,
             Passage::Answered(answered) => return answered,
@@ -132,9 +145,11 @@ impl Site {
     ) -> Answered {
         match outcome {
             // It has passed before it was asked for.
-            Outcome::Entry(entry) if is_of(&entry, path) => self.answer_passed(&entry, path, request, answer),
+            Outcome::Entry(entry) if is_of(&entry, path) => {
+                self.answer_passed(&entry, Asked::by_peer(path), request, answer)
+            }
             Outcome::Entry(entry) => {
-                let asked = Asked { path: &entry.key, by_peer: false };
+                let asked = Asked { lines: varying(purpose), ..Asked::within(&entry.key) };
                 self.answer_entry(&entry, asked, request, answer)
             }
             Outcome::Problem(problem) if matches!(purpose, Purpose::Content) => {
@@ -151,7 +166,6 @@ impl Site {
         }
     }
 
-    #[inline]
     fn answer_entry(
         &mut self,
         entry: &Entry,
@@ -162,7 +176,8 @@ impl Site {
         if entry.ruling.is_some() {
             return self.answer_ruled(entry, asked, request, answer);
         }
-        self.answer_kind(entry, asked.path, Further::NONE, request, answer)
+        let further = Further { ruling: None, granted: asked.lines };
+        self.answer_kind(entry, asked.path, further, request, answer)
     }
 
     #[inline]
@@ -202,7 +217,7 @@ impl Site {
         if listing.unwrap_or(self.shared.load.config.listing) {
             self.answer_alias(&Variant::of_request(request).key(path), request, answer)
         } else {
-            self.answer_refused(Problem::Forbidden, path, request, answer)
+            self.answer_refused(Problem::Unlisted, path, request, answer)
         }
     }
 
@@ -211,7 +226,7 @@ impl Site {
     fn answer_alias(&mut self, target: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match self.shared.load.store.find(target) {
             Some(entry) if entry.is_true_at(answer.date()) => {
-                self.answer_entry(&entry, Asked { path: target, by_peer: false }, request, answer)
+                self.answer_entry(&entry, Asked::within(target), request, answer)
             }
             _ => self.ask(target, Purpose::Content, request, answer),
         }
@@ -223,10 +238,10 @@ impl Site {
         match request.accept_encoding() {
             Some(first) if content.encodings() > 0 => {
                 let repeated = request.repeated & Request::ACCEPT_ENCODING != 0;
-                if repeated || self.accepted.0 != first {
+                if repeated || self.accepted.value.as_deref() != Some(first) {
                     self.read_preference(first, repeated, request);
                 }
-                self.accepted.1.choose(|place| content.representations[place].is_some())
+                self.accepted.preference.choose(|place| content.representations[place].is_some())
             }
             _ => IDENTITY,
         }
@@ -235,16 +250,22 @@ impl Site {
     #[inline(never)]
     fn read_preference(&mut self, first: &[u8], repeated: bool, request: &Request<'_>) {
         let order = &self.shared.load.config.encodings;
-        let (value, preference) = &mut self.accepted;
-        value.clear();
+        let Accepted { value, preference } = &mut self.accepted;
         if repeated {
-            // Not remembered: what is remembered is one value.
+            *value = None;
             *preference = Preference::read(request.values(b"accept-encoding"), order);
         } else {
+            let value = value.get_or_insert_default();
+            value.clear();
             value.extend_from_slice(first);
             *preference = Preference::read([first].into_iter(), order);
         }
     }
+}
+
+/// The line that says what an answer depends on that was loaded for this purpose.
+fn varying(purpose: &Purpose) -> &'static [u8] {
+    if matches!(purpose, Purpose::Fallback) { VARY_ACCEPT } else { b"" }
 }
 
 /// Whether an entry is that of a path itself or of its listing.
@@ -259,3 +280,6 @@ pub(crate) mod testing;
 #[cfg(test)]
 #[path = "site/tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod tried;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use staunch_engine::Post;
+use staunch_engine::{Notice, Post};
 
 use crate::config::{SiteConfig, SiteError};
 use crate::crew::Crew;
@@ -50,12 +50,20 @@ pub struct Replaced {
 }
 
 impl SitesShared {
-    /// Opens sites. Quick: no content is read yet.
+    /// Opens sites of which nobody is told anything. Quick: no content is read yet.
     ///
     /// # Errors
     /// Which site cannot be opened, and why.
     pub fn open(configs: Vec<SiteConfig>) -> Result<Arc<Self>, SiteError> {
-        let crew = Arc::new(Crew::new()?);
+        Self::open_with_notice(configs, Arc::new(|_| ()))
+    }
+
+    /// Opens sites. `notice` is told what cannot be watched, now or later.
+    ///
+    /// # Errors
+    /// Which site cannot be opened, and why.
+    pub fn open_with_notice(configs: Vec<SiteConfig>, notice: Notice) -> Result<Arc<Self>, SiteError> {
+        let crew = Arc::new(Crew::new(notice)?);
         let sites = Sites::open(&configs, &crew, &[])?;
         crew.take_on(sites.sites.clone());
         let (sites, generation) = (ArcSwap::from_pointee(sites), AtomicUsize::new(0));

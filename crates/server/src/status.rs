@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use staunch_engine::{Answer, Answered, Handler, Stats};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Stats};
 use staunch_protocol::http1::{Method, Request};
 use staunch_protocol::{Deadline, Status};
 
@@ -82,6 +82,7 @@ impl StatusPage {
             "clients": {
                 "connections_over": sum(&|stats| stats.client_connections.get()),
                 "requests_over": sum(&|stats| stats.client_rate.get()),
+                "denied": sum(&|stats| stats.client_denied.get()),
                 "table_full": sum(&|stats| stats.client_table_full.get()),
                 "proxy_faults": sum(&|stats| stats.proxy_faults.get()),
             },
@@ -134,5 +135,9 @@ impl Handler for Reporting {
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.sites.resume(mail, request, answer)
+    }
+
+    fn left(&mut self, address: Address, departure: Departure) {
+        self.sites.left(address, departure);
     }
 }

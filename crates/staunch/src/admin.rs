@@ -1,30 +1,33 @@
-//! The admin address: a listener of its own, answered by threads of their own, so that it answers when the
+//! The admin address: a listener of its own, answered by a thread of its own, so that it answers when the
 //! workers have no time.
 //!
-//! A few threads accept and answer one connection after another; what is more waits in the kernel. Each
-//! connection has a deadline. While nobody asks nothing wakes up.
+//! The thread waits for all its peers at once, so that none waits for another. Each has a deadline, there is
+//! a bound on how many there are, and beyond it the one that has been silent longest goes. While nobody asks
+//! nothing wakes up. It must never wait for one peer.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_netio::{clock, socket};
 use staunch_protocol::http1::Session;
 use staunch_server::{Admin, Now};
 
-/// Answers under way at a time: a monitor, a balancer, a person, and one that is slow.
-const THREADS_COUNT: usize = 4;
-/// Connections that wait for a thread.
-const BACKLOG_CONNECTIONS_MAX: i32 = 16;
+/// Peers at a time: monitors, balancers and people are a handful, and each is answered within a millisecond.
+const PEERS_MAX: usize = 64;
+/// Connections that wait to be accepted: as many again, as they are accepted within a turn.
+const BACKLOG_CONNECTIONS_MAX: i32 = 128;
 /// How long a peer has for its request and for taking the answer.
 const DEADLINE_MS: u64 = 2_000;
 /// How long accepting rests when there is no descriptor for it.
-const REST: Duration = Duration::from_millis(100);
+const REST_MS: u64 = 100;
+/// What is read at once: a request of a monitor is a tenth of it.
+const READ_BYTES: usize = 4096;
 
-/// A listener without threads yet.
+/// A listener without a thread yet.
 pub(crate) struct Listener {
     listener: TcpListener,
     address: SocketAddr,
@@ -42,7 +45,7 @@ impl Listener {
             }
             // Shared by address, so that a new binary can listen before the old one ends.
             let listener = TcpListener::from(socket::listen(address, BACKLOG_CONNECTIONS_MAX)?);
-            listener.set_nonblocking(false)?;
+            listener.set_nonblocking(true)?;
             let address = listener.local_addr()?;
             Ok(Self { listener, address })
         };
@@ -60,20 +63,21 @@ impl Listener {
     /// When a thread cannot be started.
     pub(crate) fn serve(self, admin: Admin) -> Result<Door, String> {
         let (listener, closed) = (Arc::new(self.listener), Arc::new(AtomicBool::new(false)));
-        let admin = Arc::new(admin);
-        for number in 0..THREADS_COUNT {
-            let (door, admin) =
-                (Door { listener: Arc::clone(&listener), closed: Arc::clone(&closed) }, Arc::clone(&admin));
-            thread::Builder::new()
-                .name(format!("admin-{number}"))
-                .spawn(move || door.accept(&admin))
-                .map_err(|error| format!("cannot start a thread: {error}"))?;
-        }
+        let desk = Desk {
+            door: Door { listener: Arc::clone(&listener), closed: Arc::clone(&closed) },
+            admin,
+            peers: Vec::with_capacity(PEERS_MAX),
+            rest_until_ms: 0,
+        };
+        thread::Builder::new()
+            .name("admin".into())
+            .spawn(move || desk.run())
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(Door { listener, closed })
     }
 }
 
-/// A listener with threads behind it.
+/// A listener with a thread behind it.
 pub(crate) struct Door {
     listener: Arc<TcpListener>,
     closed: Arc<AtomicBool>,
@@ -83,48 +87,145 @@ impl Door {
     /// Accepts no more. What is being answered is answered.
     pub(crate) fn close(&self) {
         self.closed.store(true, Relaxed);
-        // It fails only for what is no socket; the threads wake up by it.
+        // It fails only for what is no socket; the thread wakes up by it.
         let _ = socket::stop_listening(&self.listener);
     }
 
-    fn accept(&self, admin: &Admin) {
-        while !self.closed.load(Relaxed) {
-            match self.listener.accept() {
-                // A peer that goes away has no further claim.
-                Ok((stream, _)) => _ = converse(stream, admin),
-                Err(_) if self.closed.load(Relaxed) => return,
-                Err(_) => clock::pause(REST),
+    fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+}
+
+/// The thread's own.
+struct Desk {
+    door: Door,
+    admin: Admin,
+    /// The oldest first.
+    peers: Vec<Peer>,
+    /// Nobody is accepted before.
+    rest_until_ms: u64,
+}
+
+/// Somebody who asks.
+struct Peer {
+    stream: TcpStream,
+    session: Session,
+    until_ms: u64,
+    /// Bytes have come.
+    heard: bool,
+    /// It is to be answered, or sent away.
+    asked: bool,
+    /// What it is to be sent, and how much of it was taken.
+    out: Vec<u8>,
+    taken: usize,
+}
+
+impl Desk {
+    fn run(mut self) {
+        while !self.door.is_closed() || !self.peers.is_empty() {
+            self.wait();
+            let now_ms = clock::now_ms();
+            let admin = &self.admin;
+            self.peers.retain_mut(|peer| peer.until_ms > now_ms && peer.goes_on(admin));
+            if now_ms >= self.rest_until_ms && !self.door.is_closed() {
+                self.accept(now_ms);
             }
         }
     }
-}
 
-fn converse(mut stream: TcpStream, admin: &Admin) -> io::Result<()> {
-    let until_ms = clock::now_ms() + DEADLINE_MS;
-    let mut session = Session::new(0);
-    let mut out = Vec::new();
-    let mut buffer = [0; 4096];
-    loop {
-        stream.set_read_timeout(Some(left(until_ms)?))?;
-        let length = stream.read(&mut buffer)?;
-        let now = Now { ms: clock::now_ms(), wall: clock::unix_time() };
-        if length == 0 || admin.converse(&mut session, &buffer[..length], now, &mut out) {
-            break;
+    /// Waits for a peer that can go on, for a new one, or for the next deadline.
+    fn wait(&self) {
+        let now_ms = clock::now_ms();
+        let resting = self.rest_until_ms > now_ms;
+        let next_ms =
+            self.peers.iter().map(|peer| peer.until_ms).chain(resting.then_some(self.rest_until_ms));
+        let timeout = next_ms.min().map(|next_ms| {
+            let left_ms = next_ms.saturating_sub(now_ms);
+            Timespec { tv_sec: (left_ms / 1000) as i64, tv_nsec: (left_ms % 1000) as i64 * 1_000_000 }
+        });
+        let mut awaited: Vec<PollFd<'_>> = self.peers.iter().map(Peer::awaited).collect();
+        if !resting && !self.door.is_closed() {
+            awaited.push(PollFd::new(&self.door.listener, PollFlags::IN));
+        }
+        // EINTR and ENOMEM: everybody is looked at, and waiting begins anew.
+        let _ = poll(&mut awaited, timeout.as_ref());
+    }
+
+    /// Takes whoever waits, and answers at once who has spoken already.
+    fn accept(&mut self, now_ms: u64) {
+        for _ in 0..PEERS_MAX {
+            match self.door.listener.accept() {
+                Ok((stream, _)) => {
+                    let Ok(mut peer) = Peer::new(stream, now_ms) else { continue };
+                    if peer.goes_on(&self.admin) {
+                        self.make_room();
+                        self.peers.push(peer);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => {
+                    self.rest_until_ms = now_ms + REST_MS;
+                    return;
+                }
+            }
         }
     }
-    let mut rest = &out[..];
-    while !rest.is_empty() {
-        stream.set_write_timeout(Some(left(until_ms)?))?;
-        let length = stream.write(rest)?;
-        rest = &rest[length..];
+
+    /// Sends somebody away when there are too many: the oldest of those who have said nothing, else of those
+    /// who have not asked, else the oldest.
+    fn make_room(&mut self) {
+        if self.peers.len() < PEERS_MAX {
+            return;
+        }
+        let claim = |(_, peer): &(usize, &Peer)| (peer.asked, peer.heard);
+        if let Some((place, _)) = self.peers.iter().enumerate().min_by_key(claim) {
+            self.peers.remove(place);
+        }
     }
-    stream.shutdown(Shutdown::Write)
 }
 
-/// What is left until the deadline.
-fn left(until_ms: u64) -> io::Result<Duration> {
-    match until_ms.saturating_sub(clock::now_ms()) {
-        0 => Err(io::ErrorKind::TimedOut.into()),
-        left => Ok(Duration::from_millis(left)),
+impl Peer {
+    fn new(stream: TcpStream, now_ms: u64) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let (session, until_ms) = (Session::new(0), now_ms + DEADLINE_MS);
+        Ok(Self { stream, session, until_ms, heard: false, asked: false, out: Vec::new(), taken: 0 })
+    }
+
+    fn awaited(&self) -> PollFd<'_> {
+        let flags = if self.asked { PollFlags::OUT } else { PollFlags::IN };
+        PollFd::new(&self.stream, flags)
+    }
+
+    /// Reads and writes what can be. False when it is over: a peer that goes away has no further claim.
+    fn goes_on(&mut self, admin: &Admin) -> bool {
+        match self.try_to_go_on(admin) {
+            Ok(()) => false,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        }
+    }
+
+    fn try_to_go_on(&mut self, admin: &Admin) -> io::Result<()> {
+        let mut buffer = [0; READ_BYTES];
+        while !self.asked {
+            let length = read(&mut self.stream, &mut buffer)?;
+            self.heard = true;
+            let now = Now { ms: clock::now_ms(), wall: clock::unix_time() };
+            self.asked =
+                length == 0 || admin.converse(&mut self.session, &buffer[..length], now, &mut self.out);
+        }
+        while self.taken < self.out.len() {
+            self.taken += self.stream.write(&self.out[self.taken..])?;
+        }
+        self.stream.shutdown(Shutdown::Write)
+    }
+}
+
+fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
     }
 }

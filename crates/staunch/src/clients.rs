@@ -5,6 +5,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use staunch_config::Config;
+use staunch_config::syntax::access::Denied;
 use staunch_engine::{ClientPolicy, ClientRate, Trusted};
 
 /// The rules for clients.
@@ -15,7 +16,7 @@ pub(crate) fn policy(config: &Config) -> ClientPolicy {
         .client_rate
         .and_then(|rate| Some(ClientRate::new(NonZeroU64::new(rate.count)?, NonZeroU32::new(rate.seconds)?)));
     ClientPolicy {
-        addresses: config.logs.access_log.is_some(),
+        addresses: config.logs.access_log.is_some() || is_asked_for(config),
         connections_max: clients.client_connections.and_then(count),
         rate,
         prefix_ipv6: clients.client_prefix_ipv6,
@@ -23,4 +24,14 @@ pub(crate) fn policy(config: &Config) -> ClientPolicy {
         proxy_protocol: network.proxy_protocol,
         trusted: Trusted::new(network.trusted_proxies.iter().map(|block| (block.address, block.prefix))),
     }
+}
+
+/// Whether a path asks for passwords, whose checks take turns by client, or is for some networks only.
+fn is_asked_for(config: &Config) -> bool {
+    let mut rules = config.sites.iter().flat_map(|site| &site.paths);
+    rules.any(|rule| {
+        matches!(rule.basic_auth, Some(Some(_)))
+            || matches!(rule.allow, Some(Some(_)))
+            || matches!(rule.deny, Some(Denied::Networks(_)))
+    })
 }

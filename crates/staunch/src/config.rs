@@ -3,6 +3,7 @@
 //! What a key means stands in `staunch-config`. This part brings the sources: flags, environment, file.
 
 mod arguments;
+mod exposure;
 mod loader;
 mod places;
 mod show;

@@ -51,7 +51,12 @@ pub(crate) fn confine<M: Send + 'static>(
         choice::Sandbox::On => Sandbox::On,
         choice::Sandbox::Off => Sandbox::Off,
     };
-    staunch_confine::confine(sandbox, paths(config, file), user).map_err(|missing| missing.to_string())
+    let mut paths = paths(config, file);
+    // An upgrade may change to io_uring, unless everything is to be confined that can be.
+    if sandbox != Sandbox::On || engine.backend().0 != "epoll" {
+        paths.use_rings();
+    }
+    staunch_confine::confine(sandbox, paths, user).map_err(|missing| missing.to_string())
 }
 
 /// What to tell somebody who serves as root.

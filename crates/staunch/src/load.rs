@@ -21,6 +21,7 @@ use arguments::{Connections, Generator, Load, Requests, Results};
 pub(crate) use files::Sink;
 pub(crate) use keys::end_on_signal;
 use plan::Aim;
+pub(crate) use progress::CROSSED;
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\
@@ -29,6 +30,12 @@ Examples:
   staunch load http://127.0.0.1:8080/ --rate 10k/s          open loop: the schedule sets the pace
   staunch load http://127.0.0.1:8080/ --rate 10k/s --no-keep-alive --patience 1s --html page.html
   staunch load sweep http://127.0.0.1:8080/ --html page.html
+
+Exit codes:
+  0  it ran; answers that failed or were wrong among right ones change nothing, --fail-if does
+  1  it could not run, no connection was made, or answers came and not one was right
+  2  it was called wrongly
+  3  a threshold (--fail-if) was crossed, or compare has found B worse
 
 `staunch load COMMAND --help` has the flags of a command, docs/load.md what all of it means.";
 

@@ -6,6 +6,7 @@ mod banner;
 mod clients;
 mod config;
 mod confinement;
+mod control;
 mod doctor;
 mod gate;
 mod lab;
@@ -13,6 +14,9 @@ mod life;
 mod load;
 mod manual;
 mod model;
+mod output;
+mod password;
+mod reach;
 mod reload;
 mod screen;
 mod seeing;
@@ -56,8 +60,18 @@ struct Command {
 enum Subcommands {
     /// Serve a directory over HTTP/1.1
     Serve(Box<config::Arguments>),
-    /// Show what `staunch serve` would be told
+    /// Show the effective settings, a file to begin with, or every key
     Config(config::ConfigCommand),
+    /// Tell a running server to read its configuration again
+    Reload(control::Which),
+    /// End a running server, with answers under way completed
+    Stop(control::StopArguments),
+    /// Put the program as it is now in the place of a running server
+    Upgrade(control::Which),
+    /// Say whether a server runs, and how it is
+    Status(control::StatusArguments),
+    /// Make the hash of a password for `basic_auth`
+    Password(password::Arguments),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
     /// Shed connections that cannot be served, before the kernel pays for them
@@ -76,13 +90,12 @@ enum Subcommands {
     Man(manual::Man),
 }
 
-/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed or a
-/// setting of the host matters, 78 the configuration cannot be used.
+/// Exit codes: 0 all went well, 1 it could not run, 2 it was called wrongly, 3 a threshold was crossed, a
+/// setting of the host matters, or no server runs, 4 whether a server runs cannot be told, 78 the
+/// configuration cannot be used, 141 nobody reads what is printed.
 fn main() -> ExitCode {
     run(Command::parse()).unwrap_or_else(|failure| {
-        for line in failure.text.lines() {
-            eprintln!("staunch: {line}");
-        }
+        output::explain(&failure.text);
         ExitCode::from(failure.code)
     })
 }
@@ -98,13 +111,21 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         }
         Some(Subcommands::Serve(arguments)) => serve::run(&arguments).map(done),
         Some(Subcommands::Config(command)) => config::run(&command).map(done),
+        Some(Subcommands::Reload(which)) => control::reload(&which),
+        Some(Subcommands::Stop(arguments)) => control::stop(&arguments),
+        Some(Subcommands::Upgrade(which)) => control::upgrade(&which),
+        Some(Subcommands::Status(arguments)) => control::status(&arguments),
+        Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
         Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),
         Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
-        Some(Subcommands::Completions(wanted)) => manual::completions(Command::command(), &wanted).map(done),
+        Some(Subcommands::Completions(wanted)) => {
+            manual::completions(Command::command(), &wanted);
+            Ok(ExitCode::SUCCESS)
+        }
         Some(Subcommands::Man(wanted)) => manual::man(&Command::command(), &wanted).map(done),
     }
 }

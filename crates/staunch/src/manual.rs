@@ -1,13 +1,16 @@
 //! Manual pages and completions, made from the flags themselves.
 
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
+use staunch_netio::clock;
 
 use crate::config::Failure;
+use crate::output;
 
 /// For which shell.
 #[derive(Args)]
@@ -35,13 +38,10 @@ fn shell(text: &str) -> Result<Shell, String> {
 }
 
 /// Prints what a shell needs to complete the words of this command.
-///
-/// # Errors
-/// Nobody takes it.
-pub(crate) fn completions(mut command: Command, wanted: &Completions) -> Result<(), Failure> {
+pub(crate) fn completions(mut command: Command, wanted: &Completions) {
     let mut script = Vec::new();
     clap_complete::generate(wanted.shell, &mut command, "staunch", &mut script);
-    print(&script)
+    print(&script);
 }
 
 /// Writes the pages of this command and its subcommands.
@@ -53,7 +53,8 @@ pub(crate) fn man(command: &Command, wanted: &Man) -> Result<(), Failure> {
     command.build();
     let pages = pages(&command, "staunch");
     let Some(folder) = &wanted.folder else {
-        return print(&page(&command, "staunch", &pages)?);
+        print(&page(&command, "staunch", &pages)?);
+        return Ok(());
     };
     let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
@@ -62,7 +63,7 @@ pub(crate) fn man(command: &Command, wanted: &Man) -> Result<(), Failure> {
         std::fs::write(&path, page(command, name, &pages)?).map_err(|error| failed(&path, error))?;
     }
     let path = folder.join("staunch.toml.5");
-    let text = staunch_config::reference::manual(env!("CARGO_PKG_VERSION"));
+    let text = staunch_config::reference::manual(env!("CARGO_PKG_VERSION"), &date());
     std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
     Ok(())
 }
@@ -91,26 +92,56 @@ fn render(
 ) -> Result<(), std::io::Error> {
     let version = env!("CARGO_PKG_VERSION");
     let named = command.clone().name(name.to_owned()).version(version);
-    let man = Page::new(named).title(name).source(format!("staunch {version}")).manual("User Commands");
+    let usage = named.clone().render_usage().to_string();
+    let man = Page::new(named)
+        .title(name)
+        .date(date())
+        .source(format!("staunch {version}"))
+        .manual("User Commands");
     man.render_title(out)?;
     man.render_name_section(out)?;
-    man.render_synopsis_section(out)?;
+    // Not the library's: a list of sixty flags without their values helps nobody.
+    let words = usage.trim_start_matches("Usage:").trim().replace('-', "\\-").replace('\n', "\n.br\n");
+    writeln!(out, ".SH SYNOPSIS\n{words}")?;
     man.render_description_section(out)?;
     man.render_options_section(out)?;
     if name == "staunch" || name == "staunch-serve" {
         out.write_all(EXIT_STATUS.as_bytes())?;
+    } else if let Some(words) = command.get_after_help() {
+        // Examples and exit codes, line by line as they stand in the help.
+        // `\&` keeps a line that begins with a dot from being a request.
+        let plain = |line: &str| format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-"));
+        let lines: String = words.to_string().lines().map(plain).collect();
+        write!(out, ".SH NOTES\n.nf\n{lines}.fi\n")?;
     }
     if name == "staunch-serve" {
         out.write_all(FILES.as_bytes())?;
     }
     let others: Vec<String> = all
         .iter()
-        .filter(|(other, _)| other != name)
+        .filter(|(other, _)| is_beside(other, name))
         .map(|(other, _)| format!(".BR {} (1),", other.replace('-', "\\-")))
         .collect();
     writeln!(out, ".SH \"SEE ALSO\"\n{}", others.join("\n"))?;
     writeln!(out, ".BR staunch.toml (5)")
 }
+
+/// Whether two pages stand one below the other, such as `staunch-load` and `staunch-load-sweep`.
+fn is_beside(other: &str, name: &str) -> bool {
+    let above = |page: &str| page.rsplit_once('-').map(|(above, _)| above.to_owned());
+    above(other).as_deref() == Some(name) || above(name).as_deref() == Some(other)
+}
+
+/// The day of the pages: of the sources if `SOURCE_DATE_EPOCH` tells it (reproducible-builds.org), else
+/// today.
+fn date() -> String {
+    let told = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.trim().parse().ok());
+    let time = told.map_or_else(clock::unix_time, |seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+    humantime::format_rfc3339_seconds(time).to_string().chars().take(DATE_LENGTH).collect()
+}
+
+/// Of `2026-11-24`.
+const DATE_LENGTH: usize = 10;
 
 const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
 .TP
@@ -145,7 +176,6 @@ a flag goes before it, the file after it.
 Settings of the service, as the package installs it.
 "#;
 
-fn print(text: &[u8]) -> Result<(), Failure> {
-    let written = std::io::stdout().write_all(text);
-    written.map_err(|error| Failure::from(format!("cannot write: {error}")))
+fn print(text: &[u8]) {
+    output::print(&String::from_utf8_lossy(text));
 }

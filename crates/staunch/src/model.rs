@@ -10,7 +10,6 @@ mod fitted;
 mod fitting;
 mod host;
 mod measured;
-mod output;
 mod page;
 mod plot;
 mod predict;
@@ -25,7 +24,7 @@ use clap::{Args, Subcommand};
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
-  staunch model predict --mu2 1800/s --backlog 4096 --patience 1s
+  staunch model predict --service-rate 1800 --backlog 4096 --patience 1s
   staunch load sweep http://127.0.0.1:8080/ --no-keep-alive --json sweep.json
   staunch model fit sweep.json --backlog 4096 --html page.html --json > fit.json
   staunch model size --fit fit.json
@@ -58,8 +57,8 @@ enum Subcommands {
 /// Numbers no host can have, files that cannot be read or written, in one sentence.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     match &arguments.command {
+        Subcommands::Fit(arguments) => return fit::run_command(arguments),
         Subcommands::Predict(arguments) => predict::run(arguments),
-        Subcommands::Fit(arguments) => fit::run_command(arguments),
         Subcommands::Plot(arguments) => plot::run(arguments),
         Subcommands::Size(arguments) => size::run(arguments),
     }

@@ -23,8 +23,6 @@ pub(crate) struct Reload {
     pub(crate) loader: Loader,
     /// The configuration the server was started with.
     pub(crate) started: Config,
-    /// The one it runs with.
-    pub(crate) present: Config,
     /// Addresses of the sockets that were handed over, by name.
     pub(crate) handed: Vec<(String, SocketAddr)>,
     pub(crate) confinement: Confinement,
@@ -49,19 +47,16 @@ impl Reload {
         }
         let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
         let change = self.control.prepare(&settings.listen).map_err(|error| error.to_string())?;
-        self.seeing.reload(&config.logs).map_err(|failure| failure.text)?;
-        if let Err(error) = self.sites.replace(sites::of(&config)) {
-            // Its logs were open a moment ago. If they are not to be had again, the new ones go on.
-            let _ = self.seeing.reload(&self.present.logs);
-            return Err(error.to_string());
-        }
+        let logging = self.seeing.prepare(&config.logs).map_err(|failure| failure.text)?;
+        // The last step that can fail, and it changes nothing if it does.
+        self.sites.replace(sites::of(&config)).map_err(|error| error.to_string())?;
+        self.seeing.commit(logging);
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
         self.control.set_pressure(settings.pressure);
-        self.control.apply(change).map_err(|error| format!("cannot listen everywhere: {error}"))?;
+        self.control.apply(change);
         let drain_timeout = config.process.drain_timeout;
         let lines = self.unchanged(&config).into_iter().collect();
-        self.present = config;
         Ok(Reloaded { lines, drain_timeout })
     }
 

@@ -1,28 +1,33 @@
-//! What the operator sees: access log, error log, admin address.
+//! What the operator sees: start-up block, access log, error log, admin address.
 //!
-//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::reload`] once the process is
-//! who it will be, which starts the first threads, [`Seeing::show`] once the workers are there, then
-//! [`Seeing::reload`] and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and [`Seeing::finish`] at the
-//! end.
+//! Order of calls: [`Seeing::open`] while ports below 1024 can be had, [`Seeing::prepare`] and
+//! [`Seeing::commit`] once the process is who it will be, which starts the first threads, [`Seeing::show`]
+//! once the workers are there, both again and [`Seeing::reopen`] as signals ask, [`Seeing::drain`] and
+//! [`Seeing::finish`] at the end. It must never make anybody wait for whoever reads what it shows.
 
-use std::io::Write as _;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use staunch_config::Config;
 use staunch_config::groups::Logs;
-use staunch_config::syntax::choice::{LogField, LogFormat};
+use staunch_config::syntax::choice::LogField;
+use staunch_config::syntax::log_line::LogLine;
 use staunch_config::syntax::text::Output;
 use staunch_engine::Engine;
-use staunch_server::log::{AccessLog, ErrorLog, Field, Format, LogSettings, Notice, Target};
+use staunch_server::log::{
+    AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
+    Target,
+};
 use staunch_server::metrics::{SiteFigures, Sources};
 use staunch_server::{About, Admin, MoreMetrics};
 
 use crate::admin::{Door, Listener};
 use crate::config::Failure;
 
-/// How long the end of the process waits for its last lines.
+/// How long the end of the process waits for the last lines of the access log.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits for its own last lines: they are few, and written at once unless nobody takes them.
+const OWN_PATIENCE: Duration = Duration::from_millis(500);
 
 /// See the module's text.
 pub(crate) struct Seeing {
@@ -30,9 +35,19 @@ pub(crate) struct Seeing {
     pub(crate) log: Arc<AccessLog>,
     /// Where the server's own lines go.
     pub(crate) notice: Notice,
-    error_log: Arc<RwLock<Option<Arc<ErrorLog>>>>,
+    /// What stands on standard output: the start-up block.
+    pub(crate) block: Arc<LineQueue>,
+    error_log: Arc<ErrorLog>,
     listener: Option<Listener>,
+    hosts: Vec<String>,
+    takes_over: bool,
     shown: OnceLock<(Arc<Sources>, Door)>,
+}
+
+/// Logs that are opened and not yet written to.
+pub(crate) struct Logging {
+    access_log: PreparedAccessLog,
+    error_log: PreparedErrorLog,
 }
 
 impl Seeing {
@@ -41,41 +56,47 @@ impl Seeing {
     /// # Errors
     /// An address that cannot be had.
     pub(crate) fn open(config: &Config, takes_over: bool) -> Result<Self, Failure> {
-        let error_log = Arc::new(RwLock::new(None));
+        let no_descriptor = |error| format!("cannot copy standard output or error: {error}");
+        let error_log = ErrorLog::new().map_err(no_descriptor)?;
+        let block = LineQueue::of_standard_output(error_log.counts()).map_err(no_descriptor)?;
         let place = Arc::clone(&error_log);
-        let notice: Notice = Arc::new(move |text: &str| say(&place, text));
+        let notice: Notice = Arc::new(move |text: &str| place.say(text));
         let log = AccessLog::new(Arc::clone(&notice));
         let listener = config.process.admin.map(|address| Listener::bind(address, takes_over)).transpose()?;
-        Ok(Self { log, notice, error_log, listener, shown: OnceLock::new() })
+        let hosts = config.process.admin_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let (block, shown) = (Arc::new(block), OnceLock::new());
+        Ok(Self { log, notice, block, error_log, listener, hosts, takes_over, shown })
     }
 
-    /// Logs as these settings say from now on.
+    /// Opens the logs of these settings.
     ///
     /// # Errors
-    /// A log that cannot be opened: the old one goes on.
-    pub(crate) fn reload(&self, logs: &Logs) -> Result<(), Failure> {
-        let error_log = logs.error_log.clone().map(ErrorLog::open).transpose();
+    /// A log that cannot be opened: then all stays as it was.
+    pub(crate) fn prepare(&self, logs: &Logs) -> Result<Logging, Failure> {
+        let error_log = self.error_log.prepare(logs.error_log.clone());
         let error_log = error_log.map_err(|error| Failure::configuration(format!("error_log: {error}")))?;
-        self.log
-            .set(settings(logs))
-            .map_err(|error| Failure::configuration(format!("access_log: {error}")))?;
-        *self.error_log.write().unwrap_or_else(PoisonError::into_inner) = error_log;
-        Ok(())
+        let access_log = self.log.prepare(settings(logs));
+        let access_log =
+            access_log.map_err(|error| Failure::configuration(format!("access_log: {error}")))?;
+        Ok(Logging { access_log, error_log })
+    }
+
+    /// Logs there from now on.
+    pub(crate) fn commit(&self, logging: Logging) {
+        self.error_log.commit(logging.error_log);
+        self.log.commit(logging.access_log);
     }
 
     /// Opens the files that now have the logs' names.
     pub(crate) fn reopen(&self) {
         self.log.reopen();
-        if let Some(log) = &*self.error_log.read().unwrap_or_else(PoisonError::into_inner) {
-            log.reopen();
-        }
+        self.error_log.reopen();
     }
 
     /// Adds to the start-up block where the admin address is, with the port taken.
     pub(crate) fn announce(&self) {
         if let Some(listener) = &self.listener {
-            // Nobody reading the block is no reason not to serve.
-            let _ = writeln!(std::io::stdout(), "  admin        http://{}", listener.address());
+            self.block.say(&format!("  admin        http://{}", listener.address()));
         }
     }
 
@@ -95,11 +116,20 @@ impl Seeing {
         let about =
             About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
         let most = engine.connections_max().0;
-        let sources = Arc::new(Sources::new(about, most, started, Box::new(sites), Arc::clone(&self.log)));
-        let door = listener.serve(Admin::new(Arc::clone(&sources), more))?;
+        let logs = (Arc::clone(&self.log), self.error_log.counts());
+        let sources = Sources::new(about, most, started, Box::new(sites), logs, self.takes_over);
+        let sources = Arc::new(sources);
+        let door = listener.serve(Admin::new(Arc::clone(&sources), more, self.hosts.clone()))?;
         // It is set only here, and this runs once: the listener is gone now.
         let _ = self.shown.set((sources, door));
         Ok(())
+    }
+
+    /// Every worker accepts.
+    pub(crate) fn serve(&self) {
+        if let Some((sources, _)) = self.shown.get() {
+            sources.serve();
+        }
     }
 
     /// No further requests are wanted. `hands_over`: another process answers on the admin address from now
@@ -116,16 +146,20 @@ impl Seeing {
     /// Waits for the last lines of the logs, but not long.
     pub(crate) fn finish(&self) {
         self.log.finish(PATIENCE);
-        if let Some(log) = &*self.error_log.read().unwrap_or_else(PoisonError::into_inner) {
-            log.finish(PATIENCE);
-        }
+        self.finish_own();
+    }
+
+    /// Waits for the server's own last lines alone, and less long.
+    pub(crate) fn finish_own(&self) {
+        self.block.finish(OWN_PATIENCE);
+        self.error_log.finish(OWN_PATIENCE);
     }
 }
 
-fn say(error_log: &RwLock<Option<Arc<ErrorLog>>>, text: &str) {
-    match &*error_log.read().unwrap_or_else(PoisonError::into_inner) {
-        Some(log) => log.say(text),
-        None => eprintln!("staunch: {text}"),
+/// Lines said on the way to a failure are written, too.
+impl Drop for Seeing {
+    fn drop(&mut self) {
+        self.finish_own();
     }
 }
 
@@ -134,9 +168,11 @@ fn settings(logs: &Logs) -> Option<LogSettings> {
         Output::Standard => Target::StandardOutput,
         Output::File(path) => Target::File(path.clone()),
     };
-    let format = match logs.access_log_format {
-        LogFormat::Combined => Format::Combined,
-        LogFormat::Json => Format::Json(logs.access_log_fields.iter().map(field).collect()),
+    let format = match &logs.access_log_format {
+        LogLine::Combined => Format::Combined,
+        // It was read strictly.
+        LogLine::Text(text) => Format::of_text(text).unwrap_or(Format::Combined),
+        LogLine::Json => Format::Json(logs.access_log_fields.iter().map(field).collect()),
     };
     let keep = u32::try_from(logs.access_log_keep).unwrap_or(u32::MAX);
     Some(LogSettings { target, format, size_bytes_max: logs.access_log_size_max, keep })
@@ -163,6 +199,8 @@ fn field(field: &LogField) -> Field {
 
 #[cfg(test)]
 mod tests {
+    use staunch_config::syntax::log_line::LOG_WORDS;
+
     use super::*;
 
     #[test]
@@ -171,5 +209,8 @@ mod tests {
             assert_eq!(field(one).name(), one.name());
         }
         assert_eq!(LogField::ALL.len(), Field::ALL.len());
+        for word in LOG_WORDS {
+            assert!(Format::of_text(&format!("${word}")).is_some(), "{word}");
+        }
     }
 }

@@ -4,21 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use staunch_config::Config;
-use staunch_config::groups::Content;
 use staunch_engine::{Engine, StartError};
 use staunch_server::log::Logged;
 use staunch_server::{About, Reporting, SitesShared, StatusPage};
 
-use crate::banner;
-use crate::config::{self, Arguments, Failure};
+use crate::banner::{self, Told};
+use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
 use crate::gate::Gate;
 use crate::life::{Arrival, Duties};
+use crate::reach::Host;
 use crate::reload::Reload;
 use crate::seeing::Seeing;
 use crate::settings;
 use crate::sites;
-use crate::units;
 
 /// Serves until it is ended.
 ///
@@ -37,21 +36,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = settings::of(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     settings.notice = Arc::clone(&seeing.notice);
-    let content = default_content(&config);
-    let sites = SitesShared::open(sites::of(&config))?;
+    let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
+    let host = Host::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
-    seeing.reload(&config.logs)?;
+    seeing.commit(seeing.prepare(&config.logs)?);
+    seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
     sites.start(&engine.post())?;
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
     let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
     let gate_words = gate.as_ref().map(|gate| gate.words.clone());
-    banner::print(&content.root, &engine, &describe(content), &confinement, gate_words.as_deref());
+    let has_file = arguments.loader.file().is_some();
+    let gate_words = gate_words.as_deref();
+    let told = Told { config: &config, has_file, host, confinement: &confinement, gate: gate_words };
+    banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(Gate::run).transpose()?;
     seeing.announce();
+    warnings(&config).iter().for_each(|text| (seeing.notice)(text));
     let shown = Arc::clone(&sites);
     seeing.show(
         &engine,
@@ -59,12 +63,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         move || shown.figures(),
         gate.as_mut().and_then(|gate| gate.metrics.take()),
     )?;
-    banner::watch_preparation(&sites);
+    banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
         loader: arguments.loader.clone(),
-        started: config.clone(),
-        present: config,
+        started: config,
         handed,
         confinement,
         control: engine.control(),
@@ -81,6 +84,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     keeper.leave();
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
+}
+
+/// What is not as it was meant, and no reason not to serve.
+fn warnings(config: &Config) -> Vec<String> {
+    let unknown = Loader::unknown_variables().into_iter().map(|text| format!("warning: {text}"));
+    settings::without_ipv6(config).map(str::to_owned).into_iter().chain(unknown).collect()
 }
 
 /// The gate, if one is asked for. A process that takes over was born confined, and finds that of the one
@@ -104,7 +113,7 @@ fn gate<M: Send + 'static>(
 
 /// What is done when signals come.
 fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Arc<Seeing>) -> Duties {
-    let (ending, reopening) = (Arc::clone(seeing), Arc::clone(seeing));
+    let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     Duties {
         control: engine.control(),
         backend: engine.backend().0,
@@ -114,7 +123,9 @@ fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Ar
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
+        serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| ending.drain(hands_over)),
+        finish: Box::new(move || finishing.finish_own()),
         say: Arc::clone(&seeing.notice),
     }
 }
@@ -124,24 +135,5 @@ fn blame(error: StartError) -> Failure {
     match error {
         StartError::Configuration(text) => Failure::configuration(text),
         StartError::System(text) => text.into(),
-    }
-}
-
-/// Content of the site for every host that has none of its own.
-fn default_content(config: &Config) -> &Content {
-    let site = config.sites.iter().find(|site| site.default);
-    &site.unwrap_or(&config.sites[0]).content
-}
-
-fn describe(content: &Content) -> String {
-    if content.no_cache {
-        return "read from disk for every request (--no-cache)".into();
-    }
-    let size = units::show_size(content.cache_size);
-    let codings: Vec<&str> = content.encodings.iter().flatten().map(|coding| coding.name()).collect();
-    if codings.is_empty() {
-        format!("held in memory up to {size}, not encoded")
-    } else {
-        format!("held in memory up to {size}; {} prepared in the background", codings.join(", "))
     }
 }

@@ -1,8 +1,8 @@
 //! From the configuration to what the engine is told, as far as this host allows it.
 //!
-//! It must never touch a socket: it is asked for a test of the configuration too.
+//! It must never bind a socket: it is asked for a test of the configuration too.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use staunch_config::groups::{Deadlines, Network};
 use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
 use staunch_engine::{IoChoice, Pressure, Settings};
-use staunch_netio::cpu;
+use staunch_netio::{cpu, socket};
 use staunch_protocol::Timeouts;
 
 use crate::clients;
@@ -32,6 +32,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
             IoWay::Epoll => IoChoice::Epoll,
         },
         connections_max: config.network.max_connections,
+        memory_budget_bytes: config.pressure.memory_budget,
         timeouts: timeouts(&config.deadlines),
         clients: clients::policy(config),
         pressure: pressure(config),
@@ -66,6 +67,7 @@ pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
 /// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
 fn listen(network: &Network, handed: &[(String, SocketAddr)]) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = |address: &ListenAddress| match address {
+        ListenAddress::Every(port) => Ok(every(*port, socket::has_ipv6())),
         ListenAddress::Socket(address) => Ok(vec![*address]),
         ListenAddress::Name(name) => {
             let found = name.to_socket_addrs().ok().and_then(|mut found| found.next());
@@ -79,7 +81,27 @@ fn listen(network: &Network, handed: &[(String, SocketAddr)]) -> Result<Vec<Sock
             if found.is_empty() { Err(Failure::configuration(text())) } else { Ok(found) }
         }
     };
-    Ok(network.listen.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat())
+    let all = network.listen.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat();
+    let is_first =
+        |(index, address): &(usize, SocketAddr)| address.port() == 0 || !all[..*index].contains(address);
+    Ok(all.iter().copied().enumerate().filter(is_first).map(|(_, address)| address).collect())
+}
+
+/// A port at every address. The kernel would give IPv6 another free port than IPv4.
+fn every(port: u16, has_ipv6: bool) -> Vec<SocketAddr> {
+    let ipv4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let ipv6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    if has_ipv6 && port != 0 { vec![ipv4, ipv6] } else { vec![ipv4] }
+}
+
+/// What to say where every address is meant and the kernel has no IPv6.
+pub(crate) fn without_ipv6(config: &Config) -> Option<&'static str> {
+    let wants = config
+        .network
+        .listen
+        .iter()
+        .any(|address| matches!(address, ListenAddress::Every(port) if *port != 0));
+    (wants && !socket::has_ipv6()).then_some("listen: this kernel has no IPv6, a port alone means IPv4 alone")
 }
 
 /// One worker a processor, or as many as asked for on the processors there are.
@@ -114,4 +136,19 @@ fn timeouts(deadlines: &Deadlines) -> Timeouts {
 
 fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_every_address_there_is() {
+        let all = |addresses: &[&str]| -> Vec<SocketAddr> {
+            addresses.iter().map(|address| address.parse().expect("an address")).collect()
+        };
+        assert_eq!(every(80, true), all(&["0.0.0.0:80", "[::]:80"]));
+        assert_eq!(every(80, false), all(&["0.0.0.0:80"]));
+        assert_eq!(every(0, true), all(&["0.0.0.0:0"]));
+    }
 }

@@ -4,9 +4,12 @@
 //! when the sites are opened.
 
 use staunch_config::groups::{BasicAuth, Cors, PathRule, Redirect};
+use staunch_config::syntax::access::Denied;
+use staunch_config::syntax::attempt::Try;
 use staunch_config::syntax::choice::Coding;
+use staunch_config::syntax::text::AddressBlock;
 use staunch_config::{Config, Site};
-use staunch_server::{Encoding, RedirectRule, SiteConfig, SiteRules};
+use staunch_server::{Attempts, Encoding, Network, RedirectRule, SiteConfig, SiteRules};
 
 /// All sites of the settings.
 pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
@@ -20,14 +23,16 @@ fn site(site: &Site) -> SiteConfig {
         encodings: content.encodings.iter().flatten().map(encoding).collect(),
         cache_bytes_max: content.cache_size,
         no_cache: content.no_cache,
-        listing: content.listing,
+        listing: content.listing.unwrap_or(false),
         index: content.index.clone(),
         dotfiles: content.dotfiles,
         hosts: site.hosts.clone(),
+        canonical_host: site.canonical_host.clone(),
         default: site.default,
         rules: SiteRules {
             headers: content.headers.clone(),
             error_pages: content.error_pages.iter().cloned().collect(),
+            attempts: content.attempts.as_deref().map(attempts),
             fallback: content.fallback.clone(),
             redirects: content.redirects.iter().map(redirect).collect(),
             paths: site.paths.iter().map(path).collect(),
@@ -53,11 +58,32 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
         headers: rule.headers.clone(),
         cache_control: rule.cache_control.clone(),
         listing: rule.listing,
-        deny: rule.deny,
+        deny: rule.deny.as_ref().map(|denied| *denied == Denied::Everybody),
+        allow: rule.allow.as_ref().map(|allowed| networks(allowed.as_deref().unwrap_or_default())),
+        deny_networks: rule.deny.as_ref().map(|denied| match denied {
+            Denied::Networks(blocks) => networks(blocks),
+            Denied::Nobody | Denied::Everybody => Vec::new(),
+        }),
+        attempts: rule.attempts.as_ref().map(|said| said.as_deref().map(attempts)),
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
     }
+}
+
+fn attempts(list: &[Try]) -> Attempts {
+    let mut attempts = Attempts { paths: Vec::new(), status: 404 };
+    for attempt in list {
+        match attempt {
+            Try::Path(path) => attempts.paths.push(path.clone()),
+            Try::Status(status) => attempts.status = *status,
+        }
+    }
+    attempts
+}
+
+fn networks(blocks: &[AddressBlock]) -> Vec<Network> {
+    blocks.iter().map(|block| (block.address, block.prefix)).collect()
 }
 
 fn basic_auth(auth: &BasicAuth) -> staunch_server::BasicAuth {

@@ -3,7 +3,7 @@
 //! It asks once a second, and draws what changed since. It must never ask more often: who looks must not be a
 //! load.
 
-mod fetch;
+pub(crate) mod fetch;
 mod figures;
 mod view;
 
@@ -18,7 +18,9 @@ use staunch_netio::clock;
 use staunch_server::metrics::Snapshot;
 
 use figures::Rates;
+pub(crate) use view::uptime;
 
+use crate::output;
 use crate::screen::{self, Screen};
 use crate::units;
 
@@ -53,7 +55,7 @@ pub(crate) struct Arguments {
 /// When the server cannot be asked.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     if arguments.json {
-        println!("{}", fetch::text(&arguments.admin)?.trim_end());
+        output::print(&format!("{}\n", fetch::text(&arguments.admin)?.trim_end()));
         return Ok(ExitCode::SUCCESS);
     }
     let first = look(&arguments.admin)?;
@@ -65,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         for line in
             view::lines(&second.0, &rates, &VecDeque::new(), None, usize::from(terminal.size().1).max(80))
         {
-            println!("{line}");
+            output::print(&format!("{line}\n"));
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -1,9 +1,10 @@
 //! Keys of the process: its logs, its end, its rights, its own pages.
 
 use crate::group::{Conflict, group};
-use crate::syntax::choice::{LogField, LogFormat, OnOff, Sandbox};
+use crate::syntax::choice::{LogField, OnOff, Sandbox};
+use crate::syntax::log_line::LogForm;
 use crate::syntax::text::{Count, FilePath, Interface, Lines, Size, Socket, Time, User};
-use crate::syntax::web::UrlPath;
+use crate::syntax::web::{Host, UrlPath};
 use crate::syntax::{Many, OrOff};
 
 group! {
@@ -15,7 +16,13 @@ group! {
     /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
     access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
     /// How the lines look
-    access_log_format: LogFormat = Some("combined"), Value, reload, "\"json\"";
+    /// A text of one's own has the words of nginx: `$remote_addr`, `$remote_user`, `$time_local`,
+    /// `$time_iso8601`, `$request`, `$request_method`, `$request_uri`, `$server_protocol`, `$host`,
+    /// `$status`, `$body_bytes_sent`, `$http_referer`, `$http_user_agent`, `$http_x_forwarded_for` and
+    /// `$request_time` (seconds the request waited for content). What a client sent is escaped as in
+    /// `combined`, and is `-` if it sent nothing.
+    access_log_format: LogForm = Some("combined"), Value, reload,
+        "\"$remote_addr $host \\\"$request\\\" $status $body_bytes_sent $request_time\"";
     /// Fields of a JSON line, in this order
     access_log_fields: Many<LogField> =
         Some("time,client,method,target,version,host,status,bytes,referer,user_agent"),
@@ -35,7 +42,7 @@ group! {
 
     /// Most time for answers under way when the server ends
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
-    /// File with the number of the process
+    /// PID file: written when it serves, removed at the end
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
     /// User to become once the addresses are taken, such as www-data
     user: OrOff<User> = Some("off"), Value, restart, "\"www-data\"";
@@ -53,6 +60,10 @@ group! {
     admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
     /// Allow an admin address that is not a loopback one
     admin_public: OnOff = Some("off"), Switch, restart, "true";
+    /// Names by which the admin address is asked for, beside localhost and IPs
+    /// Whoever asks for another name is refused with 421: a web page may have led a browser here by giving
+    /// its own name this address (DNS rebinding).
+    admin_hosts: Many<Host> = Some(""), Values, restart, "[\"web1.example.org\"]";
     /// Serve what the server knows about itself, as JSON, at this path
     status: OrOff<UrlPath> = Some("off"), Value, restart, "\"/status.json\"";
 }

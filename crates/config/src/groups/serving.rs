@@ -2,7 +2,7 @@
 
 use crate::group::group;
 use crate::syntax::choice::{IoWay, OnOff};
-use crate::syntax::text::{Block, ByteRate, Count, CountOrNone, Cpus, Listen, PrefixIpv6, Rate, Time};
+use crate::syntax::text::{Block, ByteRate, Count, CountOrNone, Cpus, Listen, PrefixIpv6, Rate, Size, Time};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 group! {
@@ -10,8 +10,9 @@ group! {
     Network, "Network", |_| None;
 
     /// Address and port, or a port alone; may be given several times
-    /// A port alone means every IPv4 address of this host. Port 0 takes a free one, which the start-up block
-    /// names. `fd:NAME` takes a socket that systemd hands over.
+    /// A port alone means every address of this host, IPv4 and IPv6 (IPv4 alone where there is no IPv6, and
+    /// for port 0). Port 0 takes a free one, which the start-up block names. `fd:NAME` takes a socket that
+    /// systemd hands over.
     listen: Many<Listen> = Some("127.0.0.1:8080"), Values, reload, "[\"127.0.0.1:8080\", \"[::1]:8080\"]";
     /// How many workers: auto is one a processor
     workers: OrAuto<Count> = Some("auto"), Value, restart, "4";
@@ -19,10 +20,10 @@ group! {
     cpus: OrAuto<Cpus> = Some("auto"), Value, restart, "\"0,2-5\"";
     /// Leave processor 0 to the network card's interrupts
     leave_cpu0: OnOff = Some("off"), Switch, restart, "true";
-    /// Way to the network: auto is the one the evidence speaks for
+    /// Way to the network: auto is io_uring where it works, else epoll
     /// With `auto`, io_uring is taken where every operation it needs works, and else epoll.
     io: IoWay = Some("auto"), Value, restart, "\"epoll\"";
-    /// Most connections at a time: auto is what descriptors or memory allow
+    /// Most connections at a time: auto is what file descriptors or memory allow
     max_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
     /// Expect the PROXY protocol at the start of each connection
     /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
@@ -63,6 +64,10 @@ group! {
     soft_connections: OrAuto<Count> = Some("auto"), Value, reload, "80000";
     /// Connections kept to say 503 to those beyond: auto is 1 %, 8 to 256
     reserved_connections: OrAuto<CountOrNone> = Some("auto"), Value, restart, "64";
+    /// Most memory that peers may make it hold: auto is an eighth of memory
+    /// Answers that nobody reads, and input that has to wait for them. Beyond it the connections that hold
+    /// most are closed. A limit of the control group or of the process counts as memory.
+    memory_budget: OrAuto<Size> = Some("auto"), Value, restart, "\"64MiB\"";
 }
 
 group! {

@@ -1,22 +1,31 @@
 //! Keys of a site, and of the rules for its paths.
 
 use crate::group::{Conflict, Inline, group};
+use crate::node::{Kind, Node};
+use crate::redirects::{self, Rule};
+use crate::syntax::access::{Denial, Denied};
+use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff};
-use crate::syntax::text::{FilePath, Folder, Size, Time, Words, Work};
+use crate::syntax::text::{Block, FilePath, Folder, Size, Time, Words, Work};
 use crate::syntax::web::{
-    ErrorStatus, FieldName, FieldValue, Host, Login, Origin, PasswordHash, Pattern, RedirectStatus, Target,
-    Token, UrlPath,
+    ErrorStatus, FieldName, FieldValue, Host, HostAddress, Login, Origin, PasswordHash, Pattern,
+    RedirectStatus, Target, Token, UrlPath, host_of,
 };
-use crate::syntax::{Many, Map, OrInherit, OrOff};
+use crate::syntax::{Complaint, Many, Map, OrAuto, OrInherit, OrOff, Syntax};
 
 group! {
     /// For which hosts a site is.
-    Names, "Hosts of a site", |_| None;
+    Names, "Hosts of a site", canonical_of_hosts;
 
     /// Hosts it answers for, without port
     /// `*.example.org` stands for every host below `example.org`. The exact name goes before a star, the
     /// longer star before the shorter.
     hosts: Many<Host> = Some(""), File, reload, "[\"example.org\", \"*.example.org\"]";
+    /// Host to which requests for the site's other hosts are redirected
+    /// The status is 301, path and query are kept. It is one of `hosts`, such as `https://example.org` where
+    /// `www.example.org` is the other. Without `https://` or `http://` the scheme stays what it was. Hosts that
+    /// are not in `hosts` are served as they are.
+    canonical_host: OrOff<HostAddress> = Some("off"), File, reload, "\"https://example.org\"";
     /// Whether it answers for all other hosts as well
     /// Without such a site, the first one does.
     default: OnOff = Some("off"), File, reload, "true";
@@ -24,14 +33,20 @@ group! {
 
 group! {
     /// What is served, and how.
-    Content, "Content", |_| None;
+    Content, "Content", |content| order_of(&content.attempts);
 
     /// Directory to serve
     /// Nothing outside of it is ever opened. A relative name counts from the folder in which
-    /// the server was started.
+    /// the server was started. With a file of settings it must be said, for each site.
     root: Folder = Some("."), Argument, reload, "\"/srv/www\"";
+    /// Serve a folder of the system, such as / or /etc, all the same
+    /// Refused without: `/`, `/home`, `/root` and `/var` themselves, and `/boot`, `/dev`, `/etc`, `/proc` and
+    /// `/sys` with what is in them (but `/dev/shm`), also where a link leads there.
+    root_anyway: OnOff = Some("off"), Switch, reload, "true";
     /// List folders that have no index file
-    listing: OnOff = Some("off"), Value, reload, "true";
+    /// `auto` lists where a folder is named on the command line and there is no file of settings, as in
+    /// `staunch serve DIR`; else it does not.
+    listing: OrAuto<OnOff> = Some("auto"), Value, reload, "true";
     /// Names of a folder's index file, first found first served
     index: Many<Words> = Some("index.html"), Values, reload, "[\"index.html\", \"index.htm\"]";
     /// Encodings to prepare (br, zstd, gzip), best first, or off
@@ -42,20 +57,28 @@ group! {
     no_cache: OnOff = Some("off"), Switch, reload, "true";
     /// Serve files whose names begin with a dot
     dotfiles: OnOff = Some("off"), Switch, reload, "true";
+    /// What answers for a path: the first that is there, or a status
+    /// `$path` is the path itself: a file, or a folder that has an index file or may be listed. It stands
+    /// first, so what is there answers for itself. What follows is a file (`$path.html`, `/index.html`) or,
+    /// with a slash at its end, a folder of that kind; the rules of its own path hold for it as well. If
+    /// nothing is there it is the status: 404, 403 or 410; without one 404. `fallback` is not asked then.
+    attempts as "try": OrOff<Many<Attempt>> = Some("off"), File, reload,
+        "[\"$path\", \"$path.html\", \"/index.html\"]";
     /// Page for paths that are not there, for applications of one page
     /// Served with 200 to GET and HEAD of what does not exist, if the last part of its path has no dot.
     fallback: OrOff<UrlPath> = Some("off"), Value, reload, "\"/index.html\"";
     /// Pages for errors, by status
-    /// Paths below the root. The status stays. What a site answers has a page: 400, 401, 403, 404, 405, 500,
-    /// 501, 503. What is refused before a site is asked has none (408, 413, 414, 417, 429, 431, 505, and 400
+    /// Paths below the root. The status stays. What a site answers has a page: 400, 401, 403, 404, 405, 410,
+    /// 500, 501, 503. What is refused before a site is asked has none (408, 413, 414, 417, 429, 431, 505, 400
     /// and 503 of that kind), nor have 412 and 416.
     error_pages: Map<ErrorStatus, UrlPath> = Some(""), File, reload,
         "{ 404 = \"/404.html\", 503 = \"/busy.html\" }";
     /// Fields for every answer of the site
     headers: Map<FieldName, FieldValue> = Some(""), File, reload, "{ X-Frame-Options = \"DENY\" }";
     /// Paths that lead elsewhere
-    /// The first one that matches is taken, before any file is looked for.
-    redirects: Many<Inline<Redirect>> = Some(""), File, reload, "[{ from = \"/old/*\", to = \"/new/$1\" }]";
+    /// The first one that matches is taken, before any file is looked for. A rule that never applies, and
+    /// rules that lead in a circle, are refused.
+    redirects: Redirects = Some(""), File, reload, "[{ from = \"/old/*\", to = \"/new/$1\" }]";
 }
 
 group! {
@@ -66,7 +89,7 @@ group! {
     /// `*` stands for any characters, `/` among them.
     from: Pattern = None, File, reload, "\"/old/*\"";
     /// Where to: a path or a URL
-    /// `$1` is what the first star stood for. A query is kept.
+    /// `$1` is what the first star of `from` stood for. A query is kept.
     to: Target = None, File, reload, "\"/new/$1\"";
     /// Status of the answer
     status: RedirectStatus = Some("301"), File, reload, "308";
@@ -74,7 +97,7 @@ group! {
 
 group! {
     /// What holds for some paths of a site.
-    PathRule, "Rules for paths", |_| None;
+    PathRule, "Rules for paths", of_a_path;
 
     /// Pattern of the paths
     /// `*` stands for any characters, `/` among them. All rules that match hold, the later over the earlier.
@@ -87,8 +110,17 @@ group! {
         "\"public, max-age=31536000, immutable\"";
     /// List folders that have no index file
     listing: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
-    /// Refuse everybody (403)
-    deny: OrInherit<OnOff> = Some("inherit"), File, reload, "true";
+    /// Networks whose clients alone are served; all others get 403
+    /// The client is whom a trusted proxy names, else the peer. `off` lets everybody in, whatever an earlier
+    /// rule says. Redirects go before it, passwords after it.
+    allow: OrInherit<OrOff<Many<Block>>> = Some("inherit"), File, reload, "[\"10.0.0.0/8\", \"fd00::/8\"]";
+    /// What answers for these paths, the first that is there, or a status
+    /// See `try` of the site, in whose place it stands.
+    attempts as "try": OrInherit<OrOff<Many<Attempt>>> = Some("inherit"), File, reload,
+        "[\"$path\", \"$path.html\", 404]";
+    /// Refuse everybody (403), or the clients of these networks
+    /// `deny` goes before `allow`: who is on both lists is refused.
+    deny: OrInherit<Denial> = Some("inherit"), File, reload, "[\"192.0.2.0/24\", \"2001:db8::/32\"]";
     /// Ask for a name and a password
     /// `off` asks nobody, whatever an earlier rule says.
     basic_auth: OrInherit<OrOff<Inline<BasicAuth>>> = Some("inherit"), File, reload,
@@ -108,9 +140,11 @@ group! {
     /// What the browser says it is about
     realm: Words = Some("restricted"), File, reload, "\"Staff\"";
     /// Names and hashes of passwords (argon2id or bcrypt)
+    /// `staunch password` makes a hash.
     users: Map<Login, PasswordHash> = Some(""), File, reload,
         "{ anna = \"$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW\" }";
     /// File with further ones: lines of name, colon, hash
+    /// `staunch password NAME` prints such a line.
     users_file: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/users\"";
 }
 
@@ -128,6 +162,78 @@ group! {
     max_age: Time = Some("600s"), File, reload, "\"1d\"";
     /// Whether they may send cookies and passwords
     credentials: OnOff = Some("off"), File, reload, "true";
+}
+
+/// Redirects, checked as a list: the entry to blame has its own place.
+#[derive(Debug)]
+pub struct Redirects;
+
+impl Syntax for Redirects {
+    type Value = Vec<Redirect>;
+
+    fn word() -> String {
+        Many::<Inline<Redirect>>::word()
+    }
+
+    fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
+        let Kind::List(items) = &node.kind else {
+            return Many::<Inline<Redirect>>::read(node, complaints);
+        };
+        let read = items.iter().map(|item| (item.place, Inline::<Redirect>::read(item, complaints)));
+        let (places, read): (Vec<_>, Vec<_>) = read.filter_map(|(place, one)| Some((place, one?))).unzip();
+        let rules: Vec<Rule<'_>> =
+            read.iter().map(|redirect: &Redirect| Rule { from: &redirect.from, to: &redirect.to }).collect();
+        let faults = redirects::faults(&rules);
+        let is_right = faults.is_empty() && read.len() == items.len();
+        complaints.extend(faults.into_iter().map(|(index, reason)| Complaint {
+            place: places[index],
+            found: String::new(),
+            word: String::new(),
+            reason,
+            is_explained: true,
+        }));
+        is_right.then_some(read)
+    }
+
+    fn write(value: &Self::Value) -> Node {
+        Many::<Inline<Redirect>>::write(value)
+    }
+}
+
+/// The canonical host is the site's own, so a redirect to it never comes back.
+fn canonical_of_hosts(names: &Names) -> Conflict {
+    let canonical = names.canonical_host.as_ref()?;
+    let host = host_of(canonical);
+    let is_of = |known: &String| match known.strip_prefix('*') {
+        Some(below) => host.len() > below.len() && host.ends_with(below),
+        None => host == known,
+    };
+    let text = format!("{host} is not one of `hosts`: add it, or name one that is");
+    (!names.hosts.iter().any(is_of)).then_some(("canonical_host", text))
+}
+
+/// Rules that can never be reached are a mistake.
+fn order_of(attempts: &Option<Vec<Try>>) -> Conflict {
+    let (first, rest) = attempts.as_ref()?.split_first()?;
+    if *first != Try::Path("$path".into()) {
+        return Some(("try", "\"$path\" stands first: what is there answers for itself".into()));
+    }
+    let status = rest.iter().position(|attempt| matches!(attempt, Try::Status(_)))?;
+    let text = "a status stands last: what follows it is never looked for";
+    (status + 1 < rest.len()).then(|| ("try", text.into()))
+}
+
+fn of_a_path(rule: &PathRule) -> Conflict {
+    access_of_somebody(rule).or_else(|| order_of(rule.attempts.as_ref()?))
+}
+
+fn access_of_somebody(rule: &PathRule) -> Conflict {
+    let allowed = rule.allow.as_ref()?.as_ref()?;
+    if allowed.is_empty() {
+        return Some(("allow", "nobody is named: `deny = true` refuses everybody, `off` nobody".into()));
+    }
+    let text = "`deny = true` refuses these clients as well: leave it out, all others are refused already";
+    (rule.deny == Some(Denied::Everybody)).then(|| ("allow", text.into()))
 }
 
 fn somebody(auth: &BasicAuth) -> Conflict {

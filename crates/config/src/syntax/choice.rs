@@ -75,7 +75,7 @@ macro_rules! words {
 choices! {
     /// Which way to the network.
     IoWay {
-        /// The one the evidence speaks for.
+        /// io_uring where it works, else epoll.
         Auto = "auto",
         /// io_uring.
         Uring = "uring",
@@ -99,13 +99,6 @@ choices! {
         On = "on",
         /// Not.
         Off = "off",
-    }
-    /// How a line of the access log looks.
-    LogFormat {
-        /// As Apache and nginx write it.
-        Combined = "combined",
-        /// One JSON object a line.
-        Json = "json",
     }
     /// A field of a JSON line of the access log.
     LogField as "FIELD" {

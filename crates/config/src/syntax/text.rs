@@ -234,7 +234,18 @@ fn path(text: &str) -> Result<PathBuf, String> {
 }
 
 fn output(text: &str) -> Result<Output, String> {
+    if let Some((path, format)) = text.split_once(' ').filter(|(_, rest)| is_format(rest)) {
+        return Err(format!(
+            "write the file alone, {path:?}; `access_log_format` says how lines look, not {format:?}"
+        ));
+    }
     if text == "-" { Ok(Output::Standard) } else { path(text).map(Output::File) }
+}
+
+/// Whether this is how other servers name the format of a log's lines, behind the file.
+fn is_format(text: &str) -> bool {
+    let formats = ["combined", "common", "main", "json", "vhost_combined"];
+    text.split_ascii_whitespace().next().is_some_and(|first| formats.contains(&first))
 }
 
 fn words(text: &str) -> Result<String, String> {

@@ -44,6 +44,8 @@ scalars! {
     Token: String, "TOKEN", token, |token| Node::text(token.as_str()), text;
     /// A host, without port; `*.example.org` stands for all below it.
     Host: String, "HOST", host, |host| Node::text(host.as_str()), text;
+    /// A host, with scheme and port where they matter.
+    HostAddress: String, "[http[s]://]HOST[:PORT]", host_address, |host| Node::text(host.as_str()), text;
     /// Who may ask from a browser, or `*` for everybody.
     Origin: String, "ORIGIN|*", origin, |origin| Node::text(origin.as_str()), text;
     /// Name of somebody with a password.
@@ -92,6 +94,13 @@ fn pattern(text: &str) -> Result<String, String> {
 }
 
 fn target(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        return Err(
+            "a star stands for nothing here: write $1 for what the first star of `from` stood for, %2A \
+                    for the sign itself"
+                .into(),
+        );
+    }
     let is_path = text.starts_with('/') && !text.starts_with("//");
     let is_url = text.strip_prefix("https://").or(text.strip_prefix("http://"));
     let is_url = is_url
@@ -138,6 +147,24 @@ fn host(text: &str) -> Result<String, String> {
     let right = is_address || name.split('.').all(label);
     keep_if(right, text, "a host such as www.example.org or *.example.org, without port")
         .map(|host| host.to_ascii_lowercase())
+}
+
+fn host_address(text: &str) -> Result<String, String> {
+    let port = text.strip_prefix("https://").or(text.strip_prefix("http://")).unwrap_or(text);
+    let port = port.strip_prefix(host_of(text)).unwrap_or_default();
+    let number = port.strip_prefix(':').map(|number| number.parse::<u16>());
+    let right = (port.is_empty() || matches!(number, Some(Ok(1..)))) && !text.contains('*');
+    match host(host_of(text)) {
+        Ok(_) if right => Ok(text.to_ascii_lowercase()),
+        _ => Err("write a host such as https://example.org or example.org:8443, without path".into()),
+    }
+}
+
+/// The host in an address of one: without scheme and port.
+pub(crate) fn host_of(address: &str) -> &str {
+    let rest = address.strip_prefix("https://").or(address.strip_prefix("http://")).unwrap_or(address);
+    let end = rest.find(']').map_or(0, |end| end + 1);
+    &rest[..rest[end..].find([':', '/']).map_or(rest.len(), |colon| end + colon)]
 }
 
 fn origin(text: &str) -> Result<String, String> {

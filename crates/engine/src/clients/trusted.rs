@@ -1,4 +1,5 @@
-//! Which peers are proxies of ours, and who stands behind a request that came through one.
+//! Blocks of addresses; which peers are proxies of ours, and who stands behind a request that came through
+//! one.
 //!
 //! It must never believe a word of a peer that is not trusted: anybody can write X-Forwarded-For.
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use staunch_protocol::http1::Request;
 
-/// Blocks of addresses from which only proxies of ours connect. Cheap to clone.
+/// Blocks of addresses, such as those from which only proxies of ours connect. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Trusted(Arc<[Block]>);
 
@@ -16,6 +17,8 @@ pub struct Trusted(Arc<[Block]>);
 struct Block {
     address: u128,
     free_bits: u32,
+    /// A block of IPv6 such as `::/0` has none of the addresses of IPv4.
+    is_ipv4: bool,
 }
 
 impl Trusted {
@@ -23,7 +26,9 @@ impl Trusted {
     pub fn new(blocks: impl IntoIterator<Item = (IpAddr, u8)>) -> Self {
         let block = |(address, prefix): (IpAddr, u8)| {
             let width_bits: u32 = if address.is_ipv4() { 32 } else { 128 };
-            Block { address: bits(address), free_bits: width_bits.saturating_sub(u32::from(prefix)) }
+            let free_bits = width_bits.saturating_sub(u32::from(prefix));
+            let is_ipv4 = address.to_canonical().is_ipv4() && free_bits <= 32;
+            Block { address: bits(address), free_bits, is_ipv4 }
         };
         Self(blocks.into_iter().map(block).collect())
     }
@@ -35,8 +40,9 @@ impl Trusted {
 
     /// Whether this address is in one of the blocks.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let address = bits(address);
-        self.0.iter().any(|block| (address ^ block.address).checked_shr(block.free_bits).unwrap_or(0) == 0)
+        let (address, is_ipv4) = (bits(address), address.to_canonical().is_ipv4());
+        let alike = |block: &Block| (address ^ block.address).checked_shr(block.free_bits).unwrap_or(0) == 0;
+        self.0.iter().any(|block| block.is_ipv4 == is_ipv4 && alike(block))
     }
 }
 
@@ -152,6 +158,8 @@ mod tests {
             ("2001:db8::/32", "2001:db8:ffff::1", true),
             ("2001:db8::/32", "2001:db9::1", false),
             ("::/0", "ffff::1", true),
+            ("::/0", "192.0.2.1", false),
+            ("::ffff:10.0.0.0/104", "10.1.1.1", true),
             ("fd00::1/128", "fd00::1", true),
             ("fd00::1/128", "fd00::2", false),
             ("", "10.0.0.1", false),

@@ -9,7 +9,8 @@ use super::Worker;
 use crate::admission::Pressure;
 use crate::clients::Arrival;
 use crate::complaint::Complaints;
-use crate::connection::{Phase, Strain};
+use crate::connection::Phase;
+use crate::desk::Strain;
 use crate::handler::Handler;
 use crate::limits::{EVICTED_IDLE_MS_MIN, EVICTION_SLOTS_COUNT};
 
@@ -236,8 +237,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
                  raise --max-connections (and ulimit -n if it allows no more)"
             ),
             EMFILE => format!(
-                "worker {worker}: no descriptor is left for a connection (EMFILE, {open} are open); raise \
-                 ulimit -n or lower --max-connections"
+                "worker {worker}: no file descriptor is left for a connection (EMFILE, {open} are open); \
+                 raise ulimit -n or lower --max-connections"
             ),
             ENFILE => format!(
                 "worker {worker}: no place is left for a connection (ENFILE, {open} are open); raise the \

@@ -32,7 +32,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                    epoll (list of all, each put there once)
                                      | only those to whom something new came
 clients ---> [kernel's queue] ---> epoll_wait -> accept, read, write until EAGAIN --+
@@ -73,7 +73,7 @@ fn serve(options: &Options) -> io::Result<()> {
             let fd = event.u64 as RawFd;
             if fd == listener {
                 while let Some(fd) = accept(listener, &mut spare) {
-                    talks.insert(fd, Talk::new());
+                    talks.insert(fd, Talk::new(MODEL.name));
                     watch(epoll, fd)?; // what has come already is reported as new
                 }
                 continue;

@@ -30,7 +30,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                    epoll (list of all, kept by the kernel)
                                      | only those who are ready
 clients ---> [kernel's queue] ---> epoll_wait -> accept, read, write --+
@@ -77,7 +77,7 @@ fn serve(options: &Options) -> io::Result<()> {
             if fd == listener {
                 while let Some(fd) = accept(listener, &mut spare) {
                     watch(epoll, libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN)?;
-                    connections.insert(fd, (Talk::new(), Wait::Readable));
+                    connections.insert(fd, (Talk::new(MODEL.name), Wait::Readable));
                 }
                 continue;
             }

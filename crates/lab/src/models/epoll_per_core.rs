@@ -35,7 +35,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
               +--> [queue 0] ---> thread on processor 0: epoll_wait -> accept, read, write
 clients --> hash-> [queue 1] ---> thread on processor 1: epoll_wait -> accept, read, write
               +--> [queue N] ---> thread on processor N: epoll_wait -> accept, read, write
@@ -98,7 +98,7 @@ fn serve_clients(socket: &OwnedFd, meter: &Meter, options: &Options) -> io::Resu
                 while let fd @ 0.. = accept() {
                     meter.count();
                     watch(epoll, libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN)?;
-                    connections.insert(fd, (Talk::new(), Wait::Readable));
+                    connections.insert(fd, (Talk::new(MODEL.name), Wait::Readable));
                 }
                 if errno() == libc::EMFILE {
                     rest(); // clients wait in the kernel's queue until a descriptor is given back

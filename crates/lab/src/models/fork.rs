@@ -33,7 +33,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
 clients ---> [kernel's queue] ---> parent: accept, fork, close
                                      |-- child: read -> write -> exit      a new process
                                      |-- child: read -> write -> exit      for each client
@@ -102,7 +102,7 @@ fn reap(children: &mut HashSet<libc::pid_t>, flags: i32) {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

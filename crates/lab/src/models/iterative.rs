@@ -30,7 +30,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
 clients ---> [kernel's queue] ---> accept -> read -> write -> close
                                    one process, one client at a time";
 
@@ -62,7 +62,7 @@ fn serve(options: &Options) -> io::Result<()> {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

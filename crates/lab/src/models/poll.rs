@@ -29,7 +29,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                         +-- reads, writes what is ready --+
 clients ---> [kernel's queue] ---> poll: who of this list is ready?       | again
                                         +---------------------------------+
@@ -57,7 +57,7 @@ fn serve(options: &Options) -> io::Result<()> {
     // Two lists side by side: what the kernel reads, and what we know. First stands the listener, which has
     // nothing to say.
     let mut list = vec![libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 }];
-    let mut talks = vec![Talk::new()];
+    let mut talks = vec![Talk::new(MODEL.name)];
     loop {
         // SAFETY: the list is ours and so long. -1: as long as it takes.
         let ready = unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, -1) };
@@ -90,7 +90,7 @@ fn serve(options: &Options) -> io::Result<()> {
         if list[0].revents != 0 {
             while let Some(fd) = accept(listener, &mut spare) {
                 list.push(libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-                talks.push(Talk::new());
+                talks.push(Talk::new(MODEL.name));
             }
         }
     }

@@ -33,7 +33,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                     |-- child: accept -> read -> write -> close --+
 clients ---> [kernel's queue] ---> -|-- child: accept -> read -> write -> close   | again
                                     |-- child: accept -> read -> write -> close <-+
@@ -105,7 +105,7 @@ fn serve_clients(listener: RawFd, meter: &Meter, options: &Options) -> ! {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

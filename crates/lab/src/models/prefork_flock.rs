@@ -32,7 +32,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                              |-- child: lock, accept, unlock -> read -> write -> close
 clients ---> [kernel's queue] ---> (lock) ---|-- child: lock ...waits
                                              |-- child: lock ...waits
@@ -123,7 +123,7 @@ fn lock(file: RawFd, kind: i16) {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

@@ -31,7 +31,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                               |-- child: lock, accept, unlock -> read -> write -> close
 clients ---> [kernel's queue] ---> (mutex) ---|-- child: lock ...waits
                                               |-- child: lock ...waits
@@ -135,7 +135,7 @@ fn serve_clients(listener: RawFd, mutex: *mut libc::pthread_mutex_t, meter: &Met
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

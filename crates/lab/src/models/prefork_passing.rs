@@ -30,7 +30,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                                              |-- child: recvmsg -> read -> write -> close
 clients -> [kernel's queue] -> parent: accept, sendmsg -> [] |-- child: recvmsg -> read -> write -> close
                                (passes the descriptor)       |-- child: recvmsg -> read -> write -> close";
@@ -90,7 +90,7 @@ fn with_message(call: impl FnOnce(&mut libc::msghdr)) {
     // SAFETY: all zeroes is a valid message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-    (message.msg_control, message.msg_controllen) = (beside.as_mut_ptr().cast(), size_of_val(&beside));
+    (message.msg_control, message.msg_controllen) = (beside.as_mut_ptr().cast(), size_of_val(&beside) as _);
     call(&mut message);
 }
 
@@ -100,7 +100,7 @@ fn pass(channel: RawFd, connection: RawFd) {
     with_message(|message| unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         ((*header).cmsg_level, (*header).cmsg_type) = (libc::SOL_SOCKET, libc::SCM_RIGHTS);
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
         libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(connection);
         // Waits while too many are under way. Another failure sends this client away.
         while libc::sendmsg(channel, message, libc::MSG_NOSIGNAL) < 0 && errno() == libc::EINTR {}
@@ -136,7 +136,7 @@ fn serve_clients(channel: RawFd, meter: &Meter, options: &Options) -> ! {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

@@ -34,7 +34,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                                                   |-- thread: take -> read -> write -> close
 clients -> [kernel's queue] -> main thread: accept, put -> [ours] |-- thread: take -> read -> write -> close
                                           (mutex and condition)   |-- thread: take ...sleeps";
@@ -99,7 +99,7 @@ fn serve_clients(meter: &Meter, options: &Options) {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

@@ -32,7 +32,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                               |-- thread: lock, accept, unlock -> read -> write -> close
 clients ---> [kernel's queue] ---> (mutex) ---|-- thread: lock ...waits
                                               |-- thread: lock ...waits
@@ -84,7 +84,7 @@ fn serve_clients(listener: RawFd, meter: &Meter, options: &Options) -> ! {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

@@ -33,7 +33,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                           +-- reads, writes what is ready --+
 clients ---> [kernel's queue] ---> select: who is ready?                    | again
                                           +---------------------------------+
@@ -97,7 +97,7 @@ fn serve(options: &Options) -> io::Result<()> {
         // SAFETY: as above.
         if unsafe { libc::FD_ISSET(listener, &readable) } {
             while let Some(fd) = accept(listener, &mut spare) {
-                connections.insert(fd, (Talk::new(), Wait::Readable));
+                connections.insert(fd, (Talk::new(MODEL.name), Wait::Readable));
             }
         }
     }

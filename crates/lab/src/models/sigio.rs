@@ -32,7 +32,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                                    [queue of signals, bounded]
                                      | a signal for each event        (overflow: SIGIO, then poll once)
 clients ---> [kernel's queue] ---> sigwaitinfo -> accept, read, write until EAGAIN --+
@@ -65,7 +65,7 @@ fn serve(options: &Options) -> io::Result<()> {
             if fd == listener {
                 while let Some(fd) = accept(listener, &mut spare) {
                     send_signals(fd, event);
-                    talks.insert(fd, Talk::new());
+                    talks.insert(fd, Talk::new(MODEL.name));
                     ready.push(fd);
                 }
             } else if talks.get_mut(&fd).is_some_and(|talk| !converse(fd, talk, options)) {

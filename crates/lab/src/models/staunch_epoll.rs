@@ -33,7 +33,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
               +--> [queue 0] ---> worker 0: epoll -> session -> handler -> send
 clients --> hash-> [queue 1] ---> worker 1: epoll -> session -> handler -> send
               +--> [queue N] ---> worker N: epoll -> session -> handler -> send";
@@ -48,6 +48,7 @@ fn serve(options: &Options) -> io::Result<()> {
         workers: options.cpus.iter().copied().map(Some).collect(),
         io: IoChoice::Epoll,
         connections_max: None,
+        memory_budget_bytes: None,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         // Like the other models it lets nobody go unanswered, however long the queue.

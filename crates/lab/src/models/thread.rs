@@ -31,7 +31,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
 clients ---> [kernel's queue] ---> main thread: accept, start
                                      |-- thread: read -> write -> close      a new thread
                                      |-- thread: read -> write -> close      for each client
@@ -75,7 +75,7 @@ fn serve(options: &Options) -> io::Result<()> {
 
 /// Holds one conversation: read, understand, answer, until one of us has had enough.
 fn converse(connection: RawFd, options: &Options) {
-    let mut talk = Talk::new();
+    let mut talk = Talk::new(MODEL.name);
     let mut buffer = [0; READ_BYTES];
     loop {
         let piece = talk.piece();

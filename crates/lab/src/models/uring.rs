@@ -35,7 +35,7 @@ pub(super) const MODEL: Model = Model {
     serve,
 };
 
-const PICTURE: &str = "\
+const PICTURE: &str = "
                 accept, receive, send:   [ring of calls]   ---+
 clients ---> [kernel's queue] --->       one enter for all    kernel
                 so many bytes, an error: [ring of results] <--+
@@ -80,7 +80,7 @@ fn serve(options: &Options) -> io::Result<()> {
             }
             is_accepting = false;
             if result >= 0 {
-                let new = Connection { talk: Talk::new(), buffer: [0; READ_BYTES] };
+                let new = Connection { talk: Talk::new(MODEL.name), buffer: [0; READ_BYTES] };
                 connections.insert(result, Box::new(new));
                 go_on(&mut ring, &mut connections, result, None, options)?;
             } else if result == -libc::EMFILE || result == -libc::ENFILE {

@@ -1,6 +1,12 @@
 //! Comparing as a whole: verdicts, the exit code, and what is refused.
 
 use super::*;
+
+/// Compares, single runs too.
+fn compare(a: &Side, b: &Side, tolerance_percent: f64) -> Result<Comparison, Fault> {
+    super::compare(a, b, tolerance_percent, Single::Judge)
+}
+
 use crate::report::made_up::{self, Numbers};
 
 fn side(name: &str, runs: Vec<Document>) -> Side {
@@ -46,7 +52,7 @@ fn a_slower_group_is_worse_and_fails() {
     assert_eq!(row(&worse, "rate").verdict, Verdict::Worse);
     assert!(worse.failed && row(&worse, "rate").failed);
     let rate = row(&worse, "rate");
-    assert!(rate.low_percent < -28.0 && rate.high_percent > -32.0, "{rate:?}");
+    assert!(rate.low_percent < Some(-28.0) && rate.high_percent > Some(-32.0), "{rate:?}");
     let better = compare(&slow, &fast, 3.0).unwrap();
     assert_eq!(row(&better, "rate").verdict, Verdict::Better);
     assert!(!row(&better, "rate").failed);
@@ -108,7 +114,7 @@ fn what_cannot_be_compared_is_refused_or_noted() {
     let mut other = run();
     other.engine = "epoll".to_owned();
     other.warnings.push("too slow".to_owned());
-    other.all.latency_ms.p99 = None;
+    other.main.latency_ms.p99 = None;
     let notes = compare(&side("a", vec![run(), run()]), &side("b", vec![other, run()]), 3.0).unwrap().notes;
     let expected = [
         "The engines of the generator differ: `io_uring, 2 threads on processors 2 and 3` and `epoll`",
@@ -123,7 +129,7 @@ fn what_cannot_be_compared_is_refused_or_noted() {
 #[test]
 fn nothing_compared_is_a_failure() {
     let mut dead = quiet(1, 500.0);
-    dead.all = crate::report::document::Figures::default();
+    dead.main = crate::report::document::Figures::default();
     let dead = || side("dead", vec![dead.clone(), dead.clone()]);
     let comparison = compare(&dead(), &dead(), 3.0).unwrap();
     assert!(comparison.failed && comparison.rows.is_empty());
@@ -148,4 +154,32 @@ fn the_table_and_the_json_say_the_same() {
     assert_eq!(value["failed"], true);
     assert_eq!(value["rows"][0]["verdict"], "worse");
     assert_eq!(value["rows"][0]["difference_percent"], rate.difference_percent);
+}
+
+#[test]
+fn a_single_run_a_side_is_shown_and_not_judged() {
+    let short = |rate: f64| {
+        let mut run = Document::new(&made_up::run(1, rate, 2.0 * rate, 3));
+        run.warnings.clear();
+        run
+    };
+    // So short that it cannot be cut into batches either.
+    let (a, b) = (side("a", vec![short(1_000.0)]), side("b", vec![short(500.0)]));
+    let shown = super::compare(&a, &b, 3.0, Single::Show).unwrap();
+    assert!(!shown.judged && !shown.failed);
+    let rate = row(&shown, "rate");
+    assert!(rate.difference_percent < -40.0 && rate.low_percent.is_none() && !rate.failed, "{rate:?}");
+    let table = text(&shown, false, 80);
+    assert!(table.contains("Too few runs to tell: give at least 3 each"), "{table}");
+    assert!(!table.contains("WORSE") && !table.contains("Passed"), "{table}");
+    // As many requests take another time: that is the result, not a circumstance.
+    let note = |found: &Comparison| found.notes.iter().any(|note| note.starts_with("The lengths differ"));
+    let (mut a, mut b) = (short(1_000.0), short(1_000.0));
+    (a.seconds, b.seconds) = (0.3, 0.5);
+    let both = |a: Document, b: Document| {
+        super::compare(&side("a", vec![a]), &side("b", vec![b]), 3.0, Single::Show).unwrap()
+    };
+    assert!(!note(&both(a.clone(), b.clone())));
+    b.main.offered += 1;
+    assert!(note(&both(a, b)));
 }

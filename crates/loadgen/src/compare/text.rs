@@ -2,7 +2,7 @@
 //!
 //! It must never show a difference without its interval.
 
-use super::{Comparison, Row, Verdict};
+use super::{Comparison, RUNS_MIN, Row, Verdict};
 use crate::report::style::{BAD, CARE, GOOD, LOUD, paint};
 use crate::report::table::{Align, lines, wrap};
 use crate::report::{layout, words};
@@ -28,7 +28,13 @@ pub fn text(comparison: &Comparison, colour: bool, width: usize) -> String {
         text.extend(wrapped.iter().map(|line| paint(line, CARE, colour)));
     }
     let tolerance = words::number(comparison.tolerance_percent);
-    text.push(if comparison.failed {
+    text.push(if !comparison.judged && !comparison.failed {
+        let words = format!(
+            "Too few runs to tell: give at least {RUNS_MIN} each, such as A1.json,A2.json,A3.json; \
+             --judge-single-runs judges these two"
+        );
+        wrap(&words, width).iter().map(|line| paint(line, CARE, colour)).collect::<Vec<String>>().join("\n")
+    } else if comparison.failed {
         paint(&format!("FAILED: worse by more than {tolerance} %"), BAD, colour)
     } else {
         paint(&format!("Passed: nothing is worse by more than {tolerance} %"), GOOD, colour)
@@ -49,11 +55,14 @@ fn cells(row: &Row) -> Vec<String> {
         words::number(row.a),
         words::number(row.b),
         percent(row.difference_percent),
-        format!("{} to {}", percent(row.low_percent), percent(row.high_percent)),
+        row.low_percent
+            .zip(row.high_percent)
+            .map_or_else(|| "-".to_owned(), |(low, high)| format!("{} to {}", percent(low), percent(high))),
         match (row.verdict, row.failed) {
             (Verdict::Better, _) => "better".to_owned(),
             (Verdict::Worse, true) => "WORSE".to_owned(),
             (Verdict::Worse, false) => "worse, tolerated".to_owned(),
+            (Verdict::NotSeparable, _) if row.low_percent.is_none() => String::new(),
             (Verdict::NotSeparable, _) => "not separable".to_owned(),
         },
     ]

@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::flood::FloodOutcome;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, LaneOutcome, Outcome, Times};
+use crate::outcome::{Counts, LaneOutcome, Outcome};
 use crate::report::machine::Machine;
 use crate::report::moments::Moments;
 use crate::report::{blob, layout};
 
 /// The version of the file's form. It grows when a name changes its meaning.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+/// The oldest version that is read: in it the names at the top were those of all lanes together.
+const FORMAT_MIN: u32 = 1;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,8 @@ pub struct Document {
     pub command: String,
     /// When offering began, RFC 3339 in UTC.
     pub began: String,
-    /// How long requests were offered.
+    /// What the main lane's rates are over: as long as requests were offered; of so many requests, or those
+    /// of a trace, from the first start to the end of the last.
     pub seconds: f64,
     /// The target as it was given.
     pub target: String,
@@ -43,10 +47,10 @@ pub struct Document {
     /// What was flooded beside the lanes; not there when nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floods: Vec<FloodOutcome>,
-    /// All lanes together; its names stand at the top of the file.
+    /// The main lane; its names stand at the top of the file.
     #[serde(flatten)]
-    pub all: Figures,
-    /// Each lane of its own.
+    pub main: Figures,
+    /// Each lane of its own, the main one first.
     pub lanes: Vec<LaneDocument>,
     /// The run in steps.
     pub moments: Moments,
@@ -59,6 +63,12 @@ pub struct LaneDocument {
     pub name: String,
     /// What it did.
     pub description: String,
+    /// What its rates are over, as at the top of the file.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Connections that stood at the end, of a lane that holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
     /// What it measured.
     #[serde(flatten)]
     pub figures: Figures,
@@ -173,8 +183,10 @@ impl Percentiles {
 }
 
 impl Figures {
-    /// From counts, times and statuses of requests that were offered for so many seconds.
-    pub fn new(counts: &Counts, times: &Times, statuses: &BTreeMap<u16, u64>, seconds: f64) -> Self {
+    /// Of a lane.
+    pub fn of(lane: &LaneOutcome) -> Self {
+        let (counts, times, statuses) = (&lane.counts, &lane.times, &lane.statuses);
+        let seconds = lane.lasted.as_secs_f64();
         Self {
             offered: counts.offered,
             attempted: counts.attempted,
@@ -208,13 +220,9 @@ impl Figures {
         }
     }
 
-    /// All lanes of a run together.
-    pub fn of(outcome: &Outcome) -> Self {
-        let mut statuses = BTreeMap::new();
-        for (status, count) in outcome.lanes.iter().flat_map(|lane| &lane.statuses) {
-            *statuses.entry(*status).or_insert(0) += count;
-        }
-        Self::new(&outcome.counts(), &outcome.times(), &statuses, outcome.offered_for.as_secs_f64())
+    /// Of the main lane of a run.
+    pub fn of_main(outcome: &Outcome) -> Self {
+        outcome.main().map(Self::of).unwrap_or_default()
     }
 
     /// The counts as the run had them.
@@ -242,11 +250,13 @@ impl Figures {
 }
 
 impl LaneDocument {
-    fn new(lane: &LaneOutcome, seconds: f64) -> Self {
+    fn new(lane: &LaneOutcome) -> Self {
         Self {
             name: lane.name.clone(),
             description: lane.description.clone(),
-            figures: Figures::new(&lane.counts, &lane.times, &lane.statuses, seconds),
+            seconds: lane.lasted.as_secs_f64(),
+            held: lane.held,
+            figures: Figures::of(lane),
         }
     }
 }
@@ -254,20 +264,19 @@ impl LaneDocument {
 impl Document {
     /// Of a run on this machine.
     pub fn new(outcome: &Outcome) -> Self {
-        let seconds = outcome.offered_for.as_secs_f64();
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: outcome.command.clone(),
             began: humantime::format_rfc3339_millis(outcome.began).to_string(),
-            seconds,
+            seconds: outcome.lasted().as_secs_f64(),
             target: outcome.target.clone(),
             engine: outcome.engine.clone(),
             machine: Machine::here(),
             warnings: outcome.warnings.clone(),
             floods: outcome.floods.clone(),
-            all: Figures::of(outcome),
-            lanes: outcome.lanes.iter().map(|lane| LaneDocument::new(lane, seconds)).collect(),
+            main: Figures::of_main(outcome),
+            lanes: outcome.lanes.iter().map(LaneDocument::new).collect(),
             moments: Moments::new(&outcome.moments),
         }
     }
@@ -277,9 +286,21 @@ impl Document {
     /// # Errors
     /// It is no JSON, not of this form, of another version of it, or its columns differ in length.
     pub fn read(name: &str, text: &str) -> Result<Self, Fault> {
-        let document: Self = read(name, text, "a run")?;
+        let mut document: Self = read(name, text, "a run")?;
+        if document.format < FORMAT {
+            document.renew();
+        }
         document.moments.check().map_err(|words| Fault::new(format!("{name}: {words}")))?;
         Ok(document)
+    }
+
+    /// Makes a document of the first form one of this: the main lane's figures stand in it among the lanes'.
+    fn renew(&mut self) {
+        self.format = FORMAT;
+        self.lanes.iter_mut().for_each(|lane| lane.seconds = self.seconds);
+        if let Some(main) = self.lanes.first() {
+            self.main = main.figures.clone();
+        }
     }
 
     /// As JSON, with a line break at its end.
@@ -288,13 +309,14 @@ impl Document {
     }
 }
 
-/// Reads a file of this version of the form. `name` is the file's, `kind` what it should be, for the errors.
+/// Reads a file of this version of the form, or of one before that has the same names. `name` is the file's,
+/// `kind` what it should be, for the errors.
 pub(super) fn read<D: DeserializeOwned>(name: &str, text: &str, kind: &str) -> Result<D, Fault> {
     let fault = |words: String| Fault::new(format!("{name}: {words}"));
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| fault(format!("is not JSON: {error}")))?;
     let format = value.get("format").and_then(serde_json::Value::as_u64);
-    if format != Some(u64::from(FORMAT)) {
+    if !format.is_some_and(|format| (u64::from(FORMAT_MIN)..=u64::from(FORMAT)).contains(&format)) {
         let found = format.map_or("no `format`".to_owned(), |format| format!("`format` {format}"));
         return Err(fault(format!(
             "has {found}, not {FORMAT}: it was not written by `staunch load --json` of this version"
@@ -313,12 +335,24 @@ mod tests {
         let outcome = made_up::overload();
         let document = Document::new(&outcome);
         assert_eq!(Document::read("a.json", &document.write()).unwrap(), document);
-        assert_eq!(document.all.counts(), outcome.counts());
+        assert_eq!(document.main.counts(), outcome.counts());
         assert_eq!(document.began, "2025-11-21T08:00:00.123Z");
         let empty = Outcome { lanes: Vec::new(), moments: Vec::new(), ..outcome };
         let empty = Document::new(&empty);
         assert_eq!(Document::read("a.json", &empty.write()).unwrap(), empty);
-        assert_eq!(empty.all.latency_ms.p50, None);
+        assert_eq!(empty.main.latency_ms.p50, None);
+    }
+
+    #[test]
+    fn a_document_of_the_first_form_is_read_as_its_main_lane() {
+        let document = Document::new(&made_up::overload());
+        let mut old: serde_json::Value = serde_json::from_str(&document.write()).unwrap();
+        old["format"] = 1.into();
+        old["offered"] = 123_456_789.into();
+        old["lanes"].as_array_mut().unwrap().iter_mut().for_each(|lane| {
+            lane.as_object_mut().unwrap().remove("seconds");
+        });
+        assert_eq!(Document::read("a.json", &old.to_string()).unwrap(), document);
     }
 
     #[test]
@@ -356,8 +390,8 @@ mod tests {
         };
         let cases = [
             (words("{"), "a.json: is not JSON: EOF while parsing an object at line 1 column 1"),
-            (words("[]"), "a.json: has no `format`, not 1"),
-            (replaced("\"format\": 1", "\"format\": 2"), "a.json: has `format` 2, not 1"),
+            (words("[]"), "a.json: has no `format`, not 2"),
+            (replaced("\"format\": 2", "\"format\": 3"), "a.json: has `format` 3, not 2"),
             (replaced("\"offered\": ", "\"offred\": "), "a.json: is not a run: missing field `offered`"),
             (
                 replaced("\"in_flight\": [", "\"in_flight\": [1,"),

@@ -37,7 +37,7 @@ pub fn hdr_log(outcome: &Outcome) -> String {
         log.write_histogram(
             histogram.buckets(),
             Duration::ZERO,
-            outcome.offered_for,
+            outcome.lasted(),
             tag.as_deref().and_then(Tag::new),
         )
         .expect("memory takes every byte");
@@ -124,7 +124,7 @@ mod tests {
             if let LogEntry::Interval(interval) = entry.unwrap() {
                 let library = blob::decode("log", interval.encoded_histogram()).unwrap().unwrap();
                 found.push((interval.tag().map(|tag| tag.as_str().to_owned()), library.len()));
-                assert_eq!(interval.duration(), outcome.offered_for);
+                assert_eq!(interval.duration(), outcome.lasted());
             }
         }
         let times = outcome.times();

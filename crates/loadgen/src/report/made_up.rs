@@ -64,18 +64,19 @@ pub(crate) fn run(seed: u64, offered_per_s: f64, capacity_per_s: f64, steps: u64
         let offered =
             (offered_per_s * MOMENT_MS as f64 / 1e3 * (1.0 + 0.03 * numbers.normal())).max(0.0) as u64;
         let one = queue.step(offered, stalls, &mut numbers, &mut moment, &mut lanes[0]);
-        let two = queue.step(offered / 4, stalls, &mut numbers, &mut moment, &mut lanes[1]);
         moment.counts = one;
-        moment.counts += two;
+        let latency = moment.latency;
+        queue.step(offered / 4, stalls, &mut numbers, &mut moment, &mut lanes[1]);
+        moment.latency = latency;
         let busy = if stalls { 0.02 } else { 0.35 + 0.03 * numbers.normal() };
         moment.server = is_probed.then(|| sample(busy.clamp(0.0, 0.5), moment.connections));
         moments.push(moment);
     }
+    lanes.iter_mut().for_each(|lane| lane.lasted = Duration::from_millis(steps * MOMENT_MS));
     let lanes = lanes.to_vec();
     Outcome {
         command: "staunch load http://127.0.0.1:8080/ --rate 10k/s --patience 1s -d 10s".to_owned(),
         began: SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_712_000_123),
-        offered_for: Duration::from_millis(steps * MOMENT_MS),
         target: "http://127.0.0.1:8080/".to_owned(),
         engine: "io_uring, 2 threads on processors 2 and 3".to_owned(),
         lanes,
@@ -125,6 +126,8 @@ fn lane(name: &str, description: &str) -> LaneOutcome {
     LaneOutcome {
         name: name.to_owned(),
         description: description.to_owned(),
+        lasted: Duration::ZERO,
+        held: None,
         counts: Counts::default(),
         statuses: BTreeMap::new(),
         times: Times::default(),
@@ -204,6 +207,7 @@ pub(crate) fn sweep() -> SweepOutcome {
     SweepOutcome {
         capacity_per_s,
         patience: Some(Duration::from_secs(1)),
+        notes: Vec::new(),
         points: factors.map(point).to_vec(),
     }
 }

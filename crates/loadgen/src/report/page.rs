@@ -14,6 +14,7 @@ use std::fmt::Write;
 use crate::outcome::Outcome;
 use crate::plot::{Plot, alone, escape, figure};
 use crate::report::document::Document;
+use crate::report::drift_note;
 use crate::report::machine::Machine;
 use crate::report::words;
 
@@ -42,6 +43,9 @@ pub fn page(document: &Document) -> String {
     tables::statuses(&mut body, document);
     body.push_str("<h2>How long they took</h2>");
     tables::times(&mut body, document);
+    if let Some(note) = drift_note(&document.main) {
+        let _ = write!(body, "<p class=\"note\">{}</p>", escape(&note));
+    }
     body.push_str(&plots::latency(document));
     if let Some(plot) = plots::percentiles(document) {
         body.push_str(&figure("percentiles", &plot));
@@ -101,7 +105,7 @@ pub(super) fn target(target: &str) -> String {
 
 /// What was offered, what came of it, and how long it took, in one sentence. Its figures are our own words.
 fn headline(document: &Document) -> String {
-    let all = &document.all;
+    let main = &document.main;
     let rate = |count: u64| {
         let seconds = document.seconds;
         if seconds > 0.0 {
@@ -110,13 +114,17 @@ fn headline(document: &Document) -> String {
             String::new()
         }
     };
-    let answered = match words::share(all.in_time, all.offered) {
+    let answered = match words::share(main.in_time, main.offered) {
         share if share.is_empty() => "nothing was offered".to_owned(),
         share => {
-            format!("<strong>{} were answered in time</strong>{}", words::unbroken(&share), rate(all.in_time))
+            format!(
+                "<strong>{} were answered in time</strong>{}",
+                words::unbroken(&share),
+                rate(main.in_time)
+            )
         }
     };
-    let latency = match (all.latency_ms.p50, all.latency_ms.p99) {
+    let latency = match (main.latency_ms.p50, main.latency_ms.p99) {
         (Some(p50), Some(p99)) => format!(
             "; half of the right answers took at most {}, <strong>99 of 100 at most {}</strong>",
             words::unbroken(&words::time_ms(p50)),
@@ -124,7 +132,7 @@ fn headline(document: &Document) -> String {
         ),
         _ => "; there was no right answer".to_owned(),
     };
-    let (count, offered) = (words::unbroken(&words::count(all.offered)), rate(all.offered));
+    let (count, offered) = (words::unbroken(&words::count(main.offered)), rate(main.offered));
     format!("Of {count} requests offered{offered}, {answered}{latency}.")
 }
 

@@ -6,6 +6,7 @@
 
 use crate::outcome::{Counts, Outcome};
 use crate::report::document::{Document, Figures, LaneDocument, Percentiles};
+use crate::report::drift_note;
 use crate::report::fields::{CountField, ENDS, is_error};
 use crate::report::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use crate::report::table::{Align, lines, wrap};
@@ -24,12 +25,13 @@ pub fn summary(outcome: &Outcome, colour: bool, width: usize) -> String {
     text.push(String::new());
     text.extend(pen.ends(&document));
     text.push(String::new());
-    text.extend(pen.times(&document.all));
+    text.extend(pen.times(&document.main));
+    text.extend(drift_note(&document.main).iter().flat_map(|note| pen.quiet(note)));
     text.push(String::new());
     text.extend(pen.rest(&document));
     if document.lanes.len() > 1 {
         text.push(String::new());
-        text.extend(pen.lanes(&document.lanes));
+        text.extend(pen.beside(&document.lanes[1..]));
     }
     text.extend(document.floods.iter().map(|flood| format!("flood        {flood}")));
     text.push(String::new());
@@ -48,10 +50,14 @@ impl Pen {
 
     fn heading(&self, document: &Document) -> Vec<String> {
         let target = words::harmless(&document.target);
-        let mut text = vec![self.paint(&format!("{target}, {:.1} s", document.seconds), LOUD)];
+        let length = match document.seconds {
+            short if short < 1.0 => words::time_ns(short * 1e9),
+            seconds => format!("{seconds:.1} s"),
+        };
+        let mut text = vec![self.paint(&format!("{target}, {length}"), LOUD)];
         let mut rest: Vec<String> = match &document.lanes[..] {
-            [lane] => vec![words::harmless(&lane.description)],
-            lanes => vec![format!("{} lanes", lanes.len())],
+            [main, ..] => vec![words::harmless(&main.description)],
+            [] => Vec::new(),
         };
         rest.push(words::harmless(&document.engine));
         text.extend(wrap(&rest.join("; "), self.width).iter().map(|line| self.paint(line, QUIET)));
@@ -70,7 +76,7 @@ impl Pen {
 
     /// What was offered, and every way in which some of it ended.
     fn ends(&self, document: &Document) -> Vec<String> {
-        let counts = document.all.counts();
+        let counts = document.main.counts();
         let rate = |count: u64| {
             if document.seconds > 0.0 { words::per_s(count as f64 / document.seconds) } else { String::new() }
         };
@@ -114,10 +120,10 @@ impl Pen {
 
     /// Answers by status, connections and bytes.
     fn rest(&self, document: &Document) -> Vec<String> {
-        let all = &document.all;
+        let main = &document.main;
         let per_s = |bytes: u64| words::bytes(bytes as f64 / document.seconds.max(f64::MIN_POSITIVE));
-        let mut parts = vec![("answers", statuses(all))];
-        let again = match all.syn_retransmitted {
+        let mut parts = vec![("answers", statuses(main))];
+        let again = match main.syn_retransmitted {
             0 => String::new(),
             again => format!("; {} SYN sent again", words::count(again)),
         };
@@ -125,17 +131,17 @@ impl Pen {
             "connections",
             format!(
                 "{} begun, {} made{again}",
-                words::count(all.connections_begun),
-                words::count(all.connections_made)
+                words::count(main.connections_begun),
+                words::count(main.connections_made)
             ),
         ));
         parts.push((
             "bytes",
             format!(
                 "{} received ({}/s), {} sent",
-                words::bytes(all.bytes.received as f64),
-                per_s(all.bytes.received),
-                words::bytes(all.bytes.sent as f64)
+                words::bytes(main.bytes.received as f64),
+                per_s(main.bytes.received),
+                words::bytes(main.bytes.sent as f64)
             ),
         ));
         parts.iter().flat_map(|(name, words)| self.named(name, words)).collect()
@@ -149,8 +155,13 @@ impl Pen {
         wrapped.iter().enumerate().map(|(index, line)| format!("{:<indent$}{line}", name(index))).collect()
     }
 
-    fn lanes(&self, lanes: &[LaneDocument]) -> Vec<String> {
-        let header = ["lane", "offered", "in time", "", "late", "errors", "p50", "p99"];
+    fn quiet(&self, words: &str) -> Vec<String> {
+        wrap(words, self.width).iter().map(|line| self.paint(line, QUIET)).collect()
+    }
+
+    /// The lanes beside the main one. Their ends are in no figure above.
+    fn beside(&self, lanes: &[LaneDocument]) -> Vec<String> {
+        let header = ["beside it", "offered", "in time", "", "errors", "waiting", "held", "p50", "p99"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
         for lane in lanes {
             let counts = lane.figures.counts();
@@ -160,13 +171,14 @@ impl Pen {
                 words::count(counts.offered),
                 words::count(counts.in_time),
                 words::share(counts.in_time, counts.offered),
-                words::count(counts.late),
                 words::count(counts.errors()),
+                words::count(counts.unfinished),
+                lane.held.map_or_else(|| "-".to_owned(), words::count),
                 words::time_ms_or_dash(latency.p50),
                 words::time_ms_or_dash(latency.p99),
             ]);
         }
-        let right = [Align::Right; 7];
+        let right = [Align::Right; 8];
         let aligns: Vec<Align> = [Align::Left].into_iter().chain(right).collect();
         let mut text = lines(&rows, &aligns);
         text[0] = self.paint(&text[0], QUIET);
@@ -232,7 +244,7 @@ mod tests {
         for width in [60, 80, 200] {
             let text = summary(&outcome, false, width);
             for line in text.lines() {
-                assert!(line.chars().count() <= width.max(72), "{width}: {line}");
+                assert!(line.chars().count() <= width.max(76), "{width}: {line}");
             }
             let counts = outcome.counts();
             for end in ENDS.iter().filter(|end| end.get(&counts) > 0) {
@@ -252,6 +264,28 @@ mod tests {
         let text = summary(&outcome, false, 80);
         assert!(text.contains("These do not add up: "));
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));
+    }
+
+    #[test]
+    fn lanes_beside_are_in_no_figure_of_the_main_one() {
+        let mut outcome = made_up::overload();
+        let alone = outcome.lanes[0].clone();
+        (outcome.lanes[1].name, outcome.lanes[1].held) = ("hold:20".to_owned(), Some(17));
+        let text = summary(&outcome, false, 80);
+        let (upper, lower) = text.split_at(text.find("beside it").unwrap());
+        outcome.lanes = vec![alone];
+        assert_eq!(summary(&outcome, false, 80).trim_end(), upper.trim_end());
+        let line = lower.lines().find(|line| line.starts_with("hold:20")).unwrap();
+        assert!(line.split_whitespace().any(|cell| cell == "17"), "{line}");
+    }
+
+    #[test]
+    fn late_starts_that_concern_the_highest_percentiles_alone_are_said_there() {
+        let mut outcome = made_up::overload();
+        let times = &mut outcome.lanes[0].times;
+        (0..200).for_each(|_| times.drift.record(1_500_000_000));
+        let text = summary(&outcome, false, 200);
+        assert!(text.contains("p99.9 and max are partly the generator's"), "{text}");
     }
 
     #[test]

@@ -33,7 +33,8 @@ pub struct SweepDocument {
     pub engine: String,
     /// Where it was measured.
     pub machine: Machine,
-    /// Warnings of all rounds; those that differ in their figures alone are one.
+    /// What concerns the whole sweep, then warnings of all rounds; those that differ in their figures alone
+    /// are one.
     pub warnings: Vec<String>,
     /// What the server was found to answer at most, right answers a second.
     pub capacity_per_s: f64,
@@ -86,8 +87,8 @@ impl PointDocument {
         Self {
             factor: point.factor,
             offered_per_s: point.offered_per_s,
-            seconds: point.rounds.iter().map(|round| round.offered_for.as_secs_f64()).collect(),
-            rounds: point.rounds.iter().map(Figures::of).collect(),
+            seconds: point.rounds.iter().map(|round| round.lasted().as_secs_f64()).collect(),
+            rounds: point.rounds.iter().map(Figures::of_main).collect(),
         }
     }
 
@@ -119,7 +120,7 @@ impl SweepDocument {
             target: words(|round| &round.target),
             engine: words(|round| &round.engine),
             machine: Machine::here(),
-            warnings: folded(rounds().flat_map(|round| &round.warnings)),
+            warnings: [sweep.notes.clone(), folded(rounds().flat_map(|round| &round.warnings))].concat(),
             capacity_per_s: sweep.capacity_per_s,
             patience_ms: sweep.patience.map(|patience| patience.as_secs_f64() * 1e3),
             points: sweep.points.iter().map(PointDocument::new).collect(),
@@ -265,7 +266,8 @@ mod tests {
             assert_eq!(text.lines().filter(|line| line.trim_start().starts_with(&load)).count(), 1, "{text}");
         }
         assert!(text.contains(" to ") && !text.contains('\u{1b}'));
-        let nothing = SweepOutcome { capacity_per_s: 0.0, patience: None, points: Vec::new() };
+        let nothing =
+            SweepOutcome { capacity_per_s: 0.0, patience: None, notes: Vec::new(), points: Vec::new() };
         assert!(sweep_text(&nothing, false).contains("capacity 0/s"));
         assert_eq!(sweep_csv(&nothing).lines().count(), 1);
     }

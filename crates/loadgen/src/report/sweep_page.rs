@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn a_sweep_without_a_point_has_a_page_and_words_are_escaped() {
-        let nothing = sweep_html(&SweepOutcome { capacity_per_s: 0.0, patience: None, points: Vec::new() });
+        let none =
+            SweepOutcome { capacity_per_s: 0.0, patience: None, notes: Vec::new(), points: Vec::new() };
+        let nothing = sweep_html(&none);
         assert!(nothing.contains("nothing else was measured") && !nothing.contains("NaN"));
         let mut sweep = made_up::sweep();
         sweep.points[0].rounds[0].target = "<b>".to_owned();

@@ -91,6 +91,28 @@ fn patience_is_kept_with_pipelined_requests() {
 }
 
 #[test]
+fn so_many_requests_take_from_the_first_start_to_the_last_end() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec();
+    let request = "GET /plain HTTP/1.1\r\nHost: simulated\r\n\r\n".len();
+    let prompt =
+        |number: usize| [Step::UntilReceived(number * request), Step::Wait(3), Step::Send(answer.clone())];
+    let all: Vec<Step> = (1..=4).flat_map(prompt).collect();
+    let three = all[..9].to_vec();
+    // All answered; the last given up when its client's patience is over; the last cut off by the end.
+    for (server, patience_ms, length_ms, least_ms) in
+        [(all, None, 9_000, 12), (three.clone(), Some(150), 9_000, 150 + 9), (three, None, 60, 60)]
+    {
+        let world =
+            world::plain(closed(1), milliseconds(length_ms), patience_ms.map(milliseconds), vec![server]);
+        let mut run = Run::new(&world);
+        while run.turn() {}
+        let span_ms = run.sums.span.length_ns() / 1_000_000;
+        let over_ms = run.now_ms();
+        assert!(span_ms >= least_ms && over_ms - span_ms <= 1, "{span_ms} of {over_ms} ms: {:?}", run.sums);
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_sent_has_an_end() {
     let world = world::plain(closed(1), milliseconds(9_000), None, vec![Vec::new()]);
     let mut run = Run::new(&world);

@@ -1,6 +1,6 @@
 //! How a threshold is written, and what is said of one that is written otherwise.
 //!
-//! It must never guess: a time has a unit, and a unit fits its metric.
+//! It must never guess: a time has a unit, a unit fits its metric, and a number without one has one meaning.
 
 use crate::fault::Fault;
 use crate::report::{CountField, find_count};
@@ -113,7 +113,12 @@ pub(super) fn parse(text: &str) -> Result<Expression, Fault> {
     let metric = metric(metric_words).ok_or_else(|| {
         at(text, start(text, 0), &format!("`{metric_words}` is not measured; there is {METRICS}"))
     })?;
-    let (limit, unit) = limit(text, start(text, value_at))?;
+    let (limit, unit) = match (limit(text, start(text, value_at))?, metric_words) {
+        // A rate is a second, and a share in percent: a number alone has no other meaning.
+        ((limit, Unit::Number), "rate") => (limit, Unit::PerSecond),
+        ((limit, Unit::Number), "error_share") => (limit, Unit::Percent),
+        (other, _) => other,
+    };
     fit(text, value_at, metric_words, &metric, unit)?;
     Ok(Expression { metric, operator, limit, unit })
 }
@@ -204,8 +209,7 @@ fn fit(text: &str, value_at: usize, words: &str, metric: &Metric, unit: Unit) ->
         (Metric::Time { .. }, _) => fault("a time in `us`, `ms` or `s`"),
         (_, Unit::Nanoseconds) => fault("a number, alone or with `%` or `/s`"),
         (_, Unit::Percent) if words == "rate" => fault("a number with `/s`"),
-        (_, Unit::Number) if words == "rate" => fault("a number with `/s`"),
-        (_, Unit::Number | Unit::PerSecond) if words == "error_share" => fault("a number with `%`"),
+        (_, Unit::PerSecond) if words == "error_share" => fault("a number with `%`"),
         (_, Unit::Percent) if is_bytes_or_else => fault("a number, alone or with `/s`"),
         _ => Ok(()),
     }
@@ -266,6 +270,14 @@ mod tests {
                 1e3,
                 Unit::PerSecond,
             ),
+            (
+                "rate<1000",
+                Metric::Count(find_count("in_time").unwrap()),
+                Operator::Below,
+                1e3,
+                Unit::PerSecond,
+            ),
+            ("error_share>3", Metric::Errors, Operator::Above, 3.0, Unit::Percent),
             ("status.503>0", Metric::Status(503), Operator::Above, 0.0, Unit::Number),
         ];
         for (text, metric, operator, limit, unit) in cases {
@@ -292,8 +304,8 @@ mod tests {
             ("größe>1", 1, "`größe` is not measured"),
             (">1", 1, "`` is not measured"),
             ("errors>1ms", 8, "`errors` is compared with a number"),
-            ("rate<1000", 6, "`rate` is compared with a number with `/s`"),
-            ("error_share>3", 13, "`error_share` is compared with a number with `%`"),
+            ("rate<1%", 6, "`rate` is compared with a number with `/s`"),
+            ("error_share>3/s", 13, "`error_share` is compared with a number with `%`"),
             ("received_bytes<1%", 16, "`received_bytes` is compared with a number, alone"),
             ("p99>-1ms", 5, "a number has to stand here"),
         ];

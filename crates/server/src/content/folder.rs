@@ -61,15 +61,30 @@ impl Variant {
     }
 }
 
-/// Whether JSON is liked better than HTML (RFC 9110, section 12.5.1); equal liking means a person.
+/// Whether a problem is to be told in JSON (RFC 9457): to programs, which like it better than HTML.
+#[inline]
+pub(crate) fn wants_problem_in_json(request: &Request<'_>) -> bool {
+    request.has_any(Request::ACCEPT) && {
+        let names: [&[u8]; 2] = [b"application/problem+json", b"application/json"];
+        prefers(request.values(b"accept"), &names)
+    }
+}
+
+/// Whether JSON is liked better than HTML.
 fn prefers_json<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
+    prefers(values, &[b"application/json"])
+}
+
+/// Whether one of the forms of JSON is liked better than HTML (RFC 9110, section 12.5.1); equal liking means
+/// a person.
+fn prefers<'a>(values: impl Iterator<Item = &'a [u8]>, names: &[&[u8]]) -> bool {
     let (mut html, mut json) = (Liking::default(), Liking::default());
     for range in values.flat_map(|value| value.split(|&byte| byte == b',')) {
         let mut parts = range.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let name = parts.next().unwrap_or_default();
         let weight = parts.find_map(weight).unwrap_or(1000);
-        html.hear(name, b"text/html", b"text/*", weight);
-        json.hear(name, b"application/json", b"application/*", weight);
+        html.hear(name, &[b"text/html"], b"text/*", weight);
+        json.hear(name, names, b"application/*", weight);
     }
     json.weight > html.weight
 }
@@ -82,11 +97,11 @@ struct Liking {
 }
 
 impl Liking {
-    fn hear(&mut self, name: &[u8], exact: &[u8], group: &[u8], weight: u16) {
+    fn hear(&mut self, name: &[u8], exact: &[&[u8]], group: &[u8], weight: u16) {
         let precision = match name {
             b"*/*" => 1,
             _ if name.eq_ignore_ascii_case(group) => 2,
-            _ if name.eq_ignore_ascii_case(exact) => 3,
+            _ if exact.iter().any(|exact| name.eq_ignore_ascii_case(exact)) => 3,
             _ => 0,
         };
         if precision > self.precision {
@@ -127,5 +142,16 @@ mod tests {
         ] {
             assert_eq!(prefers_json([value.as_bytes()].into_iter()), expected, "{value}");
         }
+        let names: [&[u8]; 2] = [b"application/problem+json", b"application/json"];
+        for (value, expected) in [
+            ("application/problem+json", true),
+            ("application/json", true),
+            ("text/html, application/problem+json;q=0.9", false),
+            ("text/html;q=0.8, application/problem+json;q=0.9", true),
+            ("*/*", false),
+        ] {
+            assert_eq!(prefers([value.as_bytes()].into_iter(), &names), expected, "{value}");
+        }
+        assert!(!prefers_json([&b"application/problem+json"[..]].into_iter()), "a listing is no problem");
     }
 }

@@ -13,23 +13,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use staunch_engine::FileStamp;
+use staunch_protocol::Status;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::encoder::Encoder;
 use super::entry::{Common, Content, Entry, Kind, Representation};
 use super::folder::Variant;
 use super::negotiate::Encoding;
-use super::path::{Opened, Refusal, Root, folder_of, stamp_of};
+use super::path::{Opened, Refusal, Root, folder_of, is_servable, stamp_of};
 use super::prepare;
 use super::store::{Room, Store, Ticket};
 use super::watch::{Changes, Watch};
-use super::{fields, listing, mime};
+use super::{encode, fields, listing, mime};
 use crate::config::SiteConfig;
 use crate::limits::{
     ENCODED_LISTING_BYTES_MAX, HELD_FILE_BUDGET_PART, HELD_FILE_BYTES_MAX, READ_TRIES_MAX, STAMP_STEP_MS,
     UNHELD_READ_BYTES_MAX,
 };
 use crate::problem::Problem;
+use crate::rules::attempts::{Candidate, Tries};
 use crate::rules::{Rules, Ruling};
 
 /// What a load has come to.
@@ -44,6 +46,9 @@ pub(crate) enum Outcome {
 /// The value of Vary where encodings may exist.
 const VARY_ENCODING: &str = "Accept-Encoding";
 
+/// Of what is answered by another path: that has its own.
+const NO_STAMP: FileStamp = FileStamp { device: 0, inode: 0, size_bytes: 0, modified_ns: 0, changed_ns: 0 };
+
 /// Everything a load needs.
 pub(crate) struct Load {
     pub(crate) config: SiteConfig,
@@ -55,8 +60,25 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Loads what stands under a key. `moment` is when it was asked for.
+    /// Loads what answers for a key. `moment` is when it was asked for.
     pub(crate) fn load(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
+        let Some(tries) = self.tries(key) else { return self.load_itself(key, moment, room) };
+        let ticket = self.store.ticket(key);
+        let mut watched = self.watch.cover(folder_of(key));
+        let found = self.try_in_turn(tries, key, |candidate| watched &= self.cover_name(candidate));
+        let target = match found {
+            Ok(Some(candidate)) if candidate.path != folder_named(key) => candidate,
+            Ok(_) => return self.load_itself(key, moment, room),
+            Err(problem) => return Outcome::Problem(problem),
+        };
+        if target.is_own {
+            let job = Job { key, ticket, watched, moment, room, ruling: self.ruling(key) };
+            self.keep(&job, Kind::Alias(target.path.clone().into()), NO_STAMP);
+        }
+        self.load_itself(&target.path, moment, room)
+    }
+
+    fn load_itself(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
         let ticket = self.store.ticket(key);
         if let Some((folder, variant)) = Variant::of_key(key) {
             let ruling = self.ruling(folder);
@@ -77,8 +99,75 @@ impl Load {
         }
     }
 
-    /// Reads what stands at a path for one answer, holding nothing.
+    /// Reads what answers for a path for one answer, holding nothing.
     pub(crate) fn unheld(&self, path: &[u8]) -> Outcome {
+        let Some(tries) = self.tries(path) else { return self.unheld_itself(path) };
+        match self.try_in_turn(tries, path, |_| ()) {
+            Ok(Some(candidate)) if candidate.path != folder_named(path) => {
+                self.unheld_itself(&candidate.path)
+            }
+            Ok(_) => self.unheld_itself(path),
+            Err(problem) => Outcome::Problem(problem),
+        }
+    }
+
+    fn tries(&self, key: &[u8]) -> Option<&Tries> {
+        self.rules.as_ref().filter(|_| Variant::of_key(key).is_none())?.tries(key)
+    }
+
+    /// What answers for a path: nothing but itself, or the first candidate that is there. `look` is called
+    /// before each look at one.
+    ///
+    /// # Errors
+    /// What is answered if nothing is there, or it could not be told.
+    fn try_in_turn(
+        &self,
+        tries: &Tries,
+        path: &[u8],
+        mut look: impl FnMut(&[u8]),
+    ) -> Result<Option<Candidate>, Problem> {
+        if self.is_there(path)? {
+            return Ok(None);
+        }
+        for candidate in tries.candidates(path) {
+            // The path itself was not there, and must never be answered by itself.
+            if candidate.path == path {
+                continue;
+            }
+            look(&candidate.path);
+            if is_servable(&candidate.path, self.config.dotfiles) && self.is_there(&candidate.path)? {
+                return Ok(Some(candidate));
+            }
+        }
+        Err(match tries.status {
+            Status::FORBIDDEN => Problem::Forbidden,
+            Status::GONE => Problem::Gone,
+            _ => Problem::NotFound,
+        })
+    }
+
+    /// Whether a file stands at a path, or, where it ends with a slash, a folder with an index file or a
+    /// listing. What may not be read is there.
+    fn is_there(&self, path: &[u8]) -> Result<bool, Problem> {
+        match self.root.open_beneath(path) {
+            Ok(opened) if opened.folder => {
+                let ruling = self.ruling(path);
+                let listed = ruling.and_then(|ruling| ruling.listing).unwrap_or(self.config.listing);
+                Ok(path.ends_with(b"/") && (listed || self.index_of(path).is_some()))
+            }
+            Ok(_) | Err(Refusal::Forbidden) => Ok(true),
+            Err(Refusal::NotFound) => Ok(false),
+            Err(refusal) => Err(problem(refusal)),
+        }
+    }
+
+    /// Sees to it that it is seen when something appears at a path, or goes. False if it may not be.
+    fn cover_name(&self, path: &[u8]) -> bool {
+        let beside = path.strip_suffix(b"/").unwrap_or(path);
+        self.watch.cover(folder_of(path)) || (beside != path && self.watch.cover(folder_of(beside)))
+    }
+
+    fn unheld_itself(&self, path: &[u8]) -> Outcome {
         let ruling = self.ruling(path);
         let entry = |key: &[u8], kind, stamp| {
             Outcome::Entry(Arc::new(Entry::new(key.into(), kind, stamp, true, 0).under(ruling.clone())))
@@ -91,7 +180,7 @@ impl Load {
             },
             Ok(opened) if !path.ends_with(b"/") => entry(path, Kind::Slashless, opened.stamp),
             Ok(opened) => match self.index_of(path) {
-                Some(index) => self.unheld(&index),
+                Some(index) => self.unheld_itself(&index),
                 None => entry(path, Kind::Folder, opened.stamp),
             },
         }
@@ -114,7 +203,10 @@ impl Load {
             }
             if self.config.index.iter().any(|index| index.as_bytes() == name) {
                 self.store.remove(folder);
+                self.forget_answered_by(folder);
             }
+            self.forget_answered_by(&[folder, &name[..]].concat());
+            self.forget_answered_by(&[folder, &name[..], b"/"].concat());
             // A folder's own listing, and that it stands in: its time is changed too.
             listed.insert(&**folder);
             listed.insert(folder_of(folder.strip_suffix(b"/").unwrap_or(folder)));
@@ -124,8 +216,17 @@ impl Load {
                 self.store.remove(&variant.key(folder));
             }
         }
+        let tries = self.rules.as_ref().is_some_and(|rules| rules.all_tries().next().is_some());
         if changes.everything || !changes.trees.is_empty() {
-            self.store.remove_where(|key| changes.contains_tree_of(key));
+            // What is in a tree may answer for paths anywhere.
+            self.store.remove_where(|key| tries || changes.contains_tree_of(key));
+        }
+    }
+
+    /// Has the paths forgotten for which what stands at another may answer, or no longer.
+    fn forget_answered_by(&self, changed: &[u8]) {
+        for tries in self.rules.iter().flat_map(|rules| rules.all_tries()) {
+            tries.answered_by(changed).for_each(|path| _ = self.store.remove(&path));
         }
     }
 
@@ -146,7 +247,13 @@ impl Load {
         };
         let vary = if self.config.encodings.is_empty() { "Accept" } else { "Accept, Accept-Encoding" };
         let common = Common { media, modified_unix_s: None, vary: Some(vary), ruling: job.ruling.as_deref() };
-        let content = Content::of_identity(&common, prepare::held(&common, None, &body));
+        let mut content = Content::of_identity(&common, prepare::held(&common, None, &body));
+        if is_long_listing(job.key, &content) && !self.config.no_cache {
+            for &encoding in &self.config.encodings {
+                content.representations[encoding.place()] = encode::encode_quickly(encoding, &body)
+                    .map(|encoded| prepare::held(&common, Some(encoding), &encoded));
+            }
+        }
         let job = Job { watched: job.watched && opened.direct, ..job.clone() };
         self.keep(&job, Kind::Content(content), opened.stamp)
     }
@@ -155,7 +262,7 @@ impl Load {
         match self.index_of(job.key) {
             Some(index) => {
                 self.keep(job, Kind::Alias(index.clone()), opened.stamp);
-                self.load(&index, job.moment, job.room)
+                self.load_itself(&index, job.moment, job.room)
             }
             None => self.keep(job, Kind::Folder, opened.stamp),
         }
@@ -194,9 +301,11 @@ impl Load {
     fn keep(&self, job: &Job<'_>, kind: Kind, stamp: FileStamp) -> Outcome {
         let entry = Entry::new(job.key.into(), kind, stamp, job.watched, job.moment);
         let entry = Arc::new(entry.under(job.ruling.clone()));
-        let too_long = Variant::of_key(job.key).is_some()
-            && entry.content().is_some_and(|content| content.length_bytes() > ENCODED_LISTING_BYTES_MAX);
-        if self.store.insert(job.ticket, &entry, job.room) && !too_long {
+        let is_encoded = entry.content().is_some_and(|content| is_long_listing(job.key, content));
+        if is_encoded {
+            entry.settle();
+        }
+        if self.store.insert(job.ticket, &entry, job.room) && !is_encoded {
             self.encoder.add(&entry, &self.config.encodings, job.room);
         }
         Outcome::Entry(entry)
@@ -280,6 +389,11 @@ impl Load {
     }
 }
 
+/// The folder a path names without its closing slash: it answers by a redirect.
+fn folder_named(path: &[u8]) -> Vec<u8> {
+    [path, b"/"].concat()
+}
+
 /// One load under way.
 #[derive(Clone)]
 struct Job<'a> {
@@ -332,6 +446,11 @@ fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno
     }
     bytes.truncate(filled);
     Ok((filled as u64 == stamp.size_bytes).then_some(bytes))
+}
+
+/// Whether it is a listing that is encoded as it is made, not by the encoder.
+fn is_long_listing(key: &[u8], content: &Content) -> bool {
+    Variant::of_key(key).is_some() && content.length_bytes() > ENCODED_LISTING_BYTES_MAX
 }
 
 /// The Last-Modified of what has this stamp.

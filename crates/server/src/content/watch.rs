@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
+use staunch_engine::Notice;
 
 use crate::limits::WATCHES_MAX;
 
@@ -28,10 +29,10 @@ use crate::limits::WATCHES_MAX;
 const EVENTS_BYTES: usize = 64 * 1024;
 
 /// See the module's text.
-#[derive(Debug)]
 pub(crate) struct Watch {
     inotify: Option<OwnedFd>,
     root: PathBuf,
+    notice: Notice,
     folders: Mutex<Folders>,
     limit_told: AtomicBool,
     /// Events can be read no more.
@@ -59,18 +60,18 @@ pub(crate) struct Changes {
 }
 
 impl Watch {
-    /// Watches beneath the folder of this name, or nothing if the system will not.
-    pub(crate) fn new(root: &Path) -> Self {
+    /// Watches beneath the folder of this name, or nothing if the system will not: `notice` is told.
+    pub(crate) fn new(root: &Path, notice: Notice) -> Self {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         if inotify.is_none() {
-            eprintln!(
-                "staunch: {} cannot be watched for changes (fs.inotify.max_user_instances); \
+            notice(&format!(
+                "{} cannot be watched for changes (fs.inotify.max_user_instances); \
                  its files are checked once a second when used",
                 root.display()
-            );
+            ));
         }
         let (limit_told, broken) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { inotify, root: root.to_path_buf(), folders: Mutex::default(), limit_told, broken }
+        Self { inotify, root: root.to_path_buf(), notice, folders: Mutex::default(), limit_told, broken }
     }
 
     /// Sees to it that changes in a folder (a key with its closing `/`) and of its name are seen from now on.
@@ -119,9 +120,9 @@ impl Watch {
     /// Says once that not everything is watched.
     fn tell_limit(&self) -> bool {
         if !self.limit_told.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "staunch: no more folders can be watched for changes (fs.inotify.max_user_watches); \
-                 files in further folders are checked once a second when used"
+            (self.notice)(
+                "no more folders can be watched for changes (fs.inotify.max_user_watches); \
+                 files in further folders are checked once a second when used",
             );
         }
         false

@@ -1,10 +1,10 @@
 //! The access log as the program holds it: set, reopened, finished, counted.
 //!
-//! Order of calls: [`AccessLog::new`] once, [`AccessLog::set`] at start and whenever the configuration
-//! changed,
-//! one [`super::Logged`] a worker, [`AccessLog::finish`] at the end. There is no thread before there is a
-//! log.
+//! Order of calls: [`AccessLog::new`] once, [`AccessLog::prepare`] and [`AccessLog::commit`] at start and
+//! whenever the configuration changed, one [`super::Logged`] a worker, [`AccessLog::finish`] at the end.
+//! There is no thread before there is a log.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use super::Notice;
 use super::bell::Bell;
 use super::feeder::{self, Feeder};
 use super::fields;
-use super::settings::{LogError, LogSettings};
+use super::settings::{Format, LogError, LogSettings};
 use super::sink::Sink;
 use super::writer::{Counts, Order, Writer};
 
@@ -28,6 +28,9 @@ pub struct AccessLog {
     counts: Arc<Counts>,
     workers: Mutex<Workers>,
 }
+
+/// What is to be logged to, opened and not yet written to.
+pub struct Prepared(Option<(Sink, Format)>);
 
 struct Workers {
     /// Until it has a thread.
@@ -57,26 +60,34 @@ impl AccessLog {
         Arc::new(Self { wanted: AtomicU32::new(0), bell, orders, counts, workers })
     }
 
-    /// Logs so from now on, or no longer. Lines of the next moment may still go the old way.
+    /// Opens what is to be logged to, and starts the thread that will write it.
     ///
     /// # Errors
-    /// If the file cannot be opened: then all stays as it was.
-    pub fn set(&self, settings: Option<LogSettings>) -> Result<(), LogError> {
-        let Some(settings) = settings else {
-            self.wanted.store(0, Relaxed);
-            self.order(Order::Output(None));
-            return Ok(());
-        };
-        let wanted = fields::wanted(&settings.format);
+    /// If the file cannot be opened, or no thread be started: then all stays as it was.
+    pub fn prepare(&self, settings: Option<LogSettings>) -> Result<Prepared, LogError> {
+        let Some(settings) = settings else { return Ok(Prepared(None)) };
         let target = settings.target.clone();
         let sink = Sink::open(settings.target, settings.size_bytes_max, settings.keep)?;
-        if let Some(writer) = self.workers().writer.take() {
-            let started = thread::Builder::new().name("access-log".into()).spawn(|| writer.run());
-            started.map_err(|error| LogError { target, error })?;
+        self.start().map_err(|error| LogError { target, error })?;
+        Ok(Prepared(Some((sink, settings.format))))
+    }
+
+    /// Logs so from now on, or no longer. Lines of the next moment may still go the old way.
+    pub fn commit(&self, prepared: Prepared) {
+        let wanted = prepared.0.as_ref().map_or(0, |(_, format)| fields::wanted(format));
+        if wanted == 0 {
+            self.wanted.store(0, Relaxed);
         }
-        self.order(Order::Output(Some((sink, settings.format))));
+        self.order(Order::Output(prepared.0));
         self.wanted.store(wanted, Relaxed);
-        Ok(())
+    }
+
+    /// Both at once.
+    ///
+    /// # Errors
+    /// Those of [`Self::prepare`].
+    pub fn set(&self, settings: Option<LogSettings>) -> Result<(), LogError> {
+        self.prepare(settings).map(|prepared| self.commit(prepared))
     }
 
     /// Opens the file that now has the name, for one that was renamed. If that fails, the old one is kept and
@@ -117,6 +128,25 @@ impl AccessLog {
         self.workers().dropped.push(feeder.dropped());
         self.order(Order::Outlet(outlet));
         feeder
+    }
+
+    fn start(&self) -> io::Result<()> {
+        let mut workers = self.workers();
+        if let Some(writer) = workers.writer.take() {
+            // The closure is lost with the thread that could not be started, so the writer stays here until
+            // the thread asks for it.
+            let place = Arc::new(Mutex::new(Some(writer)));
+            let taken = Arc::clone(&place);
+            let run = move || {
+                let writer = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+                writer.into_iter().for_each(Writer::run);
+            };
+            if let Err(error) = thread::Builder::new().name("access-log".into()).spawn(run) {
+                workers.writer = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn order(&self, order: Order) {

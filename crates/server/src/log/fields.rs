@@ -5,7 +5,7 @@
 use memchr::memchr_iter;
 use staunch_protocol::http1::Request;
 
-use super::settings::{Field, Format};
+use super::settings::{Field, Format, Piece};
 
 /// There is a log.
 pub(super) const ON: u32 = 1;
@@ -13,7 +13,7 @@ pub(super) const HOST: u32 = 1 << 1;
 const REFERER: u32 = 1 << 2;
 const USER_AGENT: u32 = 1 << 3;
 const FORWARDED_FOR: u32 = 1 << 4;
-const AUTHORIZATION: u32 = 1 << 5;
+pub(super) const AUTHORIZATION: u32 = 1 << 5;
 const SEARCHED: u32 = REFERER | USER_AGENT | FORWARDED_FOR | AUTHORIZATION;
 
 /// What lines of this form need, as bits.
@@ -28,6 +28,13 @@ pub(super) fn wanted(format: &Format) -> u32 {
     };
     ON | match format {
         Format::Combined => REFERER | USER_AGENT | AUTHORIZATION,
+        Format::Text(pieces) => {
+            let fields = pieces.iter().filter_map(|piece| match piece {
+                Piece::Field(field) => Some(of_field(field)),
+                _ => None,
+            });
+            fields.fold(0, |all, one| all | one)
+        }
         Format::Json(fields) => fields.iter().map(of_field).fold(0, |all, one| all | one),
     }
 }

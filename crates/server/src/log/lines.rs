@@ -1,4 +1,4 @@
-//! From a record to a line of text: combined or JSON.
+//! From a record to a line of text: combined, of one's own, or JSON.
 //!
 //! It owns the escapes: nothing a peer sends can end a line, a string, or move a terminal's cursor. It must
 //! never format a date more than once a second.
@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use super::record::Record;
-use super::settings::{Field, Format};
+use super::settings::{Field, Format, Piece};
 
 const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
@@ -44,6 +44,7 @@ impl Lines {
         }
         match &self.format {
             Format::Combined => combined(record, &self.second, out),
+            Format::Text(pieces) => own(record, &self.second, pieces, worker, out),
             Format::Json(fields) => json(record, &self.second, fields, worker, out),
         }
         out.push(b'\n');
@@ -84,8 +85,10 @@ fn combined(record: &Record<'_>, second: &Second, out: &mut Vec<u8>) {
     out.reserve(256 + record.request_line.len() + record.referer.len() + record.user_agent.len());
     address(record.client, out);
     out.extend_from_slice(b" - ");
-    let user = user(record.credentials);
-    plain(user.as_deref().unwrap_or_default(), out);
+    match user(record.credentials) {
+        None => out.push(b'-'),
+        Some(user) => word(&user, out),
+    }
     out.push(b' ');
     out.extend_from_slice(&second.combined);
     out.extend_from_slice(b" \"");
@@ -99,6 +102,51 @@ fn combined(record: &Record<'_>, second: &Second, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\" \"");
     plain(record.user_agent, out);
     out.push(b'"');
+}
+
+/// The pieces of a line of one's own; values are escaped as in a combined one.
+fn own(record: &Record<'_>, second: &Second, pieces: &[Piece], worker: u16, out: &mut Vec<u8>) {
+    for piece in pieces {
+        match piece {
+            Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
+            Piece::Request => plain(record.request_line, out),
+            Piece::TimeLocal => out.extend_from_slice(&second.combined[1..27]),
+            Piece::TimeIso => fill_time(second, out),
+            Piece::RequestTime => seconds(record.waited_ms, out),
+            Piece::Field(field) => value(record, second, *field, worker, out),
+        }
+    }
+}
+
+fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &mut Vec<u8>) {
+    let [method, target, version] = words(record.request_line);
+    match field {
+        Field::Time => fill_time(second, out),
+        Field::Client => address(record.client, out),
+        Field::User => word(user(record.credentials).as_deref().unwrap_or_default(), out),
+        Field::Method => plain(method, out),
+        Field::Target => plain(target, out),
+        Field::Version => plain(version, out),
+        Field::Host => plain(record.host, out),
+        Field::Status => number(u64::from(record.status), out),
+        Field::Bytes => number(record.body_bytes, out),
+        Field::Referer => plain(record.referer, out),
+        Field::UserAgent => plain(record.user_agent, out),
+        Field::ForwardedFor => plain(record.forwarded_for, out),
+        Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
+        Field::Worker => number(u64::from(worker), out),
+    }
+}
+
+fn fill_time(second: &Second, out: &mut Vec<u8>) {
+    out.extend_from_slice(&second.rfc3339);
+    out.extend_from_slice(b"+00:00");
+}
+
+fn seconds(ms: u32, out: &mut Vec<u8>) {
+    number(u64::from(ms / 1000), out);
+    let digit = |unit: u32| b'0' + (ms / unit % 10) as u8;
+    out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
 }
 
 fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out: &mut Vec<u8>) {
@@ -155,6 +203,7 @@ fn user(credentials: &[u8]) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
+#[inline]
 fn address(client: Option<IpAddr>, out: &mut Vec<u8>) {
     match client.map(|client| client.to_canonical()) {
         None => out.push(b'-'),
@@ -171,6 +220,7 @@ fn address(client: Option<IpAddr>, out: &mut Vec<u8>) {
     }
 }
 
+#[inline]
 fn number(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
@@ -201,6 +251,24 @@ fn plain(bytes: &[u8], out: &mut Vec<u8>) {
                 out.extend_from_slice(b"\\x");
                 hex(byte, out);
             }
+        }
+    }
+}
+
+/// A word of the combined format: as `plain`, and nothing in it that could end it or look like the date
+/// behind.
+#[inline(never)]
+fn word(bytes: &[u8], out: &mut Vec<u8>) {
+    if !bytes.iter().any(|byte| b" []".contains(byte)) {
+        return plain(bytes, out);
+    }
+    for &byte in bytes {
+        match byte {
+            b' ' | b'[' | b']' => {
+                out.extend_from_slice(b"\\x");
+                hex(byte, out);
+            }
+            _ => plain(&[byte], out),
         }
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! It must cost a request nothing but one look while there is no log, and never make one wait.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Answer, Answered, Handler, Refused};
+use staunch_engine::{Address, Answer, Answered, Departure, Handler, Refused};
 use staunch_protocol::http1::Request;
 
 use super::access::AccessLog;
 use super::feeder::Feeder;
-use super::fields::{self, HOST};
+use super::fields::{self, AUTHORIZATION, HOST};
 use super::record::Record;
 
 /// See the module's text.
@@ -23,10 +24,11 @@ pub struct Logged<H> {
 }
 
 /// What has to be asked of a request's pen before it is used up.
-struct Before {
+struct Before<'a> {
     unix_ms: u64,
     waited_ms: u32,
     client: Option<IpAddr>,
+    guarded: &'a Cell<bool>,
 }
 
 impl<H> Logged<H> {
@@ -40,10 +42,12 @@ impl<H> Logged<H> {
     }
 
     #[inline(never)]
-    fn note(&mut self, wanted: u32, request: &Request<'_>, before: &Before, answered: &Answered) {
+    fn note(&mut self, wanted: u32, request: &Request<'_>, before: &Before<'_>, answered: &Answered) {
         if answered.is_later() {
             return;
         }
+        // A name that nobody asked for proves nothing, and could be taken for somebody who was let in.
+        let wanted = if before.guarded.get() { wanted } else { wanted & !AUTHORIZATION };
         let (status, body_bytes) = (answered.status().code(), answered.body_bytes());
         self.feed(&Record {
             unix_ms: before.unix_ms,
@@ -57,6 +61,7 @@ impl<H> Logged<H> {
 
     #[cold]
     fn note_refused(&mut self, wanted: u32, refused: &Refused<'_>) {
+        let wanted = wanted & !AUTHORIZATION;
         let pieces = refused.request.map_or(Record::default(), |request| of_request(wanted, request));
         self.feed(&Record {
             unix_ms: refused.unix_ms,
@@ -68,10 +73,15 @@ impl<H> Logged<H> {
     }
 }
 
-impl Before {
+impl<'a> Before<'a> {
     #[inline]
-    fn of(request: &Request<'_>, answer: &Answer<'_>) -> Self {
-        Self { unix_ms: answer.unix_ms(), waited_ms: answer.waited_ms(), client: answer.client(request) }
+    fn of(request: &Request<'_>, answer: &Answer<'a>) -> Self {
+        Self {
+            unix_ms: answer.unix_ms(),
+            waited_ms: answer.waited_ms(),
+            client: answer.client(request),
+            guarded: answer.guarded(),
+        }
     }
 }
 
@@ -111,6 +121,10 @@ impl<H: Handler> Handler for Logged<H> {
             self.note(wanted, request, &before, &answered);
         }
         answered
+    }
+
+    fn left(&mut self, address: Address, departure: Departure) {
+        self.inner.left(address, departure);
     }
 
     fn refused(&mut self, refused: &Refused<'_>) {

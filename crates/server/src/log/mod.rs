@@ -16,15 +16,11 @@ mod settings;
 mod sink;
 mod writer;
 
-use std::sync::Arc;
-
-pub use access::{AccessLog, LogCounts};
-pub use error::ErrorLog;
+pub use access::{AccessLog, LogCounts, Prepared as PreparedAccessLog};
+pub use error::{ErrorLog, Prepared as PreparedErrorLog};
 pub use logged::Logged;
-pub use settings::{Field, Format, LogError, LogSettings, Target};
-
-/// Where the server's own lines go. What it calls must not wait.
-pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;
+pub use settings::{Field, Format, LogError, LogSettings, Piece, Target};
+pub use staunch_engine::{LineCounts, LineQueue, Notice};
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ pub(super) struct Record<'a> {
     pub(super) referer: &'a [u8],
     pub(super) user_agent: &'a [u8],
     pub(super) forwarded_for: &'a [u8],
-    /// The Authorization field: a name is in it, and what nobody may see.
+    /// The Authorization field, where a rule asked for it: a name is in it, and what nobody may see.
     pub(super) credentials: &'a [u8],
 }
 

@@ -11,6 +11,8 @@ pub enum Target {
     File(PathBuf),
     /// To standard output.
     StandardOutput,
+    /// To standard error.
+    StandardError,
 }
 
 impl fmt::Display for Target {
@@ -18,6 +20,7 @@ impl fmt::Display for Target {
         match self {
             Self::File(path) => path.display().fmt(formatter),
             Self::StandardOutput => formatter.write_str("standard output"),
+            Self::StandardError => formatter.write_str("standard error"),
         }
     }
 }
@@ -27,8 +30,66 @@ impl fmt::Display for Target {
 pub enum Format {
     /// The combined format of Apache and nginx; times are in UTC.
     Combined,
+    /// Pieces one behind the other.
+    Text(Vec<Piece>),
     /// One JSON object a line with these fields in this order.
     Json(Vec<Field>),
+}
+
+/// One piece of a line of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// This.
+    Literal(String),
+    /// A value as it stands in a combined line.
+    Field(Field),
+    /// The request line.
+    Request,
+    /// When the answer was made: `20/Nov/2026:10:00:00 +0000`.
+    TimeLocal,
+    /// The same as `2026-11-20T10:00:00+00:00`.
+    TimeIso,
+    /// How long the request waited for content: seconds, with milliseconds.
+    RequestTime,
+}
+
+impl Format {
+    /// A line of text with words as nginx has them, such as `$status`. `None` if one is unknown.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let is_of_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let mut parts = text.split('$');
+        let mut pieces = vec![Piece::Literal(parts.next()?.to_owned())];
+        for rest in parts {
+            let end = rest.bytes().position(|byte| !is_of_word(byte)).unwrap_or(rest.len());
+            pieces.push(Piece::of_word(&rest[..end])?);
+            pieces.push(Piece::Literal(rest[end..].to_owned()));
+        }
+        pieces.retain(|piece| *piece != Piece::Literal(String::new()));
+        Some(Self::Text(pieces))
+    }
+}
+
+impl Piece {
+    fn of_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "remote_addr" => Self::Field(Field::Client),
+            "remote_user" => Self::Field(Field::User),
+            "time_local" => Self::TimeLocal,
+            "time_iso8601" => Self::TimeIso,
+            "request" => Self::Request,
+            "request_method" => Self::Field(Field::Method),
+            "request_uri" => Self::Field(Field::Target),
+            "server_protocol" => Self::Field(Field::Version),
+            "host" => Self::Field(Field::Host),
+            "status" => Self::Field(Field::Status),
+            "body_bytes_sent" => Self::Field(Field::Bytes),
+            "http_referer" => Self::Field(Field::Referer),
+            "http_user_agent" => Self::Field(Field::UserAgent),
+            "http_x_forwarded_for" => Self::Field(Field::ForwardedFor),
+            "request_time" => Self::RequestTime,
+            _ => return None,
+        })
+    }
 }
 
 macro_rules! fields {

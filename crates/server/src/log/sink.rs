@@ -9,7 +9,9 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::settings::{LogError, Target};
 
@@ -92,10 +94,18 @@ impl Sink {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Whoever shares standard output may have made it one that does not wait.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(lines)?,
                 Err(error) => return Err(Lost { error, lines: count(lines) }),
             }
         }
         Ok(())
+    }
+
+    fn await_room(&self, lines: &[u8]) -> Result<(), Lost> {
+        let lost = |errno: Errno| Lost { error: errno.into(), lines: count(lines) };
+        let mut awaited = [PollFd::new(&self.file, PollFlags::OUT)];
+        retry_on_intr(|| poll(&mut awaited, None)).map(drop).map_err(lost)
     }
 }
 
@@ -107,16 +117,20 @@ fn count(lines: &[u8]) -> u64 {
 fn open(target: &Target) -> io::Result<(File, u64)> {
     match target {
         Target::StandardOutput => Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), 0)),
-        Target::File(path) => {
-            let mut options = OpenOptions::new();
-            options.append(true).create(true).mode(0o640);
-            // A pipe that nobody reads is an error instead of a wait without end.
-            let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
-            rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
-            let size_bytes = file.metadata()?.len();
-            Ok((file, size_bytes))
-        }
+        Target::StandardError => Ok((io::stderr().as_fd().try_clone_to_owned()?.into(), 0)),
+        Target::File(path) => open_file(path),
     }
+}
+
+/// Opens a file to write to its end; with its length.
+pub(super) fn open_file(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o640);
+    // A pipe that nobody reads is an error instead of a wait without end.
+    let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    let size_bytes = file.metadata()?.len();
+    Ok((file, size_bytes))
 }
 
 fn numbered(path: &Path, number: u32) -> PathBuf {

@@ -123,6 +123,10 @@ fn workers(workers: &[WorkerFigures], out: &mut Exposition) {
     each(|one| one.requests, out);
     out.gauge("staunch_worker_connections", "Connections open at each worker.");
     each(WorkerFigures::open, out);
+    out.gauge("staunch_memory_held_bytes", "Memory that peers make each worker hold: answers, input kept.");
+    each(|one| one.memory_held_bytes, out);
+    out.gauge("staunch_memory_budget_bytes", "Memory that peers may make each worker hold.");
+    each(|one| one.memory_budget_bytes, out);
     out.counter("staunch_turns_total", "Turns of the workers' loops: idle ones make none.")
         .sample(&[], sum(workers, |one| one.turns));
 }
@@ -136,6 +140,12 @@ fn log(snapshot: &Snapshot, out: &mut Exposition) {
     .sample(&[("outcome", "written")], log.written)
     .sample(&[("outcome", "dropped")], log.dropped)
     .sample(&[("outcome", "failed")], log.failed);
+    out.counter(
+        "staunch_error_log_lines_total",
+        "The server's own lines, also on standard output and error: written, or lost as nobody took them.",
+    )
+    .sample(&[("outcome", "written")], snapshot.error_log.written)
+    .sample(&[("outcome", "lost")], snapshot.error_log.lost);
 }
 
 fn content(sites: &[SiteFigures], out: &mut Exposition) {

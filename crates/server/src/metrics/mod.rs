@@ -11,7 +11,9 @@ mod sources;
 
 pub use families::text;
 pub use process::ProcessFigures;
-pub use snapshot::{ByReason, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+pub use snapshot::{
+    ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures,
+};
 pub use sources::Sources;
 
 #[cfg(test)]

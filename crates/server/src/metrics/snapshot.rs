@@ -18,7 +18,7 @@ pub type ByReason = BTreeMap<String, u64>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Readiness {
-    /// Not yet: content is being prepared for the first time.
+    /// Not yet: workers do not accept yet, or folders are walked for the first time.
     Preparing,
     /// Yes.
     Ready,
@@ -47,6 +47,9 @@ pub struct Snapshot {
     pub sites: Vec<SiteFigures>,
     /// The access log, if there is one.
     pub log: LogFigures,
+    /// The server's own lines.
+    #[serde(default)]
+    pub error_log: ErrorLogFigures,
     /// What the kernel says of the process.
     pub process: ProcessFigures,
 }
@@ -76,6 +79,12 @@ pub struct WorkerFigures {
     pub accept_pauses: u64,
     /// Times newcomers were kept out of the kernel's queue.
     pub newcomers_stopped: u64,
+    /// Bytes that peers make it hold.
+    #[serde(default)]
+    pub memory_held_bytes: u64,
+    /// Bytes that they may make it hold.
+    #[serde(default)]
+    pub memory_budget_bytes: u64,
     /// Turns of the loop.
     pub turns: u64,
     /// Answers by class of their status: 1xx to 5xx.
@@ -116,7 +125,10 @@ pub struct SiteFigures {
     pub held_bytes: u64,
     /// Bytes that may be held.
     pub budget_bytes: u64,
-    /// Whether everything is prepared that will be without being asked for.
+    /// Whether its folder was walked, and every file that has room was loaded.
+    #[serde(default)]
+    pub walked: bool,
+    /// Whether everything is prepared that will be without being asked for, encodings too.
     pub done: bool,
 }
 
@@ -131,6 +143,15 @@ pub struct LogFigures {
     pub failed: u64,
 }
 
+/// The server's own lines, in the error log, on standard error and on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorLogFigures {
+    /// Written.
+    pub written: u64,
+    /// Lost: they found no room, or writing failed.
+    pub lost: u64,
+}
+
 const DEADLINES: [(&str, Deadline); 5] = [
     ("header", Deadline::Header),
     ("keep_alive", Deadline::KeepAlive),
@@ -139,14 +160,16 @@ const DEADLINES: [(&str, Deadline); 5] = [
     ("linger", Deadline::Linger),
 ];
 
-fn refusals(stats: &Stats) -> [(&'static str, u64); 7] {
+fn refusals(stats: &Stats) -> [(&'static str, u64); 9] {
     [
         ("malformed", stats.rejected.get()),
         ("patience", stats.shed_patience.get()),
         ("full", stats.shed_full.get()),
         ("idle_for_others", stats.evicted_idle.get()),
+        ("memory", stats.closed_for_memory.get()),
         ("client_connections", stats.client_connections.get()),
         ("client_rate", stats.client_rate.get()),
+        ("client_denied", stats.client_denied.get()),
         ("proxy_fault", stats.proxy_faults.get()),
     ]
 }
@@ -169,6 +192,8 @@ impl WorkerFigures {
             accept_stops: stats.accept_stops.get(),
             accept_pauses: stats.accept_pauses.get(),
             newcomers_stopped: stats.newcomers_stopped.get(),
+            memory_held_bytes: stats.memory_held_bytes.get(),
+            memory_budget_bytes: stats.memory_budget_bytes.get(),
             turns: stats.turns.get(),
             responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
             uncounted_clients: stats.client_table_full.get(),

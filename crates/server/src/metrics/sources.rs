@@ -1,14 +1,15 @@
 //! Where the figures come from, and whether the server is ready.
 //!
-//! Order of calls: one value a process; `drain` once, when no further requests are wanted.
+//! Order of calls: one value a process; `serve` once the workers accept, `drain` once, when no further
+//! requests are wanted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use super::process::ProcessFigures;
-use super::snapshot::{Readiness, SiteFigures, Snapshot, WorkerFigures};
-use crate::log::AccessLog;
+use super::snapshot::{ErrorLogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+use crate::log::{AccessLog, LineCounts};
 use crate::status::About;
 
 /// See the module's text.
@@ -18,22 +19,34 @@ pub struct Sources {
     started: Instant,
     sites: Box<dyn Fn() -> Vec<SiteFigures> + Send + Sync>,
     log: Arc<AccessLog>,
-    prepared: AtomicBool,
+    error_log: Arc<LineCounts>,
+    serving: AtomicBool,
+    walked: AtomicBool,
     draining: AtomicBool,
 }
 
 impl Sources {
-    /// `sites` tells how far each is; `started` is when the server began. Turns are measured from now on.
+    /// `sites` tells how far each is; `started` is when the server began; `takes_over`: another process
+    /// serves at the same sockets until this one does, so requests may come at once. Turns are measured from
+    /// now on.
     pub fn new(
         about: About,
         connections_max: u64,
         started: Instant,
         sites: Box<dyn Fn() -> Vec<SiteFigures> + Send + Sync>,
-        log: Arc<AccessLog>,
+        logs: (Arc<AccessLog>, Arc<LineCounts>),
+        takes_over: bool,
     ) -> Self {
         about.stats.iter().for_each(|stats| stats.measure(true));
-        let (prepared, draining) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { about, connections_max, started, sites, log, prepared, draining }
+        let [serving, walked] = [takes_over; 2].map(AtomicBool::new);
+        let (log, error_log) = logs;
+        let draining = AtomicBool::new(false);
+        Self { about, connections_max, started, sites, log, error_log, serving, walked, draining }
+    }
+
+    /// The workers accept.
+    pub fn serve(&self) {
+        self.serving.store(true, Relaxed);
     }
 
     /// No further requests are wanted.
@@ -41,12 +54,14 @@ impl Sources {
         self.draining.store(true, Relaxed);
     }
 
-    /// Whether requests should be sent here. Once prepared, a server stays so when content changes.
+    /// Whether requests should be sent here: workers accept, and every folder was walked once. Encodings are
+    /// not waited for: until they are made the same content is sent without them.
     pub fn readiness(&self) -> Readiness {
-        if !self.prepared.load(Relaxed) {
-            self.prepared.store((self.sites)().iter().all(|site| site.done), Relaxed);
+        if !self.walked.load(Relaxed) {
+            self.walked.store((self.sites)().iter().all(|site| site.walked), Relaxed);
         }
-        match (self.draining.load(Relaxed), self.prepared.load(Relaxed)) {
+        let is_ready = self.serving.load(Relaxed) && self.walked.load(Relaxed);
+        match (self.draining.load(Relaxed), is_ready) {
             (true, _) => Readiness::Draining,
             (false, true) => Readiness::Ready,
             (false, false) => Readiness::Preparing,
@@ -65,6 +80,7 @@ impl Sources {
             workers: self.about.stats.iter().map(|stats| WorkerFigures::of(stats)).collect(),
             sites: (self.sites)(),
             log: self.log.counts().into(),
+            error_log: ErrorLogFigures { written: self.error_log.written(), lost: self.error_log.lost() },
             process: ProcessFigures::read(),
         }
     }

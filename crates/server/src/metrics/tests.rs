@@ -10,12 +10,26 @@ use super::{Readiness, SiteFigures, Snapshot, Sources, text};
 use crate::log::AccessLog;
 use crate::status::About;
 
-fn sources(done: bool, workers: usize) -> Sources {
+/// With workers that accept.
+fn sources(walked: bool, workers: usize) -> Sources {
+    let sources = silent_sources(walked, workers, false);
+    sources.serve();
+    sources
+}
+
+fn silent_sources(walked: bool, workers: usize, takes_over: bool) -> Sources {
     let stats = (0..workers).map(|_| Arc::new(Stats::default())).collect();
     let about = About { version: "1.2.3", io: "epoll", stats };
-    let site = SiteFigures { name: "a \"site\"\\\n".to_owned(), files: 3, done, ..SiteFigures::default() };
+    let site = SiteFigures { name: "a \"site\"\\\n".to_owned(), files: 3, walked, ..SiteFigures::default() };
     let log = AccessLog::new(Arc::new(|_| {}));
-    Sources::new(about, 1000, Instant::now(), Box::new(move || vec![site.clone()]), log)
+    Sources::new(
+        about,
+        1000,
+        Instant::now(),
+        Box::new(move || vec![site.clone()]),
+        (log, Arc::default()),
+        takes_over,
+    )
 }
 
 /// What a strict reader of the text form must find: every family has help and type before its samples, stands
@@ -106,9 +120,12 @@ fn the_dashboard_and_the_exposition_know_the_same_names() {
 
 #[test]
 fn readiness_is_kept_until_draining() {
-    let preparing = sources(false, 1);
-    assert_eq!(preparing.readiness(), Readiness::Preparing);
+    assert_eq!(sources(false, 1).readiness(), Readiness::Preparing, "folders are walked");
+    assert_eq!(silent_sources(true, 1, false).readiness(), Readiness::Preparing, "nobody accepts yet");
+    assert_eq!(silent_sources(false, 1, true).readiness(), Readiness::Ready, "another one accepts still");
+    // No site of these figures is done: encodings are not waited for.
     let ready = sources(true, 1);
+    assert!(ready.snapshot().sites.iter().all(|site| !site.done));
     assert_eq!(ready.readiness(), Readiness::Ready);
     ready.drain();
     assert_eq!(ready.readiness(), Readiness::Draining);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, Params, PasswordVerifier};
@@ -89,16 +89,26 @@ impl Auth {
         &self.challenge
     }
 
+    /// A number that no other rule has while this one is there.
+    pub(crate) fn number(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self) as usize
+    }
+
     /// What stands for a field's value.
     pub(crate) fn tag(&self, field: &[u8]) -> Tag {
         let (high, low) = (self.secrets.0.hash_one(field), self.secrets.1.hash_one(field));
         Tag::from(high) << 64 | Tag::from(low)
     }
 
+    /// Since when another worker's client is known to have shown these credentials, if one has.
+    pub(crate) fn known_since(&self, tag: Tag, now_s: u32) -> Option<u32> {
+        self.good.lock().unwrap_or_else(PoisonError::into_inner).since(tag, now_s)
+    }
+
     /// Whether the credentials of a field are good, and since which second that is known. Takes long.
     pub(crate) fn verify(&self, field: &[u8], now_s: u32) -> Option<u32> {
         let tag = self.tag(field);
-        let known = self.good.lock().unwrap_or_else(PoisonError::into_inner).since(tag, now_s);
+        let known = self.known_since(tag, now_s);
         if known.is_some() {
             return known;
         }

@@ -11,11 +11,13 @@ use staunch_protocol::http1::{Method, Request};
 
 use super::Site;
 use crate::content::entry::{Entry, Kind, moment};
+use crate::content::folder::wants_problem_in_json;
 use crate::content::load::Outcome;
 use crate::content::negotiate::weight;
 use crate::gate::{Asked, Passage, granted};
 use crate::problem::{ALLOW, Problem};
-use crate::respond::{Further, answer_page};
+use crate::redirect;
+use crate::respond::{Further, VARY_ACCEPT, answer_page};
 use crate::rules::Ruling;
 use crate::shared::Purpose;
 
@@ -30,32 +32,50 @@ impl Site {
         answer: Answer<'_>,
     ) -> Answered {
         let Some(ruling) = &entry.ruling else {
-            return self.answer_passed(entry, asked.path, request, answer);
+            return self.answer_passed(entry, asked, request, answer);
         };
         match self.gate.pass(ruling, asked, &self.shared, request, answer) {
-            Passage::Open(answer) => self.answer_passed(entry, asked.path, request, answer),
+            Passage::Open(answer) => self.answer_passed(entry, asked, request, answer),
             Passage::Answered(answered) => answered,
             Passage::Refused(problem, answer) => self.answer_problem(problem, Some(ruling), request, answer),
         }
+    }
+
+    /// A request that came by another host than it should.
+    #[inline(never)]
+    pub(crate) fn answer_elsewhere(
+        &mut self,
+        origin: &str,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        self.with_path(request, answer, |site, path, answer| {
+            let ruling = site.ruling(path);
+            let lines = lines(ruling.as_deref(), request);
+            redirect::to_host(origin, request.path, request.query, &lines, answer)
+        })
     }
 
     /// An entry that may be shown.
     pub(super) fn answer_passed(
         &mut self,
         entry: &Entry,
-        path: &[u8],
+        asked: Asked<'_>,
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
         let Some(ruling) = entry.ruling.as_deref() else {
-            return self.answer_kind(entry, path, Further::NONE, request, answer);
+            let further = Further { ruling: None, granted: asked.lines };
+            return self.answer_kind(entry, asked.path, further, request, answer);
         };
+        note_guard(Some(ruling), &answer);
         if ruling.work_us > 0 && matches!(entry.kind, Kind::Content(_)) {
             burn(ruling.work_us);
         }
-        let granted = granted(ruling, request);
+        let mut granted = granted(ruling, request);
+        granted.extend_from_slice(asked.lines);
         let further = Further { ruling: Some(ruling), granted: &granted };
-        self.answer_kind(entry, path, further, request, answer)
+        self.answer_kind(entry, asked.path, further, request, answer)
     }
 
     /// The gate for a path of which no entry is at hand.
@@ -79,7 +99,7 @@ impl Site {
             return self.answer_method(None, request, answer);
         }
         self.with_path(request, answer, |site, path, answer| {
-            match site.pass_by_path(Asked { path, by_peer: true }, request, answer) {
+            match site.pass_by_path(Asked::by_peer(path), request, answer) {
                 Passage::Open(answer) => {
                     let ruling = site.ruling(path);
                     site.answer_method(ruling.as_ref(), request, answer)
@@ -118,10 +138,11 @@ impl Site {
         answer: Answer<'_>,
     ) -> Answered {
         let shared = Arc::clone(&self.shared);
-        let fallback = shared.load.rules.as_ref().and_then(|rules| rules.fallback.as_deref());
+        let fallback = shared.load.rules.as_ref().filter(|rules| rules.tries(path).is_none());
+        let fallback = fallback.and_then(|rules| rules.fallback.as_deref());
         match fallback {
             Some(key) if problem == Problem::NotFound && wants_page(path, request) => {
-                let asked = Asked { path: key, by_peer: false };
+                let asked = Asked { lines: VARY_ACCEPT, ..Asked::within(key) };
                 match self.held(key, &answer) {
                     Some(Outcome::Entry(entry)) => self.answer_entry(&entry, asked, request, answer),
                     Some(Outcome::Problem(problem)) => self.answer_refused(problem, path, request, answer),
@@ -153,8 +174,11 @@ impl Site {
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
+        note_guard(ruling.map(|ruling| &**ruling), &answer);
         let shared = Arc::clone(&self.shared);
         let page = shared.load.rules.as_ref().and_then(|rules| rules.error_page(problem.status()));
+        // A program that asks for JSON is not told the problem in HTML.
+        let page = page.filter(|page| page.ends_with(b".json") || !wants_problem_in_json(request));
         let Some(key) = page else {
             return self.answer_built_in(problem, ruling.map(|ruling| &**ruling), request, answer);
         };
@@ -181,6 +205,7 @@ impl Site {
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
+        note_guard(ruling, &answer);
         let content = match page {
             Outcome::Entry(entry) => {
                 entry.mark_used();
@@ -201,7 +226,7 @@ impl Site {
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
-        self.shared.problems.answer(problem, &problem_lines(problem, ruling, request), answer)
+        self.shared.problems.answer(problem, &problem_lines(problem, ruling, request), request, answer)
     }
 
     /// What is held under a key, or is read at once by a site that holds nothing.
@@ -215,6 +240,13 @@ impl Site {
 
     fn ruling(&self, path: &[u8]) -> Option<Arc<Ruling>> {
         self.shared.load.rules.as_ref()?.of(path)
+    }
+}
+
+/// An answer that another thread's mail has led to does not know any more that credentials were asked for.
+fn note_guard(ruling: Option<&Ruling>, answer: &Answer<'_>) {
+    if ruling.is_some_and(|ruling| ruling.auth.is_some()) {
+        answer.guard();
     }
 }
 
@@ -235,8 +267,7 @@ fn problem_lines(problem: Problem, ruling: Option<&Ruling>, request: &Request<'_
 /// Whether a request is one that an application in the browser answers: for a page, at a path whose last name
 /// has no dot. A picture that is missing stays missing.
 fn wants_page(path: &[u8], request: &Request<'_>) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    if name.contains(&b'.') || !matches!(request.method, Method::Get | Method::Head) {
+    if !may_be_page(path, request) {
         return false;
     }
     if !request.has_any(Request::ACCEPT) {
@@ -250,6 +281,12 @@ fn wants_page(path: &[u8], request: &Request<'_>) -> bool {
             name == b"*/*" || name.eq_ignore_ascii_case(b"text/html") || name.eq_ignore_ascii_case(b"text/*");
         page && parts.find_map(weight) != Some(0)
     })
+}
+
+/// Whether such a request could be for a page, whatever it accepts.
+fn may_be_page(path: &[u8], request: &Request<'_>) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    !name.contains(&b'.') && matches!(request.method, Method::Get | Method::Head)
 }
 
 /// Uses up processor time of this thread.

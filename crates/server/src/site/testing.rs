@@ -143,10 +143,15 @@ impl Peer {
     }
 
     /// Asks and goes away: the answer, unless the request has to wait for mail.
-    pub(crate) fn ask_in_passing(&mut self, target: &str, fields: &[(&str, &str)]) -> Option<Response> {
+    pub(crate) fn ask_in_passing(
+        &mut self,
+        slot: u32,
+        target: &str,
+        fields: &[(&str, &str)],
+    ) -> Option<Response> {
         let head = head("example", "GET", target, fields);
         let (mut session, mut outgoing) = (Session::new(0), Outgoing::default());
-        let address = Address { worker: 0, slot: 1, generation: 0 };
+        let address = Address { worker: 0, slot, generation: 0 };
         let mut input = &head[..];
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
         let Event::Request(request) = event else { panic!("no request") };

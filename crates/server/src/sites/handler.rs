@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use staunch_engine::{Answer, Answered, Handler};
-use staunch_protocol::http1::Request;
+use staunch_engine::{Address, Answer, Answered, Departure, Handler};
+use staunch_protocol::http1::{Method, Request};
 
 use super::{Sites, SitesShared};
 use crate::shared::{Mail, SiteShared};
@@ -20,7 +20,7 @@ pub struct SitesHandler {
     sites: Arc<Sites>,
     /// The site that answers to all names no other has.
     default: Site,
-    /// All sites by number, the default one apart, once there is more than one.
+    /// All sites by number, the default one apart. Empty where the host of a request decides nothing.
     others: Vec<Option<Site>>,
 }
 
@@ -42,7 +42,7 @@ impl Handler for SitesHandler {
         if self.others.is_empty() {
             return self.default.handle(request, answer);
         }
-        self.choose(request).handle(request, answer)
+        self.handle_by_host(request, answer)
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -52,6 +52,10 @@ impl Handler for SitesHandler {
             // It was removed meanwhile, and still owes this answer.
             None => Site::new(site).resume(letter, request, answer),
         }
+    }
+
+    fn left(&mut self, address: Address, departure: Departure) {
+        self.shared.crew.desks.checks.leave(address, departure);
     }
 }
 
@@ -76,18 +80,24 @@ impl SitesHandler {
     fn parts(&self) -> Vec<Option<Site>> {
         let default = self.sites.hosts.default;
         let part = |(number, site)| (number != default).then(|| Site::new(Arc::clone(site)));
-        if self.sites.sites.len() == 1 {
+        if self.sites.sites.len() == 1 && !self.sites.hosts.redirects() {
             return Vec::new();
         }
         self.sites.sites.iter().enumerate().map(part).collect()
     }
 
     #[inline(never)]
-    fn choose(&mut self, request: &Request<'_>) -> &mut Site {
-        let number = self.sites.hosts.find(request.host);
-        match self.others.get_mut(number) {
+    fn handle_by_host(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let place = self.sites.hosts.find(request.host);
+        let site = match self.others.get_mut(place.site) {
             Some(Some(site)) => site,
             _ => &mut self.default,
+        };
+        match self.sites.hosts.canonical(place) {
+            Some(origin) if matches!(request.method, Method::Get | Method::Head) => {
+                site.answer_elsewhere(origin, request, answer)
+            }
+            _ => site.handle(request, answer),
         }
     }
 

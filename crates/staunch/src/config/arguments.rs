@@ -1,8 +1,9 @@
 //! Flags of `staunch serve`, made from the table of keys. It must never know a single key.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::ValueParser;
+use clap::builder::{PossibleValue, TypedValueParser, ValueParser};
 use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
@@ -52,9 +53,9 @@ fn argument(title: &'static str, key: &'static Key) -> Arg {
     if key.form == Form::Switch {
         return argument.help_heading(title).long(dashed(key)).action(ArgAction::SetTrue);
     }
-    let check = key.check;
-    let parser = move |text: &str| check(text).map(|()| text.to_owned());
-    let argument = argument.value_name((key.word)()).value_parser(ValueParser::new(parser));
+    let parser = Checked { check: key.check, word: (key.word)() };
+    let argument =
+        argument.value_name((key.word)()).value_parser(ValueParser::new(parser)).hide_possible_values(true);
     let argument = match key.default {
         Some(default) if !default.is_empty() => argument.default_value(default),
         _ => argument,
@@ -65,6 +66,36 @@ fn argument(title: &'static str, key: &'static Key) -> Arg {
     let argument = if key.form == Form::Values { argument.action(ArgAction::Append) } else { argument };
     let argument = if key.name == "listen" { argument.short('l') } else { argument };
     argument.help_heading(title).long(dashed(key))
+}
+
+/// Checks a value as the table of keys does, and knows the words that a shell may complete.
+#[derive(Clone)]
+struct Checked {
+    check: fn(&str) -> Result<(), String>,
+    word: String,
+}
+
+impl TypedValueParser for Checked {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
+        let check = self.check;
+        let parser = move |text: &str| check(text).map(|()| text.to_owned());
+        parser.parse_ref(command, argument, value)
+    }
+
+    /// Of `on|off` both, of `N|auto` only `auto`: what is in upper case stands for a value.
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let is_literal = |word: &&str| !word.chars().any(|one| one.is_uppercase() || ",./".contains(one));
+        let mut words = self
+            .word
+            .split('|')
+            .filter(is_literal)
+            .map(|word| PossibleValue::new(word.to_owned()))
+            .peekable();
+        words.peek()?;
+        Some(Box::new(words.collect::<Vec<_>>().into_iter()))
+    }
 }
 
 fn dashed(key: &Key) -> String {

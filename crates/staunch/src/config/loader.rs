@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use staunch_config::{Config, Faults, File, Sources};
 use staunch_server::SiteError;
 
+use super::exposure;
+
 /// Exit code for a configuration that cannot be used (`EX_CONFIG` of sysexits.h).
 const CODE_CONFIGURATION: u8 = 78;
 /// Exit code for a command that was called wrongly.
@@ -83,6 +85,11 @@ impl Loader {
             .map_or("of flags and environment".into(), |file| format!("file {}", file.display()))
     }
 
+    /// Variables that look like settings and are none, in sentences.
+    pub(crate) fn unknown_variables() -> Vec<String> {
+        staunch_config::unknown_variables(&environment())
+    }
+
     /// The file they stand in, if they do.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
@@ -111,7 +118,10 @@ impl Loader {
     /// # Errors
     /// Everything that is wrong with them.
     pub(crate) fn load(&self) -> Result<Config, Failure> {
-        Ok(staunch_config::read(&self.sources()?)?)
+        let sources = self.sources()?;
+        let mut reading = staunch_config::read_whole(&sources);
+        exposure::look(&mut reading);
+        Ok(reading.end(sources.file.as_ref())?)
     }
 }
 

@@ -1,81 +1,87 @@
 //! Looks at the files and folders that the settings name: whether the server could use them.
 //!
-//! It asks and never changes anything: no file is created, opened for writing or cut.
+//! It asks and never changes anything: no file is created, opened for writing or cut. It looks at what could
+//! be read of the settings, so that a mistake elsewhere hides nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::Access;
-use staunch_config::groups::{Content, PathRule};
-use staunch_config::syntax::text::Output;
-use staunch_config::{Config, File};
+use staunch_config::node::{Kind, Node};
+use staunch_config::{Reading, Section};
 use staunch_confine::Identity;
 
-/// Everything that is not as the settings want it, in sentences with places.
-pub(crate) fn faults(config: &Config, file: Option<&File>) -> Vec<String> {
+/// Blames every value that is not as the system has it.
+pub(crate) fn look(reading: &mut Reading) {
     let mut faults = Vec::new();
-    for (index, site) in config.sites.iter().enumerate() {
-        let section = config.section_of_site(index);
-        let mut blame = |key: &str, text: String| faults.push(config.blame(section, key, &text, file));
-        of_site(&site.content, &mut blame);
-        for (index, rule) in site.paths.iter().enumerate() {
-            let section = section + 1 + index;
-            let mut blame = |key: &str, text: String| faults.push(config.blame(section, key, &text, file));
-            of_rule(rule, &mut blame);
+    for (number, section) in reading.sections.iter().enumerate() {
+        let mut blame = |key: &'static str, text: String| faults.push((number, key, text));
+        match section.title.as_str() {
+            "" => {
+                of_process(section, &mut blame);
+                of_site(section, &mut blame);
+            }
+            "site" => of_site(section, &mut blame),
+            _ => of_rule(section, &mut blame),
         }
     }
-    let mut blame = |key: &str, text: String| faults.push(config.blame(0, key, &text, file));
-    of_process(config, &mut blame);
-    faults
+    faults.into_iter().for_each(|(number, key, text)| reading.blame(number, key, text));
 }
 
-type Blame<'a> = &'a mut dyn FnMut(&str, String);
+type Blame<'a> = &'a mut dyn FnMut(&'static str, String);
 
-fn of_site(content: &Content, blame: Blame<'_>) {
-    if let Err(text) = folder(&content.root) {
+/// The value of a key as it would be written.
+fn value<'a>(section: &'a Section, key: &str) -> Option<&'a Node> {
+    section.entries.iter().find(|entry| entry.key.name == key).map(|entry| &entry.value)
+}
+
+/// A text that is neither `off` nor what `-` means.
+fn text(node: Option<&Node>) -> Option<&str> {
+    match &node?.kind {
+        Kind::Text(text) if text != "off" && text != "-" => Some(text),
+        _ => None,
+    }
+}
+
+fn of_site(section: &Section, blame: Blame<'_>) {
+    let Some(root) = text(value(section, "root")).map(Path::new) else { return };
+    if let Err(text) = folder(root) {
         blame("root", text);
         return;
     }
-    let below = |path: &str| content.root.join(path.trim_start_matches('/'));
-    for (_, path) in &content.error_pages {
-        if let Err(text) = readable(&below(path)) {
-            blame("error_pages", text);
+    let below = |path: &str| root.join(path.trim_start_matches('/'));
+    if let Some(Kind::Table(pages)) = value(section, "error_pages").map(|node| &node.kind) {
+        for path in pages.iter().filter_map(|(_, path)| text(Some(path))) {
+            if let Err(text) = readable(&below(path)) {
+                blame("error_pages", text);
+            }
         }
     }
-    if let Some(Err(text)) = content.fallback.as_deref().map(|path| readable(&below(path))) {
+    if let Some(Err(text)) = text(value(section, "fallback")).map(|path| readable(&below(path))) {
         blame("fallback", text);
     }
 }
 
-fn of_rule(rule: &PathRule, blame: Blame<'_>) {
-    let Some(file) = rule.basic_auth.iter().flatten().find_map(|auth| auth.users_file.as_ref()) else {
-        return;
-    };
+fn of_rule(section: &Section, blame: Blame<'_>) {
+    let Some(Kind::Table(auth)) = value(section, "basic_auth").map(|node| &node.kind) else { return };
+    let file = auth.iter().find(|(name, _)| name.text == "users_file").map(|(_, file)| file);
+    let Some(file) = text(file) else { return };
     match std::fs::read_to_string(file) {
-        Err(error) => blame("basic_auth", format!("{}: {}", file.display(), plain(&error))),
+        Err(error) => blame("basic_auth", format!("{file}: {}", plain(&error))),
         Ok(text) => {
             if let Err(text) = staunch_config::syntax::web::users(&text) {
-                blame("basic_auth", format!("{}:{text}", file.display()));
+                blame("basic_auth", format!("{file}:{text}"));
             }
         }
     }
 }
 
-fn of_process(config: &Config, blame: Blame<'_>) {
-    let access_log = match &config.logs.access_log {
-        Some(Output::File(path)) => Some(path),
-        _ => None,
-    };
-    let files: [(&str, Option<&PathBuf>); 3] = [
-        ("access_log", access_log),
-        ("error_log", config.logs.error_log.as_ref()),
-        ("pid_file", config.process.pid_file.as_ref()),
-    ];
-    for (key, path) in files {
-        if let Some(Err(text)) = path.map(|path| writable(path)) {
+fn of_process(section: &Section, blame: Blame<'_>) {
+    for key in ["access_log", "error_log", "pid_file"] {
+        if let Some(Err(text)) = text(value(section, key)).map(|path| writable(Path::new(path))) {
             blame(key, text);
         }
     }
-    if let Some(Err(unknown)) = config.process.user.as_ref().map(|name| Identity::find(&name.to_string())) {
+    if let Some(Err(unknown)) = text(value(section, "user")).map(Identity::find) {
         blame("user", unknown.to_string());
     }
 }

@@ -1,13 +1,12 @@
 //! `staunch config`: the settings as they are, and the page that tells about all of them.
 
-use std::io::Write as _;
-
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use staunch_config::node::{Kind, Node};
 use staunch_config::{Config, File, reference};
 
 use super::loader::{Failure, Loader};
+use crate::output;
 
 /// What is asked.
 #[derive(Args)]
@@ -20,8 +19,9 @@ pub(crate) struct ConfigCommand {
 enum Question {
     /// The settings with these flags, the environment and the file, each with its origin
     Show(Box<Show>),
+    /// A file to begin with, commented
+    Example,
     /// Every key with its meaning, as Markdown
-    #[command(hide = true)]
     Reference,
 }
 
@@ -38,10 +38,11 @@ struct Show {
 /// Answers on standard output.
 ///
 /// # Errors
-/// The settings are wrong, or nobody takes the answer.
+/// The settings are wrong.
 pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
     let text = match &command.question {
         Question::Reference => reference::markdown(),
+        Question::Example => reference::EXAMPLE.to_owned(),
         Question::Show(show) => {
             let sources = show.loader.sources()?;
             let config = staunch_config::read(&sources)?;
@@ -52,8 +53,8 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
             }
         }
     };
-    let written = std::io::stdout().write_all(text.as_bytes());
-    written.map_err(|error| Failure::from(format!("cannot write the settings: {error}")))
+    output::print(&text);
+    Ok(())
 }
 
 /// As the file would be, with `value` and `origin` in the place of each value.

@@ -1,10 +1,10 @@
 //! `-t`: whether the settings would do, without touching a socket or a log.
 
-use staunch_config::key::Key;
 use staunch_server::SitesShared;
 
 use super::loader::{Failure, Loader};
-use super::places;
+use super::{exposure, places};
+use crate::output::remark;
 use crate::{settings, sites};
 
 /// Tests the settings and says so, in the lines that administrators know.
@@ -18,23 +18,38 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
         text: format!("{}\nconfiguration {name} test failed", failure.text),
     };
     let sources = loader.sources().map_err(failed)?;
-    let config = staunch_config::read(&sources).map_err(|faults| failed(faults.into()))?;
-    eprintln!("staunch: the configuration {name} syntax is ok");
-    let keys: Vec<&Key> = staunch_config::flags().map(|(_, key)| key).collect();
-    for hint in staunch_config::nearly_variables(&sources.environment, &keys) {
-        eprintln!("staunch: {hint}");
-    }
-    let mut faults = places::faults(&config, sources.file.as_ref());
-    if let Err(failure) = settings::of(&config, &settings::any_handed(&config)) {
-        faults.push(failure.text);
+    let file = sources.file.as_ref();
+    let mut reading = staunch_config::read_whole(&sources);
+    let (config, is_read) = (reading.config.take(), reading.is_right());
+    places::look(&mut reading);
+    exposure::look(&mut reading);
+    if let Some(Err(failure)) =
+        config.as_ref().map(|config| settings::of(config, &settings::any_handed(config)))
+    {
+        let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));
+        reading.blame(0, key, text.to_owned());
     }
     // What only the whole of a site can tell, once its files are there: nothing is loaded, nothing started.
-    if let (true, Err(error)) = (faults.is_empty(), SitesShared::open(sites::of(&config))) {
-        faults.push(error.to_string());
+    let mut whole = Ok(());
+    if let (true, Some(config)) = (reading.is_right(), &config) {
+        whole = SitesShared::open(sites::of(config)).map(drop);
     }
-    if !faults.is_empty() {
-        return Err(failed(Failure::configuration(faults.join("\n"))));
+    if is_read {
+        remark(&format!("staunch: the configuration {name} syntax is ok\n"));
     }
-    eprintln!("staunch: configuration {name} test is successful");
+    for text in Loader::unknown_variables() {
+        remark(&format!("staunch: warning: {text}\n"));
+    }
+    reading.config = config;
+    reading.end(file).map_err(|faults| {
+        let mut failure = Failure::from(faults);
+        // What can be read and yet not be used is no wrong call, whoever said it.
+        if is_read {
+            failure.code = Failure::configuration("").code;
+        }
+        failed(failure)
+    })?;
+    whole.map_err(|error| failed(Failure::configuration(error.to_string())))?;
+    remark(&format!("staunch: configuration {name} test is successful\n"));
     Ok(())
 }

@@ -85,6 +85,10 @@ pub(super) struct Protection {
     #[arg(long, value_name = "ADDR")]
     pub(super) metrics: Option<SocketAddr>,
 
+    /// Names by which that address may be asked for, beside localhost and any IP address
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', requires = "metrics")]
+    pub(super) metrics_hosts: Vec<String>,
+
     /// Write what happens as lines of JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -1,19 +1,19 @@
 //! What happens, as lines on standard error: for people, or as JSON.
+//!
+//! It must never make the loop of the gate wait for whoever reads them.
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use serde_json::json;
 use staunch_gate::daemon::{Event, Say};
 use staunch_netio::clock;
+use staunch_server::log::LineQueue;
 
-/// Says what happens.
-pub(super) fn say(as_json: bool) -> Say {
+/// Says what happens, by this queue.
+pub(super) fn say(queue: Arc<LineQueue>, as_json: bool) -> Say {
     Arc::new(move |event| {
-        let line = if as_json { json(event) } else { format!("staunch: gate: {}", event.text) };
-        // Nobody who reads it is no reason not to protect.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        queue.say(&if as_json { json(event) } else { format!("staunch: gate: {}", event.text) });
     })
 }
 

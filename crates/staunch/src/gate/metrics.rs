@@ -12,12 +12,17 @@ use crate::admin::{Door, Listener};
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /status.json  what `staunch gate status` shows\n";
 
-/// Answers at this address from now on; where, with the port taken.
+/// Answers at this address from now on, also to these names; where, with the port taken.
 ///
 /// # Errors
 /// An address that cannot be had.
-pub(super) fn serve(address: SocketAddr, board: Board) -> Result<(SocketAddr, Door), String> {
+pub(super) fn serve(
+    address: SocketAddr,
+    hosts: &[String],
+    board: Board,
+) -> Result<(SocketAddr, Door), String> {
     let listener = Listener::bind(address, false)?;
+    let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
     let address = listener.address();
     let pages = move |path: &[u8]| match path {
         b"/" => Some(Page::text(Status::OK, INDEX)),
@@ -26,7 +31,7 @@ pub(super) fn serve(address: SocketAddr, board: Board) -> Result<(SocketAddr, Do
         b"/status.json" => Some(Page::json(&board.latest())),
         _ => None,
     };
-    Ok((address, listener.serve(Admin::of(Box::new(pages)))?))
+    Ok((address, listener.serve(Admin::of(Box::new(pages), hosts))?))
 }
 
 /// The same metrics, for the page of a server.

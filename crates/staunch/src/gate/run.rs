@@ -3,21 +3,26 @@
 //! It must never wake up while there is nothing to do: the loop is a thread of its own.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use staunch_gate::daemon::{Daemon, Event, Say};
 use staunch_gate::snapshot::Snapshot;
+use staunch_server::log::LineQueue;
 
 use super::arguments::Protection;
 use super::{log, metrics};
 
+/// How long the end waits for the last lines.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// What the thread of the loop sends when it ends by itself: a fault of ours.
 const LOOP_ENDED: i32 = SIGQUIT;
 
@@ -28,15 +33,18 @@ const LOOP_ENDED: i32 = SIGQUIT;
 pub(super) fn run(protection: Protection) -> Result<ExitCode, String> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, LOOP_ENDED])
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
-    let say = log::say(protection.json);
+    let (lines, block_lines) = queues().map_err(|error| format!("cannot write lines: {error}"))?;
+    let say = log::say(Arc::clone(&lines), protection.json);
     let daemon = Daemon::start(protection.plan(), env!("CARGO_PKG_VERSION"), Arc::clone(&say))?;
-    let served = protection.metrics.map(|address| metrics::serve(address, daemon.board())).transpose()?;
+    let served = protection
+        .metrics
+        .map(|address| metrics::serve(address, &protection.metrics_hosts, daemon.board()))
+        .transpose()?;
     let block = block(&daemon, served.as_ref().map(|(address, _)| *address));
     if protection.json {
         say(&Event { kind: "start", interface: None, text: one_line(&block) });
     } else {
-        // Nobody who reads the block is no reason not to protect.
-        let _ = std::io::stdout().write_all(block.as_bytes());
+        block_lines.say(block.trim_end());
     }
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -48,8 +56,21 @@ pub(super) fn run(protection: Protection) -> Result<ExitCode, String> {
     let work = work.map_err(|error| format!("cannot start a thread: {error}"))?;
     wait(&mut signals, &say);
     stop.store(true, Relaxed);
-    work.join().map_err(|_| "the loop of the gate failed; the program was taken off".to_owned())?;
+    let ended = work.join();
+    block_lines.finish(PATIENCE);
+    lines.finish(PATIENCE);
+    ended.map_err(|_| "the loop of the gate failed; the program was taken off".to_owned())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lines for standard error, where the form is that of an event, and for standard output.
+fn queues() -> io::Result<(Arc<LineQueue>, LineQueue)> {
+    let lines = io::stderr().as_fd().try_clone_to_owned()?;
+    let lines = LineQueue::new(lines.into(), Box::new(|line| format!("{line}\n")), Arc::default());
+    let block = LineQueue::of_standard_output(Arc::default())?;
+    lines.start()?;
+    block.start()?;
+    Ok((Arc::new(lines), block))
 }
 
 /// Until a signal ends it.

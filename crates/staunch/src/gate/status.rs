@@ -14,14 +14,13 @@ use staunch_gate::snapshot::{self, Snapshot};
 use staunch_netio::clock;
 
 use super::view;
+use crate::output;
 use crate::screen::{self, Screen};
 
 /// Steps kept for the sparkline: as many as a wide terminal shows.
 const STEPS_KEPT_MAX: usize = 240;
 /// Before a gate that ended is looked for again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Width of lines where there is no terminal.
-const WIDTH: usize = 100;
 
 /// What the command line says.
 #[derive(Args)]
@@ -56,9 +55,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     if arguments.json {
         snapshot::follow(interface, |snapshot| print_json(&snapshot) && !arguments.once)?;
     } else if arguments.once || !terminal.is_term() {
-        let width = if terminal.is_term() { usize::from(terminal.size().1) } else { WIDTH };
+        // What is piped is read by a program, or by who scrolls: nothing is cut.
+        let width = if terminal.is_term() { usize::from(terminal.size().1) } else { usize::MAX };
         for line in view::lines(&snapshot::ask(interface)?, &VecDeque::new(), None, width) {
-            println!("{line}");
+            output::print(&format!("{line}\n"));
         }
     } else {
         // A gate that is not there is an error; one that goes away later is waited for.

@@ -173,9 +173,12 @@ fn packets(snapshot: &Snapshot) -> String {
     let frames = &snapshot.frames;
     let syn = snapshot.syn.sum(ClassFigures::seen);
     let small = frames.small + syn;
+    let sizes = match small + frames.large {
+        0 => "none to the ports yet".to_owned(),
+        all => format!("{} of those to the ports are of at most 128 bytes", words::share(small, all)),
+    };
     format!(
-        "{} of those to the ports are of at most 128 bytes   fragments {}   malformed {}",
-        words::share(small, small + frames.large),
+        "{sizes}   fragments {}   malformed {}",
         words::count(frames.fragments),
         words::count(frames.malformed)
     )
@@ -248,5 +251,15 @@ mod tests {
         for line in lines(&snapshot, &VecDeque::from([1.0]), None, 40) {
             assert!(line.chars().count() <= 40, "{line}");
         }
+    }
+
+    #[test]
+    fn nothing_is_cut_where_it_is_piped_and_no_value_is_empty() {
+        let reason = "a reason ".repeat(40);
+        let snapshot = Snapshot { reason: Some(reason.clone()), ..Snapshot::default() };
+        let piped = lines(&snapshot, &VecDeque::new(), None, usize::MAX);
+        assert!(piped.iter().any(|line| line.ends_with(reason.trim())), "{piped:?}");
+        let packets = "packets      none to the ports yet   fragments 0   malformed 0";
+        assert!(piped.iter().any(|line| line == packets), "{piped:?}");
     }
 }

@@ -58,7 +58,7 @@ fn describe(model: &Model) -> String {
         text += &format!("  ({})\n", remarks.join("; "));
     }
     text.push('\n');
-    for line in model.picture.lines() {
+    for line in model.picture_lines() {
         text += &format!("      {line}\n");
     }
     text.push('\n');
@@ -76,7 +76,11 @@ mod tests {
         let start = "prefork: Pre-forked processes, each accepts\n  Processes made in advance";
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains("  (model 3 of Dong (2012); --pool says how many processes)\n"), "{text}");
-        assert!(text.contains("child: accept -> read -> write -> close"), "{text}");
+        let indent = " ".repeat("      clients ---> [kernel's queue] ---> ".len());
+        assert!(
+            text.contains(&format!("\n{indent} |-- child: accept -> read -> write -> close --+\n")),
+            "{text}"
+        );
         let staunch = Model::find(MODELS, "staunch-uring").expect("a model");
         assert!(describe(staunch).contains("  (speaks HTTP only)\n"));
     }

@@ -53,22 +53,19 @@ fn places(text: &mut String, results: &Results, protocol: Protocol) {
     let _ = writeln!(
         text,
         "\n## {}\n\nProcessor time of the server for each answer; asked of all: {}.\n\n\
-         | place | model | time | range | surely behind |\n|---:|---|---:|---|---:|",
+         | place | model | time | range |\n|---:|---|---:|---|",
         rows::spoken(protocol),
         rows::questions(&ranking)
     );
     for place in &ranking.places {
-        let tied = ranking.places.iter().filter(|other| other.place == place.place).count() > 1;
         let _ = writeln!(
             text,
-            "| {}{} | {} | {} | {} to {} | {} |",
-            if tied { "=" } else { "" },
-            place.place,
+            "| {} | {} | {} | {} to {} |",
+            rows::place_words(place, &ranking.places),
             place.name,
             rows::time(place.summary.median),
             rows::time(place.summary.low),
-            rows::time(place.summary.high),
-            place.surely_before
+            rows::time(place.summary.high)
         );
     }
 }
@@ -126,7 +123,7 @@ mod tests {
     fn the_document_has_every_ranking_and_verdict() {
         let text = markdown(&made_up::results());
         for words in [
-            "| 1 | iterative | 132 us | 130 us to 133 us | 0 |",
+            "| 1 | iterative | 132 us | 130 us to 133 us |",
             "## HTTP, a connection for each child, kept alive",
             "- The paper's ranking: iterative;",
             "| fork | 10 x 500 | 4000 |  | 309 us | 309 us | 1.0 |",

@@ -54,8 +54,9 @@ that is measured.</p>\
 <p>What counts is the <strong>processor time of the server for each answer</strong>, user and system \
 together, of all its processes and threads: what a connection costs, however fast the client asks. Where \
 nothing else is said a figure is the median of the rounds, with its range in brackets; strokes in plots show \
-it. With up to five rounds it holds all of them. Two models whose ranges overlap are \
-tied: they share a place.</p>";
+it. With up to five rounds it holds all of them. A model's place is one more than the \
+number of models that are surely cheaper: their whole range lies below its own. Models that share a place \
+(=) are tied, they cannot be told apart; nor can two of different places whose ranges overlap.</p>";
 
 /// The whole page.
 pub(crate) fn page(results: &Results) -> String {
@@ -163,14 +164,12 @@ fn bars(body: &mut String, places: &[Place]) {
     let most = places.iter().map(|place| place.summary.median).fold(0.0, f64::max);
     body.push_str("<div class=\"wide\"><table class=\"shares\"><tbody>");
     for place in places {
-        let tied = places.iter().filter(|other| other.place == place.place).count() > 1;
         let class = if place.name.starts_with("staunch-") { "in_time" } else { "unfinished" };
         let _ = write!(
             body,
-            "<tr><td class=\"number\">{}{}<th scope=\"row\">{}<td class=\"bar\"><i class=\"{class}\" \
+            "<tr><td class=\"number\">{}<th scope=\"row\">{}<td class=\"bar\"><i class=\"{class}\" \
              style=\"width:{:.1}%\"></i><td class=\"number\">{}<small class=\"quiet\">{} to {}</small>",
-            if tied { "=" } else { "" },
-            place.place,
+            rows::place_words(place, places),
             escape(&place.name),
             if most > 0.0 { place.summary.median / most * 100.0 } else { 0.0 },
             words::unbroken(&rows::time(place.summary.median)),

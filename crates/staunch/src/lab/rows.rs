@@ -146,6 +146,12 @@ pub(super) fn cpus(cpus: &[usize]) -> String {
     format!("CPU {}", numbers.join(", "))
 }
 
+/// A place as a number, with `=` in front if others share it.
+pub(super) fn place_words(place: &Place, places: &[Place]) -> String {
+    let shared = places.iter().filter(|other| other.place == place.place).count() > 1;
+    format!("{}{}", if shared { "=" } else { "" }, place.place)
+}
+
 /// The order of places, those who share one joined: `iterative; prethread = thread; fork`.
 pub(super) fn order_words(places: &[Place]) -> String {
     let groups = places.chunk_by(|a, b| a.place == b.place);

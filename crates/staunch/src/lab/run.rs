@@ -22,6 +22,7 @@ use staunch_netio::{clock, cpu};
 
 use super::{csv, page, table};
 use crate::load::Sink;
+use crate::output;
 use crate::units::{self, CpuList};
 
 /// Exit code of a program ended by SIGINT.
@@ -169,10 +170,10 @@ fn machine(arguments: &Arguments) -> Result<Machine, String> {
     let others: Vec<usize> = available.iter().filter(|cpu| !server_cpus.contains(cpu)).copied().collect();
     let client_cpus = chosen(&arguments.client_cpus, if others.is_empty() { first } else { &others });
     if let Some(shared) = server_cpus.iter().find(|cpu| client_cpus.contains(cpu)) {
-        eprintln!(
+        output::remark(&format!(
             "staunch: WARNING: server and client share processor {shared}: they take it from each other, so \
-             wall times say little, and rates nothing"
-        );
+             wall times say little, and rates nothing\n"
+        ));
     }
     let here = staunch_loadgen::report::Machine::here();
     Ok(Machine {
@@ -225,12 +226,12 @@ fn show(bar: &ProgressBar, rounds: u64, step: &Step<'_>) {
 /// Names what went wrong.
 fn judge(setup: &Setup, outcome: &Outcome) -> ExitCode {
     for fault in &outcome.faults {
-        eprintln!("staunch: {fault}");
+        output::remark(&format!("staunch: {fault}\n"));
     }
     if outcome.interrupted {
         let done: usize = outcome.results.rows.iter().map(|row| row.rounds.len()).sum();
         let all = outcome.results.rows.len() as u64 * setup.plan.rounds;
-        eprintln!("staunch: interrupted: {done} of {all} measurements were made");
+        output::remark(&format!("staunch: interrupted: {done} of {all} measurements were made\n"));
         return ExitCode::from(INTERRUPTED);
     }
     if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

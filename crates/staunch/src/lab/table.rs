@@ -84,13 +84,8 @@ fn section(text: &mut String, results: &Results, protocol: Protocol, colour: boo
     let _ = writeln!(text, "{}", paint(&title, QUIET, colour));
     let mut cells = Vec::new();
     for place in &ranking.places {
-        let is_tied = ranking.places.iter().filter(|other| other.place == place.place).count() > 1;
-        let number = format!("{}{}", if is_tied { "=" } else { "" }, place.place);
-        let mut line = vec![number, place.name.clone(), rows::cost_words(&place.summary)];
-        if is_tied && place.surely_before > 0 {
-            line.push(format!("surely behind {}", place.surely_before));
-        }
-        cells.push(line);
+        let number = rows::place_words(place, &ranking.places);
+        cells.push(vec![number, place.name.clone(), rows::cost_words(&place.summary)]);
     }
     for line in lines(&cells, &[Align::Right]) {
         let _ = writeln!(text, "  {line}");

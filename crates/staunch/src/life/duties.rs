@@ -36,8 +36,12 @@ pub(crate) struct Duties {
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
+    /// Told that every worker accepts.
+    pub(crate) serve: Box<dyn Fn() + Send>,
     /// Told that a drain begins, and whether another process takes over.
     pub(crate) end: Box<dyn Fn(bool) + Send>,
+    /// Waits, but not long, for the last lines said.
+    pub(crate) finish: Box<dyn Fn() + Send>,
     /// Further variables for the program that takes over.
     pub(crate) environment: Vec<(&'static str, String)>,
     /// Where lines go.

@@ -27,6 +27,10 @@ use super::watchdog::Watchdog;
 /// who do not.
 const IDLE_MS: u32 = 500;
 
+/// Signals to end within this time are one wish: `timeout`, `make` and `npm` signal a process, and then the
+/// group it belongs to.
+const ONE_WISH_MS: u64 = 1_000;
+
 /// How long workers may take to leave their sockets: they do so between two turns.
 const LEAVING_MAX: Duration = Duration::from_secs(2);
 
@@ -79,7 +83,8 @@ struct Affairs {
     upgrade: Option<Upgrade>,
     /// It drains: because it was told to end, or because another process serves now.
     ending: bool,
-    told_to_end: bool,
+    /// Since when it was told to end.
+    told_to_end_ms: Option<u64>,
     /// Readable when the process before this one has left the sockets.
     former: Option<OwnedFd>,
 }
@@ -110,6 +115,7 @@ impl Watch {
         for _ in 0..self.duties.control.workers() {
             let _ = answers.recv();
         }
+        (self.duties.serve)();
         let Some(ready) = ready else {
             self.notify.tell("READY=1\nSTATUS=Serving");
             return None;
@@ -140,12 +146,16 @@ impl Watch {
 
     fn obey(&mut self, wish: Wish, affairs: &mut Affairs) {
         match wish {
-            Wish::End if affairs.told_to_end => {
-                self.say("ended at once, by a second signal");
-                self.pid_file.remove();
-                process::exit(0);
-            }
-            Wish::End => self.end(affairs),
+            Wish::End => match affairs.told_to_end_ms {
+                None => self.end(affairs),
+                Some(since_ms) if clock::now_ms() - since_ms < ONE_WISH_MS => {}
+                Some(_) => {
+                    self.say("ended at once, by a second signal");
+                    self.pid_file.remove();
+                    (self.duties.finish)();
+                    process::exit(0);
+                }
+            },
             Wish::Reopen => (self.duties.reopen)(),
             Wish::Reload | Wish::Upgrade if affairs.ending => {
                 self.say("this process is ending: the signal is ignored");
@@ -162,9 +172,11 @@ impl Watch {
         if let Some(upgrade) = affairs.upgrade.take() {
             self.conclude(affairs, upgrade.give_up("the server is ended before it serves"));
         }
-        affairs.told_to_end = true;
+        affairs.told_to_end_ms = Some(clock::now_ms());
         let seconds = self.duties.drain_timeout.as_secs_f64();
-        self.say(&format!("ending: answers under way have {seconds} s; a second signal ends at once"));
+        self.say(&format!(
+            "ending: answers under way have {seconds} s; a further signal after 1 s ends at once"
+        ));
         self.notify.tell("STOPPING=1\nSTATUS=Ending");
         drop(self.drain(affairs, Some(IDLE_MS), false));
     }

@@ -5,8 +5,9 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
@@ -26,8 +27,10 @@ const SIGNALS: [i32; 6] = [SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2];
 pub(super) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
 impl Signals {
-    /// From now on signals wait to be asked for.
+    /// From now on signals wait to be asked for. A log that reaches the limit of a file's size (SIGXFSZ) ends
+    /// nothing: writing fails.
     pub(super) fn new() -> io::Result<Self> {
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let (read, write) = UnixStream::pair()?;
         SignalDelivery::with_pipe(read, write, SignalOnly, SIGNALS).map(Self)
     }

@@ -54,7 +54,13 @@ pub(crate) fn lane(word: &str, aim: &Aim<'_>, address: &Address) -> Result<LaneP
         _ => return Err(wrong(format!("write {FORMS}"))),
     };
     let url: Url = aim.url.parse().map_err(|fault| format!("{fault}"))?;
-    plan::lane(word, kind, aim, &url)
+    let asks = matches!(kind, LaneKind::Closed { .. } | LaneKind::Open { .. });
+    let mut lane = plan::lane(word, kind, aim, &url)?;
+    if !asks {
+        // Patience is that of people who wait for an answer. A slow client is there to stay.
+        (lane.patience, lane.late_after) = (None, None);
+    }
+    Ok(lane)
 }
 
 /// `INTERFACE:RATE`.

@@ -4,13 +4,23 @@ use std::process::ExitCode;
 
 use clap::Args;
 use console::Term;
-use staunch_loadgen::compare::{self, Side};
+use staunch_loadgen::compare::{self, Side, Single};
 use staunch_loadgen::report::Document;
 
 use super::progress::CROSSED;
+use crate::output;
+
+/// What stands at the end of the help.
+const EXIT: &str = "\
+Exit codes:
+  0  nothing is worse by more than the tolerance, or there are too few runs to tell
+  1  a file cannot be read or compared
+  2  it was called wrongly
+  3  B is worse";
 
 /// What the command line says.
 #[derive(Args)]
+#[command(after_help = EXIT)]
 pub(crate) struct Arguments {
     /// Results of the first side, written by --json; several rounds separated by commas
     #[arg(value_name = "A.json[,A2.json...]")]
@@ -24,6 +34,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "3")]
     tolerance: f64,
 
+    /// Judge a single run a side too, cut into batches: on a busy host two equal runs may differ by more than
+    /// the tolerance
+    #[arg(long)]
+    judge_single_runs: bool,
+
     /// Write the comparison as JSON
     #[arg(long)]
     json: bool,
@@ -35,13 +50,15 @@ pub(crate) struct Arguments {
 /// A file that cannot be read or is no result, and results that cannot be compared.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let (a, b) = (side(&arguments.a)?, side(&arguments.b)?);
-    let comparison = compare::compare(&a, &b, arguments.tolerance).map_err(|fault| fault.to_string())?;
+    let single = if arguments.judge_single_runs { Single::Judge } else { Single::Show };
+    let comparison =
+        compare::compare(&a, &b, arguments.tolerance, single).map_err(|fault| fault.to_string())?;
     if arguments.json {
-        println!("{}", compare::json(&comparison));
+        output::print(&format!("{}\n", compare::json(&comparison)));
     } else {
         let terminal = Term::stdout();
         let colour = terminal.features().colors_supported();
-        print!("{}", compare::text(&comparison, colour, usize::from(terminal.size().1)));
+        output::print(&compare::text(&comparison, colour, usize::from(terminal.size().1)));
     }
     Ok(if comparison.failed { ExitCode::from(CROSSED) } else { ExitCode::SUCCESS })
 }

@@ -14,7 +14,7 @@ use staunch_netio::clock;
 
 use super::files::Sink;
 use super::keys;
-use crate::units;
+use crate::{output, units};
 
 /// How often it is looked whether the flood is over or was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         clock::pause(LOOK_EVERY);
     }
     let outcome = flood.stop();
-    eprint!("{}", words(&outcome));
+    output::remark(&words(&outcome));
     if let Some(sink) = &mut sink {
         let json = serde_json::to_string_pretty(&outcome).map_err(|error| error.to_string())?;
         sink.write(&format!("{json}\n"))?;

@@ -15,7 +15,7 @@ use staunch_loadgen::{Control, sources};
 use super::arguments::{Connections, Generator, Requests};
 use super::files::Sink;
 use super::{keys, plan, progress};
-use crate::units;
+use crate::{output, units};
 
 /// What the command line says.
 #[derive(Args)]
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         view.finish();
     }
     let held = held.map_err(|fault| fault.to_string())?;
-    eprint!("{}", words(&held));
+    output::remark(&words(&held));
     if let Some(sink) = &mut sink {
         sink.write(&document(&held))?;
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use console::Term;
+use staunch_loadgen::plan::LaneKind;
 use staunch_loadgen::threshold::Threshold;
 use staunch_loadgen::view::{Facts, View};
 use staunch_loadgen::{Control, Moment, Outcome, Plan, describe, report, run};
@@ -13,6 +14,7 @@ use staunch_loadgen::{Control, Moment, Outcome, Plan, describe, report, run};
 use super::arguments::Results;
 use super::files::Files;
 use super::keys;
+use crate::output;
 
 /// Exit code when a threshold was crossed or a comparison found worse.
 pub(crate) const CROSSED: u8 = 3;
@@ -23,8 +25,8 @@ const KEYS: &str = "up/down: rate, 0: as planned, q: end";
 /// Carries a plan out and says what came of it.
 ///
 /// # Errors
-/// What keeps it from being carried out, a file that cannot be written, and a server that is not there at
-/// all.
+/// What keeps it from being carried out, a file that cannot be written, a server that is not there at all,
+/// and one that gave no right answer.
 pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> {
     let thresholds = thresholds(results)?;
     let mut files = Files::open(results)?;
@@ -52,7 +54,8 @@ pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> 
     match lost {
         Some(error) => Err(error),
         None if nobody_is_there(&outcome) => Err(format!("no connection to {} could be made", plan.target)),
-        None => Ok(judge(&thresholds, &outcome)),
+        None if crossed(&thresholds, &outcome) => Ok(ExitCode::from(CROSSED)),
+        None => nothing_right(plan, &outcome).map_or(Ok(ExitCode::SUCCESS), Err),
     }
 }
 
@@ -93,18 +96,39 @@ fn summarise(outcome: &Outcome, results: &Results, to_stdout: bool) {
     let width = usize::from(terminal.size().1);
     let text = report::summary(outcome, colour, width);
     if to_stdout {
-        eprint!("{text}");
+        output::remark(&text);
     } else {
-        print!("{text}");
+        output::print(&text);
     }
 }
 
-fn judge(thresholds: &[Threshold], outcome: &Outcome) -> ExitCode {
+/// Says which thresholds were crossed, and whether any was.
+fn crossed(thresholds: &[Threshold], outcome: &Outcome) -> bool {
     let failed = thresholds.iter().map(|threshold| threshold.judge(outcome)).filter(|judged| judged.failed);
     let count = failed.inspect(|judged| {
-        eprintln!("staunch: failed: {} (measured {})", judged.expression, judged.measured);
+        output::remark(&format!("staunch: failed: {} (measured {})\n", judged.expression, judged.measured));
     });
-    if count.count() > 0 { ExitCode::from(CROSSED) } else { ExitCode::SUCCESS }
+    count.count() > 0
+}
+
+/// What is said when answers came and not one was right: then something else was measured than was meant. A
+/// slow client waits for no answer, so it is not judged by any.
+fn nothing_right(plan: &Plan, outcome: &Outcome) -> Option<String> {
+    let counts = outcome.counts();
+    let asks = matches!(plan.lanes.first()?.kind, LaneKind::Closed { .. } | LaneKind::Open { .. });
+    if !asks || counts.wrong_answer == 0 || counts.in_time + counts.late > 0 {
+        return None;
+    }
+    let statuses = outcome.main()?.statuses.iter().map(|(status, count)| format!("{status}: {count}"));
+    let statuses = match statuses.collect::<Vec<String>>().join(", ") {
+        none if none.is_empty() => "none of them was HTTP".to_owned(),
+        some => format!("status {some}"),
+    };
+    Some(format!(
+        "not one answer was right, {} were wrong ({statuses}); --expect-status and --expect-body say what is \
+         right",
+        counts.wrong_answer
+    ))
 }
 
 /// Connections were begun and not one was made.

@@ -9,15 +9,16 @@ use clap::Args;
 use console::Term;
 use staunch_loadgen::Control;
 use staunch_loadgen::report;
+use staunch_loadgen::report::words;
 use staunch_loadgen::schedule::Arrivals;
-use staunch_loadgen::sweep::{self, FACTORS, Stage, SweepPlan};
+use staunch_loadgen::sweep::{self, Event, FACTORS, Stage, SweepPlan};
 use staunch_loadgen::sweep_outcome::SweepOutcome;
 use staunch_loadgen::view::{Facts, View};
 
 use super::arguments::{Connections, Generator, Requests};
 use super::files::Sink;
 use super::{keys, plan, progress};
-use crate::units;
+use crate::{output, units};
 
 /// What the command line says.
 #[derive(Args)]
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     for (writer, sink) in &mut sinks {
         sink.write(&writer(&outcome))?;
     }
-    eprint!("{table}");
+    output::remark(&table);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -132,34 +133,89 @@ fn plan_of(arguments: &Arguments) -> Result<SweepPlan, String> {
 fn carry_out(plan: &SweepPlan, quiet: bool) -> Result<SweepOutcome, String> {
     let control = Arc::new(Control::default());
     keys::end_on_signal(&control)?;
-    let mut shown: Option<(String, View)> = None;
-    let outcome = sweep::sweep(plan, &control, &mut |stage, moment| {
-        if quiet {
-            return;
-        }
-        let title = title(stage);
-        if shown.as_ref().is_none_or(|(shown, _)| *shown != title) {
-            if let Some((_, mut view)) = shown.take() {
-                view.finish();
-            }
-            let facts = Facts { title: title.clone(), keys: String::new(), ..progress::facts(&plan.plan) };
-            shown = Some((title, View::new(facts)));
-        }
-        if let Some((_, view)) = &mut shown {
-            view.observe(moment);
+    let mut progress = Progress { plan, view: None, is_terminal: Term::stderr().is_term() };
+    if !quiet {
+        output::remark(&(before(plan) + "\n"));
+    }
+    let outcome = sweep::sweep(plan, &control, &mut |event| {
+        if !quiet {
+            progress.show(&event);
         }
     });
-    if let Some((_, mut view)) = shown {
-        view.finish();
-    }
+    progress.finish();
     outcome.map_err(|fault| fault.to_string())
 }
 
-fn title(stage: Stage) -> String {
-    match stage {
-        Stage::Capacity => "finding the capacity, closed loop".into(),
-        Stage::Point { round, factor, rate_per_s } => {
-            format!("round {round}: {factor} times the capacity, {rate_per_s:.0} requests/s")
+/// What is said before it starts.
+fn before(plan: &SweepPlan) -> String {
+    let finding = if plan.capacity_per_s.is_some() { "" } else { "the capacity, then " };
+    let loads = counted(plan.factors.len(), "load");
+    let rounds = counted(plan.rounds as usize, "round");
+    format!("sweep: {finding}{loads}, {rounds}: about {}", length(plan.length()))
+}
+
+fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+/// Minutes and seconds.
+fn length(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
+}
+
+/// Where the sweep is: the live view on a terminal, else a line a point.
+struct Progress<'a> {
+    plan: &'a SweepPlan,
+    view: Option<View>,
+    is_terminal: bool,
+}
+
+impl Progress<'_> {
+    fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Step(moment) => self.view.iter_mut().for_each(|view| view.observe(moment)),
+            Event::Begins(stage) => self.begin(&self.title(*stage)),
+            Event::Again { believed_per_s, found_per_s } => {
+                self.finish();
+                output::remark(&format!(
+                    "{} were answered in time, more than the capacity of {}: it is measured anew, and the \
+                     sweep begins again, about {}\n",
+                    words::per_s(*found_per_s),
+                    words::per_s(*believed_per_s),
+                    length(self.plan.length())
+                ));
+            }
+        }
+    }
+
+    fn begin(&mut self, title: &str) {
+        self.finish();
+        if self.is_terminal {
+            let facts = progress::facts(&self.plan.plan);
+            self.view = Some(View::new(Facts { title: title.to_owned(), keys: String::new(), ..facts }));
+        } else {
+            output::remark(&format!("{title}\n"));
+        }
+    }
+
+    fn title(&self, stage: Stage) -> String {
+        match stage {
+            Stage::Capacity => "finding the capacity, closed loop".into(),
+            Stage::Point { number, round, factor, rate_per_s } => {
+                let points = self.plan.points();
+                let left = length(self.plan.length_of(points + 1 - number));
+                format!(
+                    "{number} of {points}: {factor} times the capacity, {}, round {round}; {left} left",
+                    words::per_s(rate_per_s)
+                )
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(mut view) = self.view.take() {
+            view.finish();
         }
     }
 }

@@ -3,26 +3,36 @@
 //! It must never show a predicted point as fitted, nor hide that the points do not tell a figure.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use staunch_loadgen::plot::alone;
-use staunch_loadgen::report::PLOT_STYLE;
+use staunch_loadgen::report::{PLOT_STYLE, words};
 use staunch_queueing::Service;
 use staunch_queueing::fit::Known;
 
 use super::chart;
-use super::expected::{long_run, run};
-use super::fitted::FitDocument;
+use super::expected::{long_run, percent, run};
+use super::fitted::{CurveFit, FitDocument};
 use super::fitting::{self, Fitted};
 use super::host::{GateArguments, KnownArguments};
 use super::measured::{self, Curve, Over};
-use super::output::say;
 use super::{page, table};
-use crate::load::Sink;
+use crate::load::{CROSSED, Sink};
+use crate::output::{print as say, remark};
 use crate::units;
+
+/// What stands at the end of the help.
+const EXIT: &str = "\
+Exit codes:
+  0  the model describes what was measured
+  1  the file cannot be used, or the generator was saturated
+  2  it was called wrongly
+  3  the predicted points are off by more than --error-max: what is printed is no guide";
 
 /// What the command line says.
 #[derive(Args)]
+#[command(after_help = EXIT)]
 pub(crate) struct Arguments {
     /// What was measured: a file of `staunch load sweep --json`, or overload.json of the gate's measurement
     #[arg(value_name = "SWEEP.json")]
@@ -44,6 +54,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "requests|flood", value_parser = measured::over)]
     over: Option<Over>,
 
+    /// Fit without the loads at which the generator was saturated
+    #[arg(long)]
+    leave_out_saturated: bool,
+
+    /// Exit with 3 if the predicted points are off by more than this in the mean
+    #[arg(long, value_name = "PERCENT", value_parser = error_max, default_value = "50%")]
+    error_max: f64,
+
     /// Print JSON for programs; --fit of the other commands reads it
     #[arg(long)]
     json: bool,
@@ -61,9 +79,9 @@ pub(crate) struct Arguments {
     #[arg(help_heading = "Known, and not to be fitted")]
     peak: Option<f64>,
 
-    /// Requests a second that the application answers while nothing is received
-    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "peak")]
-    #[arg(help_heading = "Known, and not to be fitted")]
+    /// Requests a second that the application answers while nothing is received (mu2)
+    #[arg(long = "service-rate", visible_alias = "mu2", value_name = "RATE", value_parser = units::rate)]
+    #[arg(conflicts_with = "peak", help_heading = "Known, and not to be fitted")]
     mu2: Option<f64>,
 
     #[command(flatten, next_help_heading = "Known, and not to be fitted")]
@@ -82,8 +100,8 @@ enum First {
 /// Fits.
 ///
 /// # Errors
-/// The file cannot be read or tells too little; a file cannot be written.
-pub(crate) fn run_command(arguments: &Arguments) -> Result<(), String> {
+/// The file cannot be read or tells too little; the generator was saturated; a file cannot be written.
+pub(crate) fn run_command(arguments: &Arguments) -> Result<ExitCode, String> {
     let name = arguments.sweep.display().to_string();
     let all = measured::read(&arguments.sweep)?;
     let wanted: Vec<Curve> = all.iter().filter(|curve| arguments.wants(curve)).cloned().collect();
@@ -114,7 +132,45 @@ pub(crate) fn run_command(arguments: &Arguments) -> Result<(), String> {
     } else if !to_stdout {
         say(&fitted.iter().map(table::text).collect::<Vec<String>>().join("\n"));
     }
-    Ok(())
+    let useless: Vec<String> =
+        fitted.iter().filter_map(|one| useless(&one.fit, arguments.error_max)).collect();
+    useless.iter().for_each(|words| remark(&format!("staunch: {name}: {words}\n")));
+    Ok(if useless.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CROSSED) })
+}
+
+/// What is said of a fit whose predictions are no guide. Who asks the model decides between halves and
+/// doubles: with a gate or without, one host or two. A model that is off by a half in the mean cannot tell
+/// these apart; servers that are as the model says are off by a tenth.
+fn useless(fit: &CurveFit, error_max: f64) -> Option<String> {
+    let error = fit.error_predicted.unwrap_or(fit.error_fitted);
+    // What is no number is no guide either.
+    (error.is_nan() || error > error_max).then(|| {
+        let which = if fit.error_predicted.is_some() { "predicted" } else { "fitted" };
+        format!(
+            "{}: the model does not describe this server: the {which} points are off by {} in the mean, more \
+             than {} (--error-max); its mu1, mu2, K and T are no guide",
+            words::harmless(&fit.name),
+            percent(error),
+            percent(error_max)
+        )
+    })
+}
+
+/// What is said of a measurement in which the generator did not offer what it was to.
+fn saturated(curve: &Curve) -> Option<String> {
+    let marks = curve.off.iter().filter(|mark| mark.unsent_share > 0.0);
+    let worst = marks.clone().map(|mark| mark.unsent_share).fold(0.0, f64::max);
+    let first = marks.clone().next()?.load.requests_per_s;
+    Some(format!(
+        "{}: the generator was saturated at {} of {} loads, the lowest {}, and left up to {} of the requests \
+         unsent: the server never saw what the file calls offered. Measure with a generator that keeps up, \
+         or say --leave-out-saturated",
+        words::harmless(&curve.name),
+        marks.count(),
+        curve.off.len(),
+        words::per_s(first),
+        percent(worst)
+    ))
 }
 
 fn names(curves: &[Curve]) -> String {
@@ -129,7 +185,16 @@ impl Arguments {
             && self.over.is_none_or(|over| over == curve.over)
     }
 
-    fn fit(&self, curve: Curve) -> Result<Fitted, String> {
+    fn fit(&self, mut curve: Curve) -> Result<Fitted, String> {
+        if self.leave_out_saturated {
+            curve.off.retain(|mark| mark.unsent_share == 0.0);
+        }
+        if let Some(words) = saturated(&curve) {
+            return Err(words);
+        }
+        if curve.off.is_empty() {
+            return Err("at every load the generator was saturated".to_owned());
+        }
         let sending_s = self.sending.or(curve.sending_s).filter(|sending_s| sending_s.is_finite());
         let retry_s = self.known.retry.unwrap_or(0.0);
         long_run(retry_s, sending_s)?;
@@ -158,6 +223,14 @@ impl First {
             // A third of six is two, not three because of a rounding error.
             First::Share(share) => ((points as f64 * share - 1e-9).ceil() as usize).min(points),
         }
+    }
+}
+
+/// `50%` or `50`, as a share of 1.
+fn error_max(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent / 100.0),
+        _ => Err("write a percentage such as 50%".into()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! The host and the gate before it, as the command line gives them: by flags, or by a file of a fit.
 //!
-//! It owns what is taken when nothing is said. It must never guess mu2: that is the server's own figure.
+//! It owns what is taken when nothing is said. It must never guess mu2: that is the server's own figure, and
+//! who leaves it out is told what it is.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::error::ErrorKind;
 use staunch_loadgen::report::words;
 use staunch_queueing::batching::Reception;
 use staunch_queueing::{Admission, Gate, Host, Service};
@@ -15,8 +17,17 @@ use crate::units;
 
 /// What stands at the end of the help.
 pub(crate) const USUAL: &str = "\
-What is not said: --mu1 200k/s --backlog 4096 --patience 1s --service deterministic and no interrupts, or
-what the file of --fit has. docs/overload.md says what each figure means.";
+What is not said: --reception-rate 200k/s --backlog 4096 --patience 1s --service deterministic
+and no interrupts, or what the file of --fit has. docs/overload.md says what each figure means.";
+
+/// What is said when nothing tells how fast the server is.
+const MISSING: &str = "\
+--service-rate is missing: how many requests a second the application could answer if it had the processor
+to itself, for example --service-rate 1800; `staunch load URL --no-keep-alive` measures nearly that, and
+--fit FILE takes it from a file of `staunch model fit --json`
+
+For more information, try '--help'.
+";
 
 /// SYN segments a second that one processor receives when nothing else is said: 4.5 to 5 us each on the
 /// machines of 2026.
@@ -38,8 +49,8 @@ pub(crate) struct HostArguments {
     #[arg(long, value_name = "NAME", requires = "fit")]
     server: Option<String>,
 
-    /// Requests a second of the application alone, had it the processor to itself
-    #[arg(long, value_name = "RATE", value_parser = units::rate, required_unless_present = "fit")]
+    /// Requests a second of the application alone, had it the processor to itself (mu2)
+    #[arg(long = "service-rate", visible_alias = "mu2", value_name = "RATE", value_parser = units::rate)]
     mu2: Option<f64>,
 
     #[command(flatten)]
@@ -52,8 +63,8 @@ pub(crate) struct HostArguments {
 /// What is known of a host without having measured it.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct KnownArguments {
-    /// SYN segments a second that the kernel can receive when it does nothing else
-    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    /// SYN segments a second that the kernel can receive when it does nothing else (mu1)
+    #[arg(long = "reception-rate", visible_alias = "mu1", value_name = "RATE", value_parser = units::rate)]
     pub(crate) mu1: Option<f64>,
 
     /// Work of the kernel for each interrupt, however many packets it finds
@@ -70,11 +81,11 @@ pub(crate) struct KnownArguments {
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) full_cost: Option<f64>,
 
-    /// Connections that may wait to be accepted: the smaller of the server's backlog and somaxconn
-    #[arg(long, value_name = "N", value_parser = backlog)]
+    /// Connections that may wait to be accepted: the smaller of the server's backlog and somaxconn (K - 1)
+    #[arg(long, visible_alias = "queue", value_name = "N", value_parser = backlog)]
     pub(crate) backlog: Option<u32>,
 
-    /// How long a client waits for its answer, or off
+    /// How long a client waits for its answer, or off (T)
     #[arg(long, value_name = "TIME|off", value_parser = patience)]
     pub(crate) patience: Option<f64>,
 
@@ -122,6 +133,9 @@ impl HostArguments {
             Some(file) => Some(fitted::host(file, self.server.as_deref())?),
             None => None,
         };
+        if fitted.is_none() && self.mu2.is_none() {
+            clap::Error::raw(ErrorKind::MissingRequiredArgument, MISSING).exit();
+        }
         let mut host = fitted.unwrap_or_else(usual);
         host.mu2_per_s = self.mu2.unwrap_or(host.mu2_per_s);
         host.places = self.known.places().unwrap_or(host.places);

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use staunch_loadgen::report::document::Figures;
 use staunch_loadgen::report::{PointDocument, Spread, SweepDocument};
 use staunch_queueing::Load;
 
@@ -41,6 +42,8 @@ pub(crate) enum Over {
 pub(crate) struct Mark {
     /// What was offered.
     pub(crate) load: Load,
+    /// How much of it the generator left unsent, in the worst round.
+    pub(crate) unsent_share: f64,
     /// Answers in time a second: median, smallest and largest round.
     pub(crate) goodput: Spread,
     /// Half of the answers came within this.
@@ -133,10 +136,15 @@ fn of_point(point: &PointDocument) -> Option<Mark> {
     let offered = point.rate(|round| round.offered)?.median;
     Some(Mark {
         load: Load::requests(offered),
+        unsent_share: point.rounds.iter().map(unsent_share).fold(0.0, f64::max),
         goodput: point.rate(|round| round.in_time)?,
         p50_ms: point.spread(|round| round.latency_ms.p50).map(|spread| spread.median),
         p99_ms: point.spread(|round| round.latency_ms.p99).map(|spread| spread.median),
     })
+}
+
+fn unsent_share(round: &Figures) -> f64 {
+    round.unsent as f64 / round.offered.max(1) as f64
 }
 
 /// The measurement of the gate.
@@ -204,6 +212,7 @@ impl Row {
         let goodput = self.goodput_per_s;
         Ok(Mark {
             load: Load { requests_per_s, flood_per_s },
+            unsent_share: 0.0,
             goodput: Spread { median: goodput, min: goodput, max: goodput },
             p50_ms: self.p50_ms,
             p99_ms: self.p99_ms,

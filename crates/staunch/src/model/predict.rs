@@ -10,7 +10,7 @@ use staunch_queueing::{Host, Load};
 use super::expected::{Expected, expect, percent, whole};
 use super::fitted::HostDocument;
 use super::host::{HostArguments, USUAL, behind, gate_sentence, rate_or_none, sentence};
-use super::output::say;
+use crate::output::print as say;
 use crate::units;
 
 /// What the command line says.

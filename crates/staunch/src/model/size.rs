@@ -12,8 +12,8 @@ use super::expected::{expect, whole};
 use super::fitted::HostDocument;
 use super::host::{HostArguments, USUAL, behind, gate_sentence, sentence, share};
 use super::measured::Over;
-use super::output::say;
 use super::predict::capacity;
+use crate::output::print as say;
 use crate::units;
 
 /// Nobody is offered more: a link of 100 Gbit/s carries 149 million of the smallest frames a second.

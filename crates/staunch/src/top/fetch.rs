@@ -15,7 +15,7 @@ const ANSWER_BYTES_MAX: u64 = 8 * 1024 * 1024;
 ///
 /// # Errors
 /// In a sentence: nobody answers, or not as expected.
-pub(super) fn snapshot(admin: &str) -> Result<Snapshot, String> {
+pub(crate) fn snapshot(admin: &str) -> Result<Snapshot, String> {
     let text = text(admin)?;
     serde_json::from_str(&text)
         .map_err(|error| format!("{admin}: these are no figures of this version of staunch: {error}"))
@@ -38,7 +38,8 @@ fn ask(admin: &str) -> std::io::Result<String> {
     let address = admin.to_socket_addrs()?.next().ok_or_else(nowhere)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /status.json HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n")?;
+    // The address, for the server need not know the name by which it was found.
+    write!(stream, "GET /status.json HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     Ok(answer)

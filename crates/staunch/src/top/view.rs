@@ -66,7 +66,8 @@ fn title(snapshot: &Snapshot) -> (String, &'static str) {
     (format!("staunch {version}, {io}, process {}, up {up}, {readiness}", snapshot.process_id), code)
 }
 
-fn uptime(seconds: f64) -> String {
+/// A time since a start, as people say it.
+pub(crate) fn uptime(seconds: f64) -> String {
     let seconds = seconds as u64;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match seconds {

@@ -122,7 +122,7 @@ pub(super) fn connections(document: &Document) -> String {
 /// Times by percentile, the way HdrHistogram plots them: each decade of rarity has the same width. Nothing
 /// when no time was measured.
 pub(super) fn percentiles(document: &Document) -> Option<Plot> {
-    let blobs = &document.all.histograms;
+    let blobs = &document.main.histograms;
     let kinds = [
         ("latency", "latency", &blobs.complete),
         ("first_byte", "first byte", &blobs.first_byte),
@@ -130,7 +130,7 @@ pub(super) fn percentiles(document: &Document) -> Option<Plot> {
         ("drift", "drift", &blobs.drift),
     ];
     // A closed loop has no schedule that it could be behind.
-    let is_scheduled = document.all.drift_ms.max.is_some_and(|ms| ms > 0.0);
+    let is_scheduled = document.main.drift_ms.max.is_some_and(|ms| ms > 0.0);
     // What cannot be read is left out of a picture; whoever compares documents is told.
     let histograms: Vec<(&str, &str, blob::Library)> = kinds
         .into_iter()

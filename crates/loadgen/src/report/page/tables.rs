@@ -10,16 +10,14 @@ use crate::report::document::{Document, Percentiles};
 use crate::report::fields::{ENDS, is_error};
 use crate::report::words;
 
-/// What was offered, and every end, by lane; the last row says whether it adds up.
+/// What was offered, and every end, by lane; a row below says whether it adds up.
 pub(super) fn lanes(body: &mut String, document: &Document) {
-    let mut columns: Vec<(String, Counts)> =
+    let columns: Vec<(String, Counts)> =
         document.lanes.iter().map(|lane| (escape(&lane.name), lane.figures.counts())).collect();
-    if columns.len() != 1 {
-        columns.push(("all".to_owned(), document.all.counts()));
-    }
     body.push_str("<div class=\"wide\"><table><thead><tr><th scope=\"col\">Requests");
     for (name, _) in &columns {
-        let _ = write!(body, "<th scope=\"col\" colspan=\"2\" class=\"number\">{name}");
+        // Counts stand below their lane's name; shares have a column of their own.
+        let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}<td>");
     }
     body.push_str("</tr></thead><tbody>");
     row(body, "offered", "total", &columns, |counts| counts.offered);
@@ -29,6 +27,7 @@ pub(super) fn lanes(body: &mut String, document: &Document) {
         row(body, &key, class, &columns, |counts| end.get(counts));
     }
     sum_row(body, &columns);
+    held_row(body, document);
     body.push_str("</tbody></table></div>");
 }
 
@@ -65,21 +64,32 @@ fn sum_row(body: &mut String, columns: &[(String, Counts)]) {
     body.push_str("</tr>");
 }
 
-/// Percentiles of each kind of time, all lanes together, and the latency of each lane.
-pub(super) fn times(body: &mut String, document: &Document) {
-    let all = &document.all;
-    let mut rows: Vec<(String, Percentiles)> = Vec::new();
-    if document.lanes.len() > 1 {
-        let lanes = document.lanes.iter();
-        rows.extend(lanes.map(|lane| (format!("latency, {}", escape(&lane.name)), lane.figures.latency_ms)));
+/// Connections that lanes held at the end. Nothing when no lane holds any.
+fn held_row(body: &mut String, document: &Document) {
+    if document.lanes.iter().all(|lane| lane.held.is_none()) {
+        return;
     }
+    body.push_str("<tr><th scope=\"row\">connections held at the end");
+    for lane in &document.lanes {
+        let held = lane.held.map_or_else(|| "-".to_owned(), words::count);
+        let _ = write!(body, "<td class=\"number\">{held}<td>");
+    }
+    body.push_str("</tr>");
+}
+
+/// Percentiles of each kind of time of the main lane, and the latency of the others.
+pub(super) fn times(body: &mut String, document: &Document) {
+    let main = &document.main;
+    let mut rows: Vec<(String, Percentiles)> = Vec::new();
     let kinds = [
-        ("latency, all", all.latency_ms),
-        ("first byte", all.first_byte_ms),
-        ("connect", all.connect_ms),
-        ("drift", all.drift_ms),
+        ("latency", main.latency_ms),
+        ("first byte", main.first_byte_ms),
+        ("connect", main.connect_ms),
+        ("drift", main.drift_ms),
     ];
     rows.extend(kinds.map(|(name, percentiles)| (name.to_owned(), percentiles)));
+    let beside = document.lanes.iter().skip(1);
+    rows.extend(beside.map(|lane| (format!("latency, {}", escape(&lane.name)), lane.figures.latency_ms)));
     body.push_str("<div class=\"wide\"><table><thead><tr><th scope=\"col\">Times");
     for name in ["p50", "p90", "p99", "p99.9", "longest", "mean"] {
         let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}");
@@ -95,15 +105,18 @@ pub(super) fn times(body: &mut String, document: &Document) {
     body.push_str("</tbody></table></div>");
 }
 
-/// Answers by status, with bars of their shares. Nothing when there was no answer.
+/// The main lane's answers by status, with bars of their shares. Nothing when there was no answer.
 pub(super) fn statuses(body: &mut String, document: &Document) {
-    let statuses = &document.all.statuses;
+    let statuses = &document.main.statuses;
     let total: u64 = statuses.values().sum();
     if total == 0 {
         return;
     }
     body.push_str("<div class=\"wide\"><table class=\"shares\"><thead><tr><th scope=\"col\">Status");
-    body.push_str("<th scope=\"col\" class=\"number\" colspan=\"2\">Answers<th></tr></thead><tbody>");
+    for name in ["Answers", "Share"] {
+        let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}");
+    }
+    body.push_str("<td></tr></thead><tbody>");
     for (status, count) in statuses {
         let class = match status.as_bytes().first() {
             Some(b'2' | b'3') => "in_time",
@@ -122,21 +135,21 @@ pub(super) fn statuses(body: &mut String, document: &Document) {
     body.push_str("</tbody></table></div>");
 }
 
-/// Connections, SYN segments and bytes.
+/// The main lane's connections, SYN segments and bytes.
 pub(super) fn network(body: &mut String, document: &Document) {
-    let all = &document.all;
+    let main = &document.main;
     let per_s = |bytes: u64| words::bytes(bytes as f64 / document.seconds.max(f64::MIN_POSITIVE));
     let rows = [
-        ("connections begun", words::count(all.connections_begun)),
-        ("connections made", words::count(all.connections_made)),
-        ("idle connections ended by the server", words::count(all.connections_ended)),
-        ("SYN segments sent", words::count(all.syn_sent)),
-        ("of them sent again", words::count(all.syn_retransmitted)),
+        ("connections begun", words::count(main.connections_begun)),
+        ("connections made", words::count(main.connections_made)),
+        ("idle connections ended by the server", words::count(main.connections_ended)),
+        ("SYN segments sent", words::count(main.syn_sent)),
+        ("of them sent again", words::count(main.syn_retransmitted)),
         (
             "received",
-            format!("{} ({}/s)", words::bytes(all.bytes.received as f64), per_s(all.bytes.received)),
+            format!("{} ({}/s)", words::bytes(main.bytes.received as f64), per_s(main.bytes.received)),
         ),
-        ("sent", format!("{} ({}/s)", words::bytes(all.bytes.sent as f64), per_s(all.bytes.sent))),
+        ("sent", format!("{} ({}/s)", words::bytes(main.bytes.sent as f64), per_s(main.bytes.sent))),
     ];
     body.push_str("<div class=\"wide\"><table><tbody>");
     for (name, value) in rows {

@@ -1,6 +1,6 @@
 //! A profile as people write it: `10k/s`, `100/s..10k/s over 30s`, `100/s for 10s, 1000/s for 10s`.
 //!
-//! It must never guess: a number without its unit is a fault.
+//! It must never guess: a number without its unit is a rate a second or a time in seconds, nothing else.
 
 use super::Profile;
 use crate::Fault;
@@ -8,8 +8,9 @@ use crate::Fault;
 const FORMS: &str =
     "write `10k/s` or `600/m`, a ramp `100/s..10k/s over 30s`, or steps `100/s for 10s, 1k/s for 1m`";
 
-/// Reads a rate (`10000/s`, `10k/s`, `1M/s`, `600/m`, `10/h`), a ramp (`RATE..RATE over TIME`) or steps
-/// (`RATE for TIME, RATE for TIME`). A time is `500ms`, `30s`, `1.5m` or `2h`.
+/// Reads a rate (`10000/s`, `10k/s`, `1M/s`, `600/m`, `10/h`; without a unit it is a second), a ramp
+/// (`RATE..RATE over TIME`) or steps (`RATE for TIME, RATE for TIME`). A time is `500ms`, `30s`, `1.5m` or
+/// `2h`; without a unit it is seconds.
 ///
 /// # Errors
 /// Anything else; the sentence names the word and shows the right form. And a rate or a time that cannot be
@@ -41,7 +42,7 @@ fn halves<'a>(part: &'a str, word: &str, text: &str) -> Result<(&'a str, &'a str
 fn rate(word: &str, text: &str) -> Result<f64, Fault> {
     let word = word.trim();
     let wrong = || fault(text, &format!("`{word}` is not a rate"));
-    let (count, unit) = word.split_once('/').ok_or_else(wrong)?;
+    let (count, unit) = word.split_once('/').unwrap_or((word, "s"));
     let per_s = match unit {
         "s" => 1.0,
         "m" => 60.0,
@@ -58,7 +59,7 @@ fn rate(word: &str, text: &str) -> Result<f64, Fault> {
 /// Seconds.
 fn time(word: &str, text: &str) -> Result<f64, Fault> {
     let word = word.trim();
-    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
     let read = units.iter().find_map(|(unit, seconds)| Some(number(word.strip_suffix(unit)?)? * seconds));
     read.ok_or_else(|| fault(text, &format!("`{word}` is not a time")))
 }
@@ -90,6 +91,10 @@ mod tests {
             (" 10k/s ", steady(10_000.0)),
             ("1.5M/s", steady(1.5e6)),
             ("600/m", steady(10.0)),
+            ("100", steady(100.0)),
+            ("10k", steady(10_000.0)),
+            ("100..10k over 30", Profile::Ramp { from: 100.0, to: 10_000.0, over_s: 30.0 }),
+            ("5 for 2, 7/s for 500ms", Profile::Steps(vec![(5.0, 2.0), (7.0, 0.5)])),
             ("36/h", steady(0.01)),
             ("0.001/s", steady(0.001)),
             ("100/s..10k/s over 30s", Profile::Ramp { from: 100.0, to: 10_000.0, over_s: 30.0 }),
@@ -106,7 +111,6 @@ mod tests {
     fn faults_name_the_word_and_the_right_form() {
         let table = [
             ("", "`` is not a rate"),
-            ("100", "`100` is not a rate"),
             ("100/d", "`100/d` is not a rate"),
             ("/s", "`/s` is not a rate"),
             ("1e5/s", "`1e5/s` is not a rate"),
@@ -114,7 +118,7 @@ mod tests {
             ("inf/s", "`inf/s` is not a rate"),
             ("1..2/s", "`2/s` has no `over`"),
             ("1/s..2/s", "`2/s` has no `over`"),
-            ("1/s..2/s over 5", "`5` is not a time"),
+            ("1/s..2/s over 5x", "`5x` is not a time"),
             ("1/s for s", "`s` is not a time"),
             ("1/s for 1s, 2/s", "`2/s` has no `for`"),
             ("1/s for 1s,", "`` has no `for`"),

@@ -31,7 +31,7 @@ pub enum Kind {
 /// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Order {
-    /// By name, without regard to the case of ASCII letters.
+    /// By name, numbers in it by their value, without regard to the case of ASCII letters.
     #[default]
     Name,
     /// By length in bytes; folders by name.
@@ -93,8 +93,83 @@ fn compare(a: &Entry, b: &Entry, order: Order) -> Ordering {
     }
 }
 
-/// Names that differ in case only stand together, capitals first, so the order is the same each time.
+/// Runs of digits by their number, so that 2 stands before 10. Names that differ in case or in zeros only
+/// stand together, capitals first, so the order is the same each time.
 fn compare_names(a: &[u8], b: &[u8]) -> Ordering {
-    let lower = |byte: &u8| byte.to_ascii_lowercase();
-    a.iter().map(lower).cmp(b.iter().map(lower)).then_with(|| a.cmp(b))
+    let (mut left, mut right) = (a, b);
+    loop {
+        let order = match (left, right) {
+            ([], []) => return a.cmp(b),
+            ([x, ..], [y, ..]) if x.is_ascii_digit() && y.is_ascii_digit() => {
+                let (x, y) = (take_number(&mut left), take_number(&mut right));
+                x.len().cmp(&y.len()).then_with(|| x.cmp(y))
+            }
+            ([x, xs @ ..], [y, ys @ ..]) => {
+                (left, right) = (xs, ys);
+                x.to_ascii_lowercase().cmp(&y.to_ascii_lowercase())
+            }
+            (left, right) => left.len().cmp(&right.len()),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// The digits at the beginning, without leading zeros: however many, none is too large.
+fn take_number<'a>(text: &mut &'a [u8]) -> &'a [u8] {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    *text = rest;
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    &digits[zeros..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_stand_in_natural_order() {
+        let names = [
+            "",
+            "01",
+            "1",
+            "2",
+            "10",
+            "A",
+            "a",
+            "a-1",
+            "a1b2",
+            "a01b10",
+            "a1b10",
+            "a2",
+            "a99999999999999999999999",
+            "a100000000000000000000000",
+            "b",
+            "File 1.txt",
+            "file 1.txt",
+            "file 2.txt",
+            "file 10.txt",
+            "\u{e9}",
+        ];
+        for (index, a) in names.iter().enumerate() {
+            for (other, b) in names.iter().enumerate() {
+                assert_eq!(compare_names(a.as_bytes(), b.as_bytes()), index.cmp(&other), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_an_order(a in "[aB0-2-]{0,6}", b in "[aB0-2-]{0,6}", c in "[aB0-2-]{0,6}") {
+            let compare = |x: &str, y: &str| compare_names(x.as_bytes(), y.as_bytes());
+            prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+            prop_assert_eq!(compare(&a, &b) == Ordering::Equal, a == b);
+            if compare(&a, &b).is_lt() && compare(&b, &c).is_lt() {
+                prop_assert!(compare(&a, &c).is_lt(), "{a} {b} {c}");
+            }
+        }
+    }
 }

@@ -131,7 +131,7 @@ fn push_column_heads(page: &mut Vec<u8>, order: Order, descending: bool) {
         let title = match column {
             Order::Name => "Name",
             Order::Size => "Size",
-            Order::Time => "Modified",
+            Order::Time => "Modified (UTC)",
         };
         let word = column.word();
         push(
@@ -170,7 +170,7 @@ fn push_row(page: &mut Vec<u8>, entry: &Entry) {
 
 fn push_foot(page: &mut Vec<u8>) {
     push(page, "</tbody>\n</table>\n</main>\n");
-    push(page, "<footer>staunch · times in UTC · <a href=\"?json\">as JSON</a></footer>\n");
+    push(page, "<footer>staunch · <a href=\"?json\">as JSON</a></footer>\n");
     push(page, "</body>\n</html>\n");
 }
 

@@ -17,7 +17,7 @@ fn folders_are_covered_with_those_they_are_in() {
     let folder = Folder::new();
     folder.make_folder("a/b");
     folder.link("a", "link");
-    let watch = Watch::new(folder.path());
+    let watch = Watch::new(folder.path(), Arc::new(|_| ()));
     assert!(watch.cover(b"/a/b/"));
     assert_eq!(watch.lock().numbers.len(), 3);
     assert!(watch.cover(b"/a/") && watch.cover(b"/"));
@@ -32,7 +32,7 @@ fn folders_are_covered_with_those_they_are_in() {
 fn a_moved_folder_is_forgotten_and_covered_anew() {
     let folder = Folder::new();
     folder.make_folder("a/b");
-    let watch = Watch::new(folder.path());
+    let watch = Watch::new(folder.path(), Arc::new(|_| ()));
     assert!(watch.cover(b"/a/b/"));
     let rename = || std::fs::rename(folder.path().join("a"), folder.path().join("c")).unwrap();
     let changes = changes_after(&watch, rename);
@@ -47,7 +47,7 @@ fn a_moved_folder_is_forgotten_and_covered_anew() {
 fn a_folder_under_a_new_name_not_heard_of_is_not_covered() {
     let folder = Folder::new();
     folder.make_folder("a");
-    let watch = Watch::new(folder.path());
+    let watch = Watch::new(folder.path(), Arc::new(|_| ()));
     assert!(watch.cover(b"/a/"));
     std::fs::rename(folder.path().join("a"), folder.path().join("c")).unwrap();
     assert!(!watch.cover(b"/c/"));
@@ -57,7 +57,7 @@ fn a_folder_under_a_new_name_not_heard_of_is_not_covered() {
 fn lost_events_change_everything() {
     let folder = Folder::new();
     folder.make_folder("a");
-    let watch = Watch::new(folder.path());
+    let watch = Watch::new(folder.path(), Arc::new(|_| ()));
     assert!(watch.cover(b"/a/"));
     let (mut changes, mut gone) = (Changes::default(), HashSet::new());
     watch.note(-1, ReadFlags::QUEUE_OVERFLOW, None, &mut changes, &mut gone);
@@ -71,7 +71,7 @@ fn lost_events_change_everything() {
 fn nothing_is_covered_once_the_root_has_moved() {
     let outer = Folder::new();
     outer.make_folder("root");
-    let watch = Watch::new(&outer.path().join("root"));
+    let watch = Watch::new(&outer.path().join("root"), Arc::new(|_| ()));
     assert!(watch.cover(b"/"));
     let rename = || std::fs::rename(outer.path().join("root"), outer.path().join("gone")).unwrap();
     assert!(changes_after(&watch, rename).everything);

@@ -47,6 +47,27 @@ fn a_combined_line() {
 }
 
 #[test]
+fn a_line_of_ones_own() {
+    let own = |text: &str| Format::of_text(text).unwrap();
+    for (text, expected) in [
+        ("$remote_addr $status", "192.0.2.7 200"),
+        ("$request_method|$request_uri|$server_protocol", "GET|/a?b=c|HTTP/1.1"),
+        ("a$host,$http_x_forwarded_for.", "aexample.org,-."),
+        ("$time_iso8601 $request_time", "2026-11-20T09:55:14+00:00 0.012"),
+    ] {
+        assert_eq!(line(own(text), &record()), expected, "{text}");
+    }
+    let combined = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \
+                    \"$http_referer\" \"$http_user_agent\"";
+    for record in [record(), Record { user_agent: b"\"\x1b\n", referer: b"", ..record() }] {
+        assert_eq!(line(own(combined), &record), line(Format::Combined, &record));
+    }
+    for wrong in ["$", "$$", "$bytes", "a $statuses", "$Status"] {
+        assert_eq!(Format::of_text(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn a_json_line() {
     assert_eq!(
         line(all(), &record()),
@@ -82,6 +103,14 @@ fn names_of_users() {
     for none in [&b"Basic YW5uYQ=="[..], b"Basic !", b"Bearer YW5uYTo=", b"Basic", b""] {
         assert_eq!(user(none), None, "{}", String::from_utf8_lossy(none));
     }
+}
+
+#[test]
+fn a_name_of_a_user_is_one_word() {
+    let credentials = format!("Basic {}", BASE64_STANDARD.encode("a b [24/Nov/2026]\t\"\\\u{e4}:c"));
+    let text = line(Format::Combined, &Record { credentials: credentials.as_bytes(), ..record() });
+    let start = r"192.0.2.7 - a\x20b\x20\x5B24/Nov/2026\x5D\x09\x22\x5C\xC3\xA4 [20/Nov/2026:";
+    assert!(text.starts_with(start), "{text}");
 }
 
 #[test]

@@ -116,3 +116,20 @@ fn files_of_users() {
     assert!(with("worse").unwrap_err().contains("worse:1: the hash is neither"));
     assert!(with("none").unwrap_err().contains("none: No such file"));
 }
+
+#[test]
+fn new_hashes_are_good_for_their_password_alone() {
+    use super::super::hashing::{Hashing, hash_password};
+    let salt = *b"0123456789abcdef";
+    for hashing in [Hashing::Argon2id, Hashing::Bcrypt { cost: 4 }] {
+        let hash = hash_password(b"sesame", hashing, salt).unwrap();
+        let auth = Auth::new(&config(&[("anna", &hash)])).unwrap();
+        assert_eq!(auth.verify(&field(b"anna:sesame"), 7), Some(7), "{hash}");
+        assert_eq!(auth.verify(&field(b"anna:sesam"), 7), None, "{hash}");
+        assert!(hash_password(b"", hashing, salt).is_err());
+    }
+    let bcrypt = |password: &[u8], cost| hash_password(password, Hashing::Bcrypt { cost }, salt);
+    assert!(bcrypt(&[b'a'; 73], 4).unwrap_err().contains("argon2id"));
+    assert!(bcrypt(&[b'a'; 72], 4).is_ok());
+    assert!(bcrypt(b"sesame", 3).is_err() && bcrypt(b"sesame", 16).is_err());
+}

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::content::testing::Folder;
-use crate::limits::CHECKS_QUEUED_MAX;
+use crate::limits::CHECKS_PER_CLIENT_MAX;
 use crate::site::testing::{Peer, Response};
 use crate::{BasicAuth, Cors, PathRule, RedirectRule, SiteConfig, SiteRules};
 
@@ -166,7 +166,7 @@ fn an_error_page_is_encoded_and_follows_changes() {
     peer.settle();
     let response = peer.get_with("/none", &[("Accept-Encoding", "gzip")]);
     assert_eq!((response.code, response.field("content-encoding")), (404, Some("gzip")));
-    assert_eq!(response.field("vary"), Some("Accept-Encoding"));
+    assert_eq!(response.field("vary"), Some("Accept, Accept-Encoding"));
     folder.write("404.html", b"new");
     for _ in 0..2000 {
         if peer.get("/none").text() == "new" {
@@ -304,14 +304,15 @@ fn no_more_checks_wait_than_a_person_would() {
     let root = folder.path().to_path_buf();
     let mut peer = Peer::without_threads(SiteConfig { root, rules, ..SiteConfig::default() });
     let field = |guess: usize| format!("Basic {}", STANDARD.encode(format!("anna:{guess}")));
-    for guess in 0..CHECKS_QUEUED_MAX {
-        let waits = peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(guess))]).is_none();
-        assert!(waits, "{guess}");
+    let mut ask = |slot: usize, guess: usize| {
+        peer.ask_in_passing(slot as u32, "/secret/a.txt", &[("Authorization", &field(guess))])
+    };
+    for guess in 0..CHECKS_PER_CLIENT_MAX {
+        assert!(ask(guess, guess).is_none(), "{guess}");
     }
-    let refused = peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(CHECKS_QUEUED_MAX))]);
-    let refused = refused.expect("an answer at once");
-    assert_eq!((refused.code, refused.field("retry-after")), (503, Some("1")));
-    assert!(peer.ask_in_passing("/secret/a.txt", &[("Authorization", &field(0))]).is_none(), "joined");
+    let refused = ask(0, CHECKS_PER_CLIENT_MAX).expect("an answer at once");
+    assert_eq!((refused.code, refused.field("retry-after")), (429, Some("1")));
+    assert!(ask(0, 0).is_none(), "joined");
 }
 
 #[test]
@@ -400,6 +401,42 @@ fn work_is_done_for_each_file() {
             let spent_ns = staunch_engine::thread_busy_ns() - before_ns;
             // Processor time, not time by the clock: nobody else's work is in it.
             assert_eq!(spent_ns >= 20_000_000, works, "{target}: {spent_ns}");
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_accept_says_so() {
+    let folder = folder();
+    let kept = PathRule { cache_control: Some("public, max-age=3600".into()), ..rule("/*") };
+    let error_pages = BTreeMap::from([(404, "/404.html".into())]);
+    let fallback = Some("/index.html".to_owned());
+    for rules in [
+        SiteRules { fallback: fallback.clone(), ..paths(vec![kept.clone()]) },
+        SiteRules { fallback: fallback.clone(), ..SiteRules::default() },
+        SiteRules { fallback, error_pages, ..SiteRules::default() },
+    ] {
+        for mut peer in peers(&folder, rules) {
+            for (target, accept, code, depends) in [
+                ("/app/page", "text/html", 200, true),
+                ("/app/page", "image/png", 404, true),
+                ("/app/page.png", "image/png", 404, true),
+                ("/index.html", "text/html", 200, false),
+                ("/a.txt", "*/*", 200, false),
+            ] {
+                let response = twice(&mut peer, target, &[("Accept", accept)]);
+                assert_eq!(response.code, code, "{target} {accept}");
+                let says = response
+                    .head
+                    .lines()
+                    .any(|line| line == "Vary: Accept" || line == "Vary: Accept, Accept-Encoding");
+                assert_eq!(says, depends, "{target} {accept}: {}", response.head);
+            }
+            let page = peer.get_with("/app/page", &[("Accept", "text/html")]);
+            let fields = [("Accept", "text/html"), ("If-None-Match", page.field("etag").unwrap())];
+            let unchanged = twice(&mut peer, "/app/page", &fields);
+            assert_eq!(unchanged.code, 304);
+            assert!(unchanged.head.lines().any(|line| line == "Vary: Accept"), "{}", unchanged.head);
         }
     }
 }

@@ -1,0 +1,93 @@
+//! What a connection is lent by its worker while it handles something, and what it says to one that has to
+//! come back.
+//!
+//! It must never outlive the event it was made for.
+
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Request, RequestMemory, SelfAnswered};
+
+use crate::handler::{Context, Handler, Refused};
+use crate::rendered::Rendered;
+use crate::spare::Spare;
+
+/// What a connection needs of its worker while it handles something.
+pub(crate) struct Desk<'a, H> {
+    pub(crate) handler: &'a mut H,
+    pub(crate) spare: &'a mut Spare,
+    pub(crate) context: Context<'a>,
+    pub(crate) now_ms: u64,
+    pub(crate) heads: &'a mut RequestMemory,
+    pub(crate) rendered: &'a mut Rendered,
+    /// The worker is coming to its end: answers are the last of their connections.
+    pub(crate) draining: bool,
+    pub(crate) strain: Strain,
+    /// So much is written into a container; what then is not answered yet waits until it was sent.
+    pub(crate) written_bytes_max: usize,
+    /// What is reported now came then, at the earliest.
+    pub(crate) came_ms: u64,
+}
+
+impl<H: Handler> Desk<'_, H> {
+    /// The handler is told of what the session has answered by itself.
+    pub(crate) fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
+        if let Some(SelfAnswered { status, body_bytes }) = answered {
+            self.tell(status, body_bytes, None);
+        }
+    }
+
+    /// Whether the client asks more often than it may.
+    #[inline]
+    pub(crate) fn is_too_soon(&self, request: &Request<'_>) -> bool {
+        let Context { clients, address, stats, .. } = &self.context;
+        clients.as_ref().is_some_and(|clients| !clients.may_ask(address.slot, request, self.now_ms, stats))
+    }
+
+    /// The handler is told of an answer it has not given.
+    #[cold]
+    pub(crate) fn tell(&mut self, status: Status, body_bytes: usize, request: Option<&Request<'_>>) {
+        let slot = self.context.address.slot;
+        let peer = self.context.clients.as_ref().and_then(|clients| match request {
+            Some(request) => clients.client(slot, request),
+            None => clients.address(slot),
+        });
+        let (body_bytes, unix_ms) = (body_bytes as u64, self.context.unix_ms);
+        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
+    }
+
+    /// An answer by mail came after so long.
+    #[cold]
+    pub(crate) fn count_late(&self, waited_ms: u64) {
+        self.context.stats.answered_late.add(1);
+        if self.context.stats.is_measuring() {
+            self.context.stats.latency.add(waited_ms * 1_000_000, 1);
+        }
+    }
+}
+
+/// What requests have to suffer for at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Strain {
+    /// They have waited too long.
+    pub(crate) late: bool,
+    /// Only reserved slots are left: connections are to end with the next answer.
+    pub(crate) full: bool,
+}
+
+/// What one that is told to come back gets behind the status line: fields, and the body.
+pub(crate) const COME_BACK: (&[u8], &[u8]) = (
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 63\r\nRetry-After: 1\r\n\r\n",
+    b"503 Service Unavailable: too much to do; try again in a second\n",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_come_back_is_as_long_as_it_says() {
+        let (fields, body) = COME_BACK;
+        let length = format!("\r\nContent-Length: {}\r\n", body.len());
+        assert!(fields.windows(length.len()).any(|window| window == length.as_bytes()));
+        assert!(fields.ends_with(b"\r\n\r\n"));
+    }
+}

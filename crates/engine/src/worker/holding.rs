@@ -1,0 +1,145 @@
+//! What the connections of a worker hold is counted here, and those that hold most are closed when it is more
+//! than there may be.
+//!
+//! It must never look at all connections for a single one: several are closed at once, so that the next look
+//! is a good part of the budget away.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use staunch_netio::{Io, Slot, memory};
+
+use super::Worker;
+use crate::connection::Phase;
+use crate::handler::Handler;
+use crate::limits::{BEHIND_BYTES_MAX, GIVING_WAY_MAX, WRITTEN_BYTES_MAX};
+
+/// In which order connections give way: those that hold most first, by powers of two. Of those that hold
+/// about as much, the one whose deadline is nearest, for it has made least progress.
+type Rank = (u32, Reverse<u64>, Slot);
+
+impl<I: Io, H: Handler> Worker<I, H> {
+    /// From now on its connections may hold so much.
+    pub fn set_memory_budget(&mut self, budget_bytes: u64) {
+        self.account.set_budget(budget_bytes);
+        self.spare.set_bytes_max(self.account.spare_bytes_max());
+        self.stats.memory_budget_bytes.set(self.account.budget_bytes());
+    }
+
+    /// What its connections hold now, in bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.account.held_bytes()
+    }
+
+    /// How much is written into a container before it is sent.
+    #[inline]
+    pub(super) fn written_bytes_max(&self) -> usize {
+        if self.account.is_tight() { BEHIND_BYTES_MAX } else { WRITTEN_BYTES_MAX }
+    }
+
+    /// Something of a connection has changed.
+    #[inline]
+    pub(super) fn count(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        let held_bytes = connection.held_bytes();
+        let before_bytes = std::mem::replace(&mut connection.counted_bytes, held_bytes);
+        self.account.change(before_bytes, held_bytes);
+        if connection.leaving {
+            self.account.change_leaving(before_bytes, held_bytes);
+        }
+        if self.account.is_over() {
+            self.relieve();
+        }
+    }
+
+    /// It is being closed before its time.
+    pub(super) fn count_leaving(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if !std::mem::replace(&mut connection.leaving, true) {
+            self.account.change_leaving(0, connection.counted_bytes);
+        }
+    }
+
+    /// It is gone with all it held.
+    pub(super) fn count_gone(&mut self, slot: Slot) {
+        let connection = &self.connections[slot as usize];
+        self.account.change(connection.counted_bytes, 0);
+        if connection.leaving {
+            self.account.change_leaving(connection.counted_bytes, 0);
+        }
+    }
+
+    /// Closes a connection that something came for, if there is no memory for what it might ask. Whether it
+    /// did.
+    #[inline]
+    pub(super) fn has_no_memory_for(&mut self, slot: Slot) -> bool {
+        self.account.is_full() && self.refuse(slot)
+    }
+
+    #[cold]
+    fn refuse(&mut self, slot: Slot) -> bool {
+        let phase = self.connections[slot as usize].phase;
+        if !matches!(phase, Phase::Free | Phase::Closing) {
+            self.stats.closed_for_memory.add(1);
+            self.close(slot);
+        }
+        true
+    }
+
+    /// Closes those that hold most until it is calm.
+    #[cold]
+    fn relieve(&mut self) {
+        // The least of the chosen comes first.
+        let mut chosen: BinaryHeap<Reverse<Rank>> = BinaryHeap::with_capacity(GIVING_WAY_MAX + 1);
+        for (slot, connection) in self.connections.iter().enumerate() {
+            let Some(class) = connection.counted_bytes.checked_ilog2() else { continue };
+            if connection.leaving {
+                continue;
+            }
+            let deadline_ms = connection.due(&self.timeouts).map_or(u64::MAX, |(ms, _)| ms);
+            let rank = (class, Reverse(deadline_ms), slot as Slot);
+            if chosen.len() < GIVING_WAY_MAX || chosen.peek().is_some_and(|least| rank > least.0) {
+                chosen.push(Reverse(rank));
+            }
+            if chosen.len() > GIVING_WAY_MAX {
+                chosen.pop();
+            }
+        }
+        let (worker, held_bytes, budget_bytes) =
+            (self.index, self.account.held_bytes(), self.account.budget_bytes());
+        self.complaints.say(self.time.now_ms, || {
+            format!(
+                "worker {worker}: peers that do not read their answers hold {} of {} KiB; those that hold \
+                 most are closed; raise --memory-budget or lower --send-timeout",
+                held_bytes >> 10,
+                budget_bytes >> 10
+            )
+        });
+        for Reverse((_, _, slot)) in chosen.into_sorted_vec() {
+            if self.account.excess_bytes() == 0 {
+                break;
+            }
+            self.stats.closed_for_memory.add(1);
+            self.close(slot);
+        }
+    }
+
+    /// Gives memory back to the system, some time after there was much.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        self.stats.memory_held_bytes.set(self.account.held_bytes());
+        if self.account.is_quiet(self.time.now_ms) {
+            self.give_back_memory();
+        }
+    }
+
+    /// Gives back what nobody needs at present. The worker does it by itself some time after there was much.
+    #[cold]
+    pub fn give_back_memory(&mut self) {
+        self.spare.shrink();
+        self.io.give_back_memory();
+        self.sends_begun.shrink_to_fit();
+        self.due.shrink_to_fit();
+        memory::give_back();
+    }
+}

@@ -1,0 +1,106 @@
+//! `staunch reload`, `stop`, `upgrade` and `status`: a running server, found by its PID file or its admin
+//! address, and told by the signals of `docs/life.md`.
+//!
+//! A signal must never reach a process that is no server: a process is held by a descriptor before it is
+//! looked at, so that its PID cannot pass to another meanwhile.
+
+mod server;
+mod status;
+mod whereabouts;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::Signal;
+use staunch_netio::clock;
+
+use crate::config::{Failure, Loader};
+use crate::{output, units};
+use whereabouts::Whereabouts;
+
+pub(crate) use status::{StatusArguments, status};
+pub(crate) use whereabouts::Which;
+
+/// Between two looks whether another process serves.
+const LOOK: Duration = Duration::from_millis(50);
+/// An upgrade is given up after 30 s by the server that began it.
+const UPGRADE_MAX: Duration = Duration::from_secs(35);
+/// A server takes two signals within a second for one wish.
+const SECOND_SIGNAL: Duration = Duration::from_millis(1_200);
+
+/// How to stop.
+#[derive(Args, Debug)]
+pub(crate) struct StopArguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Cut answers under way instead of completing them
+    #[arg(long)]
+    now: bool,
+
+    /// Time to wait until the process has ended
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "60s")]
+    timeout: Duration,
+}
+
+/// Tells the server to read its configuration again, if that would do.
+///
+/// # Errors
+/// No server, or a configuration that cannot be used.
+pub(crate) fn reload(which: &Which) -> Result<ExitCode, Failure> {
+    let whereabouts = Whereabouts::of(which)?;
+    let server = whereabouts.server()?;
+    if let Some(file) = whereabouts.file() {
+        Loader::new(Vec::new(), Some(file.to_owned())).load()?;
+    }
+    server.send(Signal::HUP)?;
+    print(&format!(
+        "process {} reads its configuration again; its error log says what came of it",
+        server.pid()
+    ))
+}
+
+/// Ends the server, and waits until it has ended.
+///
+/// # Errors
+/// No server, or one that has not ended in time.
+pub(crate) fn stop(arguments: &StopArguments) -> Result<ExitCode, Failure> {
+    let server = Whereabouts::of(&arguments.which)?.server()?;
+    server.send(Signal::TERM)?;
+    if arguments.now && !server.has_ended_within(SECOND_SIGNAL) {
+        server.send(Signal::TERM)?;
+    }
+    if server.has_ended_within(arguments.timeout) {
+        return print(&format!("process {} has ended", server.pid()));
+    }
+    let seconds = arguments.timeout.as_secs_f64();
+    Err(format!("process {} has not ended within {seconds} s: answers are still under way", server.pid())
+        .into())
+}
+
+/// Starts the program anew in the server's place, and waits until it serves.
+///
+/// # Errors
+/// No server, or one that goes on because the new process does not serve.
+pub(crate) fn upgrade(which: &Which) -> Result<ExitCode, Failure> {
+    let whereabouts = Whereabouts::of(which)?;
+    let server = whereabouts.server()?;
+    server.send(Signal::USR2)?;
+    let until_ns = clock::now_ns() + UPGRADE_MAX.as_nanos() as u64;
+    while clock::now_ns() < until_ns {
+        clock::pause(LOOK);
+        // Between two processes there may be no answer for a moment.
+        if let Ok(now) = whereabouts.server()
+            && now.pid() != server.pid()
+        {
+            return print(&format!("process {} serves now, in place of {}", now.pid(), server.pid()));
+        }
+    }
+    Err(format!("process {} goes on: no other serves; its error log says why", server.pid()).into())
+}
+
+fn print(line: &str) -> Result<ExitCode, Failure> {
+    output::print(&format!("{line}\n"));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,48 @@
+//! Standard output and standard error of commands that print and end.
+//!
+//! It must never panic: a reader that goes away ends the command quietly, as it does other tools. Nothing
+//! that a running server says goes this way, but by the queue of its lines.
+
+use std::io::{self, Write as _};
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use staunch_server::log::LineQueue;
+
+/// What a shell says of a program that was ended by SIGPIPE.
+const CODE_BROKEN_PIPE: i32 = 128 + 13;
+/// How long the reason for a failure may take to be written.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Prints on standard output. When nobody reads it any more the process ends; when it cannot be written (a
+/// full disk) it ends as well, and says so.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => process::exit(CODE_BROKEN_PIPE),
+        Err(error) => {
+            remark(&format!("staunch: cannot write to standard output: {error}\n"));
+            process::exit(1);
+        }
+    }
+}
+
+/// Prints on standard error. That nobody takes it changes nothing.
+pub(crate) fn remark(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Says on standard error why a command fails, each line as `staunch: LINE`. A reader that takes nothing
+/// cannot keep the process from ending.
+pub(crate) fn explain(text: &str) {
+    match LineQueue::of_standard_error(Arc::default()) {
+        Ok(queue) => {
+            text.lines().for_each(|line| queue.say(line));
+            queue.finish(PATIENCE);
+        }
+        // Without a descriptor for the copy there is no way that surely does not wait.
+        Err(_) => text.lines().for_each(|line| remark(&format!("staunch: {line}\n"))),
+    }
+}
