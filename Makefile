@@ -23,7 +23,7 @@ run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1
 	cargo build --release --package staunch
 	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json
 
-test: install-test lint licences fuzz-short instructions check ## Everything CI checks; the last line counts the tests
+test: install-test lint licences fuzz-short instructions shipped check ## Everything CI checks; the last line counts the tests
 
 bench: compiler ## Measure side by side with other servers; results go to bench/results/
 	cargo xtask install --for bench
@@ -45,6 +45,8 @@ soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a lo
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --package staunch-tests --test gate storm -- --nocapture
 	cargo xtask soak --seconds $(SOAK_SECONDS)
+	cargo build --release --package staunch
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests
 
 clean: ## Remove everything that was built
 	cargo clean
@@ -52,7 +54,7 @@ clean: ## Remove everything that was built
 
 # The pieces, each to be made alone as well.
 
-.PHONY: compiler install-test lint licences check instructions fuzz fuzz-short
+.PHONY: compiler install-test lint licences check shipped instructions fuzz fuzz-short
 compiler: # Libraries in C and BPF programs are built by cargo, which links by cc: both compilers must be there first.
 	@if command -v cc >/dev/null && command -v clang >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
 	echo "missing: a C compiler, or one for BPF (packages gcc, libc6-dev and clang)"; \
@@ -78,6 +80,13 @@ check: # The tests. The black-box ones find the server beside them, so it is bui
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed+0 " passed, " failed+0 " failed" }' \
 	  $(TEST_LOG); \
 	exit $$status
+
+# A dozen of the black-box tests against the program as it is shipped: release, panic=abort. `make soak` runs all.
+SHIPPED_LIFE ?= control:: ending:: upgrade::
+shipped:
+	cargo build --release --package staunch
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests \
+	  --test life -- $(SHIPPED_LIFE)
 
 instructions: # Instructions per request, by callgrind, against bench/instructions.json
 	cargo xtask bench instructions --gate

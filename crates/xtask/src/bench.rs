@@ -22,6 +22,7 @@ mod instructions;
 mod life;
 mod load;
 pub(crate) mod machine;
+mod memory;
 pub(crate) mod page;
 mod plot;
 mod pressure;
@@ -34,6 +35,7 @@ mod setup;
 mod start;
 mod terminal;
 mod throughput;
+mod waiting;
 
 use std::fs;
 use std::io::IsTerminal;

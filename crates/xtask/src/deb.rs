@@ -4,7 +4,6 @@
 //! and what it makes depends on the binary and the tree alone: times in it are those of the last commit.
 
 mod control;
-mod running;
 mod stage;
 
 use std::ffi::OsStr;
@@ -13,7 +12,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use running::{output, succeed};
+use crate::running::{output, succeed};
 use stage::Stage;
 
 /// What to make a package of.
@@ -90,6 +89,8 @@ fn fill(stage: &Stage, root: &Path, binary: &Path) -> Result<(), String> {
     for (from, to) in copies {
         stage.copy(&packaging.join(from), to, 0o644)?;
     }
+    // The folder in which the service runs.
+    stage.empty_folder("usr/share/staunch/empty")?;
     for script in ["postinst", "prerm", "postrm"] {
         stage.copy(&packaging.join("debian").join(script), &format!("DEBIAN/{script}"), 0o755)?;
     }
@@ -105,7 +106,8 @@ fn fill(stage: &Stage, root: &Path, binary: &Path) -> Result<(), String> {
 /// Manual pages and completions, told by the program itself.
 fn manual(stage: &Stage, binary: &Path) -> Result<(), String> {
     const MANUAL: &str = "usr/share/man";
-    succeed(Command::new(binary).arg("man").arg(stage.path(MANUAL)))?;
+    let mut man = Command::new(binary);
+    succeed(man.arg("man").arg(stage.path(MANUAL)).env("SOURCE_DATE_EPOCH", stage.date().to_string()))?;
     stage.sort_manual(MANUAL)?;
     let shells = [
         ("bash", "usr/share/bash-completion/completions/staunch"),

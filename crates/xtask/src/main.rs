@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod container;
 mod deb;
 mod demo;
 mod guest;
 mod install;
+mod running;
 mod soak;
 mod tidy;
 
@@ -41,6 +43,8 @@ enum Chore {
     Guest(guest::Arguments),
     /// Make the Debian package
     Deb(deb::Arguments),
+    /// Make the root of a container image, with a static program
+    Container(container::Arguments),
     /// Load the server for long and watch its memory
     Soak(soak::Arguments),
 }
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Chore::Demo(arguments) => demo::run(&root(), &arguments),
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
+        Chore::Container(arguments) => container::run(&root(), &arguments),
         Chore::Soak(arguments) => soak::run(&root(), &arguments),
     }
 }

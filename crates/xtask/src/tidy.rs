@@ -19,6 +19,7 @@ mod links;
 mod masking;
 mod modules;
 mod names;
+mod output;
 mod paths;
 mod source;
 mod walls;
@@ -45,6 +46,7 @@ const RULES: &[Rule] = &[
     Rule { name: "limit", check: documents::limits },
     Rule { name: "unsafe", check: walls::unsafe_code },
     Rule { name: "clock", check: walls::clocks },
+    Rule { name: "output", check: output::check },
     Rule { name: "function-length", check: lengths::functions },
     Rule { name: "file-length", check: lengths::files },
     Rule { name: "line-length", check: lengths::lines },

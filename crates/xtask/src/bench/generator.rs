@@ -7,6 +7,7 @@
 
 mod beside;
 mod closed;
+mod count;
 mod counted;
 mod flood;
 mod hold;
@@ -23,6 +24,7 @@ mod truth;
 
 pub(super) use beside::{kept, once};
 pub(super) use closed::run as closed;
+pub(super) use count::run as count;
 pub(super) use counted::run as lab_counted;
 pub(super) use flood::run as flood;
 pub(super) use hold::{run as hold, run_million as hold_million};

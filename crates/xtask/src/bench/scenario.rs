@@ -5,8 +5,8 @@
 use super::figures::Outcome;
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, pressure, seeing, start,
-    throughput,
+    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, memory, pressure, seeing,
+    start, throughput, waiting,
 };
 
 /// One thing that is measured.
@@ -46,6 +46,8 @@ const SCENARIOS: &[Scenario] = &[
     server("access-log", seeing::run),
     server("bigfile", bigfile::run),
     server("idle", idle::run),
+    server("memory", memory::run),
+    Scenario { needs: Needs::Program, named_only: true, ..server("waiting", waiting::run) },
     server("change", change::run),
     server("start", start::run),
     server("pressure", pressure::run),
@@ -62,6 +64,7 @@ const SCENARIOS: &[Scenario] = &[
     load("gate-model", gate::model),
     Scenario { named_only: true, ..load("gate-steady", gate::steady) },
     load("load-closed", generator::closed),
+    load("load-count", generator::count),
     load("load-open", generator::open),
     load("load-overload", generator::overload),
     load("load-hold", generator::hold),
@@ -128,7 +131,7 @@ mod tests {
         let all = chosen(&[]).expect("all");
         assert_eq!(all.len() + 4, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
-        assert_eq!(group.len(), 6);
+        assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));
         let group = ["gate-cost", "gate-honest", "gate-flood", "gate-reaction", "gate-model"];
         assert_eq!(chosen(&["gate"]), Ok(group.to_vec()));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use super::running::succeed;
+use crate::running::succeed;
 
 /// The folder.
 pub(crate) struct Stage {
@@ -59,6 +59,12 @@ impl Stage {
     /// Writes a text.
     pub(crate) fn text(&self, to: &str, mode: u32, text: &str) -> Result<(), String> {
         self.write(to, mode, text.as_bytes())
+    }
+
+    /// Makes a folder with nothing in it.
+    pub(crate) fn empty_folder(&self, to: &str) -> Result<(), String> {
+        let path = self.path(to);
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Makes a symbolic link.

@@ -74,6 +74,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("debootstrap"), "debootstrap", "a clean Debian to install in"),
     need(Purpose::Test, Probe::Program("systemd-nspawn"), "systemd-container", "boots the clean Debian"),
     need(Purpose::Test, Probe::Program("lintian"), "lintian", "looks at the package as Debian does"),
+    need(Purpose::Test, Probe::Program("musl-gcc"), "musl-tools", "compiles the static program's C"),
     need(Purpose::Test, Probe::Program("strip"), "binutils", "makes the packaged program small"),
     need(Purpose::Test, Probe::Program("ip"), "iproute2", "makes network namespaces"),
     need(Purpose::Test, Probe::Program("ethtool"), "ethtool", "readies their cables for XDP"),

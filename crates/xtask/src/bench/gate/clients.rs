@@ -247,8 +247,10 @@ impl Clients<'_> {
 
 fn finish(child: Child) -> Result<Answers, String> {
     let output = child.wait_with_output().map_err(|error| format!("staunch load: {error}"))?;
-    if !output.status.success() {
-        let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    // Under load a server may refuse everybody: that is a finding, and stands in the report.
+    let refuses_all = output.status.code() == Some(1) && errors.contains("not one answer was right");
+    if !output.status.success() && !refuses_all {
         return Err(format!("staunch load: {}: {}", output.status, errors.trim()));
     }
     serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch load wrote no report: {error}"))

@@ -1,9 +1,10 @@
 //! The scenarios `load-hold` and `load-hold-million`: idle connections held by one process against ours.
 //!
-//! It owns the bars on reaching the number. How much a connection costs is shown, and not judged: the
-//! kernel's part of it is the largest.
+//! It owns the bars on reaching the number, and on what the server itself keeps for a connection that is
+//! idle. What the machine needs for it is shown, and not judged: the kernel's part of it is the largest.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use super::reading::Held;
@@ -29,6 +30,11 @@ const FILE: &str = "100.txt";
 const FILE_BYTES: usize = 100;
 const NAME: &str = "staunch uring";
 const HELD: &str = "connections held";
+const EACH: &str = "server's memory each";
+/// What the server may keep for an idle connection, some time after all have come.
+const BYTES_EACH_MAX: f64 = 130.0;
+/// How often the server's memory is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Holds 100 000.
 pub(in crate::bench) fn run(setting: &Setting) -> Outcome {
@@ -50,6 +56,7 @@ fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> Outcome {
         outcome.errors.push(error);
     }
     outcome.judge(NAME, HELD, Direction::AtLeast, count as f64, "");
+    outcome.judge(NAME, EACH, Direction::AtMost, BYTES_EACH_MAX, "");
     outcome
 }
 
@@ -67,18 +74,29 @@ fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let url = server.url(&path);
     let words = words(&program, &url, &count.to_string());
     let before = Memory::of(server.id());
-    let watched = running::run(&words, TIME_MAX, &setting.scratch)
-        .map_err(|error| format!("{error}; the server: {}", server.last_words()))?;
-    let after = Memory::of(server.id());
+    let (id, scratch) = (server.id(), setting.scratch.as_path());
+    let (run, looks) = thread::scope(|scope| {
+        let run = scope.spawn(|| running::run(&words, TIME_MAX, scratch));
+        let mut looks = vec![before];
+        while !run.is_finished() {
+            thread::sleep(LOOK_INTERVAL);
+            looks.push(Memory::of(id));
+        }
+        (run.join().unwrap_or_else(|_| Err("the run was not watched to its end".into())), looks)
+    });
+    let watched = run.map_err(|error| format!("{error}; the server: {}", server.last_words()))?;
     let held = Held::read(&watched.output)?;
-    let server_bytes = after.peak_bytes.saturating_sub(before.resident_bytes);
+    // The last looks may be after the end.
+    let last = looks[looks.len().saturating_sub(4)];
+    let each = |bytes: u64| bytes.saturating_sub(before.resident_bytes) as f64 / held.held.max(1) as f64;
     outcome.add(NAME, HELD, "", held.held as f64);
     if let Some(seconds) = held.seconds {
         outcome.add(NAME, "seconds", "s", seconds);
     }
     outcome.add(NAME, "ended by the server", "", held.ended as f64);
     outcome.add(NAME, "client's memory each", "B", held.client_bytes_each);
-    outcome.add(NAME, "server's memory each", "B", server_bytes as f64 / held.held.max(1) as f64);
+    outcome.add(NAME, EACH, "B", each(last.resident_bytes));
+    outcome.add(NAME, "server's memory each at most", "B", each(last.peak_bytes));
     outcome.add(NAME, "machine's memory each", "B", held.machine_bytes_each);
     outcome.add(NAME, "generator's CPU each", "us", watched.cost_us(held.held));
     outcome.note(format!("generator: {}", words.join(" ")));
@@ -92,7 +110,7 @@ fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
 
 /// Each connection makes one request first: the server's deadline for heads closes one that never asks.
 fn words(program: &str, url: &str, count: &str) -> Vec<String> {
-    let work = ["load", "hold", url, "--connections", count, "--request-first", "--for", "5s", "-d", "5m"];
+    let work = ["load", "hold", url, "--connections", count, "--request-first", "--for", "20s", "-d", "5m"];
     let engine = ["-t", "1", "--cpus", "1", "--io", "uring", "--quiet", "--json", "-"];
     [&[program], &work[..], &engine[..]].concat().into_iter().map(str::to_owned).collect()
 }

@@ -1,7 +1,7 @@
 //! What load generators print, read into figures.
 //!
-//! It owns the words of wrk, oha and `staunch load`. It must never run anything, and never make a number of
-//! something that was not said.
+//! It owns the words of wrk, ab, oha and `staunch load`. It must never run anything, and never make a number
+//! of something that was not said.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(super) struct Said {
     pub(super) answered: u64,
     /// Of them, a second.
     pub(super) per_second: f64,
-    /// Half of the answers took at most so long, in ms.
+    /// Half of the answers took at most so long, in ms; ab tells it in whole ones.
     pub(super) p50_ms: f64,
     /// All but one of a hundred did.
     pub(super) p99_ms: f64,
@@ -195,6 +195,29 @@ pub(super) fn wrk(text: &str) -> Result<Said, String> {
     })
 }
 
+/// Reads what `ab -q` prints.
+///
+/// # Errors
+/// A request that failed, another status than 2xx, or output that is not ab's.
+pub(super) fn ab(text: &str) -> Result<Said, String> {
+    let number = |name: &str| {
+        let rest = text.lines().find_map(|line| line.trim().strip_prefix(name))?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let said = |name: &str| number(name).ok_or_else(|| format!("ab printed no {name}"));
+    let lost = said("Failed requests:")? + number("Non-2xx responses:").unwrap_or(0.0);
+    if lost > 0.0 {
+        return Err(format!("ab: {lost} requests lost"));
+    }
+    Ok(Said {
+        answered: said("Complete requests:")? as u64,
+        per_second: said("Requests per second:")?,
+        p50_ms: said("50%")?,
+        p99_ms: said("99%")?,
+        p999_ms: None,
+    })
+}
+
 /// A time as wrk writes it.
 fn milliseconds(text: &str) -> Option<f64> {
     let units = [("us", 0.001), ("ms", 1.0), ("s", 1000.0), ("m", 60_000.0), ("h", 3_600_000.0)];
@@ -259,6 +282,20 @@ mod tests {
         assert!((said.p50_ms - 0.549).abs() < 1e-9 && (said.p99_ms - 1.16).abs() < 1e-9);
         let error = wrk(&WRK.replace("99%", "98%")).expect_err("no 99%");
         assert_eq!(error, "wrk printed no 99%");
+    }
+
+    #[test]
+    fn what_ab_prints_is_read() {
+        let text = "Concurrency Level:      8\nTime taken for tests:   0.051 seconds\n\
+            Complete requests:      100\nFailed requests:        0\nKeep-Alive requests:    100\n\
+            Requests per second:    1957.64 [#/sec] (mean)\n\
+            Percentage of the requests served within a certain time (ms)\n  50%      4\n  99%      5\n";
+        let read = ab(text).expect("ab's words");
+        assert_eq!((read.answered, read.per_second, read.p99_ms), (100, 1957.64, 5.0));
+        let failed = text.replace("Failed requests:        0", "Failed requests:        2");
+        assert_eq!(ab(&failed), Err("ab: 2 requests lost".to_owned()));
+        let other = text.replace("Failed requests:        0", "Failed requests: 0\nNon-2xx responses: 100");
+        assert!(ab(&other).is_err() && ab("nothing").is_err());
     }
 
     #[test]

@@ -69,6 +69,18 @@ impl Tool {
         }
     }
 
+    /// So many requests with a connection for each. Ours only: of wrk one cannot ask it.
+    pub(super) fn counted(
+        self,
+        programs: &Programs,
+        requests: u32,
+        connections: u32,
+        url: &str,
+    ) -> Vec<String> {
+        let (requests, connections) = (requests.to_string(), connections.to_string());
+        self.ours(programs, 1, &["-n", &requests, "-c", &connections, "--no-keep-alive", url])
+    }
+
     /// An open loop over kept connections; wrk has none.
     pub(super) fn open(self, programs: &Programs, rate: u32, seconds: u32, url: &str) -> Vec<String> {
         let (per_second, duration) = (format!("{rate}/s"), format!("{seconds}s"));

@@ -37,10 +37,21 @@ impl TruthServer {
     /// # Errors
     /// A program that is not there, or that does not say where it listens.
     pub(super) fn start(programs: &Programs, service_time: &str, backlog: u32) -> Result<Self, String> {
+        Self::start_with(programs, service_time, &["--queue", "accept", "--backlog", &backlog.to_string()])
+    }
+
+    /// Starts one whose single worker serves the requests of all connections in the order they came.
+    ///
+    /// # Errors
+    /// As [`TruthServer::start`].
+    pub(super) fn start_shared(programs: &Programs, service_time: &str) -> Result<Self, String> {
+        Self::start_with(programs, service_time, &["--queue", "connection"])
+    }
+
+    fn start_with(programs: &Programs, service_time: &str, queue: &[&str]) -> Result<Self, String> {
         let program = programs.truth.to_string_lossy();
-        let backlog = backlog.to_string();
-        let words = [&*program, "--service-time", service_time, "--work", "burn", "--queue", "accept"];
-        let words = [&words[..], &["--backlog", &backlog, "--end-with-input"]].concat();
+        let words = [&*program, "--service-time", service_time, "--work", "burn", "--end-with-input"];
+        let words = [&words[..], queue].concat();
         let mut child = pinned(0)
             .args(&words)
             .stdin(Stdio::piped())

@@ -1,0 +1,5 @@
+//! A model may.
+
+pub fn say() {
+    eprintln!("one");
+}
