@@ -84,7 +84,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("qemu-system-x86_64"), "qemu-system-x86", "runs other kernels"),
     need(Purpose::Test, Probe::Program("busybox"), "busybox", "a shell for such a machine"),
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
-    need(Purpose::Bench, Probe::Program("nginx"), "nginx-light", "server to compare with"),
+    need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
     need(Purpose::Bench, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
     need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
     need(Purpose::Bench, Probe::Program("apache2"), "apache2", "server to put the gate before"),
@@ -132,8 +132,8 @@ mod tests {
         assert!(names(Purpose::Run).contains(&"gcc"));
         assert!(!names(Purpose::Run).contains(&"wrk"));
         assert!(names(Purpose::Test).contains(&"gcc") && names(Purpose::Test).contains(&"wrk"));
-        assert!(!names(Purpose::Test).contains(&"nginx-light"));
-        assert!(names(Purpose::Bench).contains(&"nginx-light"));
+        assert!(!names(Purpose::Test).contains(&"caddy"));
+        assert!(names(Purpose::Bench).contains(&"caddy"));
     }
 
     #[test]
