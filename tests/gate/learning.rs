@@ -10,8 +10,8 @@ use staunch_gate::layout::{Counters, Flows};
 use staunch_gate::observation::Orders;
 use staunch_gate::program::{Attach, Program, Sizes};
 use staunch_netio::clock::{now_ns, pause};
-use staunch_netio::packet::PacketSender;
-use staunch_netio::route;
+use staunch_netio::host::packet::PacketSender;
+use staunch_netio::host::route;
 
 use crate::cable::{Cable, End};
 use crate::packet::packet;

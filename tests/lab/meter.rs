@@ -69,6 +69,6 @@ fn all_children(running: &Running) -> Vec<u32> {
 
 /// A processor this test may use.
 fn first_cpu() -> String {
-    let cpus = staunch_netio::cpu::available_cpus().expect("processors");
+    let cpus = staunch_netio::host::cpu::available_cpus().expect("processors");
     cpus[0].to_string()
 }

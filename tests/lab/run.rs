@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use staunch_lab::results::{Client, Protocol, Results, SCHEMA};
-use staunch_netio::cpu;
+use staunch_netio::host::cpu;
 use staunch_tests::process::{Finished, binary, finish};
 
 use crate::model::{PATIENCE, tell};

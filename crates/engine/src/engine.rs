@@ -9,8 +9,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 
 use staunch_netio::Epoll;
+use staunch_netio::host::cpu;
 use staunch_netio::uring::{self, Uring};
-use staunch_netio::{Io, Waker, cpu, descriptors, memory};
+use staunch_netio::{Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
 use crate::admission::Pressure;

@@ -16,7 +16,8 @@ mod ticks;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use staunch_netio::{clock, punctual};
+use staunch_netio::clock;
+use staunch_netio::host::punctual;
 
 use crate::controller::{Controller, Decision};
 use crate::layout::Counters;

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use staunch_netio::route;
+use staunch_netio::host::route;
 
 use crate::fault::GateError;
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
-use staunch_netio::route::{self, Link};
+use staunch_netio::host::route::{self, Link};
 
 /// A veth has place for 256 frames, cards for as many and more, and a flood comes in bursts.
 const FRAMES: f64 = 100.0;

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use rustix::process::{getpid, set_child_subreaper};
-use staunch_netio::{clock, cpu};
+use staunch_netio::clock;
+use staunch_netio::host::cpu;
 
 use crate::limits::{Limits, check_cpus};
 use crate::plan::Plan;

@@ -152,7 +152,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     fn shell(script: &str) -> Subject {
-        let own = staunch_netio::cpu::available_cpus().expect("processors");
+        let own = staunch_netio::host::cpu::available_cpus().expect("processors");
         Subject::start(Path::new("sh"), &["-c", script], &own[..1], &own).expect("a shell")
     }
 
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn it_runs_where_it_is_told_and_its_parent_does_not() {
-        let own = staunch_netio::cpu::available_cpus().expect("processors");
+        let own = staunch_netio::host::cpu::available_cpus().expect("processors");
         let mut subject = shell("grep Cpus_allowed_list /proc/self/status");
         let line = subject.next_line(PATIENCE).expect("a line");
         assert_eq!(line, format!("Cpus_allowed_list:\t{}", own[0]));
-        assert_eq!(staunch_netio::cpu::available_cpus().expect("processors"), own);
+        assert_eq!(staunch_netio::host::cpu::available_cpus().expect("processors"), own);
         subject.wait(PATIENCE).expect("an end");
     }
 
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_processor_that_is_not_there_is_an_error() {
-        let own = staunch_netio::cpu::available_cpus().expect("processors");
+        let own = staunch_netio::host::cpu::available_cpus().expect("processors");
         let told =
             Subject::start(Path::new("sh"), &["-c", "true"], &[4000], &own).err().expect("no processor");
         assert!(told.contains("[4000]"), "{told}");

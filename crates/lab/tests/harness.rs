@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use staunch_lab::harness::{Outcome, Setup, run};
 use staunch_lab::plan::Plan;
 use staunch_lab::results::{Client, Machine, Protocol, Row};
-use staunch_netio::cpu;
+use staunch_netio::host::cpu;
 
 /// Plays `lab serve MODEL` and `lab client HOST PORT CHILDREN LOOPS BYTES`; the model says how to serve, the
 /// loops say what the client reports.

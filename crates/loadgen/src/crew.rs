@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use staunch_netio::host::cpu;
 use staunch_netio::uring::Uring;
-use staunch_netio::{Epoll, Io, Waker, clock, cpu};
+use staunch_netio::{Epoll, Io, Waker, clock};
 
 use crate::backend::Backend;
 use crate::desk::Desk;

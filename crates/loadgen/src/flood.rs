@@ -29,8 +29,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-pub use staunch_netio::route::HardwareAddress;
-use staunch_netio::{cpu, interrupt::Interrupter, route};
+pub use staunch_netio::host::route::HardwareAddress;
+use staunch_netio::host::{cpu, interrupt::Interrupter, route};
 
 use crate::Fault;
 pub use plan::{FloodOutcome, FloodPlan, Method};

@@ -15,7 +15,7 @@ mod processors;
 mod watched;
 
 use serde::Serialize;
-use staunch_netio::sock_diag::{self, SockDiag};
+use staunch_netio::host::sock_diag::{self, SockDiag};
 
 pub use network::{ListenEvents, Segments, Sockets};
 pub use process::Process;

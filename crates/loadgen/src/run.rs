@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use staunch_netio::{clock, cpu, descriptors};
+use staunch_netio::host::cpu;
+use staunch_netio::{clock, descriptors};
 
 use crate::backend::Backend;
 use crate::crew::Crew;

@@ -6,21 +6,16 @@
 //! Three bodies stand behind one trait, [`Io`]: io_uring, epoll and a simulator driven by a seed.
 
 pub mod clock;
-pub mod cpu;
 pub mod descriptors;
 mod epoll;
 mod file_send;
 pub mod handover;
-pub mod interrupt;
+pub mod host;
 pub mod memory;
 mod operation;
 mod outgoing;
-pub mod packet;
-pub mod punctual;
-pub mod route;
 mod shortage;
 pub mod simulated;
-pub mod sock_diag;
 pub mod socket;
 mod target;
 pub mod uring;

@@ -11,7 +11,8 @@ use staunch_config::groups::{Deadlines, Network};
 use staunch_config::syntax::choice::IoWay;
 use staunch_config::units::ListenAddress;
 use staunch_engine::{IoChoice, Pressure, Settings};
-use staunch_netio::{cpu, socket};
+use staunch_netio::host::cpu;
+use staunch_netio::socket;
 use staunch_protocol::Timeouts;
 
 use crate::clients;

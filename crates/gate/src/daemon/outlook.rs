@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use staunch_netio::route;
+use staunch_netio::host::route;
 
 use crate::moderation::Moderation;
 use crate::snapshot;

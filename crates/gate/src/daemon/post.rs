@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use staunch_netio::route;
+use staunch_netio::host::route;
 
 use super::aside::Aside;
 use super::outlook::{Found, Outlook, Question, Sight};

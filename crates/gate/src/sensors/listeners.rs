@@ -1,6 +1,6 @@
 //! What waits at listeners, and what they throw away (sock_diag(7)).
 
-use staunch_netio::sock_diag::{AcceptQueue, SockDiag};
+use staunch_netio::host::sock_diag::{AcceptQueue, SockDiag};
 
 use crate::observation::Queue;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use staunch_netio::cpu::available_cpus;
+use staunch_netio::host::cpu::available_cpus;
 
 use super::child;
 use super::event_loop;

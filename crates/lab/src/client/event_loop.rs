@@ -18,7 +18,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event};
 use rustix::io::Errno;
 use staunch_netio::clock;
-use staunch_netio::cpu::pin_current_thread;
+use staunch_netio::host::cpu::pin_current_thread;
 
 use super::child::await_begin;
 use super::fault::Fault;

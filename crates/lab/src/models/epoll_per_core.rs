@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::ptr::null_mut;
 use std::thread;
 
-use staunch_netio::cpu::pin_current_thread;
+use staunch_netio::host::cpu::pin_current_thread;
 
 use crate::listener;
 use crate::meter::{self, Meter};

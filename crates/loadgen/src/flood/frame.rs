@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use staunch_netio::route::HardwareAddress;
+use staunch_netio::host::route::HardwareAddress;
 
 use super::source::Prefix;
 

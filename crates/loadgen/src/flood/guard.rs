@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use rustix::io::Errno;
-use staunch_netio::route::{self, Link, Route};
+use staunch_netio::host::route::{self, Link, Route};
 
 use super::plan::FloodPlan;
 use super::source::Prefix;

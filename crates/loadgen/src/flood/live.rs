@@ -11,7 +11,7 @@ use std::time::Duration;
 use aya::maps::{Array, MapData};
 use aya::programs::{ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
-use staunch_netio::route::{self, Link};
+use staunch_netio::host::route::{self, Link};
 
 use super::frame::Template;
 

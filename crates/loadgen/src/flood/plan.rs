@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use staunch_netio::route::HardwareAddress;
+use staunch_netio::host::route::HardwareAddress;
 
 use super::source::Prefix;
 use crate::Fault;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use staunch_netio::route::{self, Link};
+use staunch_netio::host::route::{self, Link};
 
 use super::frame::{Ends, Template};
 use super::live::{self, LiveFrames, Reader};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use staunch_netio::clock::{now_ns, pause};
-use staunch_netio::packet::{BATCH_COUNT, PacketSender};
+use staunch_netio::host::packet::{BATCH_COUNT, PacketSender};
 
 use super::frame::{ETHERNET_BYTES, Template};
 

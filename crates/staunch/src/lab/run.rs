@@ -18,7 +18,8 @@ use signal_hook::flag;
 use staunch_lab::harness::{self, Outcome, Setup, Step};
 use staunch_lab::plan::{self, Plan};
 use staunch_lab::results::{Machine, Results};
-use staunch_netio::{clock, cpu};
+use staunch_netio::clock;
+use staunch_netio::host::cpu;
 
 use super::{csv, page, table};
 use crate::load::Sink;

@@ -9,7 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use staunch_lab::{MODELS, Model, Options, pin};
-use staunch_netio::{cpu, descriptors};
+use staunch_netio::descriptors;
+use staunch_netio::host::cpu;
 
 use crate::units::{self, CpuList};
 

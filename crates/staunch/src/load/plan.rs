@@ -11,7 +11,8 @@ use staunch_loadgen::probe::ProbePlan;
 use staunch_loadgen::schedule::{Arrivals, Profile, parse_trace};
 use staunch_loadgen::url::{self, Url};
 use staunch_loadgen::{Fault, Plan};
-use staunch_netio::{Address, cpu};
+use staunch_netio::Address;
+use staunch_netio::host::cpu;
 
 use super::arguments::{Close, Connections, Generator, Io, Load, Requests, Slow};
 use crate::units::CpuList;

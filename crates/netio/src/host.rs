@@ -1,0 +1,12 @@
+//! What is asked of the host, and set at it, beside connections: processors, interfaces, routes, sockets of
+//! others, raw packets.
+//!
+//! It must never be needed to answer a request: the gate, the load generator, the laboratory and the doctor
+//! ask, and the engine only while it starts.
+
+pub mod cpu;
+pub mod interrupt;
+pub mod packet;
+pub mod punctual;
+pub mod route;
+pub mod sock_diag;
