@@ -236,6 +236,10 @@ impl Io for Epoll {
         &self.buffer[..input.length as usize]
     }
 
+    fn input_mut(&mut self, input: &Input) -> &mut [u8] {
+        &mut self.buffer[..input.length as usize]
+    }
+
     fn release(&mut self, input: Input) {
         debug_assert_eq!(input.buffer, 0);
         self.buffer_lent = false;

@@ -212,6 +212,9 @@ pub trait Io {
     /// The bytes of an input.
     fn input(&self, input: &Input) -> &[u8];
 
+    /// The bytes of an input, to be changed where they stand: a sealed record is opened in place.
+    fn input_mut(&mut self, input: &Input) -> &mut [u8];
+
     /// Gives an input's buffer back. Every input must be given back, best at once.
     fn release(&mut self, input: Input);
 

@@ -367,6 +367,12 @@ impl Io for Simulated {
         bytes.unwrap_or_default()
     }
 
+    fn input_mut(&mut self, input: &Input) -> &mut [u8] {
+        let held = self.buffers[input.buffer as usize].is_some();
+        self.demand(held, "an input was used after its release");
+        self.buffers[input.buffer as usize].as_deref_mut().unwrap_or_default()
+    }
+
     fn release(&mut self, input: Input) {
         let held = self.buffers[input.buffer as usize].take();
         self.demand(held.is_some(), "an input was released twice");

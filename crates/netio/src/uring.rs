@@ -125,6 +125,12 @@ impl Io for Uring {
     }
 
     #[inline]
+    fn input_mut(&mut self, input: &Input) -> &mut [u8] {
+        let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
+        self.rings[ring as usize].buffers.bytes_mut(buffer, input.length as usize)
+    }
+
+    #[inline]
     fn release(&mut self, input: Input) {
         let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
         self.rings[ring as usize].buffers.give_back(buffer);

@@ -147,6 +147,30 @@ fn accepting_twice_is_caught() {
     world.accept(0);
 }
 
+#[test]
+fn received_bytes_are_changed_where_they_stand() {
+    let mut world = Simulated::new(1, Faults::NONE, 1);
+    world.peer(vec![Step::Send(b"sealed".to_vec()), Step::Close]);
+    world.accept(0);
+    let mut seen = Vec::new();
+    while !world.finished() {
+        world.submit_and_wait(None).unwrap();
+        while let Some(completion) = world.next_completion() {
+            match completion {
+                Completion::Accepted { slot, .. } => world.receive(slot),
+                Completion::Received { input, .. } => {
+                    world.input_mut(&input)[..2].copy_from_slice(b"he");
+                    seen.extend_from_slice(world.input(&input));
+                    world.release(input);
+                }
+                Completion::Ended { slot, .. } => world.close(slot),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(seen, b"healed");
+}
+
 const ECONNREFUSED: i32 = 111;
 
 /// Connects to every peer, sends a text, reads it back if the peer echoes it, closes. Returns the outcomes of

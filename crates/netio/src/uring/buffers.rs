@@ -206,6 +206,14 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.address(buffer), length) }
     }
 
+    /// The same, to be changed where they stand.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self, buffer: u16, length: usize) -> &mut [u8] {
+        assert!(buffer <= self.mask && length <= BUFFER_SIZE_BYTES);
+        // SAFETY: as in `bytes`; and nobody else has a slice of it, since it borrows `self` alone.
+        unsafe { std::slice::from_raw_parts_mut(self.address(buffer), length) }
+    }
+
     fn provide(&mut self) {
         while self.provided < self.kept {
             let buffer = self.aside.pop().unwrap_or(self.fresh);

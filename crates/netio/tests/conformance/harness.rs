@@ -254,6 +254,9 @@ impl<I: Io> Harness<I> {
                 let bytes = self.io.input(&input).to_vec();
                 assert_eq!(bytes.len(), input.length as usize);
                 assert!(!bytes.is_empty());
+                // Bytes may be changed where they stand, and what comes later knows nothing of it.
+                self.io.input_mut(&input).iter_mut().for_each(|byte| *byte = !*byte);
+                assert!(bytes.iter().zip(self.io.input(&input)).all(|(before, after)| *before == !*after));
                 self.io.release(input);
                 Event::Received(slot, bytes)
             }
