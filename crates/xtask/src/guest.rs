@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-pub(crate) use kernel::Series;
-pub(crate) use machine::{Machine, Said};
+use kernel::Series;
+use machine::{Machine, Said};
 
 /// What to run, and where.
 #[derive(Args)]
@@ -54,8 +54,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
             machine.run(root, &script, |line| println!("{line}"))
         });
     match said {
-        Ok(Said { status: 0, .. }) => ExitCode::SUCCESS,
-        Ok(Said { status, .. }) => {
+        Ok(Said { status: 0 }) => ExitCode::SUCCESS,
+        Ok(Said { status }) => {
             eprintln!("guest: the script ended with {status}");
             ExitCode::FAILURE
         }

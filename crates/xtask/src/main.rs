@@ -1,17 +1,16 @@
 //! The project's own chores, run as `cargo xtask NAME`.
 //!
 //! It owns what is done to the source tree from outside: the check of the house's rules, the installation of
-//! tools, measurements. It must never be linked into the server, and uses no crate of it.
+//! tools, packages, emulated machines. It must never be linked into the server, and uses no crate of it.
+//! Measurements stand in `crates/bench`.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod container;
 mod deb;
-mod demo;
 mod guest;
 mod install;
+mod measure;
 mod running;
-mod soak;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -36,9 +35,9 @@ enum Chore {
     /// Install what a task needs and this machine has not (Debian packages, cargo tools)
     Install(install::Arguments),
     /// Measure the server side by side with others
-    Bench(bench::Arguments),
+    Bench(measure::Arguments),
     /// Show what the gate does, and draw it
-    Demo(demo::Arguments),
+    Demo(measure::Arguments),
     /// Run a script in an emulated machine, under a kernel of Debian's
     Guest(guest::Arguments),
     /// Make the Debian package
@@ -46,19 +45,19 @@ enum Chore {
     /// Make the root of a container image, with a static program
     Container(container::Arguments),
     /// Load the server for long and watch its memory
-    Soak(soak::Arguments),
+    Soak(measure::Arguments),
 }
 
 fn main() -> ExitCode {
     match Command::parse().chore {
         Chore::Tidy { tree } => tidy::run(&tree.unwrap_or_else(root)),
         Chore::Install(arguments) => install::run(&root(), &arguments),
-        Chore::Bench(arguments) => bench::run(&arguments),
-        Chore::Demo(arguments) => demo::run(&root(), &arguments),
+        Chore::Bench(arguments) => measure::run(&root(), "bench", &arguments),
+        Chore::Demo(arguments) => measure::run(&root(), "demo", &arguments),
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
-        Chore::Soak(arguments) => soak::run(&root(), &arguments),
+        Chore::Soak(arguments) => measure::run(&root(), "soak", &arguments),
     }
 }
 

@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-tests", &[ANY]),
     ("staunch-doctor", &[]),
     ("staunch-queueing", &[]),
+    ("staunch-bench", &[]),
     ("xtask", &[]),
 ];
 

@@ -82,7 +82,8 @@ impl Source {
     /// Whether the whole file serves tests, examples or chores: it never runs in a server.
     pub(crate) fn is_workshop(&self) -> bool {
         const FOLDERS: &[&str] = &["tests", "examples", "fuzz", "xtask"];
-        self.is_test_file() || self.path.split('/').any(|part| FOLDERS.contains(&part))
+        let is_measurement = self.path.starts_with("crates/bench/");
+        is_measurement || self.is_test_file() || self.path.split('/').any(|part| FOLDERS.contains(&part))
     }
 
     /// Whether the file is a module of tests beside the one it tests.

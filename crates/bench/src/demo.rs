@@ -1,0 +1,118 @@
+//! `cargo xtask demo overload`: the story of overload, shown on this machine in under five minutes.
+//!
+//! It owns what is shown and the files that stay of it: `bench/results/overload.json`, `.svg` and `.html`.
+//! What is measured belongs to `gate.rs`. It must never show a figure it has not measured, and never
+//! claim a bar: one round proves nothing.
+
+mod model;
+mod overload;
+mod page;
+mod plot;
+mod record;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use crate::gate::subject::Name;
+use overload::Plan;
+
+/// What is shown.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Arguments {
+    /// What to show
+    #[arg(value_enum)]
+    story: Story,
+    /// A staunch that is already built; without it one is built with --release
+    #[arg(long, value_name = "FILE")]
+    staunch: Option<PathBuf>,
+    /// Servers to show: nginx, staunch, apache
+    #[arg(long, value_delimiter = ',', value_name = "LIST", value_parser = server)]
+    servers: Vec<Name>,
+    /// Length of one measurement, in seconds
+    #[arg(long, default_value_t = 1.5)]
+    seconds: f64,
+    /// Do not open the page
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// The stories there are.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Story {
+    /// Goodput against offered load, and under floods, with the gate and without
+    Overload,
+}
+
+/// Shows it: 0 when everything was measured, 1 when something failed.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+    match show(root, arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn server(word: &str) -> Result<Name, String> {
+    let found = Name::ALL.into_iter().find(|name| name.text() == word);
+    found.ok_or_else(|| format!("there is no server '{word}'; there are nginx, staunch, apache"))
+}
+
+fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
+    let Story::Overload = arguments.story;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let staunch = match &arguments.staunch {
+        Some(given) => fs::canonicalize(given).map_err(|error| format!("{}: {error}", given.display()))?,
+        None => build(root, &target)?,
+    };
+    let began = Instant::now();
+    let scratch = target.join("bench");
+    let plan = Plan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
+    let record = overload::run(&plan, root)?;
+    let results = root.join("bench/results");
+    let write = |name: &str, text: &str| -> Result<PathBuf, String> {
+        let path = results.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote bench/results/{name}");
+        Ok(path)
+    };
+    let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
+    let file = write("overload.json", &(json + "\n"))?;
+    let (curves, absences) = model::curves(&record, &file, &staunch, &scratch);
+    let notes: Vec<String> = plan.notes().into_iter().chain(absences).collect();
+    notes.iter().for_each(|note| println!("note: {note}"));
+    let svg = plot::svg(&record, &curves);
+    write("overload.svg", &svg)?;
+    let page = write("overload.html", &page::html(&record, &svg, &notes))?;
+    println!("it took {:.0} s", began.elapsed().as_secs_f64());
+    if !arguments.quiet {
+        open(&page);
+    }
+    Ok(())
+}
+
+fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "-p", "staunch"]).current_dir(root);
+    let status = command.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() {
+        Ok(target.join("release/staunch"))
+    } else {
+        Err("staunch cannot be built".to_owned())
+    }
+}
+
+/// Opens the page where there is a screen.
+fn open(page: &Path) {
+    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    let quiet = || Stdio::null();
+    let opened =
+        has_screen && Command::new("xdg-open").arg(page).stdout(quiet()).stderr(quiet()).spawn().is_ok();
+    if !opened {
+        println!("open {} in a browser", page.display());
+    }
+}

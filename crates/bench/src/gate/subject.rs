@@ -1,0 +1,257 @@
+//! The servers that stand behind the gate, each with some 300 us of work of its own for an answer.
+//!
+//! It owns the running servers: one ends when its [`Subject`] is dropped. It must never tell a server
+//! anything about overload: each has the settings it has by itself, but for a long queue, one processor, and
+//! no log.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::bed::{Bed, SERVER_ADDRESS};
+use crate::setup::{Kind, Setup};
+use crate::{configuration, content, machine, process};
+
+/// Processor time of an answer of nginx and Staunch, in us. Apache compresses a page in about the same.
+const WORK_US: u32 = 300;
+const FILE: &str = "page.txt";
+/// What Apache compresses at its highest level: some 300 us on the machine of the first results.
+const FILE_BYTES: usize = 8_000;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// nginx: work in Lua.
+    Nginx,
+    /// Ours: `response_work`.
+    Staunch,
+    /// Apache: compression.
+    Apache,
+}
+
+impl Name {
+    /// All, in the order of results.
+    pub(crate) const ALL: [Self; 3] = [Self::Nginx, Self::Staunch, Self::Apache];
+
+    /// In files and plots.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Staunch => "staunch",
+            Self::Apache => "apache",
+        }
+    }
+
+    /// Whether it is on this machine; ours is built.
+    pub(crate) fn is_installed(self) -> bool {
+        match self {
+            Self::Nginx => machine::has("nginx"),
+            Self::Staunch => true,
+            Self::Apache => machine::has("apache2"),
+        }
+    }
+
+    /// What it says about its version.
+    pub(crate) fn version(self, staunch: &Path) -> String {
+        match self {
+            Self::Nginx => machine::version("nginx", "-v"),
+            Self::Staunch => machine::version(&staunch.to_string_lossy(), "--version"),
+            Self::Apache => machine::version("apache2", "-v"),
+        }
+    }
+}
+
+/// What a server has, and clients ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// One page, compressed for whom asks for it.
+    Page,
+    /// The five files of WebStone, each asked for as often as there.
+    WebStone,
+}
+
+impl Content {
+    /// Words of `staunch load` that ask for it.
+    pub(crate) fn asked(self) -> Vec<String> {
+        match self {
+            Self::Page => vec![url(), "-H".to_owned(), "Accept-Encoding: gzip".to_owned()],
+            Self::WebStone => vec![format!("http://{SERVER_ADDRESS}/"), "--webstone".to_owned()],
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Page => "files",
+            Self::WebStone => "webstone",
+        }
+    }
+
+    fn make(self, staunch: &Path, files: &Path) -> Result<(), String> {
+        content::small_file(files, FILE, FILE_BYTES)?;
+        if self == Self::WebStone {
+            let made = Command::new(staunch).args(["load", "webstone-files"]).arg(files).output();
+            let made = made.map_err(|error| format!("staunch load: {error}"))?;
+            if !made.status.success() {
+                return Err(format!("staunch load: {}", String::from_utf8_lossy(&made.stderr).trim()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A running server on processor 0.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    /// The command that started it.
+    pub(crate) command: String,
+    child: Child,
+}
+
+impl Subject {
+    /// Starts a server in the bed and waits for its first right answer. What it needs goes to `scratch`.
+    ///
+    /// # Errors
+    /// A program that is not there, ends, or does not answer.
+    pub(crate) fn start(
+        name: Name,
+        content: Content,
+        bed: &Bed,
+        staunch: &Path,
+        scratch: &Path,
+    ) -> Result<Self, String> {
+        let folder = scratch.join("gate").join(name.text());
+        let files = folder.join(content.folder());
+        content.make(staunch, &files)?;
+        let mut words = words(name, staunch, &folder, &files)?;
+        if name == Name::Staunch && content == Content::WebStone {
+            // Nobody asks for them, and preparing them takes the processor for a while.
+            words.extend(["--encodings", "off"].map(str::to_owned));
+        }
+        let log = folder.join("output.log");
+        let output = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let errors = output.try_clone().map_err(|error| error.to_string())?;
+        let mut command = bed.at_server();
+        command.args(&words).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let command_words = words.join(" ");
+        let child = command.spawn().map_err(|error| format!("{command_words}: {error}"))?;
+        let mut subject = Self { command: command_words, child };
+        subject.wait_ready(bed).map_err(|error| format!("{}: {error}{}", name.text(), said(&log)))?;
+        Ok(subject)
+    }
+
+    /// Number of its first process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Makes it do nothing more, its socket open, until it is dropped.
+    pub(crate) fn stop(&self) {
+        process::signal("-STOP", &process::descendants(self.child.id()));
+    }
+
+    fn wait_ready(&mut self, bed: &Bed) -> Result<(), String> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if answers(bed)? {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("ended ({status})"));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Err("does not answer".to_owned())
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        let processes = process::descendants(self.child.id());
+        // Apache's parent was once seen to spin in the kernel at this priority, on the processor its children
+        // needed to end, and no signal ended it.
+        process::make_ordinary(&processes);
+        process::end(&processes);
+        // Collects the ended child; there is nothing to do about a failure.
+        let _ = self.child.wait();
+    }
+}
+
+/// What is asked for.
+pub(crate) fn url() -> String {
+    format!("http://{SERVER_ADDRESS}/{FILE}")
+}
+
+/// Whether a client of the bed is answered with the whole page.
+///
+/// # Errors
+/// `curl` cannot be started.
+pub(crate) fn answers(bed: &Bed) -> Result<bool, String> {
+    let words = ["curl", "-s", "--max-time", "2", "-o", "/dev/null", "-w", "%{http_code} %{size_download}"];
+    let said =
+        bed.at_client("1").args(words).arg(url()).output().map_err(|error| format!("curl: {error}"))?;
+    Ok(said.stdout == format!("200 {FILE_BYTES}").into_bytes())
+}
+
+fn words(name: Name, staunch: &Path, folder: &Path, files: &Path) -> Result<Vec<String>, String> {
+    let configured = |file: &str, text: String| -> Result<String, String> {
+        let path = folder.join(file);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path.to_string_lossy().into_owned())
+    };
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let address = SERVER_ADDRESS.parse().map_err(|error| format!("{SERVER_ADDRESS}: {error}"))?;
+    Ok(match name {
+        Name::Nginx => {
+            let setup = Setup {
+                address,
+                work_us: WORK_US,
+                connections_max: 16_000,
+                ..Setup::new(Kind::Nginx, files, FILE)
+            };
+            let path = configured("nginx.conf", configuration::nginx(&setup, folder, 80))?;
+            vec!["nginx".to_owned(), "-c".to_owned(), path, "-e".to_owned(), text(&folder.join("error.log"))]
+        }
+        Name::Staunch => {
+            let path = configured("staunch.toml", configuration::staunch_work(WORK_US))?;
+            let listen = format!("{SERVER_ADDRESS}:80");
+            let (program, files) = (text(staunch), text(files));
+            let work = ["--workers", "1", "--cpus", "0", "--config", &path];
+            let words = [&[&program, "serve", &files, "--listen", &listen][..], &work].concat();
+            words.into_iter().map(str::to_owned).collect()
+        }
+        Name::Apache => {
+            let path = configured("apache.conf", apache(folder, files))?;
+            ["apache2", "-D", "FOREGROUND", "-f", &path].map(str::to_owned).to_vec()
+        }
+    })
+}
+
+/// Apache: its event module with its defaults, compressing at the highest level for whom asks for it.
+fn apache(folder: &Path, files: &Path) -> String {
+    let (folder, files) = (folder.display(), files.display());
+    let modules = ["mpm_event", "authz_core", "filter", "deflate"]
+        .map(|module| format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so\n"))
+        .concat();
+    format!(
+        r#"{modules}ServerRoot "{folder}"
+ServerName {SERVER_ADDRESS}
+Listen {SERVER_ADDRESS}:80
+ListenBacklog 4096
+PidFile "{folder}/apache.pid"
+ErrorLog "{folder}/error.log"
+User www-data
+Group www-data
+DocumentRoot "{files}"
+SetOutputFilter DEFLATE
+DeflateCompressionLevel 9
+"#
+    )
+}
+
+fn said(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().rev().find(|line| !line.trim().is_empty()).map_or(String::new(), |line| format!(": {line}"))
+}
