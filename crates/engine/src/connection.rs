@@ -4,6 +4,8 @@
 //! after it has asked what is to be sent. Order: `receive` (or `resume`, `end`, `time_out`), then
 //! `take_outgoing`.
 
+pub(crate) mod turn;
+
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{BodyRule, Event, Request, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
@@ -11,7 +13,7 @@ use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
 
 use crate::clients::{TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
-use crate::desk::{COME_BACK, Desk};
+use crate::connection::turn::{COME_BACK, Turn};
 use crate::handler::{Answer, Departure, Handler};
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
 use crate::spare::Spare;
@@ -130,22 +132,22 @@ impl Connection {
 
     /// Bytes came.
     #[inline]
-    pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], desk: &mut Desk<'_, H>) {
+    pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         match self.phase {
-            Phase::Open => self.converse(bytes, None, desk),
+            Phase::Open => self.converse(bytes, None, turn),
             Phase::Waiting => {
                 let joined = self.session.take_kept(bytes);
                 let count = joined.len();
                 self.session.keep_last(joined, count);
             }
-            Phase::Introducing => self.introduce(bytes, desk),
+            Phase::Introducing => self.introduce(bytes, turn),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
     }
 
     /// The first bytes are the proxy's.
     #[cold]
-    fn introduce<H: Handler>(&mut self, bytes: &[u8], desk: &mut Desk<'_, H>) {
+    fn introduce<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         let joined = self.session.take_kept(bytes);
         match read_introduction(&joined) {
             Introduction::NeedMore => {
@@ -153,17 +155,17 @@ impl Connection {
                 self.session.keep_last(joined, count);
             }
             Introduction::Fault(_) => {
-                desk.context.stats.proxy_faults.add(1);
+                turn.context.stats.proxy_faults.add(1);
                 self.phase = Phase::Ending { linger: false };
             }
             Introduction::Header { source, bytes_used } => {
                 self.phase = Phase::Open;
-                let (slot, now_ms) = (desk.context.address.slot, desk.now_ms);
-                let clients = desk.context.clients.as_deref_mut();
-                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, desk.context.stats)) {
-                    self.converse(&joined[bytes_used..], None, desk);
+                let (slot, now_ms) = (turn.context.address.slot, turn.now_ms);
+                let clients = turn.context.clients.as_deref_mut();
+                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, turn.context.stats)) {
+                    self.converse(&joined[bytes_used..], None, turn);
                 } else {
-                    self.turn_away(desk);
+                    self.turn_away(turn);
                 }
             }
         }
@@ -171,129 +173,129 @@ impl Connection {
 
     /// Its client has too many connections.
     #[cold]
-    pub(crate) fn turn_away<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
-        let mut outgoing = self.outgoing(desk.spare);
+    pub(crate) fn turn_away<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+        let mut outgoing = self.outgoing(turn.spare);
         let status = Status::TOO_MANY_REQUESTS;
-        self.session.turn_away(status, TOO_MANY_CONNECTIONS, desk.context.date, outgoing.bytes());
-        self.put_outgoing(outgoing, desk.spare);
+        self.session.turn_away(status, TOO_MANY_CONNECTIONS, turn.context.date, outgoing.bytes());
+        self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        desk.tell(status, TOO_MANY_CONNECTIONS_BODY_BYTES, None);
+        turn.tell(status, TOO_MANY_CONNECTIONS_BODY_BYTES, None);
     }
 
     /// There is room for answers again: requests kept behind the last ones are handled.
-    pub(crate) fn catch_up<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+    pub(crate) fn catch_up<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         if self.phase == Phase::Open && (self.behind || self.ended) {
-            self.converse(&[], None, desk);
+            self.converse(&[], None, turn);
         }
     }
 
     /// Mail came for the request that waits.
-    pub(crate) fn resume<H: Handler>(&mut self, mail: H::Mail, desk: &mut Desk<'_, H>) {
+    pub(crate) fn resume<H: Handler>(&mut self, mail: H::Mail, turn: &mut Turn<'_, H>) {
         debug_assert_eq!(self.phase, Phase::Waiting);
         self.phase = Phase::Open;
         self.session.resume();
-        self.converse(&[], Some(mail), desk);
+        self.converse(&[], Some(mail), turn);
     }
 
     /// The peer will send no more. What it asked before is still answered.
-    pub(crate) fn end<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
+    pub(crate) fn end<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         self.ended = true;
         self.session.handle_end();
         if self.phase == Phase::Waiting {
-            desk.handler.left(desk.context.address, Departure::SendsNoMore);
+            turn.handler.left(turn.context.address, Departure::SendsNoMore);
         }
         if self.phase == Phase::Introducing {
-            desk.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
+            turn.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };
         }
-        self.catch_up(desk);
+        self.catch_up(turn);
     }
 
     /// The session's deadline has passed.
-    pub(crate) fn time_out<H: Handler>(&mut self, desk: &mut Desk<'_, H>) {
-        let mut outgoing = self.outgoing(desk.spare);
-        let answered = self.session.handle_timeout(desk.context.date, outgoing.bytes());
-        desk.tell_refused(answered);
-        self.put_outgoing(outgoing, desk.spare);
-        self.converse(&[], None, desk);
+    pub(crate) fn time_out<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+        let mut outgoing = self.outgoing(turn.spare);
+        let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
+        turn.tell_refused(answered);
+        self.put_outgoing(outgoing, turn.spare);
+        self.converse(&[], None, turn);
     }
 
     /// The story of a connection: every complete request in the bytes is answered, in order, until the bytes
     /// are used up, an answer has to wait, or enough answers stand to be sent.
     /// `mail` is for the first of them.
-    fn converse<H: Handler>(&mut self, bytes: &[u8], mut mail: Option<H::Mail>, desk: &mut Desk<'_, H>) {
+    fn converse<H: Handler>(&mut self, bytes: &[u8], mut mail: Option<H::Mail>, turn: &mut Turn<'_, H>) {
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];
-        let written_bytes_max = self.written_bytes_max(desk);
-        let mut outgoing = self.outgoing(desk.spare);
+        let written_bytes_max = self.written_bytes_max(turn);
+        let mut outgoing = self.outgoing(turn.spare);
         loop {
             self.behind = mail.is_none() && self.has_enough(&outgoing, written_bytes_max);
             if self.behind {
                 // A peer that sends its body first reads nothing meanwhile.
-                self.session.discard(&mut input, desk.now_ms);
+                self.session.discard(&mut input, turn.now_ms);
                 break;
             }
             let before = input;
             let written_bytes = outgoing.length_bytes();
-            let (date, out) = (desk.context.date, outgoing.bytes());
-            match self.session.poll_event_with(desk.heads, &mut input, desk.now_ms, date, out) {
+            let (date, out) = (turn.context.date, outgoing.bytes());
+            match self.session.poll_event_with(turn.heads, &mut input, turn.now_ms, date, out) {
                 Event::Request(ref request) => {
                     // The last of those that came together says so.
-                    if desk.draining && input.is_empty() {
+                    if turn.draining && input.is_empty() {
                         self.session.close_after_response();
                     }
-                    let waited = mail.as_ref().map(|_| desk.now_ms - self.session.waiting_since_ms());
-                    if self.is_strained(desk) && self.send_back(waited, request, desk, &mut outgoing) {
+                    let waited = mail.as_ref().map(|_| turn.now_ms - self.session.waiting_since_ms());
+                    if self.is_strained(turn) && self.send_back(waited, request, turn, &mut outgoing) {
                         mail = None;
                         continue;
                     }
-                    let too_soon = mail.is_none() && desk.is_too_soon(request);
+                    let too_soon = mail.is_none() && turn.is_too_soon(request);
                     let answer = Answer {
                         session: &mut self.session,
                         outgoing: &mut outgoing,
-                        context: &desk.context,
-                        rendered: Some(&mut *desk.rendered),
+                        context: &turn.context,
+                        rendered: Some(&mut *turn.rendered),
                         waited_ms: waited.unwrap_or(0) as u32,
                     };
                     if too_soon {
                         answer.too_soon();
-                        desk.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+                        turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
                         continue;
                     }
                     let answered = match mail.take() {
-                        Some(mail) => desk.handler.resume(mail, request, answer),
-                        None => desk.handler.handle(request, answer),
+                        Some(mail) => turn.handler.resume(mail, request, answer),
+                        None => turn.handler.handle(request, answer),
                     };
                     if answered.is_later() {
                         input = before;
-                        self.begin_waiting(waited.is_none(), desk);
+                        self.begin_waiting(waited.is_none(), turn);
                         break;
                     }
-                    desk.context.stats.requests.add(1);
+                    turn.context.stats.requests.add(1);
                     if let Some(waited_ms) = waited {
-                        desk.count_late(waited_ms);
+                        turn.count_late(waited_ms);
                     }
                 }
                 Event::NeedInput => break,
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
-                    desk.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
-                    desk.tell_refused(answered);
+                    turn.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
+                    turn.tell_refused(answered);
                     // What crosses with the announced end must not destroy the answer that announces it.
-                    self.phase = Phase::Ending { linger: (linger || desk.draining) && !self.ended };
+                    self.phase = Phase::Ending { linger: (linger || turn.draining) && !self.ended };
                     break;
                 }
             }
         }
         let rest_bytes = input.len();
         self.session.keep_last(joined, rest_bytes);
-        self.put_outgoing(outgoing, desk.spare);
+        self.put_outgoing(outgoing, turn.spare);
     }
 
     /// Whoever has not taken the answers before gets the next ones in small pieces.
     #[inline]
-    fn written_bytes_max<H>(&self, desk: &Desk<'_, H>) -> usize {
-        if self.behind { desk.written_bytes_max.min(BEHIND_BYTES_MAX) } else { desk.written_bytes_max }
+    fn written_bytes_max<H>(&self, turn: &Turn<'_, H>) -> usize {
+        if self.behind { turn.written_bytes_max.min(BEHIND_BYTES_MAX) } else { turn.written_bytes_max }
     }
 
     /// Enough answers stand to be sent, or are being sent.
@@ -305,18 +307,18 @@ impl Connection {
     }
 
     /// The answer comes by mail: since when it is waited for counts from when the request came.
-    fn begin_waiting<H>(&mut self, is_first_time: bool, desk: &Desk<'_, H>) {
+    fn begin_waiting<H>(&mut self, is_first_time: bool, turn: &Turn<'_, H>) {
         self.phase = Phase::Waiting;
         if is_first_time {
-            desk.context.stats.waits.add(1);
-            self.session.set_waiting_since(desk.came_ms);
+            turn.context.stats.waits.add(1);
+            self.session.set_waiting_since(turn.came_ms);
         }
     }
 
     /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
     #[inline]
-    fn is_strained<H>(&self, desk: &Desk<'_, H>) -> bool {
-        desk.strain.late || desk.strain.full || self.turned_away
+    fn is_strained<H>(&self, turn: &Turn<'_, H>) -> bool {
+        turn.strain.late || turn.strain.full || self.turned_away
     }
 
     /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
@@ -326,30 +328,30 @@ impl Connection {
         &mut self,
         waited_ms: Option<u64>,
         request: &Request<'_>,
-        desk: &mut Desk<'_, H>,
+        turn: &mut Turn<'_, H>,
         outgoing: &mut Outgoing,
     ) -> bool {
-        if desk.strain.full || self.turned_away {
+        if turn.strain.full || self.turned_away {
             self.session.close_after_response();
         }
         // What has waited for its content has it now: to send it costs no more than to refuse it.
-        let is_late = waited_ms.is_none() && desk.strain.late;
+        let is_late = waited_ms.is_none() && turn.strain.late;
         let counter = match (self.turned_away, is_late) {
-            (true, _) => &desk.context.stats.shed_full,
-            (false, true) => &desk.context.stats.shed_patience,
+            (true, _) => &turn.context.stats.shed_full,
+            (false, true) => &turn.context.stats.shed_patience,
             (false, false) => return false,
         };
         counter.add(1);
         if waited_ms.is_some() {
-            desk.context.stats.answered_late.add(1);
-            desk.context.stats.requests.add(1);
+            turn.context.stats.answered_late.add(1);
+            turn.context.stats.requests.add(1);
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        let rule = self.session.begin_response(status, desk.context.date, outgoing.bytes());
+        let rule = self.session.begin_response(status, turn.context.date, outgoing.bytes());
         let body = if rule == BodyRule::Send { body } else { b"" };
         outgoing.bytes().extend_from_slice(fields);
         outgoing.bytes().extend_from_slice(body);
-        desk.tell(status, body.len(), Some(request));
+        turn.tell(status, body.len(), Some(request));
         true
     }
 

@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use staunch_netio::handover;
 use staunch_protocol::Timeouts;
 
-use crate::admission::Pressure;
 use crate::clients::ClientPolicy;
+use crate::listening::{self, Bound, Inherited};
 use crate::mailbox::{Inbox, Mailbox};
 use crate::order::{Drain, Name, Order};
-use crate::sockets::{self, Bound, Inherited};
+use crate::pressure::Pressure;
 use crate::start_error::StartError;
 
 /// Tells all workers of an engine what to do. Cheap to clone.
@@ -29,11 +29,11 @@ pub struct Control {
 /// Where is listened at.
 #[derive(Default)]
 struct Open {
-    doors: Vec<Door>,
+    listeners: Vec<Listener>,
     next_name: Name,
 }
 
-struct Door {
+struct Listener {
     name: Name,
     wanted: SocketAddr,
     address: SocketAddr,
@@ -66,7 +66,13 @@ impl Control {
         let mut open = self.open();
         let name = open.next_name;
         open.next_name += 1;
-        open.doors.push(Door { name, wanted: bound.wanted, address: bound.address, copies, outlasting });
+        open.listeners.push(Listener {
+            name,
+            wanted: bound.wanted,
+            address: bound.address,
+            copies,
+            outlasting,
+        });
         name
     }
 
@@ -74,8 +80,10 @@ impl Control {
     /// ever received, but the channel ends when no worker accepts any more.
     pub fn drain(&self, drain: Drain) -> Receiver<u16> {
         // Taken, because copies must not keep sockets open that nobody accepts at.
-        for door in std::mem::take(&mut self.open().doors).into_iter().filter(|door| door.outlasting) {
-            self.tell_all(|| Order::Leave { name: door.name, at_once: true });
+        for listener in
+            std::mem::take(&mut self.open().listeners).into_iter().filter(|listener| listener.outlasting)
+        {
+            self.tell_all(|| Order::Leave { name: listener.name, at_once: true });
         }
         let (left, all_left) = mpsc::channel();
         self.tell_all(|| Order::Drain(drain, left.clone()));
@@ -116,7 +124,7 @@ impl Control {
 
     /// Where is listened at, with the ports taken.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.open().doors.iter().map(|door| door.address).collect()
+        self.open().listeners.iter().map(|listener| listener.address).collect()
     }
 
     /// Binds what is to be listened at and is not yet, and takes every descriptor that will be needed.
@@ -126,14 +134,14 @@ impl Control {
     /// An address that is taken, not ours, or needs a privilege; EMFILE.
     pub fn prepare(&self, wanted: &[SocketAddr]) -> Result<Change, StartError> {
         let mut removed: Vec<(Name, SocketAddr)> =
-            self.open().doors.iter().map(|door| (door.name, door.wanted)).collect();
+            self.open().listeners.iter().map(|listener| (listener.name, listener.wanted)).collect();
         let mut added = Vec::new();
         for &wanted in wanted {
             match removed.iter().position(|(_, present)| *present == wanted) {
                 Some(present) => _ = removed.swap_remove(present),
                 None => {
-                    let bound = sockets::bind(wanted, Vec::new(), self.workers())?;
-                    let copies = bound.copies().map_err(|error| sockets::refused(wanted, &error))?;
+                    let bound = listening::bind(wanted, Vec::new(), self.workers())?;
+                    let copies = bound.copies().map_err(|error| listening::refused(wanted, &error))?;
                     added.push((bound, copies));
                 }
             }
@@ -149,9 +157,9 @@ impl Control {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
             }
         }
-        let is_removed = |door: &mut Door| change.removed.contains(&door.name);
-        let removed: Vec<Door> = self.open().doors.extract_if(.., is_removed).collect();
-        for Door { name, outlasting: at_once, .. } in removed {
+        let is_removed = |listener: &mut Listener| change.removed.contains(&listener.name);
+        let removed: Vec<Listener> = self.open().listeners.extract_if(.., is_removed).collect();
+        for Listener { name, outlasting: at_once, .. } in removed {
             self.tell_all(|| Order::Leave { name, at_once });
         }
     }
@@ -161,11 +169,11 @@ impl Control {
     /// # Errors
     /// EMFILE.
     pub fn inheritable(&self) -> io::Result<Vec<Inherited>> {
-        let copy = |door: &Door| {
-            let sockets = door.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
-            Ok(Inherited { wanted: door.wanted, sockets, backend: None, outlasting: door.outlasting })
+        let copy = |listener: &Listener| {
+            let sockets = listener.copies.iter().map(handover::inheritable).collect::<io::Result<_>>()?;
+            Ok(Inherited { wanted: listener.wanted, sockets, backend: None, outlasting: listener.outlasting })
         };
-        self.open().doors.iter().map(copy).collect()
+        self.open().listeners.iter().map(copy).collect()
     }
 
     fn tell_all(&self, order: impl Fn() -> Order) {

@@ -14,17 +14,17 @@ use staunch_netio::uring::{self, Uring};
 use staunch_netio::{Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
-use crate::admission::Pressure;
 use crate::clients::{ClientPolicy, ClientTable};
-use crate::complaint::Complaints;
-use crate::connection_limit::{Means, connection_limit};
 use crate::control::Control;
 use crate::handler::Handler;
 use crate::line_queue::Notice;
+use crate::listening::{self, Inherited};
 use crate::mailbox::{Mailbox, Post};
-use crate::memory_budget::{Memory, memory_budget};
 use crate::order::Name;
-use crate::sockets::{self, Inherited};
+use crate::pressure::Complaints;
+use crate::pressure::Pressure;
+use crate::pressure::{Means, connection_limit};
+use crate::pressure::{Memory, memory_budget};
 use crate::start_error::StartError;
 use crate::stats::Stats;
 use crate::worker::Worker;
@@ -235,7 +235,7 @@ impl<M: Send + 'static> Engine<M> {
         let complaints = Complaints::new(Arc::clone(&self.settings.notice));
         let workers = self.wakers.len() as u16;
         for (index, listeners) in self.listeners.into_iter().enumerate() {
-            let place = Place {
+            let parts = WorkerParts {
                 index: index as u16,
                 cpu: self.settings.workers[index],
                 listeners,
@@ -256,7 +256,7 @@ impl<M: Send + 'static> Engine<M> {
             let ended = ended.clone();
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || ended.send(place.work(&backend, handler)))
+                .spawn(move || ended.send(parts.work(&backend, handler)))
                 .map_err(|error| StartError::System(format!("cannot start a thread: {error}")))?;
         }
         drop(ended);
@@ -269,7 +269,7 @@ impl<M: Send + 'static> Engine<M> {
 }
 
 /// Everything one worker's thread takes with it.
-struct Place<M> {
+struct WorkerParts<M> {
     index: u16,
     cpu: Option<usize>,
     listeners: Vec<(Name, OwnedFd)>,
@@ -286,7 +286,7 @@ struct Place<M> {
     complaints: Complaints,
 }
 
-impl<M: Send + 'static> Place<M> {
+impl<M: Send + 'static> WorkerParts<M> {
     /// Works until it has drained or the backend fails.
     fn work<H: Handler<Mail = M>>(mut self, backend: &Backend, handler: H) -> io::Result<()> {
         if let Some(cpu) = self.cpu {
@@ -392,9 +392,9 @@ fn listen(
         let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
         let workers = settings.workers.len();
         let bound = if share_queues || sockets.is_empty() {
-            sockets::bind(wanted, sockets, workers)?
+            listening::bind(wanted, sockets, workers)?
         } else {
-            sockets::bind_beside(wanted, &sockets, workers)?
+            listening::bind_beside(wanted, &sockets, workers)?
         };
         let name = control.note(&bound, outlasting).map_err(|error| StartError::System(error.to_string()))?;
         addresses.push(bound.address);

@@ -12,8 +12,8 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::{BodyRule, Request, Session};
 
 use crate::clients::{Clients, TOO_SOON_BODY};
+use crate::exchange::rendered::{Found, Rendered};
 use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
-use crate::rendered::{Found, Rendered};
 use crate::stats::Stats;
 
 /// Where mail to a waiting connection goes.

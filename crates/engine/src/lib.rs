@@ -4,31 +4,21 @@
 //! request's path, or share anything mutable between workers but mailboxes and counters.
 #![forbid(unsafe_code)]
 
-mod account;
-mod admission;
-mod admission_pace;
-mod admission_valve;
 mod clients;
-mod complaint;
 mod connection;
-mod connection_limit;
 mod control;
 mod counter;
-mod desk;
-mod doors;
 mod draining;
 mod engine;
+mod exchange;
 mod handler;
 mod histogram;
 mod limits;
 mod line_queue;
-mod listener;
+mod listening;
 mod mailbox;
-mod memory_budget;
-mod newcomers;
 mod order;
-mod rendered;
-mod sockets;
+mod pressure;
 mod spare;
 mod start_error;
 mod stats;
@@ -36,18 +26,17 @@ mod time;
 mod timer_wheel;
 mod worker;
 
-pub use admission::Pressure;
 pub use clients::{ClientPolicy, ClientRate, ClientTable, Trusted, client_of};
-pub use complaint::notice_on_standard_error;
 pub use control::{Change, Control};
 pub use counter::{Counter, Gauge};
 pub use engine::{Engine, IoChoice, Settings};
 pub use handler::{Address, Answer, Answered, Context, Departure, Handler, Piece, Refused};
 pub use histogram::{BOUNDS_NS, Histogram};
 pub use line_queue::{Form, LineCounts, LineQueue, Notice};
+pub use listening::Inherited;
 pub use mailbox::{Mailbox, Post};
 pub use order::Drain;
-pub use sockets::Inherited;
+pub use pressure::{Pressure, notice_on_standard_error};
 pub use start_error::StartError;
 pub use stats::Stats;
 pub use staunch_netio::clock::thread_busy_ns;

@@ -26,7 +26,7 @@ impl<M> Mailbox<M> {
     }
 
     /// Wakes the worker without a letter: it hears of it after everything that happened before.
-    pub(crate) fn knock(&self) {
+    pub(crate) fn probe(&self) {
         (self.wake)();
     }
 

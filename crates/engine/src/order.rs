@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 
 use staunch_protocol::Timeouts;
 
-use crate::admission::Pressure;
 use crate::clients::ClientPolicy;
+use crate::pressure::Pressure;
 
 /// How the connections of a worker come to their end.
 #[derive(Debug, Clone, Copy)]

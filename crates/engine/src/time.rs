@@ -1,6 +1,6 @@
 //! The time of the present turn, read as it begins.
 //!
-//! The date must never change in between. The time does only in a turn so long that `admission_pace` has the
+//! The date must never change in between. The time does only in a turn so long that `pressure/pace` has the
 //! clock looked at again: else all that happens in a turn happens at once.
 
 use std::time::UNIX_EPOCH;

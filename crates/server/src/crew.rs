@@ -16,17 +16,17 @@ use staunch_engine::{Notice, Post};
 
 use crate::checks::Turn;
 use crate::config::SiteError;
-use crate::content::bell::Bell;
 use crate::content::encoder::Wish;
+use crate::content::signal::Signal;
 use crate::content::store::Room;
 use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
-use crate::shared::{CheckJob, Desks, Letter, Mail, SiteShared};
+use crate::shared::{CheckJob, Letter, Mail, Queues, SiteShared};
 
 /// See the module's text.
 pub(crate) struct Crew {
-    pub(crate) desks: Arc<Desks>,
+    pub(crate) queues: Arc<Queues>,
     work: Mutex<Work>,
-    walk_bell: Bell,
+    walk_signal: Signal,
     /// Wakes the watching thread.
     changed: OwnedFd,
     ended: AtomicBool,
@@ -48,9 +48,9 @@ impl Crew {
     pub(crate) fn new(notice: Notice) -> Result<Self, SiteError> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let changed = eventfd(0, flags).map_err(|errno| SiteError::Thread(errno.into()))?;
-        let (work, walk_bell) = (Mutex::default(), Bell::default());
-        let desks = Arc::new(Desks::new(notice));
-        Ok(Self { desks, work, walk_bell, changed, ended: AtomicBool::new(false) })
+        let (work, walk_signal) = (Mutex::default(), Signal::default());
+        let queues = Arc::new(Queues::new(notice));
+        Ok(Self { queues, work, walk_signal, changed, ended: AtomicBool::new(false) })
     }
 
     /// Starts the threads. They run until [`Crew::end`].
@@ -89,7 +89,7 @@ impl Crew {
         }
         work.sites = sites;
         drop(work);
-        self.walk_bell.ring();
+        self.walk_signal.ring();
         self.wake_watch();
     }
 
@@ -97,10 +97,10 @@ impl Crew {
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         *self.lock() = Work::default();
-        self.desks.loads.end();
-        self.desks.checks.end();
-        self.desks.encode_bell.ring_for_all();
-        self.walk_bell.ring_for_all();
+        self.queues.loads.end();
+        self.queues.checks.end();
+        self.queues.encode_signal.ring_for_all();
+        self.walk_signal.ring_for_all();
         self.wake_watch();
     }
 
@@ -115,7 +115,7 @@ impl Crew {
     }
 
     fn load(&self, post: &Post<Mail>) {
-        self.desks.loads.run(
+        self.queues.loads.run(
             |key, job| job.site.load.load(key, job.moment, Room::Made),
             |(address, purpose), job, outcome| {
                 let (site, letter) = (Arc::clone(&job.site), Letter::Loaded(outcome, purpose));
@@ -126,11 +126,11 @@ impl Crew {
 
     fn check(&self, post: &Post<Mail>) {
         step_back(10);
-        while let Some(turn) = self.desks.checks.next() {
+        while let Some(turn) = self.queues.checks.next() {
             let (site, addresses, found) = match turn {
                 Turn::Check(tag, CheckJob { site, auth, field, now_s }) => {
                     let since_s = auth.verify(&field, now_s);
-                    (site, self.desks.checks.finish(auth.number(), tag), Ok((tag, since_s)))
+                    (site, self.queues.checks.finish(auth.number(), tag), Ok((tag, since_s)))
                 }
                 Turn::PutOff(job, addresses, excess) => (job.site, addresses, Err(excess)),
             };
@@ -146,7 +146,7 @@ impl Crew {
 
     fn encode(&self) {
         step_back(19);
-        self.take_turns(&self.desks.encode_bell, |crew| {
+        self.take_turns(&self.queues.encode_signal, |crew| {
             let (site, wish) = crew.next_wish()?;
             site.load.encoder.encode(&wish, &site.load.store, &site.load.config.encodings);
             Some(())
@@ -155,22 +155,22 @@ impl Crew {
 
     fn walk(&self) {
         step_back(19);
-        self.take_turns(&self.walk_bell, |crew| {
+        self.take_turns(&self.walk_signal, |crew| {
             let site = crew.lock().unwalked.pop_front()?;
             site.walk.run(&site.load);
             Some(())
         });
     }
 
-    /// Does what there is to do, and waits for the bell when there is nothing.
-    fn take_turns(&self, bell: &Bell, turn: impl Fn(&Self) -> Option<()>) {
+    /// Does what there is to do, and waits for the signal when there is nothing.
+    fn take_turns(&self, signal: &Signal, turn: impl Fn(&Self) -> Option<()>) {
         loop {
-            let seen = bell.count();
+            let seen = signal.count();
             if self.ended.load(Ordering::Acquire) {
                 return;
             }
             if turn(self).is_none() {
-                bell.wait_beyond(seen);
+                signal.wait_beyond(seen);
             }
         }
     }

@@ -10,10 +10,10 @@ use staunch_engine::{Address, Notice};
 
 use crate::checks::{Asker, Checks, Excess};
 use crate::config::{SiteConfig, SiteError};
-use crate::content::bell::Bell;
 use crate::content::encoder::Encoder;
 use crate::content::load::{Load, Outcome};
 use crate::content::path::Root;
+use crate::content::signal::Signal;
 use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
@@ -52,13 +52,13 @@ pub(crate) enum Purpose {
 }
 
 /// Where the workers of all sites hand in work for other threads.
-pub(crate) struct Desks {
+pub(crate) struct Queues {
     /// A key to load, by site.
     pub(crate) loads: Queue<LoadJob, (Address, Purpose)>,
     /// Credentials to check, by rule.
     pub(crate) checks: Checks<CheckJob>,
     /// Rung when there is something to encode.
-    pub(crate) encode_bell: Arc<Bell>,
+    pub(crate) encode_signal: Arc<Signal>,
     /// Where lines for the operator go.
     notice: Notice,
 }
@@ -99,10 +99,10 @@ pub(crate) struct SiteShared {
     pub(crate) load: Load,
     pub(crate) walk: Walk,
     pub(crate) problems: Problems,
-    desks: Arc<Desks>,
+    queues: Arc<Queues>,
 }
 
-impl Desks {
+impl Queues {
     /// Empty ones.
     pub(crate) fn new(notice: Notice) -> Self {
         let loads = Bounds {
@@ -110,7 +110,7 @@ impl Desks {
             waiting_max: LOADS_WAITING_MAX,
             at_once_max: LOADS_AT_ONCE_PER_SITE_MAX,
         };
-        Self { loads: Queue::new(loads), checks: Checks::new(), encode_bell: Arc::default(), notice }
+        Self { loads: Queue::new(loads), checks: Checks::new(), encode_signal: Arc::default(), notice }
     }
 }
 
@@ -122,7 +122,7 @@ impl SiteShared {
     /// If the folder cannot be opened, or not safely, or a rule has no meaning.
     pub(crate) fn open(
         config: &SiteConfig,
-        desks: &Arc<Desks>,
+        queues: &Arc<Queues>,
         current: &[Arc<Self>],
     ) -> Result<Arc<Self>, SiteError> {
         let root = Root::open(&config.root).map_err(|errno| match errno {
@@ -141,14 +141,14 @@ impl SiteShared {
         let no_cache = config.no_cache || config.cache_bytes_max == 0;
         let load = Load {
             store: Store::new(if no_cache { 0 } else { config.cache_bytes_max }),
-            watch: Watch::new(root.name(), Arc::clone(&desks.notice)),
+            watch: Watch::new(root.name(), Arc::clone(&queues.notice)),
             config: SiteConfig { no_cache, ..told.clone() },
             root,
-            encoder: Encoder::new(Arc::clone(&desks.encode_bell)),
+            encoder: Encoder::new(Arc::clone(&queues.encode_signal)),
             rules,
         };
-        let (walk, desks) = (Walk::default(), Arc::clone(desks));
-        Ok(Arc::new(Self { told, load, walk, problems: Problems::new(), desks }))
+        let (walk, queues) = (Walk::default(), Arc::clone(queues));
+        Ok(Arc::new(Self { told, load, walk, problems: Problems::new(), queues }))
     }
 
     /// How far preparation is. Takes a lock: for reports, not for requests.
@@ -172,7 +172,7 @@ impl SiteShared {
         address: Address,
     ) -> Result<(), Full> {
         let job = || LoadJob { site: Arc::clone(self), moment };
-        self.desks.loads.ask((Arc::as_ptr(self) as usize, key.into()), job, (address, purpose))
+        self.queues.loads.ask((Arc::as_ptr(self) as usize, key.into()), job, (address, purpose))
     }
 
     /// Asks whether credentials are good; it will be mailed to the asker's connection.
@@ -184,7 +184,7 @@ impl SiteShared {
         asker: Asker,
     ) -> Result<(), Excess> {
         let job = || CheckJob { site: Arc::clone(self), auth: Arc::clone(auth), field: field.into(), now_s };
-        self.desks.checks.ask(auth.number(), auth.tag(field), asker, job)
+        self.queues.checks.ask(auth.number(), auth.tag(field), asker, job)
     }
 
     /// The same, as metrics tell it. A site without names is called `default`.

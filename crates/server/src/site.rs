@@ -16,7 +16,7 @@ use crate::content::folder::Variant;
 use crate::content::load::Outcome;
 use crate::content::negotiate::{IDENTITY, Preference};
 use crate::content::path::is_servable;
-use crate::gate::{Asked, Gate, Passage};
+use crate::permission::{Asked, Passage, Permission};
 use crate::problem::Problem;
 use crate::redirect;
 use crate::respond::{Further, VARY_ACCEPT, answer_content};
@@ -28,7 +28,7 @@ pub(crate) struct Site {
     /// Memory for decoded paths, used again and again.
     scratch: Vec<u8>,
     accepted: Accepted,
-    gate: Gate,
+    permission: Permission,
 }
 
 /// The last Accept-Encoding and what it means: nearly all peers send one of very few.
@@ -42,7 +42,7 @@ impl Site {
     /// A worker's part of this site.
     pub(crate) fn new(shared: Arc<SiteShared>) -> Self {
         let accepted = Accepted { value: None, preference: Preference::IDENTITY_ONLY };
-        Self { shared, scratch: Vec::new(), accepted, gate: Gate::default() }
+        Self { shared, scratch: Vec::new(), accepted, permission: Permission::default() }
     }
 
     /// See [`staunch_engine::Handler::handle`].
@@ -64,9 +64,9 @@ impl Site {
                 site.answer_loaded(outcome, &purpose, path, request, answer)
             }),
             Letter::Checked { tag, since_s } => {
-                self.gate.learn(tag, since_s);
+                self.permission.learn(tag, since_s);
                 let answered = self.handle(request, answer);
-                self.gate.forget_verdict();
+                self.permission.forget_verdict();
                 answered
             }
             Letter::PutOff(excess) => self.with_path(request, answer, |site, path, answer| {

@@ -131,7 +131,7 @@ impl Drop for SitesShared {
 impl Sites {
     fn open(configs: &[SiteConfig], crew: &Crew, current: &[Arc<SiteShared>]) -> Result<Self, SiteError> {
         let hosts = Hosts::new(configs)?;
-        let open = |config: &SiteConfig| SiteShared::open(config, &crew.desks, current);
+        let open = |config: &SiteConfig| SiteShared::open(config, &crew.queues, current);
         Ok(Self { sites: configs.iter().map(open).collect::<Result<_, _>>()?, hosts })
     }
 

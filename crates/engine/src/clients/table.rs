@@ -91,20 +91,20 @@ pub(crate) struct Table {
 struct Bucket {
     /// Odd while somebody gives a client of this bucket a place.
     version: AtomicU64,
-    places: [Place; PLACES],
+    places: [ClientCell; PLACES],
 }
 
 const _: () = assert!(size_of::<Bucket>() == 128);
 
 #[derive(Debug, Default)]
-struct Place {
+struct ClientCell {
     /// Tag and count; 0 before the first client.
     word: AtomicU64,
     /// When the client will have earned back its whole burst of requests, in nanoseconds.
     whole_ns: AtomicU64,
 }
 
-impl Place {
+impl ClientCell {
     fn is_of(&self, tag: u64) -> bool {
         self.word.load(Acquire) >> COUNT_BITS == tag
     }
@@ -190,7 +190,7 @@ impl Table {
             && place.word.compare_exchange(seen, tag << COUNT_BITS, AcqRel, Relaxed).is_ok()
     }
 
-    fn place(&self, index: u32) -> &Place {
+    fn place(&self, index: u32) -> &ClientCell {
         &self.buckets[index as usize / PLACES].places[index as usize % PLACES]
     }
 

@@ -1,4 +1,4 @@
-//! The worker under pressure: what `admission` tells is done here to connections, listeners and queues.
+//! The worker under pressure: what `pressure` tells is done here to connections, listeners and queues.
 //!
 //! It must never cut off work in flight: only connections between two requests are closed for others.
 
@@ -6,13 +6,12 @@ use staunch_netio::{Io, Slot};
 use staunch_protocol::Timeouts;
 
 use super::Worker;
-use crate::admission::Pressure;
 use crate::clients::Arrival;
-use crate::complaint::Complaints;
 use crate::connection::Phase;
-use crate::desk::Strain;
 use crate::handler::Handler;
 use crate::limits::{EVICTED_IDLE_MS_MIN, EVICTION_SLOTS_COUNT};
+use crate::pressure::Complaints;
+use crate::pressure::Pressure;
 
 /// Errors of accept(2) that somebody can do something about.
 const ENOMEM: i32 = 12;
@@ -23,38 +22,30 @@ const ENOBUFS: i32 = 105;
 impl<I: Io, H: Handler> Worker<I, H> {
     /// Tells the worker how many share what a [`Pressure`] says, and where to complain.
     pub(crate) fn among(mut self, workers: u16, complaints: Complaints) -> Self {
-        self.admission.set_workers(workers);
-        self.complaints = complaints;
+        self.overload.capacity.set_workers(workers);
+        self.overload.complaints = complaints;
         self
     }
 
     /// From now on it gives way so. Connections that are there stay; those above a new limit are closed as
     /// they become idle and others come.
     pub fn set_pressure(&mut self, pressure: Pressure) {
-        self.admission.set_pressure(pressure);
-        self.pace.set_patience(pressure.patience_ms);
-        self.timeouts = self.admission.timeouts();
+        self.overload.set_pressure(pressure);
     }
 
     /// From now on deadlines are so long, those that run already too.
     pub fn set_timeouts(&mut self, timeouts: Timeouts) {
-        self.admission.set_timeouts(timeouts);
-        self.timeouts = self.admission.timeouts();
+        self.overload.set_timeouts(timeouts);
         for slot in 0..self.connections.len() {
             self.set_deadline(slot as Slot);
         }
     }
 
-    #[inline]
-    pub(super) fn strain(&self) -> Strain {
-        Strain { late: self.pace.is_late(), full: self.admission.is_full() }
-    }
-
     /// A connection was opened.
     pub(super) fn count_opened(&mut self) {
-        self.admission.count_opened();
-        if self.admission.is_crowded() {
-            self.timeouts = self.admission.timeouts();
+        self.overload.capacity.count_opened();
+        if self.overload.capacity.is_crowded() {
+            self.overload.timeouts = self.overload.capacity.timeouts();
             self.evict();
         }
     }
@@ -66,16 +57,16 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return true;
         }
         let peer = self.io.peer_address(slot);
-        let (connection, mut desk, _) = self.desk(slot);
-        let Some(clients) = &mut desk.context.clients else { return true };
-        match clients.arrive(slot, peer, desk.now_ms, desk.context.stats) {
+        let (connection, mut turn, _) = self.lend(slot);
+        let Some(clients) = &mut turn.context.clients else { return true };
+        match clients.arrive(slot, peer, turn.now_ms, turn.context.stats) {
             Arrival::Welcome => return true,
             Arrival::Unintroduced => {
                 connection.phase = Phase::Introducing;
                 return true;
             }
             Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
-            Arrival::TooMany => connection.turn_away(&mut desk),
+            Arrival::TooMany => connection.turn_away(&mut turn),
         }
         false
     }
@@ -84,17 +75,17 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Returns how long the first of them has waited, in nanoseconds.
     #[inline]
     pub(super) fn attend_newcomers(&mut self) -> u64 {
-        self.newcomers.begin_turn();
+        self.overload.newcomers.begin_turn();
         let now_ns = self.time.now_ns;
         let mut longest_ns = 0;
-        while let Some(newcomer) = self.newcomers.next(self.pace.work_ns()) {
+        while let Some(newcomer) = self.overload.newcomers.next(self.overload.pace.work_ns()) {
             let connection = &mut self.connections[newcomer.slot as usize];
             let closed = matches!(connection.phase, Phase::Free | Phase::Closing);
             if closed || connection.generation != newcomer.generation {
                 continue;
             }
             let waited_ns = now_ns.saturating_sub(newcomer.accepted_ns);
-            connection.leave_line(now_ns / 1_000_000, self.pace.is_too_long(waited_ns));
+            connection.leave_line(now_ns / 1_000_000, self.overload.pace.is_too_long(waited_ns));
             longest_ns = waited_ns.max(longest_ns);
             self.attend(newcomer.slot);
         }
@@ -106,13 +97,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[inline]
     pub(super) fn welcome(&mut self, slot: Slot) {
         let generation = self.connections[slot as usize].generation;
-        if self.newcomers.welcome(slot, generation, self.time.now_ns, self.pace.work_ns()) {
+        if self.overload.newcomers.welcome(slot, generation, self.time.now_ns, self.overload.pace.work_ns()) {
             self.attend(slot);
         } else {
             self.connections[slot as usize].in_line = true;
         }
-        self.pace.count_accepted();
-        if self.pace.accepted_too_many(self.newcomers.count()) {
+        self.overload.pace.count_accepted();
+        if self.overload.pace.accepted_too_many(self.overload.newcomers.count()) {
             self.pause_accepting();
         }
     }
@@ -120,7 +111,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Something is to be heard of it soon.
     #[inline]
     pub(super) fn attend(&mut self, slot: Slot) {
-        self.connections[slot as usize].unheard_since = self.pace.count_listened();
+        self.connections[slot as usize].unheard_since = self.overload.pace.count_listened();
         self.io.receive(slot);
     }
 
@@ -129,20 +120,20 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn hear(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
         if connection.unheard_since != 0 {
-            self.pace.count_heard(std::mem::take(&mut connection.unheard_since));
+            self.overload.pace.count_heard(std::mem::take(&mut connection.unheard_since));
         }
     }
 
     /// A connection is gone: another one may come.
     pub(super) fn count_closed(&mut self) {
-        if self.admission.is_crowded() {
-            self.admission.count_closed();
-            self.timeouts = self.admission.timeouts();
+        if self.overload.capacity.is_crowded() {
+            self.overload.capacity.count_closed();
+            self.overload.timeouts = self.overload.capacity.timeouts();
         } else {
-            self.admission.count_closed();
+            self.overload.capacity.count_closed();
         }
-        if self.admission.has_room() {
-            while let Some(listener) = self.listeners.take_waiting_for_room() {
+        if self.overload.capacity.has_room() {
+            while let Some(listener) = self.listening.resting.take_waiting_for_room() {
                 self.io.accept(listener);
             }
         }
@@ -154,9 +145,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let count = self.connections.len() as u32;
         let mut oldest: Option<(u64, Slot)> = None;
         for _ in 0..EVICTION_SLOTS_COUNT.min(count) {
-            self.hand = if self.hand + 1 < count { self.hand + 1 } else { 0 };
-            let since_ms = self.connections[self.hand as usize].idle_since_ms();
-            oldest = since_ms.map(|ms| (ms, self.hand)).into_iter().chain(oldest).min();
+            self.overload.hand = if self.overload.hand + 1 < count { self.overload.hand + 1 } else { 0 };
+            let since_ms = self.connections[self.overload.hand as usize].idle_since_ms();
+            oldest = since_ms.map(|ms| (ms, self.overload.hand)).into_iter().chain(oldest).min();
         }
         if let Some((since_ms, slot)) = oldest
             && self.time.now_ms.saturating_sub(since_ms) >= EVICTED_IDLE_MS_MIN
@@ -168,8 +159,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// No more in this turn: what was accepted is more work than may wait.
     fn pause_accepting(&mut self) {
-        for listener in 0..self.listeners.count() {
-            if self.listeners.pause(listener) {
+        for listener in 0..self.listening.resting.count() {
+            if self.listening.resting.pause(listener) {
                 self.stats.accept_pauses.add(1);
                 self.io.refuse(listener);
             }
@@ -181,19 +172,21 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn look_at_the_clock(&mut self) {
         let now_ns = self.io.now_ns();
         self.time.now_ms = now_ns / 1_000_000;
-        self.pace.look(now_ns);
+        self.overload.pace.look(now_ns);
         self.turn_the_valve();
     }
 
     /// The turn's work is done: how long did it take, and what has piled up meanwhile?
     #[inline]
     pub(super) fn end_turn(&mut self) {
-        if self.pace.wants_end() && self.pace.end_turn(self.io.now_ns(), self.stats.requests.get()) {
-            self.mailbox.knock();
+        if self.overload.pace.wants_end()
+            && self.overload.pace.end_turn(self.io.now_ns(), self.stats.requests.get())
+        {
+            self.mailbox.probe();
         }
         self.turn_the_valve();
-        if self.pace.may_accept(self.newcomers.count()) {
-            while let Some(listener) = self.listeners.take_paused() {
+        if self.overload.pace.may_accept(self.overload.newcomers.count()) {
+            while let Some(listener) = self.listening.resting.take_paused() {
                 self.io.accept(listener);
             }
         }
@@ -202,23 +195,28 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Keeps newcomers out, or lets them in again, if it is time to think of that.
     #[inline]
     fn turn_the_valve(&mut self) {
-        if self.valve.is_due(self.time.now_ms, self.pace.accepted()) && self.draining.is_none() {
+        if self.overload.valve.is_due(self.time.now_ms, self.overload.pace.accepted())
+            && self.draining.is_none()
+        {
             self.look_at_the_queues();
         }
     }
 
     #[cold]
     fn look_at_the_queues(&mut self) {
-        let queues = self.doors.listeners().filter_map(|listener| self.io.queue(listener));
-        let accepted = self.newcomers.count() + self.pace.unheard();
+        let queues = self.listening.open.listeners().filter_map(|listener| self.io.queue(listener));
+        let accepted = self.overload.newcomers.count() + self.overload.pace.unheard();
         let waiting = queues.map(|queue| queue.waiting).sum::<u32>() + accepted;
-        let (worth, is_old) = (self.pace.queue_worth(), self.pace.is_old(self.newcomers.oldest_ns()));
-        match self.valve.look(self.time.now_ms, waiting, worth, is_old) {
+        let (worth, is_old) = (
+            self.overload.pace.queue_worth(),
+            self.overload.pace.is_old(self.overload.newcomers.oldest_ns()),
+        );
+        match self.overload.valve.look(self.time.now_ms, waiting, worth, is_old) {
             Some(true) => {
                 self.stats.newcomers_stopped.add(1);
-                self.doors.listeners().for_each(|listener| self.io.shut_door(listener));
+                self.listening.open.listeners().for_each(|listener| self.io.shut_door(listener));
             }
-            Some(false) => self.doors.listeners().for_each(|listener| self.io.open_door(listener)),
+            Some(false) => self.listening.open.listeners().for_each(|listener| self.io.open_door(listener)),
             None => {}
         }
     }
@@ -227,11 +225,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn accept_stopped(&mut self, listener: u16, errno: i32) {
         self.stats.accept_stops.add(1);
         let now_ms = self.time.now_ms;
-        let for_room = errno == ENFILE && self.admission.has_none_left();
-        self.listeners.stop(listener, for_room, now_ms);
-        let (open, capacity) = (self.admission.open(), self.admission.capacity());
+        let for_room = errno == ENFILE && self.overload.capacity.has_none_left();
+        self.listening.resting.stop(listener, for_room, now_ms);
+        let (open, capacity) = (self.overload.capacity.open(), self.overload.capacity.capacity());
         let worker = self.index;
-        self.complaints.say(now_ms, || match errno {
+        self.overload.complaints.say(now_ms, || match errno {
             _ if for_room => format!(
                 "worker {worker}: all its {capacity} connections are in use, others wait in the kernel; \
                  raise --max-connections (and ulimit -n if it allows no more)"

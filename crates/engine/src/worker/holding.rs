@@ -21,20 +21,20 @@ type Rank = (u32, Reverse<u64>, Slot);
 impl<I: Io, H: Handler> Worker<I, H> {
     /// From now on its connections may hold so much.
     pub fn set_memory_budget(&mut self, budget_bytes: u64) {
-        self.account.set_budget(budget_bytes);
-        self.spare.set_bytes_max(self.account.spare_bytes_max());
-        self.stats.memory_budget_bytes.set(self.account.budget_bytes());
+        self.overload.memory.set_budget(budget_bytes);
+        self.reused.spare.set_bytes_max(self.overload.memory.spare_bytes_max());
+        self.stats.memory_budget_bytes.set(self.overload.memory.budget_bytes());
     }
 
     /// What its connections hold now, in bytes.
     pub fn held_bytes(&self) -> u64 {
-        self.account.held_bytes()
+        self.overload.memory.held_bytes()
     }
 
     /// How much is written into a container before it is sent.
     #[inline]
     pub(super) fn written_bytes_max(&self) -> usize {
-        if self.account.is_tight() { BEHIND_BYTES_MAX } else { WRITTEN_BYTES_MAX }
+        if self.overload.memory.is_tight() { BEHIND_BYTES_MAX } else { WRITTEN_BYTES_MAX }
     }
 
     /// Something of a connection has changed.
@@ -43,11 +43,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let connection = &mut self.connections[slot as usize];
         let held_bytes = connection.held_bytes();
         let before_bytes = std::mem::replace(&mut connection.counted_bytes, held_bytes);
-        self.account.change(before_bytes, held_bytes);
+        self.overload.memory.change(before_bytes, held_bytes);
         if connection.leaving {
-            self.account.change_leaving(before_bytes, held_bytes);
+            self.overload.memory.change_leaving(before_bytes, held_bytes);
         }
-        if self.account.is_over() {
+        if self.overload.memory.is_over() {
             self.relieve();
         }
     }
@@ -56,16 +56,16 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn count_leaving(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot as usize];
         if !std::mem::replace(&mut connection.leaving, true) {
-            self.account.change_leaving(0, connection.counted_bytes);
+            self.overload.memory.change_leaving(0, connection.counted_bytes);
         }
     }
 
     /// It is gone with all it held.
     pub(super) fn count_gone(&mut self, slot: Slot) {
         let connection = &self.connections[slot as usize];
-        self.account.change(connection.counted_bytes, 0);
+        self.overload.memory.change(connection.counted_bytes, 0);
         if connection.leaving {
-            self.account.change_leaving(connection.counted_bytes, 0);
+            self.overload.memory.change_leaving(connection.counted_bytes, 0);
         }
     }
 
@@ -73,7 +73,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// did.
     #[inline]
     pub(super) fn has_no_memory_for(&mut self, slot: Slot) -> bool {
-        self.account.is_full() && self.refuse(slot)
+        self.overload.memory.is_full() && self.refuse(slot)
     }
 
     #[cold]
@@ -96,7 +96,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if connection.leaving {
                 continue;
             }
-            let deadline_ms = connection.due(&self.timeouts).map_or(u64::MAX, |(ms, _)| ms);
+            let deadline_ms = connection.due(&self.overload.timeouts).map_or(u64::MAX, |(ms, _)| ms);
             let rank = (class, Reverse(deadline_ms), slot as Slot);
             if chosen.len() < GIVING_WAY_MAX || chosen.peek().is_some_and(|least| rank > least.0) {
                 chosen.push(Reverse(rank));
@@ -106,8 +106,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
         }
         let (worker, held_bytes, budget_bytes) =
-            (self.index, self.account.held_bytes(), self.account.budget_bytes());
-        self.complaints.say(self.time.now_ms, || {
+            (self.index, self.overload.memory.held_bytes(), self.overload.memory.budget_bytes());
+        self.overload.complaints.say(self.time.now_ms, || {
             format!(
                 "worker {worker}: peers that do not read their answers hold {} of {} KiB; those that hold \
                  most are closed; raise --memory-budget or lower --send-timeout",
@@ -116,7 +116,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             )
         });
         for Reverse((_, _, slot)) in chosen.into_sorted_vec() {
-            if self.account.excess_bytes() == 0 {
+            if self.overload.memory.excess_bytes() == 0 {
                 break;
             }
             self.stats.closed_for_memory.add(1);
@@ -127,8 +127,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives memory back to the system, some time after there was much.
     #[inline]
     pub(super) fn settle(&mut self) {
-        self.stats.memory_held_bytes.set(self.account.held_bytes());
-        if self.account.is_quiet(self.time.now_ms) {
+        self.stats.memory_held_bytes.set(self.overload.memory.held_bytes());
+        if self.overload.memory.is_quiet(self.time.now_ms) {
             self.give_back_memory();
         }
     }
@@ -136,10 +136,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives back what nobody needs at present. The worker does it by itself some time after there was much.
     #[cold]
     pub fn give_back_memory(&mut self) {
-        self.spare.shrink();
+        self.reused.spare.shrink();
         self.io.give_back_memory();
-        self.sends_begun.shrink_to_fit();
-        self.due.shrink_to_fit();
+        self.deadlines.sends_begun.shrink_to_fit();
+        self.deadlines.due.shrink_to_fit();
         memory::give_back();
     }
 }

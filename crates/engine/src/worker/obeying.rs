@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use staunch_netio::{Io, Slot};
 
 use super::Worker;
-use crate::admission_valve::Valve;
 use crate::connection::Phase;
 use crate::draining::Draining;
 use crate::handler::Handler;
@@ -27,7 +26,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             // The other workers still listen there.
             Order::Listen(name, socket) => _ = self.listen(name, socket),
             Order::Leave { name, at_once } => {
-                self.doors.leave(&mut self.io, |other| other == name, at_once, now_ms);
+                self.listening.open.leave(&mut self.io, |other| other == name, at_once, now_ms);
             }
             // Whoever asked may have gone.
             Order::Answer(sender) => _ = sender.send(self.index),
@@ -36,8 +35,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn listen(&mut self, name: Name, socket: OwnedFd) -> io::Result<()> {
         let listener = self.io.add_listener(socket)?;
-        self.listeners.add(listener);
-        self.doors.add(name, listener);
+        self.listening.add(name, listener);
         self.io.open_door(listener);
         self.io.accept(listener);
         Ok(())
@@ -45,8 +43,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// A listener that rests looks again by itself.
     fn look_again(&mut self) {
-        for listener in self.doors.listeners() {
-            if !self.listeners.rests(listener) {
+        for listener in self.listening.open.listeners() {
+            if !self.listening.resting.rests(listener) {
                 self.io.refuse(listener);
                 self.io.accept(listener);
             }
@@ -55,15 +53,15 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn begin_draining(&mut self, drain: Drain, left: Left) {
         let now_ms = self.time.now_ms;
-        self.valve = Valve::default();
-        self.doors.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
+        self.overload.forget_queues();
+        self.listening.open.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
         self.left = Some(left);
     }
 
     pub(super) fn go_on_draining(&mut self) {
         let now_ms = self.time.now_ms;
-        if self.doors.are_gone() {
+        if self.listening.open.are_gone() {
             self.left = None;
         }
         let Some(draining) = &mut self.draining else { return };
@@ -73,7 +71,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let draining = *draining;
         let over = draining.is_over(now_ms);
         if over {
-            self.doors.hurry();
+            self.listening.open.hurry();
         }
         // Who seems idle may have asked long ago, if the worker has not come to it.
         if !over && self.io.now_ms() - now_ms > DRAIN_TURN_MS_MAX {

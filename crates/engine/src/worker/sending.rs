@@ -25,7 +25,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return;
         }
         if let Some(mut outgoing) = connection.take_outgoing() {
-            if connection.behind || self.account.is_tight() {
+            if connection.behind || self.overload.memory.is_tight() {
                 outgoing.shrink();
             }
             let last = connection.phase == (Phase::Ending { linger: false });
@@ -33,10 +33,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 connection.phase = Phase::Closing;
             }
             connection.begin_send(&outgoing);
-            connection.start_deadline(Deadline::Send, self.time.now_ms, &self.timeouts);
+            connection.start_deadline(Deadline::Send, self.time.now_ms, &self.overload.timeouts);
             self.stats.sent_bytes.add(outgoing.length_bytes());
             self.io.send(slot, outgoing, last);
-            self.sends_begun.push(slot);
+            self.deadlines.sends_begun.push(slot);
             return self.regulate(slot);
         }
         if let Phase::Ending { linger } = connection.phase
@@ -55,7 +55,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return self.close(slot);
         }
         connection.phase = Phase::Lingering;
-        connection.start_deadline(Deadline::Linger, self.time.now_ms, &self.timeouts);
+        connection.start_deadline(Deadline::Linger, self.time.now_ms, &self.overload.timeouts);
         self.io.shutdown(slot);
     }
 
@@ -63,15 +63,15 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// nothing then, however long an idle time is that their node stands for.
     pub(super) fn watch_sends(&mut self, begun_before: usize) {
         for index in 0..begun_before {
-            let slot = self.sends_begun[index];
+            let slot = self.deadlines.sends_begun[index];
             let connection = &self.connections[slot as usize];
             if connection.sending && !connection.just_begun {
                 self.set_deadline(slot);
             }
         }
-        self.sends_begun.drain(..begun_before);
+        self.deadlines.sends_begun.drain(..begun_before);
         let connections = &mut self.connections;
-        self.sends_begun.retain(|slot| {
+        self.deadlines.sends_begun.retain(|slot| {
             let connection = &mut connections[*slot as usize];
             connection.just_begun = false;
             connection.sending

@@ -7,12 +7,12 @@
 use super::field::is_token;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
 
-/// A place in a chunked body.
+/// A position in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lines {
     /// Bytes of the size line or of the trailer section.
     line_bytes: u16,
-    place: Place,
+    position: Position,
     /// Whether a line of the trailer section may go on in the next one, which then begins with white space.
     folds: bool,
 }
@@ -31,7 +31,7 @@ pub(super) enum Sign {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before the first digit of a chunk's size.
     SizeFirst,
     /// Behind a digit of a chunk's size.
@@ -60,96 +60,100 @@ const _: () = assert!(TRAILER_BYTES_MAX < u16::MAX as usize);
 
 impl Lines {
     /// Before the first chunk of a request. A folded line is refused (RFC 9112, section 5.2).
-    pub(super) const OF_REQUEST: Self = Self { line_bytes: 0, place: Place::SizeFirst, folds: false };
+    pub(super) const OF_REQUEST: Self = Self { line_bytes: 0, position: Position::SizeFirst, folds: false };
     /// Before the first chunk of an answer. A folded line is one line (the same section).
     pub(super) const OF_ANSWER: Self = Self { folds: true, ..Self::OF_REQUEST };
 
     /// Whether the next bytes are data.
     pub(super) fn in_data(self) -> bool {
-        self.place == Place::Data
+        self.position == Position::Data
     }
 
     /// All data of the chunk was taken.
     pub(super) fn end_data(&mut self) {
-        self.place = Place::DataReturn;
+        self.position = Position::DataReturn;
     }
 
     /// The chunk has no data: it was the last.
     pub(super) fn begin_trailer(&mut self) {
-        self.place = Place::TrailerFirst;
+        self.position = Position::TrailerFirst;
     }
 
     /// One byte that is not data; `None` when it may not stand here.
     pub(super) fn step(&mut self, byte: u8) -> Option<Sign> {
         let mut sign = Sign::Nothing;
-        self.place = match (self.place, byte) {
-            (Place::SizeFirst | Place::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+        self.position = match (self.position, byte) {
+            (Position::SizeFirst | Position::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 sign = Sign::Digit(char::from(byte).to_digit(16)? as u8);
-                self.count(CHUNK_LINE_BYTES_MAX, Place::Size)?
+                self.count(CHUNK_LINE_BYTES_MAX, Position::Size)?
             }
-            (Place::Size | Place::Extension, b'\r') => Place::SizeLineFeed,
-            (Place::Size | Place::SizeSpace, b' ' | b'\t') => {
-                self.count(CHUNK_LINE_BYTES_MAX, Place::SizeSpace)?
+            (Position::Size | Position::Extension, b'\r') => Position::SizeLineFeed,
+            (Position::Size | Position::SizeSpace, b' ' | b'\t') => {
+                self.count(CHUNK_LINE_BYTES_MAX, Position::SizeSpace)?
             }
-            (Place::Size | Place::SizeSpace, b';') => self.count(CHUNK_LINE_BYTES_MAX, Place::Extension)?,
-            (Place::Extension | Place::ExtensionQuoted | Place::ExtensionEscaped, _) => self.extend(byte)?,
-            (Place::SizeLineFeed, b'\n') => {
+            (Position::Size | Position::SizeSpace, b';') => {
+                self.count(CHUNK_LINE_BYTES_MAX, Position::Extension)?
+            }
+            (Position::Extension | Position::ExtensionQuoted | Position::ExtensionEscaped, _) => {
+                self.extend(byte)?
+            }
+            (Position::SizeLineFeed, b'\n') => {
                 self.line_bytes = 0;
                 sign = Sign::SizeRead;
-                Place::Data
+                Position::Data
             }
-            (Place::DataReturn, b'\r') => Place::DataLineFeed,
-            (Place::DataLineFeed, b'\n') => Place::SizeFirst,
-            (Place::TrailerFirst | Place::TrailerNext, b'\r') => Place::LastLineFeed,
+            (Position::DataReturn, b'\r') => Position::DataLineFeed,
+            (Position::DataLineFeed, b'\n') => Position::SizeFirst,
+            (Position::TrailerFirst | Position::TrailerNext, b'\r') => Position::LastLineFeed,
             (
-                Place::TrailerFirst
-                | Place::TrailerNext
-                | Place::TrailerName
-                | Place::TrailerValue
-                | Place::TrailerLineFeed,
+                Position::TrailerFirst
+                | Position::TrailerNext
+                | Position::TrailerName
+                | Position::TrailerValue
+                | Position::TrailerLineFeed,
                 _,
             ) => {
                 let next = self.trail(byte)?;
                 self.count(TRAILER_BYTES_MAX, next)?
             }
-            (Place::LastLineFeed, b'\n') => {
+            (Position::LastLineFeed, b'\n') => {
                 sign = Sign::End;
-                Place::LastLineFeed
+                Position::LastLineFeed
             }
             _ => return None,
         };
         Some(sign)
     }
 
-    fn count(&mut self, bytes_max: usize, next: Place) -> Option<Place> {
+    fn count(&mut self, bytes_max: usize, next: Position) -> Option<Position> {
         self.line_bytes += 1;
         (usize::from(self.line_bytes) <= bytes_max).then_some(next)
     }
 
     /// A byte of a chunk's extensions, which are recognised only as far as to find their end (section 7.1.1).
-    fn extend(&mut self, byte: u8) -> Option<Place> {
-        let next = match (self.place, byte) {
-            (Place::ExtensionEscaped, _) => Place::ExtensionQuoted,
-            (Place::ExtensionQuoted, b'\\') => Place::ExtensionEscaped,
-            (Place::ExtensionQuoted, b'"') => Place::Extension,
-            (Place::Extension, b'"') => Place::ExtensionQuoted,
-            (place, _) => place,
+    fn extend(&mut self, byte: u8) -> Option<Position> {
+        let next = match (self.position, byte) {
+            (Position::ExtensionEscaped, _) => Position::ExtensionQuoted,
+            (Position::ExtensionQuoted, b'\\') => Position::ExtensionEscaped,
+            (Position::ExtensionQuoted, b'"') => Position::Extension,
+            (Position::Extension, b'"') => Position::ExtensionQuoted,
+            (position, _) => position,
         };
         if is_text(byte) { self.count(CHUNK_LINE_BYTES_MAX, next) } else { None }
     }
 
     /// A byte of the trailer section, whose lines are field lines: `field-name ":" OWS field-value OWS`
     /// (sections 7.1.2 and 5). What they say concerns nobody here.
-    fn trail(&self, byte: u8) -> Option<Place> {
-        match (self.place, byte) {
-            (Place::TrailerNext, b' ' | b'\t') if self.folds => Some(Place::TrailerValue),
-            (Place::TrailerName, b':') => Some(Place::TrailerValue),
-            (Place::TrailerFirst | Place::TrailerNext | Place::TrailerName, _) if is_token(byte) => {
-                Some(Place::TrailerName)
+    fn trail(&self, byte: u8) -> Option<Position> {
+        match (self.position, byte) {
+            (Position::TrailerNext, b' ' | b'\t') if self.folds => Some(Position::TrailerValue),
+            (Position::TrailerName, b':') => Some(Position::TrailerValue),
+            (Position::TrailerFirst | Position::TrailerNext | Position::TrailerName, _) if is_token(byte) => {
+                Some(Position::TrailerName)
             }
-            (Place::TrailerValue, b'\r') => Some(Place::TrailerLineFeed),
-            (Place::TrailerValue, _) if is_text(byte) => Some(Place::TrailerValue),
-            (Place::TrailerLineFeed, b'\n') => Some(Place::TrailerNext),
+            (Position::TrailerValue, b'\r') => Some(Position::TrailerLineFeed),
+            (Position::TrailerValue, _) if is_text(byte) => Some(Position::TrailerValue),
+            (Position::TrailerLineFeed, b'\n') => Some(Position::TrailerNext),
             _ => None,
         }
     }

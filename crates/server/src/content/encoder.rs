@@ -9,11 +9,11 @@ use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::bell::Bell;
 use super::encode;
 use super::entry::{Content, Entry};
 use super::negotiate::Encoding;
 use super::prepare;
+use super::signal::Signal;
 use super::store::{Room, Store};
 use crate::limits::ENCODER_HINTS_MAX;
 
@@ -22,7 +22,7 @@ use crate::limits::ENCODER_HINTS_MAX;
 pub(crate) struct Encoder {
     state: Mutex<State>,
     /// Wakes a thread.
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     encodings: AtomicU64,
 }
 
@@ -45,9 +45,9 @@ struct State {
 }
 
 impl Encoder {
-    /// Nothing to do yet; `bell` is rung when there is.
-    pub(crate) fn new(bell: Arc<Bell>) -> Self {
-        Self { state: Mutex::default(), bell, encodings: AtomicU64::new(0) }
+    /// Nothing to do yet; `signal` is rung when there is.
+    pub(crate) fn new(signal: Arc<Signal>) -> Self {
+        Self { state: Mutex::default(), signal, encodings: AtomicU64::new(0) }
     }
 
     /// Adds an entry that was just loaded, if it is worth encoding.
@@ -59,7 +59,7 @@ impl Encoder {
             Room::Found => state.others.push(Reverse((content.length_bytes(), Arc::clone(&entry.key)))),
         }
         drop(state);
-        self.bell.ring();
+        self.signal.ring();
     }
 
     /// A worker says that an entry is used. Never waits.

@@ -12,10 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::Notice;
-use super::bell::Bell;
 use super::feeder::{self, Feeder};
 use super::fields;
 use super::settings::{Format, LogError, LogSettings};
+use super::signal::Signal;
 use super::sink::Sink;
 use super::writer::{Counts, Order, Writer};
 
@@ -23,7 +23,7 @@ use super::writer::{Counts, Order, Writer};
 pub struct AccessLog {
     /// What a line needs, as bits; 0: there is no log.
     wanted: AtomicU32,
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     orders: Sender<Order>,
     counts: Arc<Counts>,
     workers: Mutex<Workers>,
@@ -53,11 +53,11 @@ pub struct LogCounts {
 impl AccessLog {
     /// A log that is off. What goes wrong later is told to `notice`.
     pub fn new(notice: Notice) -> Arc<Self> {
-        let (bell, counts) = (Arc::<Bell>::default(), Arc::<Counts>::default());
+        let (signal, counts) = (Arc::<Signal>::default(), Arc::<Counts>::default());
         let (orders, received) = mpsc::channel();
-        let writer = Writer::new(received, Arc::clone(&bell), Arc::clone(&counts), notice);
+        let writer = Writer::new(received, Arc::clone(&signal), Arc::clone(&counts), notice);
         let workers = Mutex::new(Workers { writer: Some(writer), dropped: Vec::new() });
-        Arc::new(Self { wanted: AtomicU32::new(0), bell, orders, counts, workers })
+        Arc::new(Self { wanted: AtomicU32::new(0), signal, orders, counts, workers })
     }
 
     /// Opens what is to be logged to, and starts the thread that will write it.
@@ -124,7 +124,7 @@ impl AccessLog {
 
     /// A worker's end.
     pub(super) fn feeder(&self, worker: u16) -> Feeder {
-        let (feeder, outlet) = feeder::ring(worker, Arc::clone(&self.bell));
+        let (feeder, outlet) = feeder::ring(worker, Arc::clone(&self.signal));
         self.workers().dropped.push(feeder.dropped());
         self.order(Order::Outlet(outlet));
         feeder
@@ -152,7 +152,7 @@ impl AccessLog {
     fn order(&self, order: Order) {
         // The thread never ends, and before it begins its end of the channel is kept here.
         let _ = self.orders.send(order);
-        self.bell.wake();
+        self.signal.wake();
     }
 
     fn workers(&self) -> std::sync::MutexGuard<'_, Workers> {

@@ -17,19 +17,19 @@ use super::sink;
 
 /// See the module's text.
 pub struct ErrorLog {
-    place: RwLock<Place>,
+    place: RwLock<Destination>,
     counts: Arc<LineCounts>,
 }
 
 /// Where lines go.
-struct Place {
+struct Destination {
     /// `None`: standard error.
     path: Option<PathBuf>,
     queue: LineQueue,
 }
 
 /// Another place for lines, opened and not yet written to.
-pub struct Prepared(Option<Place>);
+pub struct Prepared(Option<Destination>);
 
 impl ErrorLog {
     /// Lines for standard error.
@@ -39,7 +39,7 @@ impl ErrorLog {
     pub fn new() -> io::Result<Arc<Self>> {
         let counts = Arc::<LineCounts>::default();
         let queue = LineQueue::of_standard_error(Arc::clone(&counts))?;
-        Ok(Arc::new(Self { place: RwLock::new(Place { path: None, queue }), counts }))
+        Ok(Arc::new(Self { place: RwLock::new(Destination { path: None, queue }), counts }))
     }
 
     /// Says a line, or several.
@@ -63,7 +63,7 @@ impl ErrorLog {
         };
         let queue = queue.and_then(|queue| queue.start().map(|()| queue));
         match queue {
-            Ok(queue) => Ok(Prepared(Some(Place { path, queue }))),
+            Ok(queue) => Ok(Prepared(Some(Destination { path, queue }))),
             Err(error) => Err(failed(path, error)),
         }
     }
@@ -102,7 +102,7 @@ impl ErrorLog {
         Arc::clone(&self.counts)
     }
 
-    fn read<T>(&self, look: impl FnOnce(&Place) -> T) -> T {
+    fn read<T>(&self, look: impl FnOnce(&Destination) -> T) -> T {
         look(&self.place.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::bell::Bell;
 use super::record::Record;
+use super::signal::Signal;
 
 /// A ring holds some 5000 requests: 30 ms of the largest rate a worker reaches, many times what a disk needs
 /// to take a chunk, and little beside what a worker has anyway.
@@ -18,7 +18,7 @@ pub(super) const RING_BYTES: usize = 1024 * 1024;
 pub(super) struct Feeder {
     producer: Producer<u8>,
     scratch: Vec<u8>,
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Outlet {
 }
 
 /// A ring for one worker.
-pub(super) fn ring(worker: u16, bell: Arc<Bell>) -> (Feeder, Outlet) {
+pub(super) fn ring(worker: u16, signal: Arc<Signal>) -> (Feeder, Outlet) {
     let (producer, consumer) = RingBuffer::new(RING_BYTES);
     let dropped = Arc::new(AtomicU64::new(0));
-    let feeder = Feeder { producer, scratch: Vec::new(), bell, dropped: Arc::clone(&dropped) };
+    let feeder = Feeder { producer, scratch: Vec::new(), signal, dropped: Arc::clone(&dropped) };
     (feeder, Outlet { consumer, worker, dropped })
 }
 
@@ -51,7 +51,7 @@ impl Feeder {
         }
         // What the producer remembers may be old; it asks again only if that speaks of too much.
         let half = RING_BYTES / 2;
-        self.bell.ring(self.producer.cached_slots() < half && self.producer.slots() < half);
+        self.signal.ring(self.producer.cached_slots() < half && self.producer.slots() < half);
     }
 }
 

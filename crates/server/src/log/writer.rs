@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use super::Notice;
-use super::bell::Bell;
 use super::feeder::{Outlet, RING_BYTES};
 use super::lines::Lines;
 use super::record::Record;
 use super::settings::Format;
+use super::signal::Signal;
 use super::sink::{Lost, Sink};
 
 /// A write of this size costs hardly more than one of a line.
@@ -45,7 +45,7 @@ pub(super) struct Counts {
 /// See the module's text.
 pub(super) struct Writer {
     orders: Receiver<Order>,
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     counts: Arc<Counts>,
     notice: Notice,
     outlets: Vec<Outlet>,
@@ -68,10 +68,15 @@ struct Trouble {
 }
 
 impl Writer {
-    pub(super) fn new(orders: Receiver<Order>, bell: Arc<Bell>, counts: Arc<Counts>, notice: Notice) -> Self {
+    pub(super) fn new(
+        orders: Receiver<Order>,
+        signal: Arc<Signal>,
+        counts: Arc<Counts>,
+        notice: Notice,
+    ) -> Self {
         Self {
             orders,
-            bell,
+            signal,
             counts,
             notice,
             outlets: Vec::new(),
@@ -85,7 +90,7 @@ impl Writer {
 
     /// Works until the process ends.
     pub(super) fn run(mut self) {
-        self.bell.belongs_here();
+        self.signal.belongs_here();
         let (mut doze, mut quiet_rounds) = (DOZE_MAX, 0);
         loop {
             let fullest_bytes = self.round();
@@ -96,10 +101,10 @@ impl Writer {
                 _ => doze,
             };
             match quiet_rounds {
-                0 => self.bell.doze(doze),
-                1 => self.bell.close_eyes(DOZE_MAX),
+                0 => self.signal.doze(doze),
+                1 => self.signal.close_eyes(DOZE_MAX),
                 // An order wakes the thread without leaving a record behind.
-                _ if self.bell.sleep() => {}
+                _ if self.signal.sleep() => {}
                 _ => quiet_rounds = 0,
             }
         }

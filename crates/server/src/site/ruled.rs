@@ -14,7 +14,7 @@ use crate::content::entry::{Entry, Kind, moment};
 use crate::content::folder::wants_problem_in_json;
 use crate::content::load::Outcome;
 use crate::content::negotiate::weight;
-use crate::gate::{Asked, Passage, granted};
+use crate::permission::{Asked, Passage, granted};
 use crate::problem::{ALLOW, Problem};
 use crate::redirect;
 use crate::respond::{Further, VARY_ACCEPT, answer_page};
@@ -34,7 +34,7 @@ impl Site {
         let Some(ruling) = &entry.ruling else {
             return self.answer_passed(entry, asked, request, answer);
         };
-        match self.gate.pass(ruling, asked, &self.shared, request, answer) {
+        match self.permission.pass(ruling, asked, &self.shared, request, answer) {
             Passage::Open(answer) => self.answer_passed(entry, asked, request, answer),
             Passage::Answered(answered) => answered,
             Passage::Refused(problem, answer) => self.answer_problem(problem, Some(ruling), request, answer),
@@ -86,7 +86,7 @@ impl Site {
         answer: Answer<'a>,
     ) -> Passage<'a> {
         match self.ruling(asked.path) {
-            Some(ruling) => self.gate.pass(&ruling, asked, &self.shared, request, answer),
+            Some(ruling) => self.permission.pass(&ruling, asked, &self.shared, request, answer),
             None => Passage::Open(answer),
         }
     }

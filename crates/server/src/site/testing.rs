@@ -56,10 +56,10 @@ impl Peer {
     pub(crate) fn with_sites(configs: Vec<SiteConfig>) -> Self {
         let shared = SitesShared::open(configs).unwrap();
         let rung = Arc::new((Mutex::new(false), Condvar::new()));
-        let bell = Arc::clone(&rung);
+        let signal = Arc::clone(&rung);
         let mailbox = Arc::new(Mailbox::new(Box::new(move || {
-            *bell.0.lock().unwrap() = true;
-            bell.1.notify_all();
+            *signal.0.lock().unwrap() = true;
+            signal.1.notify_all();
         })));
         shared.start(&Post::new(vec![Arc::clone(&mailbox)])).unwrap();
         let site = shared.handler();

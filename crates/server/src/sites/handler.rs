@@ -55,7 +55,7 @@ impl Handler for SitesHandler {
     }
 
     fn left(&mut self, address: Address, departure: Departure) {
-        self.shared.crew.desks.checks.leave(address, departure);
+        self.shared.crew.queues.checks.leave(address, departure);
     }
 }
 

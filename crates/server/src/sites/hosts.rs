@@ -14,9 +14,9 @@ use crate::rules::glob::Glob;
 /// Names and the sites' numbers.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    exact: HashMap<Box<[u8]>, Place, RandomState>,
+    exact: HashMap<Box<[u8]>, Found, RandomState>,
     /// By what follows the star, dot included.
-    below: HashMap<Box<[u8]>, Place, RandomState>,
+    below: HashMap<Box<[u8]>, Found, RandomState>,
     /// By the site's number: the beginning of the address to which its other names lead.
     canonical: Vec<Option<Box<str>>>,
     /// The site of all other names.
@@ -25,7 +25,7 @@ pub(crate) struct Hosts {
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Found {
     /// Number of the site.
     pub(crate) site: usize,
     /// Whether its requests are redirected to the site's canonical host.
@@ -71,14 +71,14 @@ impl Hosts {
         if !is_name(&name) || place.site != number || !place.leads_away {
             return Err(SiteError::Hosts(format!("canonical_host: {host:?} is not a host of its site")));
         }
-        let place = Place { site: number, leads_away: false };
+        let place = Found { site: number, leads_away: false };
         self.exact.insert(name.trim_end_matches('.').as_bytes().into(), place);
         Ok(())
     }
 
     /// A redirect of the canonical host must not lead to a name from which one is sent back to its beginning.
     fn refuse_loop(&self, number: usize, site: &SiteConfig) -> Result<(), SiteError> {
-        let away = Place { site: number, leads_away: true };
+        let away = Found { site: number, leads_away: true };
         let comes_back = |rule: &&RedirectRule| {
             let host = rule.to.contains("://").then(|| host_of(&rule.to));
             let rest =
@@ -102,7 +102,7 @@ impl Hosts {
     }
 
     /// The beginning of the address to which requests for a name are redirected, if they are.
-    pub(crate) fn canonical(&self, place: Place) -> Option<&str> {
+    pub(crate) fn canonical(&self, place: Found) -> Option<&str> {
         self.canonical.get(place.site).filter(|_| place.leads_away)?.as_deref()
     }
 
@@ -117,9 +117,9 @@ impl Hosts {
                 "hosts: {host:?} is no name: write a.example or *.a.example, without port"
             )));
         }
-        let place = Place { site: number, leads_away: self.canonical[number].is_some() };
+        let place = Found { site: number, leads_away: self.canonical[number].is_some() };
         match table.insert(name.trim_end_matches('.').as_bytes().into(), place) {
-            Some(Place { site: other, .. }) if other != number => {
+            Some(Found { site: other, .. }) if other != number => {
                 let (first, second) = (&sites[other].root, &sites[number].root);
                 let (first, second) = (first.display(), second.display());
                 Err(SiteError::Hosts(format!("hosts: {host} stands in two sites, {first} and {second}")))
@@ -129,8 +129,8 @@ impl Hosts {
     }
 
     /// The site that answers to a host without port.
-    pub(crate) fn find(&self, host: &[u8]) -> Place {
-        let default = Place { site: self.default, leads_away: false };
+    pub(crate) fn find(&self, host: &[u8]) -> Found {
+        let default = Found { site: self.default, leads_away: false };
         let host = if host.iter().any(u8::is_ascii_uppercase) {
             Cow::Owned(host.to_ascii_lowercase())
         } else {

@@ -37,9 +37,9 @@ struct Remembered {
 #[derive(Debug, Clone, Copy)]
 struct Read {
     method: Method,
-    path: Place,
-    query: Option<Place>,
-    host: Place,
+    path: Span,
+    query: Option<Span>,
+    host: Span,
     http10: bool,
     content: Framing,
     repeated: u16,
@@ -51,7 +51,7 @@ struct Read {
 
 /// Start and end in the head.
 #[derive(Debug, Clone, Copy)]
-struct Place(u16, u16);
+struct Span(u16, u16);
 
 const _: () = assert!(BYTES_MAX <= u16::MAX as usize);
 
@@ -114,7 +114,7 @@ impl Read {
     /// `None` if a part does not stand in the head, but for it.
     fn new(head: &Head<'_>) -> Option<Self> {
         let request = &head.request;
-        let place = |part: &[u8]| Place::of(part, request.head);
+        let place = |part: &[u8]| Span::of(part, request.head);
         Some(Self {
             method: request.method,
             path: place(request.path)?,
@@ -154,7 +154,7 @@ impl Read {
     }
 }
 
-impl Place {
+impl Span {
     fn of(part: &[u8], head: &[u8]) -> Option<Self> {
         let start = part.as_ptr().addr().checked_sub(head.as_ptr().addr())?;
         let end = start + part.len();

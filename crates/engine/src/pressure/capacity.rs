@@ -2,7 +2,7 @@
 //!
 //! It owns the numbers: how many connections are open, from where on idle ones are closed, and from where on
 //! everyone is turned away. It must never touch a connection or the network: the worker does, as it is told
-//! here. Time that requests wait is the matter of `admission_pace`.
+//! here. Time that requests wait is the matter of `pressure/pace`.
 
 use staunch_protocol::Timeouts;
 
@@ -61,7 +61,7 @@ impl Default for Pressure {
 }
 
 /// One worker's count of connections and what follows from it.
-pub(crate) struct Admission {
+pub(crate) struct Capacity {
     /// Connections that are open, those being closed included.
     open: u32,
     /// Above so many the oldest idle ones are closed.
@@ -75,7 +75,7 @@ pub(crate) struct Admission {
     timeouts: Timeouts,
 }
 
-impl Admission {
+impl Capacity {
     /// For one worker with room for `capacity` connections; nothing is given way to yet.
     pub(crate) fn new(capacity: u32, timeouts: Timeouts) -> Self {
         let (pressure, workers) = (Pressure::NONE, 1);
@@ -182,9 +182,9 @@ mod tests {
         }
     }
 
-    fn admission(open: u32) -> Admission {
+    fn admission(open: u32) -> Capacity {
         let timeouts = Timeouts { keep_alive_ms: 15_000, ..Timeouts::default() };
-        let mut admission = Admission::new(100, timeouts);
+        let mut admission = Capacity::new(100, timeouts);
         admission.set_workers(4);
         admission.set_pressure(Pressure { soft_connections: Some(200), ..Pressure::default() });
         (0..open).for_each(|_| admission.count_opened());

@@ -3,8 +3,9 @@
 //! The kernel gives no times, but what is reported in a turn came after the turn before had begun, if the
 //! worker has not slept since; and if it has, it came just now. So the age of everything in a turn has a
 //! bound, which costs nothing to know. But a kernel may also keep things back for later turns (io_uring
-//! reports some twenty at a time, epoll as many as there is room for). Therefore a busy worker now and then
-//! knocks at its own door: as long as it has not heard that, everything reported came before it knocked.
+//! reports some twenty at a time, epoll as many as there is room for). Therefore a busy worker
+//! wakes itself now and then through its own mailbox (a probe): until it hears that, everything reported came
+//! before the probe.
 //!
 //! It must never cost a plain turn more than a subtraction a completion: the clock is read once more only
 //! where many completions, or slow ones, are behind us. Nor may it wake an idle worker.
@@ -15,7 +16,7 @@ use crate::limits::{PATIENCE_STEP_PART, STEP_COMPLETIONS_MAX};
 const SUSPICIOUS_NS: u64 = 2_000_000;
 /// A turn of so many completions may have left others behind.
 const FULL_TURN_COMPLETIONS: u32 = 16;
-/// Knocks within one patience: its end is told to within an eighth.
+/// Probes within one patience: its end is told to within an eighth.
 const PROBES_COUNT: u64 = 8;
 /// Each new measurement moves the mean by one part in so many: a change of load is seen in a few turns.
 const MEAN_PART: u64 = 4;
@@ -31,9 +32,9 @@ pub(crate) struct Pace {
     oldest_ns: u64,
     /// Mean work for one request of the application; 0 while unknown.
     work_ns: u64,
-    /// When the worker knocked, if it has not heard it yet, and when it knocks again at the earliest.
-    knocked_ns: Option<u64>,
-    next_knock_ns: u64,
+    /// When the worker probed, if it has not heard it yet, and when it probes again at the earliest.
+    probed_ns: Option<u64>,
+    next_probe_ns: u64,
     /// Completions until the clock is to be read again, and how many there were at first.
     steps_left: u32,
     steps: u32,
@@ -61,8 +62,8 @@ impl Pace {
             ended_ns: None,
             oldest_ns: now_ns,
             work_ns: 0,
-            knocked_ns: None,
-            next_knock_ns: now_ns,
+            probed_ns: None,
+            next_probe_ns: now_ns,
             steps_left: u32::MAX,
             steps: u32::MAX,
             watched: false,
@@ -112,8 +113,8 @@ impl Pace {
             }
             None => now_ns,
         };
-        if let Some(knocked_ns) = self.knocked_ns {
-            self.oldest_ns = self.oldest_ns.min(knocked_ns);
+        if let Some(probed_ns) = self.probed_ns {
+            self.oldest_ns = self.oldest_ns.min(probed_ns);
         }
         self.watched = now_ns - before_ns >= SUSPICIOUS_NS;
         self.late = now_ns - self.oldest_ns > self.patience_ns;
@@ -136,9 +137,9 @@ impl Pace {
         self.late = self.is_on() && now_ns - self.oldest_ns > self.patience_ns;
     }
 
-    /// The worker has heard its own knock: what comes now came after it.
-    pub(crate) fn hear_knock(&mut self) {
-        self.knocked_ns = None;
+    /// The worker has heard its own probe: what comes now came after it.
+    pub(crate) fn hear_probe(&mut self) {
+        self.probed_ns = None;
     }
 
     /// Whether the clock is to be read for `end_turn`.
@@ -147,15 +148,15 @@ impl Pace {
         self.watched || self.is_on() && self.steps - self.steps_left >= FULL_TURN_COMPLETIONS
     }
 
-    /// The turn is over, after `requests` requests in all. Returns whether the worker is to knock.
+    /// The turn is over, after `requests` requests in all. Returns whether the worker is to probe.
     pub(crate) fn end_turn(&mut self, now_ns: u64, requests: u64) -> bool {
         self.ended_ns = Some(now_ns);
         let is_busy =
             self.steps - self.steps_left >= FULL_TURN_COMPLETIONS || now_ns - self.began_ns >= SUSPICIOUS_NS;
-        let knocks = is_busy && self.knocked_ns.is_none() && now_ns >= self.next_knock_ns;
-        if knocks {
-            self.knocked_ns = Some(now_ns);
-            self.next_knock_ns = now_ns + self.patience_ns / PROBES_COUNT;
+        let probes = is_busy && self.probed_ns.is_none() && now_ns >= self.next_probe_ns;
+        if probes {
+            self.probed_ns = Some(now_ns);
+            self.next_probe_ns = now_ns + self.patience_ns / PROBES_COUNT;
         }
         let worked = requests - self.requests_before;
         if let Some(work_ns) = (now_ns - self.began_ns).checked_div(worked) {
@@ -164,7 +165,7 @@ impl Pace {
                 before_ns => before_ns - before_ns / MEAN_PART + work_ns / MEAN_PART,
             };
         }
-        knocks
+        probes
     }
 
     /// What is reported now has waited longer than the patience.
@@ -236,7 +237,7 @@ impl Pace {
     }
 
     /// How many are listened to and not heard yet. Time alone takes silent ones off the count: nobody else is
-    /// accepted while they keep the doors shut.
+    /// accepted while they keep the valve shut.
     pub(crate) fn unheard(&mut self) -> u32 {
         if self.began_ns >= self.era_until_ns {
             self.begin_era();
@@ -282,8 +283,8 @@ mod tests {
         let (mut now_ns, mut requests, mut late) = (0, 0, 0);
         for &(wait_ms, completions, work_ms) in turns {
             now_ns += wait_ms * MS;
-            // Nothing else was left behind: the knock is heard first.
-            pace.hear_knock();
+            // Nothing else was left behind: the probe is heard first.
+            pace.hear_probe();
             pace.begin_turn(now_ns, requests);
             late = 0;
             for _ in 0..completions {
@@ -328,17 +329,17 @@ mod tests {
     fn what_is_reported_before_the_knock_is_older_than_it() {
         let mut pace = Pace::new(0);
         pace.set_patience(Some(100));
-        let mut knocks = 0;
+        let mut probes = 0;
         for turn in 0..60 {
             // Twenty at a time, in turns that are short for themselves.
             pace.begin_turn(turn * 2 * MS, turn * 20);
             assert_eq!(pace.is_late(), turn > 50, "turn {turn}");
             (0..20).for_each(|_| assert!(!pace.step()));
             assert!(pace.wants_end());
-            knocks += u32::from(pace.end_turn(turn * 2 * MS + MS, turn * 20 + 20));
+            probes += u32::from(pace.end_turn(turn * 2 * MS + MS, turn * 20 + 20));
         }
-        assert_eq!(knocks, 1);
-        pace.hear_knock();
+        assert_eq!(probes, 1);
+        pace.hear_probe();
         pace.begin_turn(120 * MS, 1_200);
         assert!(!pace.is_late());
     }

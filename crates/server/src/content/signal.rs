@@ -7,12 +7,12 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct Signal {
     rings: Mutex<u64>,
     rung: Condvar,
 }
 
-impl Bell {
+impl Signal {
     /// How often it was rung.
     pub(crate) fn count(&self) -> u64 {
         *self.lock()
@@ -47,16 +47,16 @@ mod tests {
 
     #[test]
     fn a_ring_before_the_wait_is_not_missed() {
-        let bell = Bell::default();
-        let seen = bell.count();
-        bell.ring();
-        bell.wait_beyond(seen);
-        let seen = bell.count();
+        let signal = Signal::default();
+        let seen = signal.count();
+        signal.ring();
+        signal.wait_beyond(seen);
+        let seen = signal.count();
         std::thread::scope(|scope| {
-            scope.spawn(|| bell.wait_beyond(seen));
-            scope.spawn(|| bell.wait_beyond(seen));
-            bell.ring_for_all();
+            scope.spawn(|| signal.wait_beyond(seen));
+            scope.spawn(|| signal.wait_beyond(seen));
+            signal.ring_for_all();
         });
-        assert_eq!(bell.count(), seen + 1);
+        assert_eq!(signal.count(), seen + 1);
     }
 }

@@ -10,7 +10,7 @@ use crate::order::Name;
 
 /// The listeners of one worker.
 #[derive(Debug, Default)]
-pub(crate) struct Doors {
+pub(crate) struct OpenListeners {
     open: Vec<(Name, u16)>,
     leaving: Vec<Leaving>,
 }
@@ -24,7 +24,7 @@ struct Leaving {
     dropped: bool,
 }
 
-impl Doors {
+impl OpenListeners {
     /// A listener of the backend stands for this name. Several may stand for one.
     pub(crate) fn add(&mut self, name: Name, listener: u16) {
         self.open.push((name, listener));

@@ -5,7 +5,6 @@
 //! and gone: no request may ever wait for a disk. Nothing wakes up while nobody asks for anything.
 
 mod access;
-mod bell;
 mod error;
 mod feeder;
 mod fields;
@@ -13,6 +12,7 @@ mod lines;
 mod logged;
 mod record;
 mod settings;
+mod signal;
 mod sink;
 mod writer;
 

@@ -2,7 +2,7 @@
 //!
 //! It must never change a limit of the system, nor ask it anything: it is told what there is.
 
-use crate::admission::Pressure;
+use super::Pressure;
 use crate::limits::{
     CONNECTIONS_MAX, DESCRIPTORS_RESERVED, DESCRIPTORS_RESERVED_PART, RINGS_PART, SOCKET_MEMORY_BYTES,
     SOCKET_MEMORY_SHARE,

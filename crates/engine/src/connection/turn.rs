@@ -6,12 +6,13 @@
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Request, RequestMemory, SelfAnswered};
 
+use crate::exchange::rendered::Rendered;
 use crate::handler::{Context, Handler, Refused};
-use crate::rendered::Rendered;
+use crate::pressure::Strain;
 use crate::spare::Spare;
 
 /// What a connection needs of its worker while it handles something.
-pub(crate) struct Desk<'a, H> {
+pub(crate) struct Turn<'a, H> {
     pub(crate) handler: &'a mut H,
     pub(crate) spare: &'a mut Spare,
     pub(crate) context: Context<'a>,
@@ -27,7 +28,7 @@ pub(crate) struct Desk<'a, H> {
     pub(crate) came_ms: u64,
 }
 
-impl<H: Handler> Desk<'_, H> {
+impl<H: Handler> Turn<'_, H> {
     /// The handler is told of what the session has answered by itself.
     pub(crate) fn tell_refused(&mut self, answered: Option<SelfAnswered>) {
         if let Some(SelfAnswered { status, body_bytes }) = answered {
@@ -62,15 +63,6 @@ impl<H: Handler> Desk<'_, H> {
             self.context.stats.latency.add(waited_ms * 1_000_000, 1);
         }
     }
-}
-
-/// What requests have to suffer for at present.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Strain {
-    /// They have waited too long.
-    pub(crate) late: bool,
-    /// Only reserved slots are left: connections are to end with the next answer.
-    pub(crate) full: bool,
 }
 
 /// What one that is told to come back gets behind the status line: fields, and the body.

@@ -21,7 +21,7 @@ use crate::shared::SiteShared;
 
 /// One worker's gate of a site.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct Permission {
     good: Remembered,
     /// What was just found out about the credentials of the request that is dealt with.
     verdict: Option<(Tag, bool)>,
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Gate {
+impl Permission {
     /// Lets a request pass, or not.
     pub(crate) fn pass<'a>(
         &mut self,
@@ -99,7 +99,7 @@ impl Gate {
     }
 
     /// What a check has found out about credentials. The request that waited for it is to be dealt with anew
-    /// right away, and [`Gate::forget_verdict`] to be called behind it.
+    /// right away, and [`Permission::forget_verdict`] to be called behind it.
     pub(crate) fn learn(&mut self, tag: Tag, since_s: Option<u32>) {
         self.verdict = Some((tag, since_s.is_some()));
         if let Some(since_s) = since_s {
@@ -107,7 +107,7 @@ impl Gate {
         }
     }
 
-    /// See [`Gate::learn`].
+    /// See [`Permission::learn`].
     pub(crate) fn forget_verdict(&mut self) {
         self.verdict = None;
     }

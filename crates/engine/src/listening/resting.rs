@@ -1,4 +1,4 @@
-//! Listeners that rest: which stopped accepting, why, and when they go on.
+//! Resting that rest: which stopped accepting, why, and when they go on.
 //!
 //! It must never lose a listener: each reason to rest ends by time, by room, or with the turn, and when the
 //! last one has ended the listener is given out to be accepted on again.
@@ -6,7 +6,7 @@
 use crate::limits::{ACCEPT_PAUSE_MS, FULL_PAUSE_MS};
 
 /// The listeners of one worker.
-pub(crate) struct Listeners {
+pub(crate) struct Resting {
     rests: Vec<Rest>,
 }
 
@@ -21,7 +21,7 @@ struct Rest {
     this_turn: bool,
 }
 
-impl Listeners {
+impl Resting {
     pub(crate) fn new(count: u16) -> Self {
         Self { rests: vec![Rest::default(); usize::from(count)] }
     }
@@ -105,35 +105,35 @@ mod tests {
 
     #[test]
     fn each_reason_ends_and_the_last_one_gives_the_listener_back() {
-        let mut listeners = Listeners::new(2);
-        listeners.stop(1, false, 0);
-        assert_eq!(listeners.take_waiting_for_room(), None);
-        assert_eq!(listeners.next_ms(), Some(ACCEPT_PAUSE_MS));
-        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS - 1), None);
-        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS), Some(1));
+        let mut resting = Resting::new(2);
+        resting.stop(1, false, 0);
+        assert_eq!(resting.take_waiting_for_room(), None);
+        assert_eq!(resting.next_ms(), Some(ACCEPT_PAUSE_MS));
+        assert_eq!(resting.take_due(ACCEPT_PAUSE_MS - 1), None);
+        assert_eq!(resting.take_due(ACCEPT_PAUSE_MS), Some(1));
 
-        listeners.stop(0, true, 0);
-        assert_eq!(listeners.take_waiting_for_room(), Some(0));
-        listeners.stop(0, true, 0);
-        assert_eq!(listeners.take_due(FULL_PAUSE_MS), Some(0));
-        assert_eq!(listeners.next_ms(), None);
+        resting.stop(0, true, 0);
+        assert_eq!(resting.take_waiting_for_room(), Some(0));
+        resting.stop(0, true, 0);
+        assert_eq!(resting.take_due(FULL_PAUSE_MS), Some(0));
+        assert_eq!(resting.next_ms(), None);
     }
 
     #[test]
     fn two_reasons_at_once() {
-        let mut listeners = Listeners::new(1);
-        assert!(!listeners.rests(0));
-        assert!(listeners.pause(0) && !listeners.pause(0));
-        assert!(listeners.rests(0), "nobody else may give it out");
-        listeners.stop(0, true, 0);
-        assert_eq!(listeners.take_waiting_for_room(), None, "it still rests until the end of the turn");
-        assert_eq!(listeners.take_paused(), Some(0));
+        let mut resting = Resting::new(1);
+        assert!(!resting.rests(0));
+        assert!(resting.pause(0) && !resting.pause(0));
+        assert!(resting.rests(0), "nobody else may give it out");
+        resting.stop(0, true, 0);
+        assert_eq!(resting.take_waiting_for_room(), None, "it still rests until the end of the turn");
+        assert_eq!(resting.take_paused(), Some(0));
 
-        assert!(listeners.pause(0));
-        listeners.stop(0, false, 0);
-        assert!(!listeners.pause(0));
-        assert_eq!(listeners.take_paused(), None, "it still rests until its time");
-        assert_eq!(listeners.take_due(ACCEPT_PAUSE_MS), Some(0));
-        assert_eq!(listeners.take_paused(), None);
+        assert!(resting.pause(0));
+        resting.stop(0, false, 0);
+        assert!(!resting.pause(0));
+        assert_eq!(resting.take_paused(), None, "it still rests until its time");
+        assert_eq!(resting.take_due(ACCEPT_PAUSE_MS), Some(0));
+        assert_eq!(resting.take_paused(), None);
     }
 }

@@ -1,9 +1,9 @@
 //! How a worker wakes the log's thread: seldom, and never twice.
 //!
 //! Dozing, the thread comes back by itself before long and is woken only when a ring fills up. Asleep, it is
-//! woken by the first record. It falls asleep in two steps, because a worker looks at the bell without a
+//! woken by the first record. It falls asleep in two steps, because a worker looks at the signal without a
 //! barrier: it says that it is asleep, waits once more for a time in which any store becomes visible, looks
-//! once more, and only then waits without end. So no record can be left lying, and a bell that need not
+//! once more, and only then waits without end. So no record can be left lying, and a signal that need not
 //! ring costs a worker one load.
 
 use std::sync::OnceLock;
@@ -17,12 +17,12 @@ const ASLEEP: u8 = 2;
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct Signal {
     state: AtomicU8,
     sleeper: OnceLock<Thread>,
 }
 
-impl Bell {
+impl Signal {
     /// The calling thread is the one to be woken.
     pub(super) fn belongs_here(&self) {
         self.sleeper.get_or_init(thread::current);

@@ -12,11 +12,11 @@ use crate::limits::RENDERED_COUNT;
 /// The answers of one worker.
 #[derive(Debug)]
 pub(crate) struct Rendered {
-    places: Vec<Option<Place>>,
+    kept: Vec<Option<Kept>>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Kept {
     /// Held, so that its address is not used again for another.
     block: Arc<[u8]>,
     second: u64,
@@ -34,24 +34,24 @@ pub(crate) enum Found {
     Answer(Arc<[u8]>),
 }
 
-impl Rendered {
-    pub(crate) fn new() -> Self {
-        Self { places: (0..RENDERED_COUNT).map(|_| None).collect() }
+impl Default for Rendered {
+    fn default() -> Self {
+        Self { kept: (0..RENDERED_COUNT).map(|_| None).collect() }
     }
+}
 
+impl Rendered {
     /// What is known of a block in this second (any number that changes with the date).
     #[inline]
     pub(crate) fn find(&mut self, block: &Arc<[u8]>, second: u64) -> Found {
-        let place = &mut self.places[place_of(block)];
-        match place {
-            Some(place) if Arc::ptr_eq(&place.block, block) && place.second == second => {
-                match &place.answer {
-                    Some(answer) => Found::Answer(Arc::clone(answer)),
-                    None => Found::Wanted,
-                }
-            }
+        let kept = &mut self.kept[index_of(block)];
+        match kept {
+            Some(kept) if Arc::ptr_eq(&kept.block, block) && kept.second == second => match &kept.answer {
+                Some(answer) => Found::Answer(Arc::clone(answer)),
+                None => Found::Wanted,
+            },
             _ => {
-                *place = Some(Place { block: Arc::clone(block), second, answer: None });
+                *kept = Some(Kept { block: Arc::clone(block), second, answer: None });
                 Found::Nothing
             }
         }
@@ -59,15 +59,15 @@ impl Rendered {
 
     /// Keeps the answer of a block that was found wanted.
     pub(crate) fn keep(&mut self, block: &Arc<[u8]>, answer: &Arc<[u8]>) {
-        if let Some(place) = &mut self.places[place_of(block)] {
-            place.answer = Some(Arc::clone(answer));
+        if let Some(kept) = &mut self.kept[index_of(block)] {
+            kept.answer = Some(Arc::clone(answer));
         }
     }
 }
 
 /// Blocks lie at least some hundred bytes apart.
 #[inline]
-fn place_of(block: &Arc<[u8]>) -> usize {
+fn index_of(block: &Arc<[u8]>) -> usize {
     let address = block.as_ptr() as usize;
     (address >> 4 ^ address >> 12) % RENDERED_COUNT
 }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn an_answer_lives_for_its_second() {
-        let mut rendered = Rendered::new();
+        let mut rendered = Rendered::default();
         let block: Arc<[u8]> = Arc::from(&b"block"[..]);
         let answer: Arc<[u8]> = Arc::from(&b"date block"[..]);
         assert!(matches!(rendered.find(&block, 1), Found::Nothing));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn equal_bytes_are_not_the_same_block() {
-        let mut rendered = Rendered::new();
+        let mut rendered = Rendered::default();
         let blocks: Vec<Arc<[u8]>> = (0..1000).map(|_| Arc::from(&b"block"[..])).collect();
         for block in &blocks {
             assert!(matches!(rendered.find(block, 1), Found::Nothing));

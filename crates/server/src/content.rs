@@ -1,6 +1,5 @@
 //! Content: how files become prepared responses, where these are held, and how they stay true.
 
-pub(crate) mod bell;
 pub(crate) mod encode;
 pub(crate) mod encoder;
 pub(crate) mod entry;
@@ -15,6 +14,7 @@ pub(crate) mod path;
 pub(crate) mod prepare;
 pub mod range;
 pub(crate) mod ring;
+pub(crate) mod signal;
 pub(crate) mod store;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,0 +1,3 @@
+//! One request and its answer.
+
+pub(crate) mod rendered;

@@ -1,0 +1,318 @@
+//! The loop: one turn hands operations to the kernel, waits, and deals with each completion by one call.
+//!
+//! It must never block anywhere but in `submit_and_wait`, take a lock outside `deliver`, or read the clock
+//! for a request. The clock is read as a turn begins; while there is a patience also after many completions,
+//! and at the end of a turn that was full or began late (`pressure/pace`); and at the end of every turn while
+//! latencies are measured.
+
+use std::io;
+use std::time::Duration;
+
+use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
+use staunch_protocol::Deadline;
+
+use super::Worker;
+use crate::connection::turn::Turn;
+use crate::connection::{Connection, Phase};
+use crate::handler::{Address, Context, Departure, Handler};
+use crate::limits::KEEP_ALIVE_EARLY_PART;
+use crate::stats::Standing;
+
+impl<I: Io, H: Handler> Worker<I, H> {
+    /// Turns until it has drained.
+    ///
+    /// # Errors
+    /// What the backend cannot go on after.
+    pub fn run(&mut self) -> io::Result<()> {
+        while !self.is_over() {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Whether it was told to drain and has nothing left.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.draining.is_some()
+            && self.listening.open.are_gone()
+            && self.stats.accepted.get() == self.stats.closed.get()
+    }
+
+    /// One turn.
+    ///
+    /// # Errors
+    /// What the backend cannot go on after.
+    pub fn turn(&mut self) -> io::Result<()> {
+        let in_line_ns = self.attend_newcomers();
+        self.io.submit_and_wait(self.timeout())?;
+        self.time.read(&self.io);
+        self.overload.pace.begin_turn(self.time.now_ns, self.stats.requests.get());
+        self.stats.turns.add(1);
+        let begun_before = self.deadlines.sends_begun.len();
+        let before = self.stats.standing();
+        while let Some(completion) = self.io.next_completion() {
+            if self.overload.pace.step() {
+                self.look_at_the_clock();
+            }
+            match completion {
+                Completion::Received { slot, input } => self.received(slot, input),
+                Completion::Sent { slot, outgoing, errno } => self.sent(slot, outgoing, errno),
+                Completion::Accepted { slot, .. } => self.admit(slot),
+                Completion::Ended { slot, errno } => self.ended(slot, errno),
+                Completion::Progress { slot, bytes } => self.progressed(slot, bytes),
+                Completion::Closed { slot } => self.retire(slot),
+                Completion::AcceptStopped { listener, errno } => self.accept_stopped(listener, errno),
+                Completion::Woken => {
+                    self.overload.pace.hear_probe();
+                    self.deliver();
+                }
+                Completion::Connected { .. } | Completion::Inspected { .. } => {
+                    unreachable!("a server does not connect")
+                }
+            }
+        }
+        self.expire();
+        self.watch_sends(begun_before);
+        self.listening.look(&mut self.io, self.time.now_ms);
+        if self.draining.is_some() {
+            self.go_on_draining();
+        }
+        self.stats.sending.set(self.deadlines.sends_begun.len() as u64);
+        if self.stats.is_measuring() {
+            self.measure_turn(before, in_line_ns);
+        }
+        self.end_turn();
+        self.settle();
+        Ok(())
+    }
+
+    /// What each request of this turn took, at most: what the whole turn took. And how long it waited, at
+    /// most: the turn before, or so long in line.
+    fn measure_turn(&mut self, before: Standing, in_line_ns: u64) {
+        let turn_ns = self.io.now_ns().saturating_sub(self.time.now_ns);
+        let now = self.stats.standing();
+        if now.looked_at > before.looked_at {
+            self.stats.latency.add(turn_ns, now.answered_at_once - before.answered_at_once);
+            let age_ns = self.time.last_turn_ns.max(in_line_ns);
+            self.stats.queue_age.add(age_ns, now.looked_at - before.looked_at);
+        }
+        self.time.last_turn_ns = turn_ns;
+    }
+
+    /// How long the worker may sleep.
+    fn timeout(&self) -> Option<Duration> {
+        if self.overload.newcomers.count() > 0 {
+            return Some(Duration::ZERO);
+        }
+        let sending = !self.deadlines.sends_begun.is_empty();
+        let send_ms = sending.then(|| self.time.now_ms + u64::from(self.overload.timeouts.send_ms));
+        let draining_ms = self.draining.map(|draining| draining.next_ms());
+        let leaving_ms = self.listening.open.next_ms(self.time.now_ms);
+        let valve_ms = self.overload.valve.deadline_ms();
+        let quiet_ms = self.overload.memory.quiet_ms();
+        let times_ms = [
+            self.deadlines.wheel.next_ms(),
+            self.listening.resting.next_ms(),
+            send_ms,
+            draining_ms,
+            leaving_ms,
+            valve_ms,
+            quiet_ms,
+        ];
+        let next_ms = times_ms.into_iter().flatten().min()?;
+        Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
+    }
+
+    fn admit(&mut self, slot: Slot) {
+        let index = slot as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, Connection::free);
+        }
+        self.count_opened();
+        self.connections[index].open(self.time.now_ms, self.overload.capacity.is_full());
+        self.stats.accepted.add(1);
+        if self.is_welcome(slot) {
+            self.welcome(slot);
+        } else {
+            self.attend(slot);
+            self.flush(slot);
+        }
+        self.set_deadline(slot);
+    }
+
+    #[inline]
+    fn received(&mut self, slot: Slot, input: Input) {
+        self.hear(slot);
+        if self.has_no_memory_for(slot) {
+            return self.io.release(input);
+        }
+        let (connection, mut turn, io) = self.lend(slot);
+        connection.receive(io.input(&input), &mut turn);
+        connection.late = false;
+        self.io.release(input);
+        self.flush(slot);
+    }
+
+    #[inline]
+    fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
+        self.reused.spare.put(outgoing);
+        self.connections[slot as usize].end_send();
+        if errno != 0 {
+            self.stats.sends_failed.add(1);
+            self.close(slot);
+            return self.count(slot);
+        }
+        let (connection, mut turn, _) = self.lend(slot);
+        connection.catch_up(&mut turn);
+        self.flush(slot);
+    }
+
+    fn progressed(&mut self, slot: Slot, bytes: u32) {
+        let rate_min = self.overload.capacity.pressure().send_rate_min;
+        self.connections[slot as usize].progress(bytes, rate_min, self.time.now_ms, &self.overload.timeouts);
+    }
+
+    fn ended(&mut self, slot: Slot, errno: i32) {
+        let (connection, mut turn, _) = self.lend(slot);
+        if errno != 0 || connection.phase == Phase::Lingering {
+            return self.close(slot);
+        }
+        connection.end(&mut turn);
+        self.flush(slot);
+    }
+
+    fn retire(&mut self, slot: Slot) {
+        self.hear(slot);
+        self.count_gone(slot);
+        self.connections[slot as usize].retire(&mut self.reused.spare);
+        if let Some(clients) = &mut self.clients {
+            clients.leave(slot);
+        }
+        self.deadlines.wheel.clear(slot);
+        self.stats.closed.add(1);
+        self.count_closed();
+    }
+
+    fn deliver(&mut self) {
+        for (address, letter) in self.mailbox.take() {
+            let slot = address.slot;
+            let Some(connection) = self.connections.get(slot as usize) else { continue };
+            if connection.generation != address.generation || connection.phase != Phase::Waiting {
+                continue;
+            }
+            if self.has_no_memory_for(slot) {
+                continue;
+            }
+            let (connection, mut turn, _) = self.lend(slot);
+            connection.resume(letter, &mut turn);
+            self.flush(slot);
+        }
+        for order in self.mailbox.take_orders() {
+            self.obey(order);
+        }
+    }
+
+    /// Pauses a peer that sends faster than it is answered, and lets it go on.
+    #[inline]
+    pub(super) fn regulate(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.is_full() != connection.paused && connection.phase != Phase::Closing {
+            connection.paused = !connection.paused;
+            if connection.paused {
+                self.io.pause(slot);
+            } else if !connection.has_ended() {
+                self.io.receive(slot);
+            }
+        }
+    }
+
+    /// Deadlines come again and again, so the wheel's node is left where it is while it comes up in time;
+    /// only one that would come up much before a long idle time is over is moved, so that nobody wakes for
+    /// it.
+    #[inline]
+    pub(super) fn set_deadline(&mut self, slot: Slot) {
+        let Some((deadline_ms, deadline)) = self.connections[slot as usize].due(&self.overload.timeouts)
+        else {
+            return;
+        };
+        let early_ms = match deadline {
+            Deadline::KeepAlive => u64::from(self.overload.timeouts.keep_alive_ms / KEEP_ALIVE_EARLY_PART),
+            _ => deadline_ms,
+        };
+        self.deadlines.wheel.set_between(slot, deadline_ms - early_ms, deadline_ms);
+    }
+
+    pub(super) fn close(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.phase == Phase::Waiting {
+            self.stats.waits_lost.add(1);
+            let address = Address { worker: self.index, slot, generation: connection.generation };
+            self.handler.left(address, Departure::Gone);
+        }
+        connection.phase = Phase::Closing;
+        self.count_leaving(slot);
+        self.io.close(slot);
+    }
+
+    /// Deals with every deadline that has passed. A deadline that was pushed back meanwhile is only set
+    /// again.
+    fn expire(&mut self) {
+        let mut due = std::mem::take(&mut self.deadlines.due);
+        self.deadlines.wheel.expire(self.time.now_ms, &mut due);
+        for slot in due.drain(..) {
+            match self.connections[slot as usize].due(&self.overload.timeouts) {
+                Some((deadline_ms, _)) if deadline_ms > self.time.now_ms => {
+                    self.deadlines.wheel.set(slot, deadline_ms);
+                }
+                Some((_, deadline)) => self.time_out(slot, deadline),
+                None => {}
+            }
+        }
+        self.deadlines.due = due;
+        while let Some(listener) = self.listening.resting.take_due(self.time.now_ms) {
+            self.io.accept(listener);
+        }
+    }
+
+    fn time_out(&mut self, slot: Slot, deadline: Deadline) {
+        self.stats.count_timeout(deadline);
+        if matches!(deadline, Deadline::Send | Deadline::Linger) {
+            return self.close(slot);
+        }
+        let (connection, mut turn, _) = self.lend(slot);
+        connection.time_out(&mut turn);
+        self.flush(slot);
+    }
+
+    /// A connection with what it needs to handle something.
+    #[inline]
+    pub(super) fn lend(&mut self, slot: Slot) -> (&mut Connection, Turn<'_, H>, &I) {
+        let mut strain = self.overload.strain();
+        let written_bytes_max = self.written_bytes_max();
+        let connection = &mut self.connections[slot as usize];
+        strain.late |= connection.late;
+        let address = Address { worker: self.index, slot, generation: connection.generation };
+        let context = Context {
+            stats: &self.stats,
+            date: &self.time.date,
+            address,
+            unix_ms: self.time.now_ms.wrapping_sub(self.time.epoch_ms),
+            second: self.time.date_until_ms,
+            clients: self.clients.as_deref_mut(),
+            guarded: Default::default(),
+        };
+        let turn = Turn {
+            handler: &mut self.handler,
+            spare: &mut self.reused.spare,
+            context,
+            now_ms: self.time.now_ms,
+            heads: &mut self.reused.heads,
+            rendered: &mut self.reused.rendered,
+            draining: self.draining.is_some(),
+            strain,
+            written_bytes_max,
+            came_ms: self.overload.pace.came_ms(self.time.now_ms),
+        };
+        (connection, turn, &self.io)
+    }
+}
