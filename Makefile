@@ -25,7 +25,7 @@ run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1
 
 test: install-test lint licences fuzz-short instructions shipped check ## Everything CI checks; the last line counts the tests
 
-bench: compiler ## Measure side by side with other servers; results go to bench/results/
+bench: compiler ## Measure side by side with other servers; the report goes to bench/runs/
 	cargo xtask install --for bench
 	cargo xtask bench
 
@@ -34,10 +34,10 @@ demo-overload: compiler ## Show what the gate does under overload, in under five
 	cargo build --release --package staunch
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
 
-lab: compiler ## Compare the server models by the paper's plan, in under five minutes; writes bench/results/lab.html
+lab: compiler ## Compare the server models by the paper's plan, in under five minutes; writes bench/runs/lab.html
 	cargo build --release --package staunch
-	$(TARGET)/release/staunch lab run --plan paper --json bench/results/lab.json --html bench/results/lab.html
-	$(TARGET)/release/staunch lab report bench/results/lab.json --markdown > docs/server-models-measured.md
+	mkdir -p bench/runs
+	$(TARGET)/release/staunch lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
 
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)

@@ -198,12 +198,12 @@ fn other_files_are_refused() {
 
 #[test]
 fn the_document_is_what_its_command_makes_of_the_kept_file() {
-    let kept = repository().join("bench/results/lab.json");
+    let kept = repository().join("bench/results/lab/lab.json");
     let made = report(&[kept.to_str().expect("a path"), "--markdown"]);
     assert_eq!(made.status.code(), Some(0), "{}", made.stderr);
     let page = repository().join("docs/server-models-measured.md");
     let document = fs::read_to_string(page).expect("the document");
-    let command = "staunch lab report bench/results/lab.json --markdown > docs/server-models-measured.md";
+    let command = "staunch lab report bench/results/lab/lab.json --markdown > docs/server-models-measured.md";
     assert!(document == made.stdout, "the document is not what this makes: {command}");
 }
 

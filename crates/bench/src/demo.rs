@@ -1,6 +1,6 @@
 //! `cargo xtask demo overload`: the story of overload, shown on this machine in under five minutes.
 //!
-//! It owns what is shown and the files that stay of it: `bench/results/overload.json`, `.svg` and `.html`.
+//! It owns what is shown and the files that stay of it: `bench/runs/overload.json`, `.svg` and `.html`.
 //! What is measured belongs to `gate.rs`. It must never show a figure it has not measured, and never
 //! claim a bar: one round proves nothing.
 
@@ -72,11 +72,12 @@ fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
     let scratch = target.join("bench");
     let plan = Plan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
     let record = overload::run(&plan, root)?;
-    let results = root.join("bench/results");
+    let results = root.join("bench/runs");
+    fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
     let write = |name: &str, text: &str| -> Result<PathBuf, String> {
         let path = results.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-        println!("wrote bench/results/{name}");
+        println!("wrote bench/runs/{name}");
         Ok(path)
     };
     let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@
 //! processor time, as that of an application behind the server would, so that all have about the same peak
 //! and one core can offer ten times of it. The peak of a server is what it answers to eight patient clients.
 //! Memory is flat when it does not grow during the worst overload, after tables and buffers have filled; how
-//! much it has grown since the start is reported beside it.
+//! much it has grown since the start is reported beside it. The plot goes to `bench/runs/pressure.svg`.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,9 +53,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
         outcome.errors.push(error);
     }
     judge(&mut outcome);
-    if !is_whole(setting, &outcome) {
-        outcome.note("bench/results/pressure.svg was left as it is: this was not a whole run".to_owned());
-    } else if let Err(error) = draw(setting, &outcome) {
+    if let Err(error) = draw(setting, &outcome) {
         outcome.errors.push(error);
     }
     outcome
@@ -179,17 +177,6 @@ fn judge(outcome: &mut Outcome) {
     }
 }
 
-/// Whether every server was measured at every point, as often as a whole run does: only then the stored plot
-/// may be replaced.
-fn is_whole(setting: &Setting, outcome: &Outcome) -> bool {
-    let mut kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Floor);
-    setting.rounds >= Setting::ROUNDS
-        && kinds.all(|kind| {
-            let samples = |multiple: &f64| outcome.samples(kind.name(), &goodput_words(*multiple)).len();
-            MULTIPLES.iter().all(|multiple| samples(multiple) >= Setting::ROUNDS as usize)
-        })
-}
-
 /// Draws goodput against offered load, all servers in one plot.
 fn draw(setting: &Setting, outcome: &Outcome) -> Result<(), String> {
     let lines: Vec<Line<'_>> = setting
@@ -206,6 +193,8 @@ fn draw(setting: &Setting, outcome: &Outcome) -> Result<(), String> {
             (!points.is_empty()).then(|| Line { name: kind.name(), points })
         })
         .collect();
-    let path = setting.root.join("bench/results/pressure.svg");
+    let folder = setting.root.join("bench/runs");
+    let path = folder.join("pressure.svg");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     fs::write(&path, curve::svg(&lines)).map_err(|error| format!("{}: {error}", path.display()))
 }

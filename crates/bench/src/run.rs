@@ -2,7 +2,8 @@
 //!
 //! It owns the order of a run: build, run the chosen scenarios, print, store. It must never be built into
 //! what it measures. Order: [`run`] builds the programs, then each scenario starts its servers, checks their
-//! answers, measures, judges its bars; at last the report is printed and stored under `bench/results/`.
+//! answers, measures, judges its bars; at last the report is printed and stored in `bench/runs/`, which git
+//! ignores, or kept under a name in `bench/results/`, if a document is to cite it.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -34,6 +35,12 @@ pub(crate) struct Arguments {
     /// A staunch that is already built; without it one is built with --release
     #[arg(long, value_name = "FILE")]
     staunch: Option<PathBuf>,
+    /// Keep the report as bench/results/NAME, for a document that cites it
+    #[arg(long, value_name = "NAME", value_parser = kept_name)]
+    keep: Option<String>,
+    /// Measure nothing: show a report that was stored as JSON
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Write the report as JSON here too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -56,6 +63,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
     if let Some(words) = &arguments.hold {
         return crowd::hold(words).map_or_else(fail, |()| ExitCode::SUCCESS);
+    }
+    if let Some(path) = &arguments.from {
+        return show(arguments, path).map_or_else(fail, |()| ExitCode::SUCCESS);
     }
     let (scenarios, kinds) = match (scenario::choose(&arguments.names), choose_servers(&arguments.servers)) {
         (Ok(scenarios), Ok(kinds)) => (scenarios, kinds),
@@ -152,22 +162,56 @@ fn shorten_paths(report: &mut Report, root: &Path, target: &Path) {
     }
 }
 
+/// Prints a report that was stored, and writes what is asked for.
+fn show(arguments: &Arguments, path: &Path) -> Result<(), String> {
+    let fault = |error: String| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+    let report: Report = serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+    print!("{}", terminal::text(&report, std::io::stdout().is_terminal()));
+    write_asked(arguments, &report)
+}
+
 fn store(arguments: &Arguments, report: &Report, root: &Path) -> Result<(), String> {
-    let json = serde_json::to_string_pretty(report).map_err(|error| error.to_string())?;
-    let page = page::html(report);
-    let results = root.join("bench/results");
-    fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
+    let runs = root.join("bench/runs");
     let day = report.began.split(' ').next().unwrap_or("undated");
-    let name = free_name(&results, &format!("{day}-{}", report.commit));
-    let write = |path: &Path, text: &str| {
-        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    let (folder, name) = match &arguments.keep {
+        Some(name) => (root.join("bench/results").join(name), "report".to_owned()),
+        None => (runs.clone(), free_name(&runs, &format!("{day}-{}", report.commit))),
     };
-    write(&results.join(format!("{name}.json")), &json)?;
-    write(&results.join(format!("{name}.html")), &page)?;
-    write(&results.join(format!("{name}.txt")), &terminal::text(report, false))?;
-    println!("\nStored as bench/results/{name}.json, .html and .txt");
-    arguments.json.as_deref().map_or(Ok(()), |path| write(path, &json))?;
-    arguments.html.as_deref().map_or(Ok(()), |path| write(path, &page))
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    write(&folder.join(format!("{name}.json")), &(to_json(report)? + "\n"))?;
+    write(&folder.join(format!("{name}.txt")), &terminal::text(report, false))?;
+    if arguments.keep.is_none() {
+        write(&folder.join(format!("{name}.html")), &page::html(report))?;
+    }
+    let shown = folder.strip_prefix(root).unwrap_or(&folder).join(name);
+    println!("\nStored as {}.*", shown.display());
+    write_asked(arguments, report)
+}
+
+fn write_asked(arguments: &Arguments, report: &Report) -> Result<(), String> {
+    if let Some(path) = &arguments.json {
+        write(path, &to_json(report)?)?;
+    }
+    arguments.html.as_deref().map_or(Ok(()), |path| write(path, &page::html(report)))
+}
+
+fn to_json(report: &Report) -> Result<String, String> {
+    serde_json::to_string_pretty(report).map_err(|error| error.to_string())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A name that is a folder's on any system, as those in a document are.
+fn kept_name(word: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !word.is_empty() && word.chars().all(is_plain) {
+        Ok(word.to_owned())
+    } else {
+        Err("a name has small letters, digits and '-'".to_owned())
+    }
 }
 
 /// A name under which nothing is stored yet: another run of the same day and commit is kept as well.
@@ -203,6 +247,33 @@ mod tests {
         shorten_paths(&mut report, folder, &folder.join("target"));
         assert_eq!(report.command, "cargo xtask bench --staunch target/staunch");
         assert_eq!(report.outcomes[0].notes, ["target/staunch serve site"]);
+    }
+
+    #[test]
+    fn a_run_is_kept_under_a_plain_name() {
+        assert_eq!(kept_name("gate-honest"), Ok("gate-honest".to_owned()));
+        for word in ["", "../lab", "Gate", "a b"] {
+            assert!(kept_name(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let folder = std::env::temp_dir().join(format!("staunch-bench-kept-{}", std::process::id()));
+        let words = ["bench", "--keep", "one"];
+        let arguments = Arguments::augment_args(clap::Command::new("bench")).get_matches_from(words);
+        let arguments = Arguments::from_arg_matches(&arguments).expect("good words");
+        let mut report = begin_report(&arguments, &folder);
+        report.outcomes.push(Outcome::new("name", "title"));
+        store(&arguments, &report, &folder).expect("a folder of ours");
+        let kept = folder.join("bench/results/one");
+        let mut names: Vec<_> =
+            fs::read_dir(&kept).expect("a folder").flatten().map(|e| e.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["report.json", "report.txt"]);
+        show(&arguments, &kept.join("report.json")).expect("a report");
+        assert!(show(&arguments, &kept.join("report.txt")).is_err());
+        fs::remove_dir_all(&folder).expect("our folder");
     }
 
     #[test]

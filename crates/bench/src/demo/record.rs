@@ -1,4 +1,4 @@
-//! What the demonstration found, in the form of `bench/results/overload.json`.
+//! What the demonstration found, in the form of `bench/runs/overload.json`.
 //!
 //! It owns the names in that file. It must never compute anything that was not measured.
 

@@ -38,7 +38,7 @@ const ERROR_MAX: f64 = 0.10;
 const RECEPTION: &str = "reception";
 const ERROR: &str = "largest error of what was predicted";
 
-/// A sweep in the form of `bench/results/overload.json`.
+/// A sweep in the form of `bench/runs/overload.json`.
 #[derive(Debug, Default, Serialize)]
 struct Sweep {
     servers: Vec<Server>,

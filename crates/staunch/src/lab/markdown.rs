@@ -15,7 +15,7 @@ use super::rows;
 /// The whole text.
 pub(super) fn markdown(results: &Results) -> String {
     let mut text = format!(
-        "# Server models: what was measured\n\nMade by a program from `bench/results/lab.json`; \
+        "# Server models: what was measured\n\nMade by a program from `bench/results/lab/lab.json`; \
          [server-models.md](server-models.md) explains it.\n\n\
          Plan {}, {}: {}.\n\nMeasured by `{}`.\n",
         results.plan,

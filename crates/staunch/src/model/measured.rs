@@ -1,5 +1,5 @@
 //! What was measured: goodput against offered load, from a file of `staunch load sweep --json` or of the
-//! measurement of the gate (`bench/results/overload.json`).
+//! measurement of the gate (`bench/runs/overload.json`).
 //!
 //! It must never guess what was offered: a figure that is missing is named with its place.
 
