@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use staunch_protocol::http1::{BodyRule, Event, Method, Request, Session};
+use staunch_protocol::Method;
+use staunch_protocol::http1::{BodyRule, Event, Request, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Status, Timeouts};
 
@@ -160,12 +161,12 @@ impl SessionLink {
 fn answer(session: &mut Session, request: &Request<'_>, root: &Path, out: &mut Vec<u8>) {
     let (code, fields, body) = match request.method {
         Method::Options => (204, "Allow: GET, HEAD, OPTIONS\r\n", None),
-        Method::Known => (405, "Allow: GET, HEAD, OPTIONS\r\n", Some(b"405\n".to_vec())),
         Method::Unknown => (501, "", Some(b"501\n".to_vec())),
         Method::Get | Method::Head => match read(root, request.path) {
             Some(body) => (200, "", Some(body)),
             None => (404, "", Some(b"404\n".to_vec())),
         },
+        _ => (405, "Allow: GET, HEAD, OPTIONS\r\n", Some(b"405\n".to_vec())),
     };
     let rule = session.begin_response(status(code), DATE, out);
     out.extend_from_slice(fields.as_bytes());

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler, Piece, Post, Slice};
 use staunch_netio::simulated::Random;
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::http1::Request;
 
 /// Requests that wait for their answer.
 pub(crate) type Waiting = Rc<RefCell<Vec<Address>>>;
@@ -86,18 +87,18 @@ impl Fixture {
     fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         (self.work)();
         if !matches!(request.method, Method::Get | Method::Head) {
-            return answer.bytes(Status::METHOD_NOT_ALLOWED, b"Content-Length: 3\r\n\r\n", b"no\n");
+            return answer.bytes(Status::METHOD_NOT_ALLOWED, b"Content-Length: 3\r\n", b"no\n");
         }
         let Some((kind, size)) = parse(request.path) else {
-            return answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n\r\n", b"");
+            return answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n", b"");
         };
         let mut bytes = body(request.path, size);
         if size > self.spoil_above {
             bytes[size / 2] ^= 1;
         }
-        let fields = format!("Content-Length: {size}\r\n\r\n");
+        let fields = format!("Content-Length: {size}\r\n");
         if kind == "block" {
-            let fresh = || ([fields.as_bytes(), &bytes].concat().into(), fields.len());
+            let fresh = || ([fields.as_bytes(), b"\r\n", &bytes].concat().into(), fields.len());
             let (block, fields_bytes) = self.blocks.entry(request.path.to_vec()).or_insert_with(fresh);
             return answer.block(Status::OK, block, *fields_bytes);
         }

@@ -48,7 +48,7 @@ fn main() {
         notice: notice_on_standard_error(),
     })
     .expect("a free address");
-    let fields = b"Content-Type: text/plain\r\nContent-Length: 5000\r\n\r\n";
+    let fields = b"Content-Type: text/plain\r\nContent-Length: 5000\r\n";
     let block: Arc<[u8]> = [&fields[..], &[b'x'; 5000]].concat().into();
     println!("listening on http://{}: {:?}", engine.addresses()[0], engine.backend());
     let end = engine.run(|_| Fixed { block: Arc::clone(&block), fields_bytes: fields.len() });

@@ -28,7 +28,7 @@ impl Handler for Burner {
         let until_ns = clock::thread_busy_ns() + self.work_ns;
         while clock::thread_busy_ns() < until_ns {}
         self.busy_ns.store(until_ns, Ordering::Relaxed);
-        answer.bytes(Status::OK, b"Content-Length: 5\r\n\r\n", b"done\n")
+        answer.bytes(Status::OK, b"Content-Length: 5\r\n", b"done\n")
     }
 
     fn resume(&mut self, (): (), request: &Request<'_>, answer: Answer<'_>) -> Answered {

@@ -12,7 +12,7 @@ use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 use staunch_protocol::{Deadline, Status, Timeouts};
 
-use crate::clients::{TOO_MANY_CONNECTIONS, TOO_MANY_CONNECTIONS_BODY_BYTES, TOO_SOON_BODY};
+use crate::clients::{TOO_MANY_CONNECTIONS, TOO_SOON_BODY};
 use crate::connection::turn::{COME_BACK, Turn};
 use crate::handler::{Answer, Departure, Handler};
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX, TURNED_AWAY_MS};
@@ -176,10 +176,11 @@ impl Connection {
     pub(crate) fn turn_away<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         let mut outgoing = self.outgoing(turn.spare);
         let status = Status::TOO_MANY_REQUESTS;
-        self.session.turn_away(status, TOO_MANY_CONNECTIONS, turn.context.date, outgoing.bytes());
+        let (fields, body) = TOO_MANY_CONNECTIONS;
+        self.session.turn_away(status, fields.into(), body, turn.context.date, outgoing.bytes());
         self.put_outgoing(outgoing, turn.spare);
         self.phase = Phase::Ending { linger: true };
-        turn.tell(status, TOO_MANY_CONNECTIONS_BODY_BYTES, None);
+        turn.tell(status, body.len(), None);
     }
 
     /// There is room for answers again: requests kept behind the last ones are handled.
@@ -350,6 +351,7 @@ impl Connection {
         let rule = self.session.begin_response(status, turn.context.date, outgoing.bytes());
         let body = if rule == BodyRule::Send { body } else { b"" };
         outgoing.bytes().extend_from_slice(fields);
+        outgoing.bytes().extend_from_slice(b"\r\n");
         outgoing.bytes().extend_from_slice(body);
         turn.tell(status, body.len(), Some(request));
         true

@@ -8,13 +8,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use staunch_netio::{FilePart, Outgoing, Slice};
-use staunch_protocol::Status;
 use staunch_protocol::http1::{BodyRule, Request, Session};
+use staunch_protocol::{Fields, Status};
 
 use crate::clients::{Clients, TOO_SOON_BODY};
 use crate::exchange::rendered::{Found, Rendered};
 use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
 use crate::stats::Stats;
+
+/// Ends the fields of a head in HTTP/1.1.
+const BLANK_LINE: &[u8] = b"\r\n";
 
 /// Where mail to a waiting connection goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +116,9 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
-    /// section 5.6.7.
-    pub fn new(stats: &'a Stats, date: &'a [u8; 29], address: Address) -> Self {
-        Self { stats, date, address, unix_ms: 0, second: 0, clients: None, guarded: Cell::new(false) }
+    /// section 5.6.7, and `unix_ms` the same in milliseconds since 1970.
+    pub fn new(stats: &'a Stats, date: &'a [u8; 29], unix_ms: u64, address: Address) -> Self {
+        Self { stats, date, address, unix_ms, second: 0, clients: None, guarded: Cell::new(false) }
     }
 }
 
@@ -191,18 +194,19 @@ impl<'a> Answer<'a> {
         &self.context.guarded
     }
 
-    /// Answers from one prepared block: fields, blank line and body in one piece. `fields_bytes` is the
-    /// length of the fields with the blank line.
+    /// Answers from one prepared block: field lines, a blank line and the body in one piece, so that HTTP/1.1
+    /// sends it as it stands. `fields_bytes` is the length of the field lines without the blank one.
     #[inline]
     pub fn block(mut self, status: Status, block: &Arc<[u8]>, fields_bytes: usize) -> Answered {
-        let body_bytes = (block.len() - fields_bytes) as u64;
+        let head_bytes = fields_bytes + BLANK_LINE.len();
+        let body_bytes = (block.len() - head_bytes) as u64;
         let may_be_kept = (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len());
         if status == Status::OK && may_be_kept && self.rendered_block(block) {
             return Answered { later: false, status, body_bytes };
         }
         let rule = self.begin(status);
         if rule == BodyRule::Omit {
-            self.outgoing.bytes().extend_from_slice(&block[..fields_bytes]);
+            self.outgoing.bytes().extend_from_slice(&block[..head_bytes]);
             return Answered { later: false, status, body_bytes: 0 };
         }
         if block.len() <= COPIED_BYTES_MAX {
@@ -213,24 +217,22 @@ impl<'a> Answer<'a> {
         Answered { later: false, status, body_bytes }
     }
 
-    /// Answers with fields (blank line included) made for this request and a body of bytes.
-    pub fn bytes(mut self, status: Status, fields: &[u8], body: &[u8]) -> Answered {
-        let rule = self.begin(status);
-        self.outgoing.bytes().extend_from_slice(fields);
+    /// Answers with fields made for this request and a body of bytes.
+    pub fn bytes<'f>(mut self, status: Status, fields: impl Into<Fields<'f>>, body: &[u8]) -> Answered {
+        let rule = self.begin_with(status, fields.into());
         let body = if rule == BodyRule::Send { body } else { &[] };
         self.outgoing.bytes().extend_from_slice(body);
         Answered { later: false, status, body_bytes: body.len() as u64 }
     }
 
-    /// Answers with fields (blank line included) and pieces of shared bytes and files in order.
-    pub fn pieces(
+    /// Answers with fields and pieces of shared bytes and files in order.
+    pub fn pieces<'f>(
         mut self,
         status: Status,
-        fields: &[u8],
+        fields: impl Into<Fields<'f>>,
         pieces: impl IntoIterator<Item = Piece>,
     ) -> Answered {
-        let rule = self.begin(status);
-        self.outgoing.bytes().extend_from_slice(fields);
+        let rule = self.begin_with(status, fields.into());
         let begun_bytes = self.outgoing.length_bytes();
         if rule == BodyRule::Send {
             for piece in pieces {
@@ -279,10 +281,17 @@ impl<'a> Answer<'a> {
         self.session.begin_response(status, self.context.date, self.outgoing.bytes())
     }
 
+    fn begin_with(&mut self, status: Status, fields: Fields<'_>) -> BodyRule {
+        let rule = self.begin(status);
+        self.outgoing.bytes().extend_from_slice(fields.lines());
+        self.outgoing.bytes().extend_from_slice(BLANK_LINE);
+        rule
+    }
+
     /// The client asks more often than it may.
     #[cold]
     pub(crate) fn too_soon(self) {
-        let fields = self.context.clients.as_deref().map_or(&b"\r\n"[..], Clients::too_soon_fields);
+        let fields = self.context.clients.as_deref().map_or(&b""[..], Clients::too_soon_fields);
         let _ = self.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
     }
 

@@ -33,7 +33,7 @@ impl Handler for Application {
         let (kind, number) = path[1..].split_once('/').expect("a path of ours");
         let number: usize = number.parse().expect("a path of ours");
         let length = if kind == "own" { number } else { number * self.0.len() };
-        let fields = format!("Content-Length: {length}\r\n\r\n");
+        let fields = format!("Content-Length: {length}\r\n");
         if kind == "own" {
             return answer.bytes(Status::OK, fields.as_bytes(), &vec![b'x'; number]);
         }

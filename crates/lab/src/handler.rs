@@ -49,6 +49,7 @@ fn prepare(answer: wire::Answer) -> Prepared {
     let mut block = Vec::new();
     answer.write_fields(&mut block);
     let fields_bytes = block.len();
-    block.resize(fields_bytes + answer.bytes, b'x');
+    block.extend_from_slice(b"\r\n");
+    block.resize(block.len() + answer.bytes, b'x');
     Prepared { answer, block: block.into(), fields_bytes }
 }

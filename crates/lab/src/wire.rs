@@ -11,8 +11,9 @@ use std::cell::Cell;
 use std::time::UNIX_EPOCH;
 
 use staunch_netio::clock;
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Event, Method, Request, Session};
+use staunch_protocol::http1::{BodyRule, Event, Request, Session};
 
 /// Most bytes a model reads at once: a request of the paper has six, one of a browser some hundred.
 pub const READ_BYTES: usize = 4096;
@@ -185,6 +186,7 @@ fn http(
             let rule = session.begin_response(answer.status, &date, head);
             name_server(name, head);
             answer.write_fields(head);
+            head.extend_from_slice(b"\r\n");
             *body_left = if rule == BodyRule::Send { answer.bytes } else { 0 };
             if *body_left <= JOINED_BYTES_MAX {
                 head.extend_from_slice(&BODY[..*body_left]);
@@ -232,12 +234,12 @@ impl Answer {
                 None => nothing(Status::NOT_FOUND),
             },
             (Method::Options, _) => nothing(Status::NO_CONTENT),
-            (Method::Known, _) => nothing(Status::METHOD_NOT_ALLOWED),
             (Method::Unknown, _) => nothing(Status::NOT_IMPLEMENTED),
+            _ => nothing(Status::METHOD_NOT_ALLOWED),
         }
     }
 
-    /// Fields and blank line.
+    /// Field lines.
     pub(crate) fn write_fields(self, out: &mut Vec<u8>) {
         if matches!(self.status, Status::METHOD_NOT_ALLOWED | Status::NO_CONTENT) {
             out.extend_from_slice(b"Allow: GET, HEAD, OPTIONS\r\n");
@@ -248,7 +250,6 @@ impl Answer {
         if self.bytes > 0 {
             out.extend_from_slice(b"Content-Type: text/plain\r\n");
         }
-        out.extend_from_slice(b"\r\n");
     }
 }
 

@@ -18,8 +18,7 @@ mod response;
 mod session;
 mod target;
 
-pub use framing::Framing;
 pub use head::RequestMemory;
-pub use request::{Method, Request};
+pub use request::Request;
 pub use session::{BodyRule, Event, SelfAnswered, Session};
 pub use target::{TargetError, decode_path};

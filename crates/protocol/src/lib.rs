@@ -7,10 +7,12 @@
 
 pub mod http1;
 pub mod limits;
+mod message;
 pub mod proxy;
 mod status;
 mod timer;
 
 pub use http1::answer;
+pub use message::{BodyIn, Fields, Method};
 pub use status::Status;
 pub use timer::{Deadline, RATE_GRACE_MS, Timeouts};

@@ -19,6 +19,8 @@ use staunch_protocol::http1::{Event, RequestMemory, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
 use staunch_server::{SiteConfig, SitesHandler, SitesShared};
 
+/// The same in milliseconds since 1970.
+const UNIX_MS: u64 = 1_795_168_800_000;
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
 /// Any moment will do: no deadline passes.
 const NOW_MS: u64 = 1000;
@@ -179,7 +181,7 @@ fn deliver(
     outgoing: &mut Outgoing,
     stats: &Stats,
 ) -> usize {
-    let context = Context::new(stats, DATE, Address { worker: 0, slot: 0, generation: 0 });
+    let context = Context::new(stats, DATE, UNIX_MS, Address { worker: 0, slot: 0, generation: 0 });
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];

@@ -8,8 +8,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Event, Method, Request, Session};
+use staunch_protocol::http1::{BodyRule, Event, Request, Session};
 
 use crate::metrics::{self, Readiness, Sources};
 

@@ -5,6 +5,7 @@ pub(crate) mod encoder;
 pub(crate) mod entry;
 pub(crate) mod fields;
 pub(crate) mod folder;
+pub(crate) mod freshness;
 pub mod listing;
 pub(crate) mod load;
 pub(crate) mod mime;

@@ -116,7 +116,7 @@ impl Crew {
 
     fn load(&self, post: &Post<Mail>) {
         self.queues.loads.run(
-            |key, job| job.site.load.load(key, job.moment, Room::Made),
+            |key, job| job.site.load.load(key, job.unix_s, Room::Made),
             |(address, purpose), job, outcome| {
                 let (site, letter) = (Arc::clone(&job.site), Letter::Loaded(outcome, purpose));
                 post.send(address, Mail { site, letter });

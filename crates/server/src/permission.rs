@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::http1::Request;
 
 use crate::checks::{Asker, Excess};
 use crate::problem::{ALLOW, Problem};
@@ -123,7 +124,7 @@ impl Permission {
         let (Some(field), None) = (fields.next(), fields.next()) else {
             return Passage::Refused(Problem::Unauthorized, answer);
         };
-        let (tag, now_s) = (auth.tag(field), second_of_month(answer.date()));
+        let (tag, now_s) = (auth.tag(field), (answer.unix_ms() / 1000) as u32);
         match self.verdict.filter(|(known, _)| *known == tag) {
             Some((_, true)) => return Passage::Open(answer),
             Some((_, false)) => return Passage::Refused(Problem::Unauthorized, answer),
@@ -180,28 +181,5 @@ fn answer_preflight(
     if sharing.grant(request.values(b"origin").next().unwrap_or_default(), &mut fields) {
         fields.extend_from_slice(sharing.preflight());
     }
-    fields.extend_from_slice(b"\r\n");
     answer.bytes(Status::NO_CONTENT, &fields, &[])
-}
-
-/// The second of the month an IMF-fixdate names: a clock that needs no call.
-fn second_of_month(date: &[u8; 29]) -> u32 {
-    let number = |at: usize| u32::from(date[at] - b'0') * 10 + u32::from(date[at + 1] - b'0');
-    ((number(5) * 24 + number(17)) * 60 + number(20)) * 60 + number(23)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_of_the_month() {
-        assert_eq!(second_of_month(b"Sun, 06 Nov 1994 08:49:37 GMT"), ((6 * 24 + 8) * 60 + 49) * 60 + 37);
-        let (before, after) = (b"Sun, 30 Nov 2025 23:59:59 GMT", b"Mon, 01 Dec 2025 00:00:00 GMT");
-        let mut good = Remembered::default();
-        good.add(7, second_of_month(before));
-        assert_eq!(good.since(7, second_of_month(before)), Some(second_of_month(before)));
-        assert_eq!(good.since(8, second_of_month(before)), None);
-        assert_eq!(good.since(7, second_of_month(after)), None, "a new month begins");
-    }
 }

@@ -8,7 +8,7 @@ use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
-use crate::content::fields;
+use crate::content::fields::{self, LINE_END};
 use crate::content::folder::wants_problem_in_json;
 
 /// Why there is no content.
@@ -64,6 +64,14 @@ struct Page {
     fields_bytes: usize,
 }
 
+impl Page {
+    /// Fields and body.
+    fn parts(&self) -> (&[u8], &[u8]) {
+        let (fields, rest) = self.block.split_at(self.fields_bytes);
+        (fields, &rest[LINE_END.len()..])
+    }
+}
+
 impl Problems {
     /// Makes the pages.
     pub(crate) fn new() -> Self {
@@ -103,7 +111,7 @@ impl Problems {
         if further.is_empty() {
             return answer.block(page.status, &page.block, page.fields_bytes);
         }
-        let (fields, body) = page.block.split_at(page.fields_bytes);
+        let (fields, body) = page.parts();
         answer.bytes(page.status, &[further, fields].concat(), body)
     }
 }
@@ -143,6 +151,7 @@ fn page(problem: Problem, form: Form) -> Page {
     let body = form.body(status, text);
     let mut block = form.fields(&body, &problem.lines());
     let fields_bytes = block.len();
+    block.extend_from_slice(LINE_END);
     block.extend_from_slice(body.as_bytes());
     Page { status, block: block.into(), fields_bytes }
 }
@@ -206,7 +215,6 @@ impl Form {
         fields::field(&mut out, "Cache-Control", b"no-cache");
         out.extend_from_slice(VARY.as_bytes());
         out.extend_from_slice(further.as_bytes());
-        out.extend_from_slice(b"\r\n");
         out
     }
 }
@@ -242,10 +250,10 @@ mod tests {
     fn lengths_are_right() {
         let Problems { pages, in_json } = Problems::new();
         for page in pages.into_iter().chain(in_json) {
-            let fields = String::from_utf8(page.block[..page.fields_bytes].to_vec()).unwrap();
-            let length = page.block.len() - page.fields_bytes;
+            let (fields, body) = page.parts();
+            let (fields, length) = (String::from_utf8(fields.to_vec()).unwrap(), body.len());
             assert!(fields.starts_with(&format!("Content-Length: {length}\r\n")), "{fields}");
-            assert!(fields.ends_with("\r\n\r\n"));
+            assert!(fields.ends_with("\r\n") && !fields.ends_with("\r\n\r\n"));
         }
     }
 
@@ -253,8 +261,7 @@ mod tests {
     fn what_programs_read_is_json() {
         let Problems { pages, in_json } = Problems::new();
         for (page, human) in in_json.iter().zip(&pages) {
-            let body = &page.block[page.fields_bytes..];
-            let told: serde_json::Value = serde_json::from_slice(body).unwrap();
+            let told: serde_json::Value = serde_json::from_slice(page.parts().1).unwrap();
             assert_eq!(told["status"], page.status.code());
             assert_eq!(told["title"], page.status.reason());
             let detail = told["detail"].as_str().unwrap();

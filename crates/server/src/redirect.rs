@@ -48,7 +48,6 @@ fn to(status: Status, location: &str, text: &str, further: &[u8], answer: Answer
     fields::field(&mut out, "X-Content-Type-Options", b"nosniff");
     fields::field(&mut out, "Cache-Control", b"no-cache");
     fields::field(&mut out, "Location", location.as_bytes());
-    out.extend_from_slice(b"\r\n");
     answer.bytes(status, &out, body.as_bytes())
 }
 

@@ -3,8 +3,9 @@
 //! It must do nothing for a request without such fields but hand over the prepared block.
 
 use staunch_engine::{Answer, Answered};
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::http1::Request;
 
 use crate::content::entry::{Content, Representation};
 use crate::content::fields;
@@ -72,7 +73,7 @@ pub(crate) fn answer_page(
     answer: Answer<'_>,
 ) -> Answered {
     let Some((representation, place)) = chosen(content, place) else {
-        return answer.bytes(status, b"Content-Length: 0\r\n\r\n", &[]);
+        return answer.bytes(status, b"Content-Length: 0\r\n", &[]);
     };
     let end = representation.length_bytes();
     let mut out = lines.to_vec();
@@ -87,7 +88,7 @@ pub(crate) fn answer_page(
         out.extend_from_slice(&[b", ", vary.as_bytes()].concat());
     }
     out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(b"X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n\r\n");
+    out.extend_from_slice(b"X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n");
     let piece = (end > 0).then(|| representation.piece(ByteRange { start: 0, end }));
     answer.pieces(status, &out, piece)
 }
@@ -108,7 +109,7 @@ fn answer_conditionally(
             answer.bytes(Status::NOT_MODIFIED, &fields, &[])
         }
         Verdict::Failed => problems.answer(Problem::Precondition, &further.lines(), request, answer),
-        Verdict::Proceed => match ranges(representation, request, answer.date()) {
+        Verdict::Proceed => match ranges(content, representation, request, answer.unix_ms() / 1000) {
             RangeAnswer::Ignore => answer_whole(representation, further.granted, answer),
             RangeAnswer::Unsatisfiable => problem::answer_unsatisfiable(
                 representation.length_bytes(),
@@ -193,15 +194,22 @@ fn single<'a>(request: &Request<'a>, first: Option<&'a [u8]>, bit: u16) -> Optio
 }
 
 /// Range is for GET alone (RFC 9110, section 14.2), and void if If-Range does not hold.
-fn ranges(representation: &Representation, request: &Request<'_>, date: &[u8; 29]) -> RangeAnswer {
+fn ranges(
+    content: &Content,
+    representation: &Representation,
+    request: &Request<'_>,
+    unix_s: u64,
+) -> RangeAnswer {
     let Some(range) = single(request, request.range(), Request::RANGE) else { return RangeAnswer::Ignore };
     if request.method != Method::Get {
         return RangeAnswer::Ignore;
     }
     if let Some(field) = request.if_range() {
         let once = request.repeated & Request::IF_RANGE == 0;
-        let (etag, modified) = (representation.etag(), representation.modified());
-        if !once || !validate::if_range_holds(field, etag, modified, date) {
+        // A date is strong only in a later second than the one it names (RFC 9110, section 8.8.2.2).
+        let is_over = content.modified_unix_s.is_some_and(|modified_s| modified_s < unix_s as i64);
+        let modified = representation.modified().filter(|_| is_over);
+        if !once || !validate::if_range_holds(field, representation.etag(), modified) {
             return RangeAnswer::Ignore;
         }
     }

@@ -63,10 +63,10 @@ pub(crate) struct Queues {
     notice: Notice,
 }
 
-/// A load: for which site, and the moment of the first wish.
+/// A load: for which site, and the unix_s of the first wish.
 pub(crate) struct LoadJob {
     pub(crate) site: Arc<SiteShared>,
-    pub(crate) moment: u64,
+    pub(crate) unix_s: u64,
 }
 
 /// Credentials, as they stand in the field, and the second of the first wish.
@@ -167,11 +167,11 @@ impl SiteShared {
     pub(crate) fn ask_for(
         self: &Arc<Self>,
         key: &[u8],
-        moment: u64,
+        unix_s: u64,
         purpose: Purpose,
         address: Address,
     ) -> Result<(), Full> {
-        let job = || LoadJob { site: Arc::clone(self), moment };
+        let job = || LoadJob { site: Arc::clone(self), unix_s };
         self.queues.loads.ask((Arc::as_ptr(self) as usize, key.into()), job, (address, purpose))
     }
 

@@ -9,9 +9,10 @@ mod ruled;
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
-use staunch_protocol::http1::{Method, Request, TargetError, decode_path};
+use staunch_protocol::Method;
+use staunch_protocol::http1::{Request, TargetError, decode_path};
 
-use crate::content::entry::{Content, Entry, Kind, moment};
+use crate::content::entry::{Content, Entry, Kind};
 use crate::content::folder::Variant;
 use crate::content::load::Outcome;
 use crate::content::negotiate::{IDENTITY, Preference};
@@ -79,10 +80,10 @@ impl Site {
     fn read(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.with_path(request, answer, |site, path, answer| match site.shared.load.store.find(path) {
             // Nearly all: nothing depends on who asks.
-            Some(entry) if entry.is_true_at(answer.date()) && entry.ruling.is_none() => {
+            Some(entry) if entry.freshness.holds_at(answer.unix_ms()) && entry.ruling.is_none() => {
                 site.answer_kind(&entry, path, Further::NONE, request, answer)
             }
-            Some(entry) if entry.is_true_at(answer.date()) => {
+            Some(entry) if entry.freshness.holds_at(answer.unix_ms()) => {
                 site.answer_ruled(&entry, Asked::by_peer(path), request, answer)
             }
             _ => site.answer_unheld(path, request, answer),
@@ -160,7 +161,7 @@ impl Site {
     }
 
     fn ask(&mut self, key: &[u8], purpose: Purpose, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match self.shared.ask_for(key, moment(answer.date()), purpose, answer.address()) {
+        match self.shared.ask_for(key, answer.unix_ms() / 1000, purpose, answer.address()) {
             Ok(()) => answer.later(),
             Err(_) => self.answer_problem(Problem::Overloaded, None, request, answer),
         }
@@ -225,7 +226,7 @@ impl Site {
     #[inline(never)]
     fn answer_alias(&mut self, target: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         match self.shared.load.store.find(target) {
-            Some(entry) if entry.is_true_at(answer.date()) => {
+            Some(entry) if entry.freshness.holds_at(answer.unix_ms()) => {
                 self.answer_entry(&entry, Asked::within(target), request, answer)
             }
             _ => self.ask(target, Purpose::Content, request, answer),

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use staunch_engine::{Address, Answer, Answered, Departure, Handler, Stats};
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::Method;
+use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
 
 use crate::sites::{SitesHandler, SitesShared};
@@ -45,7 +46,7 @@ impl StatusPage {
         let length = body.len();
         let fields = format!(
             "Content-Type: application/json\r\nContent-Length: {length}\r\n\
-             Cache-Control: no-store\r\n\r\n"
+             Cache-Control: no-store\r\n"
         );
         answer.bytes(Status::OK, fields.as_bytes(), &body)
     }

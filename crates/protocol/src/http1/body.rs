@@ -4,9 +4,9 @@
 //! come in any pieces.
 
 use super::chunked::{Lines, Sign};
-use super::framing::Framing;
 use super::response::Refusal;
 use crate::limits::DISCARDED_BODY_BYTES_MAX;
+use crate::message::BodyIn;
 
 /// How far a body was discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +58,12 @@ impl Discard {
 
     /// The body so delimited.
     #[inline]
-    pub(super) fn new(framing: Framing) -> Self {
+    pub(super) fn new(framing: BodyIn) -> Self {
         match framing {
-            Framing::None => Self::NOTHING,
-            Framing::Length(length_bytes) if length_bytes > DISCARDED_BODY_BYTES_MAX => Self::UNREAD,
-            Framing::Length(length_bytes) => Self::at(Rest::Length, length_bytes as u32),
-            Framing::Chunked => Self::at(Rest::Chunked(Lines::OF_REQUEST), 0),
+            BodyIn::None => Self::NOTHING,
+            BodyIn::Length(length_bytes) if length_bytes > DISCARDED_BODY_BYTES_MAX => Self::UNREAD,
+            BodyIn::Length(length_bytes) => Self::at(Rest::Length, length_bytes as u32),
+            BodyIn::Open => Self::at(Rest::Chunked(Lines::OF_REQUEST), 0),
         }
     }
 
@@ -148,7 +148,7 @@ impl Discard {
 #[cold]
 #[inline(never)]
 pub(super) fn check_chunked(mut bytes: &[u8]) -> Result<(), Refusal> {
-    match Discard::new(Framing::Chunked).advance(&mut bytes) {
+    match Discard::new(BodyIn::Open).advance(&mut bytes) {
         Progress::Broken => Err(Refusal::bad("the body is not in the chunked coding it is said to have")),
         Progress::Done | Progress::NeedInput | Progress::Lost => Ok(()),
     }

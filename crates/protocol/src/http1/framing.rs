@@ -5,18 +5,8 @@
 
 use super::field::{list_members, trim};
 use super::response::Refusal;
+use crate::message::BodyIn;
 use crate::status::Status;
-
-/// How the body of a request is delimited (RFC 9112, section 6.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
-    /// There is no body.
-    None,
-    /// So many bytes, at least one.
-    Length(u64),
-    /// The chunked transfer coding.
-    Chunked,
-}
 
 /// What the fields seen so far say about the body.
 #[derive(Debug, Default)]
@@ -50,18 +40,18 @@ impl FramingFields {
 
     /// The verdict when all fields were seen.
     #[inline]
-    pub(super) fn finish(&self, http10: bool) -> Result<Framing, Refusal> {
+    pub(super) fn finish(&self, http10: bool) -> Result<BodyIn, Refusal> {
         if self.coded {
             return self.finish_coded(http10);
         }
         Ok(match self.length_bytes {
-            None | Some(0) => Framing::None,
-            Some(length_bytes) => Framing::Length(length_bytes),
+            None | Some(0) => BodyIn::None,
+            Some(length_bytes) => BodyIn::Length(length_bytes),
         })
     }
 
     #[cold]
-    fn finish_coded(&self, http10: bool) -> Result<Framing, Refusal> {
+    fn finish_coded(&self, http10: bool) -> Result<BodyIn, Refusal> {
         if self.length_bytes.is_some() {
             // RFC 9112, section 6.1: a server may reject it; whoever sends both may be smuggling.
             return Err(Refusal::bad("both Content-Length and Transfer-Encoding"));
@@ -77,7 +67,7 @@ impl FramingFields {
         if self.coding_unknown {
             return Err(Refusal::new(Status::NOT_IMPLEMENTED, "the only transfer coding known is chunked"));
         }
-        Ok(Framing::Chunked)
+        Ok(BodyIn::Open)
     }
 }
 
@@ -112,7 +102,7 @@ fn parse_decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn framing(lengths: &[&str], codings: &[&str], http10: bool) -> Result<Framing, u16> {
+    fn framing(lengths: &[&str], codings: &[&str], http10: bool) -> Result<BodyIn, u16> {
         let mut fields = FramingFields::default();
         let added: Result<(), Refusal> = (|| {
             lengths.iter().try_for_each(|value| fields.add_content_length(value.as_bytes()))?;
@@ -123,15 +113,15 @@ mod tests {
 
     #[test]
     fn content_length() {
-        let cases: &[(&[&str], Result<Framing, u16>)] = &[
-            (&[], Ok(Framing::None)),
-            (&["0"], Ok(Framing::None)),
-            (&["5"], Ok(Framing::Length(5))),
-            (&["005"], Ok(Framing::Length(5))),
-            (&["5, 5"], Ok(Framing::Length(5))),
-            (&["5", "5"], Ok(Framing::Length(5))),
-            (&["5,5", "5"], Ok(Framing::Length(5))),
-            (&["18446744073709551615"], Ok(Framing::Length(u64::MAX))),
+        let cases: &[(&[&str], Result<BodyIn, u16>)] = &[
+            (&[], Ok(BodyIn::None)),
+            (&["0"], Ok(BodyIn::None)),
+            (&["5"], Ok(BodyIn::Length(5))),
+            (&["005"], Ok(BodyIn::Length(5))),
+            (&["5, 5"], Ok(BodyIn::Length(5))),
+            (&["5", "5"], Ok(BodyIn::Length(5))),
+            (&["5,5", "5"], Ok(BodyIn::Length(5))),
+            (&["18446744073709551615"], Ok(BodyIn::Length(u64::MAX))),
             (&["18446744073709551616"], Err(400)),
             (&["5, 6"], Err(400)),
             (&["5", "6"], Err(400)),
@@ -153,10 +143,10 @@ mod tests {
 
     #[test]
     fn transfer_encoding() {
-        let cases: &[(&[&str], Result<Framing, u16>)] = &[
-            (&["chunked"], Ok(Framing::Chunked)),
-            (&["CHUNKED"], Ok(Framing::Chunked)),
-            (&[" , chunked ,"], Ok(Framing::Chunked)),
+        let cases: &[(&[&str], Result<BodyIn, u16>)] = &[
+            (&["chunked"], Ok(BodyIn::Open)),
+            (&["CHUNKED"], Ok(BodyIn::Open)),
+            (&[" , chunked ,"], Ok(BodyIn::Open)),
             (&["gzip, chunked"], Err(501)),
             (&["gzip", "chunked"], Err(501)),
             (&["identity, chunked"], Err(501)),

@@ -10,13 +10,14 @@ mod memory;
 pub use memory::RequestMemory;
 
 use super::field::{list_members, token_bytes, trim};
-use super::framing::{Framing, FramingFields};
+use super::framing::FramingFields;
 use super::host::{Authority, parse_authority};
 use super::line::line_bytes;
-use super::request::{Kept, Method, Request};
+use super::request::{Kept, Request};
 use super::response::Refusal;
 use super::target::{parse_target, path_bytes};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
+use crate::message::{BodyIn, Method};
 use crate::status::Status;
 
 /// A search for the blank line that goes on where it stopped, however finely the bytes are split. What is
@@ -73,7 +74,7 @@ fn check_request_line(line: &[u8]) -> Result<(), Refusal> {
         return Err(LINE_TOO_LONG);
     }
     let line = parse_request_line(checked(line)?)?;
-    parse_target(line.method_name, line.method, line.target, line.mark)?;
+    parse_target(line.method, line.target, line.mark)?;
     Ok(())
 }
 
@@ -120,7 +121,7 @@ fn parse_lines(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
         return Err(LINE_TOO_LONG);
     }
     let line = parse_request_line(line)?;
-    let target = parse_target(line.method_name, line.method, line.target, line.mark)?;
+    let target = parse_target(line.method, line.target, line.mark)?;
     let mut fields = Fields::new(empty_request(&line), bytes.as_ptr().addr());
     let mut fields_count = 0;
     loop {
@@ -139,7 +140,7 @@ fn parse_lines(bytes: &[u8]) -> Result<Head<'_>, Refusal> {
     fields.request.head = &bytes[..bytes.len() - rest.len()];
     fields.request.path = target.path;
     fields.request.query = target.query;
-    fields.finish(target.authority, line.method_name == b"CONNECT")
+    fields.finish(target.authority, line.method == Method::Connect)
 }
 
 /// A line, given without its LF, without its CR. Refuses every control character but tabs (RFC 9110, section
@@ -171,7 +172,6 @@ fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
 
 struct RequestLine<'a> {
     method: Method,
-    method_name: &'a [u8],
     target: &'a [u8],
     /// Where in the target the first `?` or `#` stands.
     mark: Option<usize>,
@@ -202,7 +202,7 @@ fn parse_request_line(line: &[u8]) -> Result<RequestLine<'_>, Refusal> {
         return Err(Refusal::bad("the request line has an empty part"));
     }
     let http10 = parse_version(version)?;
-    Ok(RequestLine { method: parse_method(method_name), method_name, target, mark, http10 })
+    Ok(RequestLine { method: parse_method(method_name), target, mark, http10 })
 }
 
 /// ` HTTP/1.x` with the space before it (RFC 9112, section 2.3). Whether it is 1.0; all later minor versions
@@ -230,16 +230,21 @@ fn parse_method(name: &[u8]) -> Method {
     }
 }
 
-/// The registry of RFC 9110, section 16.1, as far as it is not served.
+/// The registry of RFC 9110, section 16.1.
 fn parse_rare_method(name: &[u8]) -> Method {
     match name {
+        b"POST" => Method::Post,
+        b"PUT" => Method::Put,
+        b"PATCH" => Method::Patch,
+        b"DELETE" => Method::Delete,
         b"OPTIONS" => Method::Options,
-        b"POST" | b"PUT" | b"DELETE" | b"PATCH" | b"TRACE" | b"CONNECT" | b"QUERY" | b"PRI" | b"ACL"
-        | b"BASELINE-CONTROL" | b"BIND" | b"CHECKIN" | b"CHECKOUT" | b"COPY" | b"LABEL" | b"LINK"
-        | b"LOCK" | b"MERGE" | b"MKACTIVITY" | b"MKCALENDAR" | b"MKCOL" | b"MKREDIRECTREF"
-        | b"MKWORKSPACE" | b"MOVE" | b"ORDERPATCH" | b"PROPFIND" | b"PROPPATCH" | b"REBIND" | b"REPORT"
-        | b"SEARCH" | b"UNBIND" | b"UNCHECKOUT" | b"UNLINK" | b"UNLOCK" | b"UPDATE"
-        | b"UPDATEREDIRECTREF" | b"VERSION-CONTROL" => Method::Known,
+        b"CONNECT" => Method::Connect,
+        b"TRACE" => Method::Trace,
+        b"QUERY" | b"PRI" | b"ACL" | b"BASELINE-CONTROL" | b"BIND" | b"CHECKIN" | b"CHECKOUT" | b"COPY"
+        | b"LABEL" | b"LINK" | b"LOCK" | b"MERGE" | b"MKACTIVITY" | b"MKCALENDAR" | b"MKCOL"
+        | b"MKREDIRECTREF" | b"MKWORKSPACE" | b"MOVE" | b"ORDERPATCH" | b"PROPFIND" | b"PROPPATCH"
+        | b"REBIND" | b"REPORT" | b"SEARCH" | b"UNBIND" | b"UNCHECKOUT" | b"UNLINK" | b"UNLOCK"
+        | b"UPDATE" | b"UPDATEREDIRECTREF" | b"VERSION-CONTROL" => Method::Other,
         _ => Method::Unknown,
     }
 }
@@ -275,7 +280,7 @@ fn empty_request<'a>(line: &RequestLine<'a>) -> Request<'a> {
         query: None,
         host: b"",
         http10: line.http10,
-        content: Framing::None,
+        content: BodyIn::None,
         repeated: 0,
         head: b"",
         kept: Kept::default(),
@@ -385,7 +390,7 @@ impl<'a> Fields<'a> {
         self.request.content = self.framing.finish(http10)?;
         Ok(Head {
             keep_alive: !self.says_close && (!http10 || self.says_keep_alive),
-            expects_continue: self.expects_continue && self.request.content != Framing::None,
+            expects_continue: self.expects_continue && self.request.content != BodyIn::None,
             wants_tunnel,
             request: self.request,
         })

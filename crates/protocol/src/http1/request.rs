@@ -3,23 +3,8 @@
 //! It owns the vocabulary between session and handler. It must never hold bytes of its own.
 
 use super::field::trim;
-use super::framing::Framing;
 use crate::limits::HEAD_BYTES_MAX;
-
-/// Request method. Only those a file server answers have names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// GET
-    Get,
-    /// HEAD
-    Head,
-    /// OPTIONS
-    Options,
-    /// A method registered elsewhere (POST, PUT, DELETE, PATCH, TRACE, CONNECT and the WebDAV ones): 405.
-    Known,
-    /// Any other token: 501.
-    Unknown,
-}
+use crate::message::{BodyIn, Method};
 
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +20,7 @@ pub struct Request<'a> {
     /// Whether the peer speaks HTTP/1.0.
     pub http10: bool,
     /// Whether a body follows the head, and how it is delimited. The session throws the body away.
-    pub content: Framing,
+    pub content: BodyIn,
     /// Names (as the bits below) that came more than once: the method of the name gives the
     /// first, [`Request::values`] all.
     pub repeated: u16,

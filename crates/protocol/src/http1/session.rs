@@ -38,10 +38,10 @@
 use std::borrow::Cow;
 
 use super::body::{Discard, Progress, check_chunked};
-use super::framing::Framing;
 use super::head::{Head, HeadSearch, RequestMemory, parse_at_once, parse_head};
-use super::request::{Method, Request};
+use super::request::Request;
 use super::response::{self, Persistence, Refusal};
+use crate::message::{BodyIn, Fields, Method};
 use crate::status::Status;
 use crate::timer::{Deadline, Timeouts};
 
@@ -334,12 +334,18 @@ impl Session {
         self.since_ms
     }
 
-    /// Answers the connection as such, whatever the peer has sent or will, and reads no more: `rest` follows
-    /// the beginning of the response with fields, blank line and body.
+    /// Answers the connection as such, whatever the peer has sent or will, and reads no more.
     #[cold]
-    pub fn turn_away(&mut self, status: Status, rest: &[u8], date: &[u8; 29], out: &mut Vec<u8>) {
+    pub fn turn_away(
+        &mut self,
+        status: Status,
+        fields: Fields<'_>,
+        body: &[u8],
+        date: &[u8; 29],
+        out: &mut Vec<u8>,
+    ) {
         response::begin(status, Persistence::Close, date, out);
-        out.extend_from_slice(rest);
+        [fields.lines(), b"\r\n", body].iter().for_each(|part| out.extend_from_slice(part));
         self.kept = None;
         self.close(true, None);
     }
@@ -449,7 +455,7 @@ impl Session {
             },
         };
         let behind = &input[head.request.head.len()..];
-        if matches!(head.request.content, Framing::Chunked) && !head.expects_continue {
+        if matches!(head.request.content, BodyIn::Open) && !head.expects_continue {
             check_chunked(behind)?;
         }
         self.before_head_bytes = (input_bytes - input.len()) as u32;

@@ -3,8 +3,8 @@
 //! It owns RFC 9112, section 3.2, and the path rules of RFC 3986. It must never look at a file system.
 
 use super::host::{Authority, parse_authority};
-use super::request::Method;
 use super::response::Refusal;
+use crate::message::Method;
 use crate::status::Status;
 
 /// The parts of a request target.
@@ -153,7 +153,6 @@ pub(super) fn path_bytes(bytes: &[u8]) -> usize {
 /// ages send them; `#` never is.
 #[inline]
 pub(super) fn parse_target<'a>(
-    method_name: &[u8],
     method: Method,
     target: &'a [u8],
     mark: Option<usize>,
@@ -161,20 +160,16 @@ pub(super) fn parse_target<'a>(
     if mark.is_some_and(|mark| memchr::memchr(b'#', &target[mark..]).is_some()) {
         return Err(Refusal::bad("a fragment in the target"));
     }
-    if target.first() == Some(&b'/') && method_name != b"CONNECT" {
+    if target.first() == Some(&b'/') && method != Method::Connect {
         return Ok(split_query(target, mark, None));
     }
-    parse_rare_target(method_name, method, target)
+    parse_rare_target(method, target)
 }
 
 #[cold]
-fn parse_rare_target<'a>(
-    method_name: &[u8],
-    method: Method,
-    target: &'a [u8],
-) -> Result<Target<'a>, Refusal> {
+fn parse_rare_target<'a>(method: Method, target: &'a [u8]) -> Result<Target<'a>, Refusal> {
     const ASTERISK: &[u8] = b"*";
-    if method_name == b"CONNECT" {
+    if method == Method::Connect {
         // RFC 9112, section 3.2.3; RFC 9110, section 9.3.6: an empty or invalid port is an error.
         let authority = parse_authority(target)
             .filter(|authority| authority.port.is_some_and(|port| port > 0) && !authority.host.is_empty())

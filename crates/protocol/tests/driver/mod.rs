@@ -2,7 +2,8 @@
 //!
 //! Property tests and fuzz targets share it. It must never know what the bytes mean.
 
-use staunch_protocol::http1::{Event, Framing, Method, Request, RequestMemory, Session};
+use staunch_protocol::http1::{Event, Request, RequestMemory, Session};
+use staunch_protocol::{BodyIn, Method};
 use staunch_protocol::{Status, limits};
 
 /// What was said, by both sides.
@@ -33,7 +34,7 @@ impl Transcript {
             last.method == Method::Head || rfind(said, b"400 Bad Request: the body is not").is_some();
         Some(
             requests == &refused.requests[..]
-                && last.content == Framing::Chunked
+                && last.content == BodyIn::Open
                 && self.output[..answer] == *before
                 && says_why
                 && self.closed
@@ -54,7 +55,7 @@ pub(crate) struct Heard {
     query: Option<Vec<u8>>,
     host: Vec<u8>,
     http10: bool,
-    content: Framing,
+    content: BodyIn,
     repeated: u16,
     head: Vec<u8>,
     /// Accept-Encoding and Range, which are found by their places.

@@ -2,11 +2,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use staunch_engine::{FilePart, FileStamp, Piece, Slice};
 
-use super::fields::Layout;
+use super::fields::{LINE_END, Layout};
+use super::freshness::Freshness;
 use super::mime::MediaType;
 use super::negotiate::PLACES;
 use super::range::ByteRange;
@@ -24,10 +25,8 @@ pub(crate) struct Entry {
     pub(crate) stamp: FileStamp,
     /// What rules say of its path, if any apply.
     pub(crate) ruling: Option<Arc<Ruling>>,
-    /// Whether the watcher sees its changes. If not, it is checked when used in a new second.
-    pub(crate) watched: bool,
-    /// The moment (see [`moment`]) it was last found true; only of meaning if not watched.
-    pub(crate) checked: AtomicU64,
+    /// How it is known to be true.
+    pub(crate) freshness: Freshness,
     /// Set when used, cleared by the store's search for room.
     pub(crate) used: AtomicBool,
     /// Set when every encoding was tried that is worth the work.
@@ -80,7 +79,7 @@ pub(crate) struct Common<'a> {
 /// One representation: its fields, and its body behind them or in an open file.
 #[derive(Debug, Clone)]
 pub(crate) struct Representation {
-    /// Fields, blank line and, unless it is in a file, the body.
+    /// Fields, a blank line and, unless it is in a file, the body.
     pub(crate) block: Arc<[u8]>,
     /// Where the parts of the fields stand.
     pub(crate) layout: Layout,
@@ -98,11 +97,10 @@ pub(crate) struct FileBody {
 }
 
 impl Entry {
-    /// A new entry, never used, checked at `moment`.
-    pub(crate) fn new(key: Arc<[u8]>, kind: Kind, stamp: FileStamp, watched: bool, moment: u64) -> Self {
-        let (checked, slot) = (AtomicU64::new(moment), AtomicU32::new(0));
+    /// A new entry, never used.
+    pub(crate) fn new(key: Arc<[u8]>, kind: Kind, stamp: FileStamp, freshness: Freshness) -> Self {
         let (used, settled) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { key, kind, stamp, ruling: None, watched, checked, used, settled, slot }
+        Self { key, kind, stamp, ruling: None, freshness, used, settled, slot: AtomicU32::new(0) }
     }
 
     /// The same entry with what rules say of its path.
@@ -112,10 +110,9 @@ impl Entry {
 
     /// The same entry with more representations.
     pub(crate) fn successor(&self, content: Content) -> Self {
-        let checked = self.checked.load(Ordering::Relaxed);
-        let next =
-            Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, self.watched, checked)
-                .under(self.ruling.clone());
+        let freshness = self.freshness.clone();
+        let next = Self::new(Arc::clone(&self.key), Kind::Content(content), self.stamp, freshness)
+            .under(self.ruling.clone());
         next.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
         next
     }
@@ -139,12 +136,6 @@ impl Entry {
             self.used.store(true, Ordering::Relaxed);
         }
         fresh
-    }
-
-    /// Whether it may be used at this moment without a look at the disk.
-    #[inline]
-    pub(crate) fn is_true_at(&self, date: &[u8; 29]) -> bool {
-        self.watched || self.checked.load(Ordering::Relaxed) == moment(date)
     }
 
     /// Its content, if it has any.
@@ -207,37 +198,36 @@ impl Content {
 }
 
 impl Representation {
-    /// The fields with the blank line.
+    /// The fields.
     #[inline]
     pub(crate) fn fields(&self) -> &[u8] {
         &self.block[..self.fields_bytes()]
     }
 
-    /// Length of the fields with the blank line.
+    /// Length of the fields.
     #[inline]
     pub(crate) fn fields_bytes(&self) -> usize {
         usize::from(self.layout.end)
     }
 
-    /// What follows Content-Length: Content-Type and all others, blank line included.
+    /// What follows Content-Length: Content-Type and all others.
     pub(crate) fn fields_of_part(&self) -> &[u8] {
         &self.fields()[usize::from(self.layout.content_type)..]
     }
 
-    /// What follows Content-Type, blank line included.
+    /// What follows Content-Type.
     pub(crate) fn fields_of_parts(&self) -> &[u8] {
         &self.fields()[usize::from(self.layout.rest)..]
     }
 
-    /// The fields of a 304, blank line included (RFC 9110, section 15.4.5).
+    /// The fields of a 304 (RFC 9110, section 15.4.5).
     pub(crate) fn fields_not_modified(&self) -> &[u8] {
         &self.fields()[usize::from(self.layout.tail)..]
     }
 
     /// The entity tag with its quotes.
     pub(crate) fn etag(&self) -> &[u8] {
-        const LINE_ENDS: usize = 4;
-        &self.block[usize::from(self.layout.etag)..self.fields_bytes() - LINE_ENDS]
+        &self.block[usize::from(self.layout.etag)..self.fields_bytes() - LINE_END.len()]
     }
 
     /// The value of Last-Modified.
@@ -246,9 +236,14 @@ impl Representation {
         (start > 0).then(|| &self.block[start..start + 29])
     }
 
+    /// Where the body begins, behind the blank line.
+    fn body_start(&self) -> usize {
+        self.fields_bytes() + LINE_END.len()
+    }
+
     /// The body, if it is held.
     pub(crate) fn body(&self) -> &[u8] {
-        &self.block[self.fields_bytes()..]
+        &self.block[self.body_start()..]
     }
 
     /// Length of the body in bytes.
@@ -270,7 +265,7 @@ impl Representation {
             }),
             None => {
                 // The range lies within the body, and that within memory.
-                let at = |offset: u64| self.fields_bytes() + offset as usize;
+                let at = |offset: u64| self.body_start() + offset as usize;
                 Piece::Shared(Slice {
                     bytes: Arc::clone(&self.block),
                     start: at(range.start),
@@ -278,23 +273,5 @@ impl Representation {
                 })
             }
         }
-    }
-}
-
-/// Day of the month and time of day of an IMF-fixdate as one number: different in every second of a month,
-/// and got without a clock.
-#[inline]
-pub(crate) fn moment(date: &[u8; 29]) -> u64 {
-    // "Sun, 06 Nov 1994 08:49:37 GMT": two digits each of day, hour, minute, second.
-    u64::from_le_bytes([5, 6, 17, 18, 20, 21, 23, 24].map(|index: usize| date[index]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_the_day_and_the_time() {
-        assert_eq!(&moment(b"Sun, 06 Nov 1994 08:49:37 GMT").to_le_bytes(), b"06084937");
     }
 }

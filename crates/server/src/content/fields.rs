@@ -6,11 +6,14 @@
 //! Content-Length: 5000                          replaced by a part's own
 //! Content-Type: text/html; charset=utf-8        replaced when several parts are sent
 //! Content-Encoding, Last-Modified, Accept-Ranges, X-Content-Type-Options     rest: what a 206 keeps
-//! Vary, Cache-Control, those of rules, ETag, blank line                      tail: what a 304 keeps
+//! Vary, Cache-Control, those of rules, ETag                                  tail: what a 304 keeps
 //! ```
 
 use super::negotiate::Encoding;
 use crate::rules::Ruling;
+
+/// What ends a field line, and a blank one.
+pub(crate) const LINE_END: &[u8] = b"\r\n";
 
 /// Offsets into the fields, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +26,9 @@ pub(crate) struct Layout {
     pub(crate) modified: u16,
     /// Where the part begins that a 304 has too.
     pub(crate) tail: u16,
-    /// Where the ETag's value begins. It ends before the two line ends that close the fields.
+    /// Where the ETag's value begins. It ends before the line end that closes the fields.
     pub(crate) etag: u16,
-    /// Length of all fields with the blank line.
+    /// Length of all fields.
     pub(crate) end: u16,
 }
 
@@ -53,7 +56,7 @@ pub(crate) struct Description<'a> {
 /// with a strong ETag the question costs one small 304; a guess at a lifetime would show old pages.
 const CACHE_CONTROL: &str = "no-cache";
 
-/// Appends the fields and the blank line.
+/// Appends the fields.
 pub(crate) fn write(out: &mut Vec<u8>, description: &Description<'_>) -> Layout {
     let start = out.len();
     let here = |out: &Vec<u8>| (out.len() - start) as u16;
@@ -81,7 +84,6 @@ pub(crate) fn write(out: &mut Vec<u8>, description: &Description<'_>) -> Layout 
     }
     let etag = here(out) + "ETag: ".len() as u16;
     field(out, "ETag", description.etag);
-    out.extend_from_slice(b"\r\n");
     Layout { content_type, rest, modified, tail, etag, end: here(out) }
 }
 
@@ -138,7 +140,7 @@ mod tests {
         assert!(at(layout.rest).starts_with("Content-Encoding: br\r\nLast-Modified: "));
         assert!(at(layout.modified).starts_with("Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
         let tail = "Vary: Accept-Encoding\r\nCache-Control: no-cache\r\nETag: ";
-        let tag = "\"0000000000000000000000000000001f-br\"\r\n\r\n";
+        let tag = "\"0000000000000000000000000000001f-br\"\r\n";
         assert_eq!(at(layout.tail), format!("{tail}{tag}"));
         assert_eq!(at(layout.etag), tag);
     }

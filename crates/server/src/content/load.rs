@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::encoder::Encoder;
 use super::entry::{Common, Content, Entry, Kind, Representation};
 use super::folder::Variant;
+use super::freshness::Freshness;
 use super::negotiate::Encoding;
 use super::path::{Opened, Refusal, Root, folder_of, is_servable, stamp_of};
 use super::prepare;
@@ -61,28 +62,28 @@ pub(crate) struct Load {
 
 impl Load {
     /// Loads what answers for a key. `moment` is when it was asked for.
-    pub(crate) fn load(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
-        let Some(tries) = self.tries(key) else { return self.load_itself(key, moment, room) };
+    pub(crate) fn load(&self, key: &[u8], unix_s: u64, room: Room) -> Outcome {
+        let Some(tries) = self.tries(key) else { return self.load_itself(key, unix_s, room) };
         let ticket = self.store.ticket(key);
         let mut watched = self.watch.cover(folder_of(key));
         let found = self.try_in_turn(tries, key, |candidate| watched &= self.cover_name(candidate));
         let target = match found {
             Ok(Some(candidate)) if candidate.path != folder_named(key) => candidate,
-            Ok(_) => return self.load_itself(key, moment, room),
+            Ok(_) => return self.load_itself(key, unix_s, room),
             Err(problem) => return Outcome::Problem(problem),
         };
         if target.is_own {
-            let job = Job { key, ticket, watched, moment, room, ruling: self.ruling(key) };
+            let job = Job { key, ticket, watched, unix_s, room, ruling: self.ruling(key) };
             self.keep(&job, Kind::Alias(target.path.clone().into()), NO_STAMP);
         }
-        self.load_itself(&target.path, moment, room)
+        self.load_itself(&target.path, unix_s, room)
     }
 
-    fn load_itself(&self, key: &[u8], moment: u64, room: Room) -> Outcome {
+    fn load_itself(&self, key: &[u8], unix_s: u64, room: Room) -> Outcome {
         let ticket = self.store.ticket(key);
         if let Some((folder, variant)) = Variant::of_key(key) {
             let ruling = self.ruling(folder);
-            let job = Job { key, ticket, watched: self.watch.cover(folder), moment, room, ruling };
+            let job = Job { key, ticket, watched: self.watch.cover(folder), unix_s, room, ruling };
             return self.load_listing(&job, folder, variant);
         }
         let watched = self.watch.cover(folder_of(key));
@@ -91,7 +92,7 @@ impl Load {
             Err(refusal) => return Outcome::Problem(problem(refusal)),
         };
         let ruling = self.ruling(key);
-        let job = Job { key, ticket, watched: watched && opened.direct, moment, room, ruling };
+        let job = Job { key, ticket, watched: watched && opened.direct, unix_s, room, ruling };
         match (opened.folder, key.ends_with(b"/")) {
             (true, true) => self.load_folder(&job, &opened),
             (true, false) => self.keep(&job, Kind::Slashless, opened.stamp),
@@ -170,7 +171,9 @@ impl Load {
     fn unheld_itself(&self, path: &[u8]) -> Outcome {
         let ruling = self.ruling(path);
         let entry = |key: &[u8], kind, stamp| {
-            Outcome::Entry(Arc::new(Entry::new(key.into(), kind, stamp, true, 0).under(ruling.clone())))
+            Outcome::Entry(Arc::new(
+                Entry::new(key.into(), kind, stamp, Freshness::Watched).under(ruling.clone()),
+            ))
         };
         match self.root.open_beneath(path) {
             Err(refusal) => Outcome::Problem(problem(refusal)),
@@ -262,7 +265,7 @@ impl Load {
         match self.index_of(job.key) {
             Some(index) => {
                 self.keep(job, Kind::Alias(index.clone()), opened.stamp);
-                self.load_itself(&index, job.moment, job.room)
+                self.load_itself(&index, job.unix_s, job.room)
             }
             None => self.keep(job, Kind::Folder, opened.stamp),
         }
@@ -293,13 +296,13 @@ impl Load {
         let held = self.store.get(job.key)?;
         let same = held.stamp == *stamp && held.content()?.side_files == side_files;
         same.then(|| {
-            held.checked.store(job.moment, std::sync::atomic::Ordering::Relaxed);
+            held.freshness.renew(job.unix_s);
             held
         })
     }
 
     fn keep(&self, job: &Job<'_>, kind: Kind, stamp: FileStamp) -> Outcome {
-        let entry = Entry::new(job.key.into(), kind, stamp, job.watched, job.moment);
+        let entry = Entry::new(job.key.into(), kind, stamp, Freshness::new(job.watched, job.unix_s));
         let entry = Arc::new(entry.under(job.ruling.clone()));
         let is_encoded = entry.content().is_some_and(|content| is_long_listing(job.key, content));
         if is_encoded {
@@ -400,7 +403,7 @@ struct Job<'a> {
     key: &'a [u8],
     ticket: Ticket,
     watched: bool,
-    moment: u64,
+    unix_s: u64,
     room: Room,
     ruling: Option<Arc<Ruling>>,
 }

@@ -9,7 +9,7 @@ use staunch_engine::FileStamp;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::entry::{Common, FileBody, Representation};
-use super::fields::{self, Description};
+use super::fields::{self, Description, LINE_END};
 use super::negotiate::Encoding;
 
 /// A representation in memory, with an entity tag from its bytes.
@@ -33,6 +33,7 @@ pub(crate) fn in_file(
     let etag = etag_of_stamp(&stamp, encoding);
     let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL);
     let layout = fields::write(&mut block, &description(common, encoding, stamp.size_bytes, &etag));
+    block.extend_from_slice(LINE_END);
     Representation { block: block.into(), layout, file: Some(Box::new(FileBody { file, stamp })) }
 }
 
@@ -42,6 +43,7 @@ const FIELDS_BYTES_USUAL: usize = 384;
 fn with_body(common: &Common<'_>, encoding: Option<Encoding>, body: &[u8], etag: &[u8]) -> Representation {
     let mut block = Vec::with_capacity(FIELDS_BYTES_USUAL + body.len());
     let layout = fields::write(&mut block, &description(common, encoding, body.len() as u64, etag));
+    block.extend_from_slice(LINE_END);
     block.extend_from_slice(body);
     Representation { block: block.into(), layout, file: None }
 }

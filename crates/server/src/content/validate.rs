@@ -49,13 +49,12 @@ pub(crate) fn evaluate(conditions: &Conditions<'_>, etag: &[u8], modified_unix_s
 }
 
 /// Whether If-Range holds, so that Range is obeyed (RFC 9110, section 13.1.5): the same strong tag, or the
-/// very date of Last-Modified, which must lie in a second that is over (`date` is the current one) to be
-/// strong.
-pub(crate) fn if_range_holds(field: &[u8], etag: &[u8], modified: Option<&[u8]>, date: &[u8]) -> bool {
+/// very date of Last-Modified, which is given only if it lies in a second that is over.
+pub(crate) fn if_range_holds(field: &[u8], etag: &[u8], modified: Option<&[u8]>) -> bool {
     match field {
         [b'"', ..] => field == etag,
         [b'W', b'/', ..] => false,
-        _ => modified.is_some_and(|modified| modified == field && modified != date),
+        _ => modified.is_some_and(|modified| modified == field),
     }
 }
 

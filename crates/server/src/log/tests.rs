@@ -13,6 +13,7 @@ use super::feeder::RING_BYTES;
 use super::{AccessLog, Field, Format, LogCounts, LogSettings, Logged, Notice, Target};
 use crate::content::testing::Folder;
 
+const UNIX_MS: u64 = 0;
 const DATE: &[u8; 29] = b"Fri, 20 Nov 2026 10:00:00 GMT";
 /// Longer than any disk takes, shorter than anybody waits for a test.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,11 +24,11 @@ impl Handler for Ten {
     type Mail = ();
 
     fn handle(&mut self, _request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        answer.bytes(Status::OK, b"Content-Length: 10\r\n\r\n", b"0123456789")
+        answer.bytes(Status::OK, b"Content-Length: 10\r\n", b"0123456789")
     }
 
     fn resume(&mut self, (): (), _request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n\r\n", b"")
+        answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n", b"")
     }
 }
 
@@ -52,7 +53,7 @@ fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
     let Event::Request(request) = event else { panic!("{event:?}") };
     let address = Address { worker: 0, slot: 0, generation: 0 };
-    let context = Context::new(&stats, DATE, address);
+    let context = Context::new(&stats, DATE, UNIX_MS, address);
     let answer = Answer::new(&mut session, &mut outgoing, &context);
     assert!(!handler.handle(&request, answer).is_later());
 }

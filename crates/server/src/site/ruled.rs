@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered, thread_busy_ns};
+use staunch_protocol::Method;
 use staunch_protocol::Status;
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::http1::Request;
 
 use super::Site;
-use crate::content::entry::{Entry, Kind, moment};
+use crate::content::entry::{Entry, Kind};
 use crate::content::folder::wants_problem_in_json;
 use crate::content::load::Outcome;
 use crate::content::negotiate::weight;
@@ -119,11 +120,11 @@ impl Site {
         let problem = match request.method {
             Method::Options => {
                 let lines = lines(ruling.map(|ruling| &**ruling), request);
-                let fields = [format!("Allow: {ALLOW}\r\n").as_bytes(), &lines, b"\r\n"].concat();
+                let fields = [format!("Allow: {ALLOW}\r\n").as_bytes(), &lines].concat();
                 return answer.bytes(Status::NO_CONTENT, &fields, &[]);
             }
             Method::Unknown => Problem::UnknownMethod,
-            Method::Get | Method::Head | Method::Known => Problem::Method,
+            _ => Problem::Method,
         };
         self.answer_problem(problem, ruling, request, answer)
     }
@@ -189,7 +190,7 @@ impl Site {
         let purpose = Purpose::Page { problem, ruling: ruling.cloned() };
         // Where there is too much to load, no page is loaded to say so.
         let asked = problem != Problem::Overloaded
-            && shared.ask_for(key, moment(answer.date()), purpose, answer.address()).is_ok();
+            && shared.ask_for(key, answer.unix_ms() / 1000, purpose, answer.address()).is_ok();
         if asked {
             return answer.later();
         }
@@ -235,7 +236,7 @@ impl Site {
         if load.config.no_cache {
             return Some(load.unheld(key));
         }
-        load.store.get(key).filter(|entry| entry.is_true_at(answer.date())).map(Outcome::Entry)
+        load.store.get(key).filter(|entry| entry.freshness.holds_at(answer.unix_ms())).map(Outcome::Entry)
     }
 
     fn ruling(&self, path: &[u8]) -> Option<Arc<Ruling>> {

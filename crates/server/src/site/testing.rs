@@ -126,7 +126,7 @@ impl Peer {
             let mut input = head;
             let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
             let Event::Request(request) = event else { break };
-            let context = Context::new(&self.stats, &self.date, address);
+            let context = Context::new(&self.stats, &self.date, self.unix_ms(), address);
             let answer = Answer::new(&mut session, &mut outgoing, &context);
             let answered = match mail.take() {
                 Some(mail) => self.site.resume(mail, &request, answer),
@@ -155,10 +155,16 @@ impl Peer {
         let mut input = &head[..];
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
         let Event::Request(request) = event else { panic!("no request") };
-        let context = Context::new(&self.stats, &self.date, address);
+        let context = Context::new(&self.stats, &self.date, self.unix_ms(), address);
         let answer = Answer::new(&mut session, &mut outgoing, &context);
         let waits = self.site.handle(&request, answer).is_later();
         (!waits).then(|| parse(&collect(&outgoing)))
+    }
+
+    fn unix_ms(&self) -> u64 {
+        let date = std::str::from_utf8(&self.date).unwrap();
+        let since = httpdate::parse_http_date(date).unwrap().duration_since(std::time::UNIX_EPOCH);
+        since.unwrap().as_millis() as u64
     }
 
     fn wait_for_mail(&self) -> Mail {

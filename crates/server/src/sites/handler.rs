@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler};
-use staunch_protocol::http1::{Method, Request};
+use staunch_protocol::Method;
+use staunch_protocol::http1::Request;
 
 use super::{Sites, SitesShared};
 use crate::shared::{Mail, SiteShared};

@@ -4,7 +4,7 @@ use super::*;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
 
 /// What was left behind the body, or how it ended otherwise.
-fn discard(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<u8>, Progress> {
+fn discard(framing: BodyIn, pieces: &[&[u8]]) -> Result<Vec<u8>, Progress> {
     let mut discard = Discard::new(framing);
     let mut progress = discard.advance(&mut &b""[..]);
     for (index, piece) in pieces.iter().enumerate() {
@@ -23,13 +23,13 @@ fn discard(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<u8>, Progress> {
 
 #[test]
 fn bodies_of_known_length() {
-    assert_eq!(discard(Framing::None, &[b"next"]), Ok(b"next".to_vec()));
-    assert_eq!(discard(Framing::Length(3), &[b"abcnext"]), Ok(b"next".to_vec()));
-    assert_eq!(discard(Framing::Length(3), &[b"a", b"b", b"cnext"]), Ok(b"next".to_vec()));
-    assert_eq!(discard(Framing::Length(3), &[b"ab"]), Err(Progress::NeedInput));
-    assert_eq!(discard(Framing::Length(DISCARDED_BODY_BYTES_MAX), &[b"ab"]), Err(Progress::NeedInput));
-    assert_eq!(discard(Framing::Length(DISCARDED_BODY_BYTES_MAX + 1), &[b"ab"]), Err(Progress::Lost));
-    assert_eq!(discard(Framing::Length(u64::MAX), &[b"ab"]), Err(Progress::Lost));
+    assert_eq!(discard(BodyIn::None, &[b"next"]), Ok(b"next".to_vec()));
+    assert_eq!(discard(BodyIn::Length(3), &[b"abcnext"]), Ok(b"next".to_vec()));
+    assert_eq!(discard(BodyIn::Length(3), &[b"a", b"b", b"cnext"]), Ok(b"next".to_vec()));
+    assert_eq!(discard(BodyIn::Length(3), &[b"ab"]), Err(Progress::NeedInput));
+    assert_eq!(discard(BodyIn::Length(DISCARDED_BODY_BYTES_MAX), &[b"ab"]), Err(Progress::NeedInput));
+    assert_eq!(discard(BodyIn::Length(DISCARDED_BODY_BYTES_MAX + 1), &[b"ab"]), Err(Progress::Lost));
+    assert_eq!(discard(BodyIn::Length(u64::MAX), &[b"ab"]), Err(Progress::Lost));
 }
 
 const DONE: Result<(), Progress> = Ok(());
@@ -99,39 +99,39 @@ fn chunked_bodies_however_split() {
         let expected = expected.map(|()| b"next".to_vec());
         for at in 0..=bytes.len() {
             let pieces = bytes.split_at(at);
-            assert_eq!(discard(Framing::Chunked, &[pieces.0, pieces.1]), expected, "{name} at {at}");
+            assert_eq!(discard(BodyIn::Open, &[pieces.0, pieces.1]), expected, "{name} at {at}");
         }
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
-        assert_eq!(discard(Framing::Chunked, &single), expected, "{name} byte by byte");
+        assert_eq!(discard(BodyIn::Open, &single), expected, "{name} byte by byte");
     }
 }
 
 #[test]
 fn limits() {
     let line = |bytes: usize| [b"0;", &vec![b'x'; bytes - 2][..], b"\r\n\r\n"].concat();
-    assert!(discard(Framing::Chunked, &[&line(CHUNK_LINE_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&line(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
+    assert!(discard(BodyIn::Open, &[&line(CHUNK_LINE_BYTES_MAX)]).is_ok());
+    assert_eq!(discard(BodyIn::Open, &[&line(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
     let zeros = |bytes: usize| [&vec![b'0'; bytes][..], b"\r\n\r\n"].concat();
-    assert!(discard(Framing::Chunked, &[&zeros(CHUNK_LINE_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&zeros(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
+    assert!(discard(BodyIn::Open, &[&zeros(CHUNK_LINE_BYTES_MAX)]).is_ok());
+    assert_eq!(discard(BodyIn::Open, &[&zeros(CHUNK_LINE_BYTES_MAX + 1)]), Err(Progress::Broken));
     let trailer = |bytes: usize| [b"0\r\nx:", &vec![b'x'; bytes - 4][..], b"\r\n\r\n"].concat();
-    assert!(discard(Framing::Chunked, &[&trailer(TRAILER_BYTES_MAX)]).is_ok());
-    assert_eq!(discard(Framing::Chunked, &[&trailer(TRAILER_BYTES_MAX + 1)]), Err(Progress::Broken));
+    assert!(discard(BodyIn::Open, &[&trailer(TRAILER_BYTES_MAX)]).is_ok());
+    assert_eq!(discard(BodyIn::Open, &[&trailer(TRAILER_BYTES_MAX + 1)]), Err(Progress::Broken));
     let trailers = |lines: usize| ["0\r\n", &"x:\r\n".repeat(lines), "\r\n"].concat();
-    assert!(discard(Framing::Chunked, &[trailers(TRAILER_BYTES_MAX / 4).as_bytes()]).is_ok());
+    assert!(discard(BodyIn::Open, &[trailers(TRAILER_BYTES_MAX / 4).as_bytes()]).is_ok());
     let more = trailers(TRAILER_BYTES_MAX / 4 + 1);
-    assert_eq!(discard(Framing::Chunked, &[more.as_bytes()]), Err(Progress::Broken));
+    assert_eq!(discard(BodyIn::Open, &[more.as_bytes()]), Err(Progress::Broken));
     // A limit of its own holds for each line, one for all of them together.
     let lines = "1;xxxx\r\na\r\n".repeat(1000) + "0\r\n\r\n";
-    assert!(discard(Framing::Chunked, &[lines.as_bytes()]).is_ok());
+    assert!(discard(BodyIn::Open, &[lines.as_bytes()]).is_ok());
     let lines = "1;xxxx\r\na\r\n".repeat(DISCARDED_BODY_BYTES_MAX as usize / 8) + "0\r\n\r\n";
-    assert_eq!(discard(Framing::Chunked, &[lines.as_bytes()]), Err(Progress::Lost));
+    assert_eq!(discard(BodyIn::Open, &[lines.as_bytes()]), Err(Progress::Lost));
 }
 
 #[test]
 fn a_whole_chunk_of_the_limit_is_lost_by_its_size_line_only() {
     let size = format!("{DISCARDED_BODY_BYTES_MAX:x}\r\n");
-    assert_eq!(discard(Framing::Chunked, &[size.as_bytes()]), Err(Progress::Lost));
+    assert_eq!(discard(BodyIn::Open, &[size.as_bytes()]), Err(Progress::Lost));
     let size = format!("{:x}\r\n", DISCARDED_BODY_BYTES_MAX - 100);
-    assert_eq!(discard(Framing::Chunked, &[size.as_bytes()]), Err(Progress::NeedInput));
+    assert_eq!(discard(BodyIn::Open, &[size.as_bytes()]), Err(Progress::NeedInput));
 }

@@ -3,9 +3,9 @@
 //! It owns nothing but speed: a crowd asks for the same with the same words, those of some browsers, and to
 //! compare costs a tenth of what reading does. It must never give anything but what reading would.
 
-use super::super::framing::Framing;
-use super::super::request::{Kept, Method, Request};
+use super::super::request::{Kept, Request};
 use super::{Head, parse_at_once};
+use crate::message::{BodyIn, Method};
 
 /// Longer heads are not remembered.
 const BYTES_MAX: usize = 2048;
@@ -41,7 +41,7 @@ struct Read {
     query: Option<Span>,
     host: Span,
     http10: bool,
-    content: Framing,
+    content: BodyIn,
     repeated: u16,
     kept: Kept,
     keep_alive: bool,

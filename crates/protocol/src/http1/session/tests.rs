@@ -59,7 +59,7 @@ fn requests_and_persistence() {
         ("GET / HTTP/1.0\r\n\r\n", "Get / close;close;"),
         ("GET / HTTP/1.0\r\n\r\nGET", "Get / close;linger;"),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "Get / close;close;"),
-        ("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", "Known * close;close;"),
+        ("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", "Connect * close;close;"),
         ("GET / HTTP/2.0\r\n\r\n", "505;linger;"),
     ];
     for (bytes, expected) in cases {
@@ -71,17 +71,17 @@ fn requests_and_persistence() {
 fn bodies_are_thrown_away() {
     let next = format!("GET /b HTTP/1.1\r\n{HOST}\r\n");
     let cases = [
-        ("Content-Length: 3\r\n\r\nabc", "Known /;Get /b;"),
-        ("Content-Length: 0\r\n\r\n", "Known /;Get /b;"),
-        ("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "Known /;Get /b;"),
+        ("Content-Length: 3\r\n\r\nabc", "Post /;Get /b;"),
+        ("Content-Length: 0\r\n\r\n", "Post /;Get /b;"),
+        ("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "Post /;Get /b;"),
         ("Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", "400;linger;"),
         ("Transfer-Encoding: chunked\r\n\r\n0\r\n", "400;linger;"),
-        ("Transfer-Encoding: chunked\r\n\r\n100001\r\n", "Known /;linger;"),
-        ("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\nx", "Known / close;linger;"),
-        ("Connection: close\r\nContent-Length: 3\r\n\r\nabc", "Known / close;linger;"),
-        ("Content-Length: 1048577\r\n\r\n", "Known / close;linger;"),
-        ("Expect: 100-continue\r\nContent-Length: 3\r\n\r\n", "Known / close;linger;"),
-        ("Expect: 100-continue\r\nContent-Length: 0\r\n\r\n", "Known /;Get /b;"),
+        ("Transfer-Encoding: chunked\r\n\r\n100001\r\n", "Post /;linger;"),
+        ("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\nx", "Post / close;linger;"),
+        ("Connection: close\r\nContent-Length: 3\r\n\r\nabc", "Post / close;linger;"),
+        ("Content-Length: 1048577\r\n\r\n", "Post / close;linger;"),
+        ("Expect: 100-continue\r\nContent-Length: 3\r\n\r\n", "Post / close;linger;"),
+        ("Expect: 100-continue\r\nContent-Length: 0\r\n\r\n", "Post /;Get /b;"),
         ("Expect: x\r\nContent-Length: 3\r\n\r\n", "417;linger;"),
         ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", "400;linger;"),
     ];
@@ -90,15 +90,15 @@ fn bodies_are_thrown_away() {
         assert_eq!(converse(&bytes), expected, "{rest:?}");
     }
     let bytes = format!("POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc{next}");
-    assert_eq!(converse(&bytes), "Known / close;linger;");
-    assert_eq!(converse(&bytes[..bytes.len() - next.len()]), "Known / close;close;");
+    assert_eq!(converse(&bytes), "Post / close;linger;");
+    assert_eq!(converse(&bytes[..bytes.len() - next.len()]), "Post / close;close;");
 }
 
 #[test]
 fn a_body_that_breaks_behind_its_answer_ends_the_connection() {
     let head = format!("POST / HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n");
     let mut session = Session::new(0);
-    assert_eq!(deliver(&mut session, format!("{head}3\r\nabc").as_bytes(), 0), "Known /;");
+    assert_eq!(deliver(&mut session, format!("{head}3\r\nabc").as_bytes(), 0), "Post /;");
     assert_eq!(deliver(&mut session, b"d", 0), "linger;");
 }
 
@@ -118,9 +118,9 @@ fn a_body_that_breaks_while_its_request_waits_is_answered() {
 #[test]
 fn no_lingering_without_unread_bytes() {
     let head = format!("POST / HTTP/1.1\r\n{HOST}Connection: close\r\nContent-Length: 3\r\n\r\n");
-    assert_eq!(converse(&format!("{head}abc")), "Known / close;close;");
-    assert_eq!(converse(&format!("{head}ab")), "Known / close;linger;");
-    assert_eq!(converse(&format!("{head}abcd")), "Known / close;linger;");
+    assert_eq!(converse(&format!("{head}abc")), "Post / close;close;");
+    assert_eq!(converse(&format!("{head}ab")), "Post / close;linger;");
+    assert_eq!(converse(&format!("{head}abcd")), "Post / close;linger;");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_request_that_waits_is_given_again() {
     let bytes = b"bc\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut session = Session::new(0);
     let first = b"POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na";
-    assert_eq!(deliver(&mut session, first, 0), "Known /1;");
+    assert_eq!(deliver(&mut session, first, 0), "Post /1;");
     let mut out = Vec::new();
     for _ in 0..2 {
         let mut input = &bytes[..];
@@ -205,7 +205,7 @@ fn the_end_of_the_peer() {
     assert_eq!(end(""), "close;");
     assert_eq!(end("GET / HTTP/1.1\r\nHo"), "close;");
     assert_eq!(end("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "Get /;close;");
-    assert_eq!(end("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na"), "Known /;close;");
+    assert_eq!(end("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na"), "Post /;close;");
     let mut session = Session::new(0);
     session.handle_end();
     assert_eq!(deliver(&mut session, b"GET / HTTP/1.1\r\nHost: a\r\n\r\nBAD\r\n\r\n", 0), "Get /;400;close;");
@@ -302,7 +302,7 @@ fn a_slow_drip_keeps_no_more_than_a_head() {
 fn a_long_body_is_read_to_its_end_without_keeping_it() {
     let mut session = Session::new(0);
     let head = format!("POST / HTTP/1.1\r\n{HOST}Content-Length: {DISCARDED_BODY_BYTES_MAX}\r\n\r\n");
-    assert_eq!(deliver(&mut session, head.as_bytes(), 0), "Known /;");
+    assert_eq!(deliver(&mut session, head.as_bytes(), 0), "Post /;");
     for _ in 0..DISCARDED_BODY_BYTES_MAX / 4096 {
         assert_eq!(deliver(&mut session, &[b'x'; 4096], 0), "");
         assert_eq!(session.kept_bytes(), 0);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::content::entry::{Common, Content, Kind};
+use crate::content::freshness::Freshness;
 use crate::content::{mime, prepare};
 use staunch_engine::FileStamp;
 
@@ -10,7 +11,7 @@ const STAMP: FileStamp = FileStamp { device: 1, inode: 2, size_bytes: 3, modifie
 fn entry(key: &str, body_bytes: usize) -> Arc<Entry> {
     let common = Common { media: &mime::PLAIN, modified_unix_s: None, vary: None, ruling: None };
     let content = Content::of_identity(&common, prepare::held(&common, None, &vec![b'x'; body_bytes]));
-    Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, true, 0))
+    Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::Watched))
 }
 
 fn insert(store: &Store, key: &str, body_bytes: usize, room: Room) -> bool {

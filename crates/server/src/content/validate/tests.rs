@@ -96,12 +96,11 @@ fn dates_are_void_without_a_date_of_the_content() {
 fn if_range() {
     let modified = b"Sun, 06 Nov 1994 08:49:37 GMT";
     let now = b"Sun, 06 Nov 1994 08:49:39 GMT";
-    assert!(if_range_holds(TAG, TAG, Some(modified), now));
-    assert!(!if_range_holds(b"W/\"one\"", TAG, Some(modified), now));
-    assert!(!if_range_holds(b"\"two\"", TAG, Some(modified), now));
-    assert!(if_range_holds(modified, TAG, Some(modified), now));
-    assert!(!if_range_holds(now, TAG, Some(modified), now), "a later date is not the same");
-    assert!(!if_range_holds(modified, TAG, Some(modified), modified), "a date of this second is weak");
-    assert!(!if_range_holds(modified, TAG, None, now));
-    assert!(!if_range_holds(b"", TAG, Some(modified), now));
+    assert!(if_range_holds(TAG, TAG, Some(modified)));
+    assert!(!if_range_holds(b"W/\"one\"", TAG, Some(modified)));
+    assert!(!if_range_holds(b"\"two\"", TAG, Some(modified)));
+    assert!(if_range_holds(modified, TAG, Some(modified)));
+    assert!(!if_range_holds(now, TAG, Some(modified)), "a later date is not the same");
+    assert!(!if_range_holds(modified, TAG, None));
+    assert!(!if_range_holds(b"", TAG, Some(modified)));
 }
