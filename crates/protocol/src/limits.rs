@@ -24,6 +24,16 @@ pub const PROXY_LINE_BYTES_MAX: usize = 107;
 /// Longest header of PROXY protocol version 2: addresses of Unix sockets and 3 KiB of further fields, such as
 /// the names in a client's certificate. Without fields a proxy sends at most 232 bytes.
 pub const PROXY_V2_BYTES_MAX: usize = 4096;
+/// Longest event that is read from a stream: values of 16 MiB, the most a topic may be set to, in base64, and
+/// what stands around them.
+pub const READ_EVENT_BYTES_MAX: usize = 24 * 1024 * 1024;
+/// Longest payload of a control frame (RFC 6455, section 5.5).
+pub const CONTROL_BYTES_MAX: usize = 125;
+/// Longest message that a client of a WebSocket may send unless told otherwise: commands are short, and what
+/// is half received is held.
+pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Longest `Sec-WebSocket-Extensions` that is read: browsers send 50 bytes. What is longer is not accepted.
+pub const EXTENSIONS_BYTES_MAX: usize = 1024;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);
