@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-server", &["staunch-engine", "staunch-protocol"]),
     ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),
     ("staunch-gate", &["staunch-netio"]),
+    ("staunch-dostp", &["staunch-netio"]),
     ("staunch-lab", &["staunch-engine", "staunch-protocol", "staunch-netio"]),
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),

@@ -1,0 +1,30 @@
+//! DOSTP: the lean transport between the nodes of one LAN, without IP, routes and firewall state.
+//!
+//! It owns the frame format of `docs/dostp.md`, reassembly, the table of peers, and what a [`Node`] does with
+//! each frame. These must never read a clock or make a system call: time and bytes are arguments.
+#![forbid(unsafe_code)]
+
+mod check;
+mod fault;
+mod frame;
+mod greeting;
+mod header;
+pub mod limits;
+mod node;
+mod outgoing;
+mod parked;
+mod peers;
+mod ports;
+mod reassembly;
+mod window;
+
+pub use fault::{Drops, Fault};
+pub use frame::{Frame, sum};
+pub use greeting::{Greeting, Link};
+pub use header::{EVERYBODY, Flags, Header, Kind};
+pub use node::{Message, Node, Passed, SendFault, Sending, Settings};
+pub use outgoing::{FrameOut, Frames, Outbound};
+pub use peers::{Control, Own, Peer, PeerEvent, Peers, Route, Trust};
+pub use ports::Ports;
+pub use reassembly::{Added, Bounds, Reassembly};
+pub use window::{Flow, FlowIds, Ids, ReplayWindow};

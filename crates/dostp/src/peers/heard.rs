@@ -1,0 +1,269 @@
+//! What a valid frame tells of its sender.
+//!
+//! It must never let an unproven word move a peer that lives.
+
+use super::control::Control;
+use super::table::{Claimant, Entry, Probe, Size};
+use super::{PeerEvent, Peers};
+use crate::fault::Fault;
+use crate::greeting::{Greeting, Link};
+use crate::header::{EVERYBODY, Header, Kind};
+use crate::limits::REPLY_SPREAD_MS;
+
+/// How far a frame can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// There are no keys: nobody can prove anything.
+    Open,
+    /// The tag is right by the key of the boot number that is believed, and the counter is new.
+    Proven,
+    /// The tag is right by the key of the boot number in the greeting: only an echo makes it fresh.
+    Claimed,
+}
+
+impl Peers {
+    /// Takes notice of a valid frame: what it tells of its sender, and what it asks.
+    ///
+    /// # Errors
+    /// Why nothing of the frame may be handed on: the sender has this node's address, or not its own.
+    #[inline]
+    pub fn heard(
+        &mut self,
+        link: Link,
+        header: &Header,
+        greeting: Option<&Greeting>,
+        trust: Trust,
+        now_ms: u64,
+    ) -> Result<(), Fault> {
+        let source = header.source;
+        if source == self.own.address {
+            return Err(self.heard_own(link, header, greeting, now_ms));
+        }
+        if let Some(greeting) = greeting {
+            return self.greeted(link, header, greeting, trust, now_ms);
+        }
+        match self.table.find(source) {
+            Some(entry) if entry.link == link => {
+                entry.refresh(now_ms);
+                Ok(())
+            }
+            Some(_) if trust == Trust::Proven => {
+                self.move_to(source, link, now_ms);
+                Ok(())
+            }
+            Some(_) => Err(self.claimed(source, link, now_ms)),
+            None if trust == Trust::Open => self.learn(source, link, None, now_ms),
+            None => Err(Fault::Unknown),
+        }
+    }
+
+    /// A frame came that cannot be verified, for no boot number of its sender is believed: it is asked.
+    pub fn suspect(&mut self, source: u16, link: Link, now_ms: u64) {
+        if source != self.own.address && !self.asking.contains_key(&source) {
+            self.inquire(source, link, false, now_ms, now_ms);
+        }
+    }
+
+    fn greeted(
+        &mut self,
+        link: Link,
+        header: &Header,
+        greeting: &Greeting,
+        trust: Trust,
+        now_ms: u64,
+    ) -> Result<(), Fault> {
+        let spread_ms = if header.destination == EVERYBODY { REPLY_SPREAD_MS } else { 0 };
+        let delay_ms = self.draw() % (spread_ms + 1);
+        let unanswered = !self.answer(link, header, greeting, now_ms, now_ms + delay_ms);
+        self.believe(link, header, greeting, trust, now_ms, now_ms + delay_ms)?;
+        if unanswered { Err(Fault::Unanswered) } else { Ok(()) }
+    }
+
+    /// Answers a challenge; says whether there was none or room for the answer.
+    fn answer(&mut self, link: Link, header: &Header, greeting: &Greeting, now_ms: u64, due_ms: u64) -> bool {
+        if greeting.challenge == 0 || !matches!(header.kind, Kind::Hello | Kind::Probe) {
+            return true;
+        }
+        let control = Control {
+            to: link,
+            kind: Kind::HelloReply,
+            destination: header.source,
+            challenge: 0,
+            echo: greeting.challenge,
+            frame_bytes: 0,
+        };
+        self.refused_by.is_some() || self.outbox.reply(now_ms, due_ms, control)
+    }
+
+    fn believe(
+        &mut self,
+        link: Link,
+        header: &Header,
+        greeting: &Greeting,
+        trust: Trust,
+        now_ms: u64,
+        ask_ms: u64,
+    ) -> Result<(), Fault> {
+        let source = header.source;
+        let answers = header.kind == Kind::HelloReply && self.is_answer(source, link, greeting.echo, now_ms);
+        let Some(entry) = self.table.find(source) else {
+            if trust == Trust::Open || answers {
+                return self.learn(source, link, Some(greeting), now_ms);
+            }
+            self.introduce(source, link, now_ms, ask_ms);
+            return Err(Fault::Unknown);
+        };
+        let is_same = entry.link == link && (trust == Trust::Open || entry.boot == greeting.boot);
+        if is_same || answers {
+            self.take(link, header, greeting, now_ms);
+            return Ok(());
+        }
+        if trust == Trust::Open {
+            return Err(self.claimed(source, link, now_ms));
+        }
+        self.introduce(source, link, now_ms, ask_ms);
+        Err(Fault::Impostor)
+    }
+
+    /// Whether this echo answers a challenge of this node's to that address.
+    fn is_answer(&self, source: u16, link: Link, echo: u64, now_ms: u64) -> bool {
+        if echo == 0 {
+            return false;
+        }
+        // The HELLO of a start is answered by all. It was sent twice, and answers are spread.
+        let start = echo == self.hello_challenge && now_ms < self.started_ms + 2 * crate::limits::TRIAL_MS;
+        let entry = self.table.get(source);
+        let probed = entry
+            .and_then(|entry| entry.probe)
+            .is_some_and(|probe| probe.challenge == echo && probe.to == link);
+        let asked = self.asking.get(&source).is_some_and(|asking| {
+            asking.probe.challenge == echo && [link, Link::EVERYBODY].contains(&asking.probe.to)
+        });
+        // Who is known is not moved by an answer to a HELLO: the known link address is asked first.
+        probed || asked || (start && entry.is_none_or(|entry| entry.link == link))
+    }
+
+    /// A greeting that is believed, of a peer in the table: it may move, restart, and tell its MTU.
+    fn take(&mut self, link: Link, header: &Header, greeting: &Greeting, now_ms: u64) {
+        let source = header.source;
+        let own_mtu = self.own.mtu;
+        let Some(entry) = self.table.find(source) else { return };
+        if entry.link != link {
+            entry.link = link;
+            entry.size = Size::Unasked;
+            self.events.push_back(PeerEvent::Moved(source));
+        }
+        if entry.boot != 0 && entry.boot != greeting.boot {
+            entry.size = Size::Unasked;
+            self.events.push_back(PeerEvent::Restarted(source));
+        }
+        if entry.told_mtu.min(own_mtu) != greeting.mtu.min(own_mtu) {
+            entry.size = Size::Unasked;
+        }
+        entry.boot = greeting.boot;
+        entry.told_mtu = greeting.mtu;
+        if let Size::Asking(probe) = entry.size
+            && probe.challenge == greeting.echo
+        {
+            entry.size = Size::Large;
+        }
+        entry.refresh(now_ms);
+        if header.kind == Kind::Bye {
+            entry.fresh_until_ms = now_ms;
+            self.look_at(now_ms);
+        }
+        self.asking.remove(&source);
+    }
+
+    fn learn(
+        &mut self,
+        source: u16,
+        link: Link,
+        greeting: Option<&Greeting>,
+        now_ms: u64,
+    ) -> Result<(), Fault> {
+        let mut entry = Entry::new(source, link, now_ms);
+        if let Some(greeting) = greeting {
+            entry.boot = greeting.boot;
+            entry.told_mtu = greeting.mtu;
+        }
+        if self.asking.remove(&source).is_some_and(|asking| asking.wanted) {
+            entry.spoken_ms = Some(now_ms);
+        }
+        let fresh_until_ms = entry.fresh_until_ms;
+        let gone = self.table.add(entry).map_err(|()| Fault::Unknown)?;
+        self.events.extend(gone.map(PeerEvent::Gone));
+        self.events.push_back(PeerEvent::Appeared(source));
+        self.look_at(fresh_until_ms);
+        Ok(())
+    }
+
+    fn move_to(&mut self, source: u16, link: Link, now_ms: u64) {
+        let Some(entry) = self.table.find(source) else { return };
+        entry.link = link;
+        entry.size = Size::Unasked;
+        entry.refresh(now_ms);
+        self.events.push_back(PeerEvent::Moved(source));
+    }
+
+    /// Another link address says it is this peer's: the known one is asked first.
+    #[cold]
+    fn claimed(&mut self, source: u16, link: Link, now_ms: u64) -> Fault {
+        let challenge = self.draw();
+        if let Some(entry) = self.table.find(source)
+            && entry.claimant.is_none()
+        {
+            entry.claimant = Some(Claimant { link });
+            if entry.probe.is_none() {
+                entry.probe = Some(Probe::new(challenge, entry.link, now_ms));
+            }
+            self.look_at(now_ms);
+            self.tick(now_ms);
+        }
+        Fault::Impostor
+    }
+
+    /// A node with keys whose boot number is not believed yet has to answer first.
+    fn introduce(&mut self, source: u16, link: Link, now_ms: u64, ask_ms: u64) {
+        match self.asking.get(&source).copied() {
+            Some(asking) if asking.failed_until_ms.is_none() && asking.probe.to == link => {}
+            former => {
+                let wanted = former.is_some_and(|asking| asking.wanted && asking.failed_until_ms.is_none());
+                self.inquire(source, link, wanted, now_ms, ask_ms);
+            }
+        }
+    }
+
+    /// A frame with this node's own address.
+    #[cold]
+    fn heard_own(&mut self, link: Link, header: &Header, greeting: Option<&Greeting>, now_ms: u64) -> Fault {
+        if link == self.own.link {
+            return Fault::Own;
+        }
+        let Some(greeting) = greeting else { return Fault::Conflict };
+        let in_trial = self.is_in_trial(now_ms);
+        if header.kind == Kind::Conflict {
+            let answers = greeting.echo != 0 && greeting.echo == self.hello_challenge;
+            if in_trial && answers && header.destination == self.own.address && self.refused_by.is_none() {
+                self.refused_by = Some(link);
+                self.outbox.clear();
+                self.hello_again_ms = None;
+                self.announce_ms = None;
+            }
+            return Fault::Conflict;
+        }
+        let holds = !in_trial || (self.own.boot, self.own.link) < (greeting.boot, link);
+        if holds && greeting.challenge != 0 && self.refused_by.is_none() {
+            let control = Control {
+                to: link,
+                kind: Kind::Conflict,
+                destination: self.own.address,
+                challenge: 0,
+                echo: greeting.challenge,
+                frame_bytes: 0,
+            };
+            self.outbox.conflict(now_ms, control);
+        }
+        Fault::Conflict
+    }
+}

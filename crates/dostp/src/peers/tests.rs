@@ -1,0 +1,184 @@
+//! Ages, questions and answers of peers, by a table of moments.
+
+use super::*;
+use crate::fault::Fault;
+use crate::greeting::Greeting;
+use crate::header::{Flags, Header};
+use crate::limits::GONE_MS;
+
+const OWN: Own = Own { address: 8, link: Link([8; 6]), boot: 88, mtu: 1500 };
+const LINK: Link = Link([7; 6]);
+
+fn header(kind: Kind, source: u16) -> Header {
+    let to_all = matches!(kind, Kind::Hello | Kind::Bye);
+    Header {
+        kind,
+        flags: Flags::WHOLE,
+        source,
+        destination: if to_all { EVERYBODY } else { 8 },
+        source_port: 0,
+        destination_port: 0,
+        message_id: 0,
+        length: 32,
+        sequence: 0,
+    }
+}
+
+fn greeting(challenge: u64, echo: u64) -> Greeting {
+    Greeting { boot: 77, challenge, echo, mtu: 1500, link: LINK }
+}
+
+/// A node whose start is long over, which has heard of node 7 at time 0.
+fn acquainted() -> Peers {
+    let mut peers = Peers::new(OWN, 10, [1; 16]);
+    hear(&mut peers, Kind::Hello, greeting(0, 0), 0).unwrap();
+    assert_eq!(peers.poll_event(), Some(PeerEvent::Appeared(7)));
+    peers
+}
+
+fn hear(peers: &mut Peers, kind: Kind, greeting: Greeting, now_ms: u64) -> Result<(), Fault> {
+    peers.heard(LINK, &header(kind, 7), Some(&greeting), Trust::Open, now_ms)
+}
+
+fn sent(peers: &mut Peers, now_ms: u64) -> Vec<Kind> {
+    peers.tick(now_ms);
+    std::iter::from_fn(|| peers.poll_control(now_ms)).map(|control| control.kind).collect()
+}
+
+fn state(peers: &Peers) -> Option<bool> {
+    peers.list().next().map(|peer| peer.is_stale)
+}
+
+#[test]
+fn a_silent_peer_nobody_speaks_to_turns_stale_and_goes() {
+    let mut peers = acquainted();
+    assert_eq!((sent(&mut peers, FRESH_MS - 1), state(&peers)), (vec![], Some(false)));
+    assert_eq!((sent(&mut peers, FRESH_MS), state(&peers)), (vec![], Some(true)));
+    assert_eq!((sent(&mut peers, GONE_MS - 1), state(&peers)), (vec![], Some(true)));
+    assert_eq!((sent(&mut peers, GONE_MS), state(&peers)), (vec![], None));
+    assert_eq!(peers.poll_event(), Some(PeerEvent::Gone(7)));
+}
+
+#[test]
+fn a_silent_peer_that_is_spoken_to_is_asked_three_times() {
+    let mut peers = acquainted();
+    assert_eq!(peers.route(7, 1_000), Route::To { link: LINK, mtu: 1500 });
+    for moment_ms in [0, 300, 600] {
+        assert_eq!(sent(&mut peers, FRESH_MS + moment_ms), [Kind::Probe]);
+        assert_eq!(sent(&mut peers, FRESH_MS + moment_ms + 299), []);
+    }
+    assert_eq!((sent(&mut peers, FRESH_MS + 900), state(&peers)), (vec![], None));
+}
+
+#[test]
+fn a_message_to_a_stale_peer_goes_at_once_and_asks() {
+    let mut peers = acquainted();
+    sent(&mut peers, FRESH_MS);
+    assert_eq!(peers.route(7, FRESH_MS + 5), Route::To { link: LINK, mtu: 1500 });
+    assert_eq!(sent(&mut peers, FRESH_MS + 5), [Kind::Probe]);
+    hear(&mut peers, Kind::HelloReply, greeting(0, 1), FRESH_MS + 6).unwrap();
+    assert_eq!((sent(&mut peers, FRESH_MS + 2_000), state(&peers)), (vec![], Some(false)));
+}
+
+#[test]
+fn a_bye_makes_stale_and_asks_only_about_whom_somebody_speaks_to() {
+    let mut peers = acquainted();
+    hear(&mut peers, Kind::Bye, greeting(0, 0), 10).unwrap();
+    assert_eq!((sent(&mut peers, 10), state(&peers)), (vec![], Some(true)));
+    let mut peers = acquainted();
+    peers.route(7, 5);
+    hear(&mut peers, Kind::Bye, greeting(0, 0), 10).unwrap();
+    assert_eq!((sent(&mut peers, 10), state(&peers)), (vec![Kind::Probe], Some(true)));
+}
+
+#[test]
+fn a_question_is_answered_at_once_and_a_start_within_200_ms() {
+    let mut peers = acquainted();
+    hear(&mut peers, Kind::Probe, greeting(5, 0), 10).unwrap();
+    let control = peers.poll_control(10).unwrap();
+    assert_eq!((control.kind, control.to, control.destination, control.echo), (Kind::HelloReply, LINK, 7, 5));
+    hear(&mut peers, Kind::Hello, greeting(6, 0), 10).unwrap();
+    hear(&mut peers, Kind::Hello, greeting(0, 0), 10).unwrap();
+    let due_ms = peers.outbox.due_ms().unwrap();
+    assert!((10..=210).contains(&due_ms));
+    assert_eq!(sent(&mut peers, 210), [Kind::HelloReply]);
+}
+
+#[test]
+fn an_announcement_comes_every_450_to_495_seconds() {
+    let mut peers = Peers::new(OWN, 10, [2; 16]);
+    peers.start(0);
+    assert_eq!(sent(&mut peers, 0), [Kind::Hello]);
+    assert_eq!((sent(&mut peers, 499), sent(&mut peers, 500)), (vec![], vec![Kind::Hello]));
+    for _ in 0..10 {
+        let due_ms = peers.due_ms().unwrap();
+        assert_eq!((sent(&mut peers, due_ms - 1), sent(&mut peers, due_ms)), (vec![], vec![Kind::Hello]));
+        let next_ms = peers.due_ms().unwrap() - due_ms;
+        assert!((450_000..495_000).contains(&next_ms), "{next_ms}");
+    }
+    peers.leave(9_000_000);
+    assert_eq!(sent(&mut peers, 9_000_000), [Kind::Bye]);
+    assert_eq!(peers.due_ms(), None);
+}
+
+#[test]
+fn a_full_table_learns_nobody_while_all_are_fresh() {
+    let mut peers = Peers::new(OWN, 2, [1; 16]);
+    let mut hear = |source: u16, now_ms| {
+        peers.heard(LINK, &header(Kind::Hello, source), Some(&greeting(0, 0)), Trust::Open, now_ms)
+    };
+    assert_eq!((hear(1, 0), hear(2, 0), hear(3, 0)), (Ok(()), Ok(()), Err(Fault::Unknown)));
+    peers.tick(FRESH_MS);
+    let (third, greeting) = (header(Kind::Hello, 3), greeting(0, 0));
+    assert_eq!(peers.heard(LINK, &third, Some(&greeting), Trust::Open, FRESH_MS), Ok(()));
+    assert_eq!(peers.list().count(), 2);
+}
+
+#[test]
+fn only_so_many_addresses_are_asked_for_at_once() {
+    let mut peers = Peers::new(OWN, 10, [1; 16]);
+    for address in 100..100 + RESOLVING_MAX as u16 {
+        assert_eq!(peers.route(address, 0), Route::Wait);
+    }
+    assert_eq!(peers.route(99, 0), Route::Unreachable);
+    assert_eq!(sent(&mut peers, 0).len(), RESOLVING_MAX);
+}
+
+#[test]
+fn an_address_told_by_hand_is_used_and_asked() {
+    let mut peers = Peers::new(OWN, 10, [1; 16]);
+    peers.start_quietly(5_000);
+    peers.tell(7, LINK, 5_000);
+    assert_eq!(peers.route(7, 5_000), Route::To { link: LINK, mtu: 1500 });
+    assert_eq!(sent(&mut peers, 5_000), [Kind::Probe]);
+    assert_eq!(peers.route(8, 5_000), Route::Unreachable);
+    assert!(!peers.is_in_trial(5_000));
+}
+
+/// With keys, a boot number is believed only by echo, and a word without proof moves nobody.
+#[test]
+fn with_keys_only_an_echo_is_believed() {
+    let mut peers = Peers::new(OWN, 10, [1; 16]);
+    let hello = header(Kind::Hello, 7);
+    let claimed = |peers: &mut Peers, link, header: &Header, echo, boot, now_ms| {
+        let greeting = Greeting { boot, ..greeting(0, echo) };
+        peers.heard(link, header, Some(&greeting), Trust::Claimed, now_ms)
+    };
+    assert_eq!(claimed(&mut peers, LINK, &hello, 0, 77, 0), Err(Fault::Unknown));
+    peers.tick(200);
+    let question = peers.poll_control(200).unwrap();
+    assert_eq!((question.kind, question.to), (Kind::Probe, LINK));
+    let reply = header(Kind::HelloReply, 7);
+    let wrong = question.challenge ^ 1;
+    assert_eq!(claimed(&mut peers, LINK, &reply, wrong, 77, 201), Err(Fault::Unknown));
+    assert_eq!(claimed(&mut peers, LINK, &reply, question.challenge, 77, 201), Ok(()));
+    assert_eq!(peers.boot(7), Some(77));
+    // Another boot number, another link address: asked, not believed.
+    assert_eq!(claimed(&mut peers, LINK, &hello, 0, 78, 300), Err(Fault::Impostor));
+    assert_eq!(claimed(&mut peers, Link([9; 6]), &hello, 0, 77, 300), Err(Fault::Impostor));
+    assert_eq!((peers.boot(7), peers.link(7)), (Some(77), Some(LINK)));
+    // A frame that is proven moves the peer at once.
+    let data = header(Kind::Data, 7);
+    assert_eq!(peers.heard(Link([9; 6]), &data, None, Trust::Proven, 400), Ok(()));
+    assert_eq!(peers.link(7), Some(Link([9; 6])));
+}

@@ -1,0 +1,123 @@
+//! Reads the golden frames. Their form stands in `docs/dostp.md`.
+
+use std::path::Path;
+
+use staunch_dostp::Link;
+
+/// One file.
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) receiver: Receiver,
+    pub(crate) pairs: Vec<Pair>,
+}
+
+/// In what the receiver differs from the usual one.
+#[derive(Default)]
+pub(crate) struct Receiver {
+    pub(crate) cluster: u8,
+}
+
+/// A line of words and a line of hexadecimal digits.
+pub(crate) struct Pair {
+    pub(crate) line: usize,
+    pub(crate) refused: Option<String>,
+    pub(crate) from: Link,
+    fields: Vec<(String, String)>,
+    pub(crate) outcome: Vec<String>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Pair {
+    pub(crate) fn text(&self, name: &str) -> String {
+        let found = self.fields.iter().find(|(field, _)| field == name);
+        found.unwrap_or_else(|| panic!("line {}: no field {name}", self.line)).1.clone()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        let text = self.text(name);
+        let number = text
+            .strip_prefix("0x")
+            .map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok());
+        number.unwrap_or_else(|| panic!("line {}: {name}={text}", self.line))
+    }
+}
+
+/// All files, by name.
+pub(crate) fn all() -> Vec<File> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors");
+    let mut files: Vec<File> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "frame"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            parse(name, &std::fs::read_to_string(&path).unwrap())
+        })
+        .collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files
+}
+
+/// `02:00:00:00:00:07`.
+pub(crate) fn link(text: &str) -> Link {
+    let bytes: Vec<u8> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    Link(bytes.try_into().unwrap())
+}
+
+fn parse(name: String, text: &str) -> File {
+    let mut receiver = Receiver::default();
+    let mut pairs = Vec::new();
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    while let Some((number, words)) = lines.next() {
+        if let Some(fields) = words.strip_prefix("receiver ") {
+            for (field, value) in self::fields(fields) {
+                assert_eq!(field, "cluster", "{name}:{}", number + 1);
+                receiver.cluster = value.parse().unwrap();
+            }
+            continue;
+        }
+        let (_, hexadecimal) = lines.next().unwrap_or_else(|| panic!("{name}: no bytes at the end"));
+        pairs.push(pair(number + 1, words, hexadecimal));
+    }
+    File { name, receiver, pairs }
+}
+
+fn pair(line: usize, words: &str, hexadecimal: &str) -> Pair {
+    let (words, then) = words.split_once(" -> ").unwrap_or((words, ""));
+    let (verdict, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let refused = match verdict {
+        "accept" => None,
+        "refuse" => Some(rest.split(' ').next().unwrap_or_default().to_owned()),
+        other => panic!("line {line}: {other}"),
+    };
+    let fields = fields(rest);
+    let from = fields.iter().find(|(field, _)| field == "from").map(|(_, value)| link(value));
+    let outcome = match &refused {
+        Some(name) => vec![format!("dropped {name}")],
+        None => then.split(", ").map(str::to_owned).collect(),
+    };
+    Pair {
+        line,
+        refused,
+        from: from.unwrap_or(Link([2, 0, 0, 0, 0, 7])),
+        fields,
+        outcome,
+        bytes: bytes(hexadecimal),
+    }
+}
+
+fn fields(words: &str) -> Vec<(String, String)> {
+    let pairs = words.split(' ').filter_map(|word| word.split_once('='));
+    pairs.map(|(field, value)| (field.to_owned(), value.to_owned())).collect()
+}
+
+fn bytes(hexadecimal: &str) -> Vec<u8> {
+    if hexadecimal == "-" {
+        return Vec::new();
+    }
+    assert!(hexadecimal.len().is_multiple_of(2), "{hexadecimal}");
+    (0..hexadecimal.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).unwrap())
+        .collect()
+}
