@@ -80,7 +80,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         timeouts: Timeouts,
         index: u16,
     ) -> Self {
-        let capacity = io.capacity();
+        let capacity = io.capacity().accepted;
         let now_ns = io.now_ns();
         let now_ms = now_ns / 1_000_000;
         let wheel = TimerWheel::new(now_ms, capacity as usize);

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use staunch_netio::host::cpu;
 use staunch_netio::uring::Uring;
-use staunch_netio::{Epoll, Io, Waker, clock};
+use staunch_netio::{Capacity, Epoll, Io, Waker, clock};
 
 use crate::backend::Backend;
 use crate::desk::Desk;
@@ -101,13 +101,14 @@ impl Post {
         let waker = Waker::new().map_err(system).inspect_err(told)?;
         match self.backend {
             Backend::Uring(features) => {
-                let capacity = fittings.capacity().unwrap_or(CONNECTIONS_MAX);
+                let capacity = Capacity::connecting(fittings.capacity().unwrap_or(CONNECTIONS_MAX));
                 let io =
                     Uring::new(Vec::new(), waker, capacity, &features).map_err(system).inspect_err(told)?;
                 self.offer(io, fittings)
             }
             Backend::Epoll => {
-                let io = Epoll::new(Vec::new(), waker, u32::MAX).map_err(system).inspect_err(told)?;
+                let capacity = Capacity::connecting(u32::MAX);
+                let io = Epoll::new(Vec::new(), waker, capacity).map_err(system).inspect_err(told)?;
                 self.offer(io, fittings)
             }
         }

@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use staunch_netio::Io;
 use staunch_netio::simulated::Simulated;
+use staunch_netio::{Capacity, Io};
 
 use crate::desk::Desk;
 use crate::fitting;
@@ -72,7 +72,7 @@ struct Run {
 
 impl Run {
     fn new(world: &World) -> Self {
-        let mut io = Simulated::new(world.seed, world.faults, world.capacity);
+        let mut io = Simulated::new(world.seed, world.faults, Capacity::connecting(world.capacity));
         for script in &world.scripts {
             io.listener(script.clone());
         }

@@ -37,7 +37,7 @@ use self::table::{Connection, Table};
 use self::waiting::wait;
 use self::watch::watch;
 use crate::warming::Warmed;
-use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target, Waker};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Waker};
 
 mod connecting;
 mod flight;
@@ -92,7 +92,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// A backend for these listeners that holds at most `capacity` connections.
+    /// A backend for these listeners that holds at most so many connections.
     ///
     /// # Errors
     /// Those of epoll_create1(2) and epoll_ctl(2): EMFILE, ENFILE, ENOMEM, ENOSPC. Something that is no
@@ -100,7 +100,8 @@ impl Epoll {
     ///
     /// # Panics
     /// If there are more than 65 000 listeners.
-    pub fn new(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> io::Result<Self> {
+    pub fn new(listeners: Vec<OwnedFd>, waker: Waker, capacity: impl Into<Capacity>) -> io::Result<Self> {
+        let capacity = capacity.into().at_most(SLOT_LISTENER_FIRST);
         assert!(listeners.len() <= 65_000, "so many listeners have no numbers");
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let data = EventData::new_u64(u64::from(SLOT_WAKER));
@@ -114,7 +115,7 @@ impl Epoll {
             accept_due: false,
             learns_peers: false,
             peer: None,
-            table: Table::new(capacity.min(SLOT_LISTENER_FIRST)),
+            table: Table::new(capacity),
             flights: Flights::default(),
             reports: VecDeque::new(),
             ready: VecDeque::new(),
@@ -129,7 +130,7 @@ impl Epoll {
 }
 
 impl Io for Epoll {
-    fn capacity(&self) -> u32 {
+    fn capacity(&self) -> Capacity {
         self.table.capacity()
     }
 
@@ -359,9 +360,9 @@ impl Epoll {
     fn accept_next(&mut self) -> Option<Completion> {
         for (index, listener) in self.listeners.iter_mut().enumerate() {
             let number = index as u16;
-            match listener.accept(&self.epoll, self.table.is_full(), self.learns_peers) {
+            match listener.accept(&self.epoll, self.table.is_full_of_accepted(), self.learns_peers) {
                 Accept::New(socket, peer) => {
-                    let slot = self.table.insert(socket);
+                    let slot = self.table.insert_accepted(socket);
                     self.peer = peer.map(|peer| (slot, peer));
                     return Some(Completion::Accepted { listener: number, slot });
                 }

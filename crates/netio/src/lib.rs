@@ -5,6 +5,7 @@
 //!
 //! Three bodies stand behind one trait, [`Io`]: io_uring, epoll and a simulator driven by a seed.
 
+mod capacity;
 pub mod clock;
 pub mod descriptors;
 mod epoll;
@@ -22,9 +23,10 @@ pub mod uring;
 mod wake;
 mod warming;
 
+pub use capacity::{Capacity, Slot};
 pub use epoll::Epoll;
 pub use file_send::stamp;
-pub use operation::{Completion, Input, Io, Slot};
+pub use operation::{Completion, Input, Io};
 pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use socket::Queue;
 pub use target::{Address, Target};

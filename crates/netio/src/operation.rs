@@ -4,12 +4,13 @@
 //! later; any number of `send`, and after that `receive` of `pause` and `receive`; at last one `close`, after
 //! which only `Sent` (with an error, to give an outgoing in flight back) and finally `Closed` come for that
 //! slot. Until `Closed` has come the slot names the same connection, so a completion can never be mistaken
-//! for a later connection's.
+//! for a later connection's. Whether a slot is that of an accepted connection or of one we make shows in its
+//! number: see [`Capacity`].
 //!
-//! Or, without listeners: `connect`; after [`Completion::Connected`] without an error everything is as with
-//! an accepted connection, and after one with an error only `inspect` and `close` are left. `close` may be
-//! called before; then `Connected` may still come (if it was known already) or not. `Inspected` comes in any
-//! case, before `Closed`.
+//! Or, to make a connection: `connect`; after [`Completion::Connected`] without an error everything is as
+//! with an accepted connection, and after one with an error only `inspect` and `close` are left. `close` may
+//! be called before; then `Connected` may still come (if it was known already) or not. `Inspected` comes in
+//! any case, before `Closed`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 
-use crate::{Outgoing, Queue, Target, clock};
-
-/// Number of a connection in the table of one [`Io`]: dense, from zero, used again after `Closed`.
-pub type Slot = u32;
+use crate::{Capacity, Outgoing, Queue, Slot, Target, clock};
 
 /// Received bytes, held in a buffer of the [`Io`] until given back by [`Io::release`].
 ///
@@ -127,7 +125,7 @@ pub trait Io {
     }
 
     /// How many connections the table can hold at most.
-    fn capacity(&self) -> u32;
+    fn capacity(&self) -> Capacity;
 
     /// Starts accepting on a listener. New connections are reported until `AcceptStopped`.
     fn accept(&mut self, listener: u16);
@@ -137,7 +135,7 @@ pub trait Io {
     fn refuse(&mut self, listener: u16);
 
     /// Takes one more listening socket and gives its number; it does not accept yet. Numbers of listeners
-    /// that are gone are used again. Only on a backend that was made with listeners.
+    /// that are gone are used again. Only on a backend with room for accepted connections.
     ///
     /// # Errors
     /// What the kernel says of what is no listening socket. EOPNOTSUPP: this backend has no real sockets.
@@ -171,13 +169,13 @@ pub trait Io {
     /// kernel before `learn_peers`.
     fn peer_address(&self, slot: Slot) -> Option<SocketAddr>;
 
-    /// Begins to connect, and reports one `Connected`. Only on a backend without listeners.
+    /// Begins to connect, and reports one `Connected`.
     ///
     /// # Errors
-    /// What is known before the peer is asked; no slot is in use then. ENFILE: the table is full, or the
-    /// system's. EMFILE, ENOMEM, ENOBUFS. EADDRNOTAVAIL: the source is not an address of this machine.
-    /// EAFNOSUPPORT: no such family here, or the source is of another one. ENAMETOOLONG: the path of a Unix
-    /// socket.
+    /// What is known before the peer is asked; no slot is in use then. ENFILE: all slots to connect with are
+    /// in use, or the system's table is full. EMFILE, ENOMEM, ENOBUFS. EADDRNOTAVAIL: the source is not an
+    /// address of this machine. EAFNOSUPPORT: no such family here, or the source is of another one.
+    /// ENAMETOOLONG: the path of a Unix socket.
     fn connect(&mut self, target: &Target) -> io::Result<Slot>;
 
     /// Asks the kernel how often it has sent segments of this connection again (tcpi_total_retrans of

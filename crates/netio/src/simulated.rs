@@ -23,11 +23,10 @@ pub use self::faults::Faults;
 pub use self::peer::{End, PeerId, Step, Transcript};
 pub use self::random::Random;
 
-use self::connecting::Attempt;
 use self::connection::{Connection, Flight};
 use self::faults::{ACCEPT_ERRNOS, ENFILE, JUMP_MS_MAX};
 use self::peer::Peer;
-use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
 const BUFFERS: usize = 4;
@@ -42,12 +41,14 @@ pub struct Simulated {
     now_ms: u64,
     /// Milliseconds the owner's work has taken since the last wait.
     worked_ms: Arc<AtomicU64>,
-    capacity: u32,
+    capacity: Capacity,
     peers: Vec<Peer>,
     /// Peers that connect and are not yet accepted.
     backlog: VecDeque<PeerId>,
     /// Peers that wait to be connected to.
     listening: VecDeque<PeerId>,
+    /// Where nobody answers.
+    deaf: Vec<SocketAddr>,
     slots: Vec<Option<Connection>>,
     accepting: bool,
     dropped: bool,
@@ -63,18 +64,19 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// An empty world. `capacity` counts connections.
-    pub fn new(seed: u64, faults: Faults, capacity: u32) -> Self {
+    /// An empty world for so many connections.
+    pub fn new(seed: u64, faults: Faults, capacity: impl Into<Capacity>) -> Self {
         Self {
             seed,
             random: Random::new(seed),
             faults,
             now_ms: 1_000_000,
             worked_ms: Arc::default(),
-            capacity,
+            capacity: capacity.into(),
             peers: Vec::new(),
             backlog: VecDeque::new(),
             listening: VecDeque::new(),
+            deaf: Vec::new(),
             slots: Vec::new(),
             accepting: false,
             dropped: false,
@@ -205,7 +207,7 @@ impl Simulated {
 
     fn play_accept(&mut self) {
         while self.accepting && !self.backlog.is_empty() {
-            let free = self.free_slot();
+            let free = self.free_slot(self.capacity.connected..self.capacity.slots());
             let failing = self.random.chance(self.faults.accept_stops);
             let (Some(slot), false) = (free, failing) else {
                 self.accepting = false;
@@ -220,14 +222,14 @@ impl Simulated {
         }
     }
 
-    fn free_slot(&self) -> Option<Slot> {
-        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        (free < self.capacity as usize).then_some(free as Slot)
+    /// The first free one of these slots.
+    fn free_slot(&self, mut of: std::ops::Range<Slot>) -> Option<Slot> {
+        of.find(|&slot| self.slots.get(slot as usize).is_none_or(Option::is_none))
     }
 
     fn open(&mut self, slot: Slot, connection: Connection) {
         if self.slots.len() <= slot as usize {
-            self.slots.push(None);
+            self.slots.resize_with(slot as usize + 1, || None);
         }
         self.slots[slot as usize] = Some(connection);
     }
@@ -252,7 +254,7 @@ impl Io for Simulated {
         SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + self.now_ms())
     }
 
-    fn capacity(&self) -> u32 {
+    fn capacity(&self) -> Capacity {
         self.capacity
     }
 
@@ -298,13 +300,8 @@ impl Io for Simulated {
         self.address_of(slot)
     }
 
-    fn connect(&mut self, _target: &Target) -> io::Result<Slot> {
-        self.demand(!self.accepting, "connect on a backend that accepts");
-        let Some(slot) = self.free_slot() else { return Err(io::Error::from_raw_os_error(ENFILE)) };
-        let peer = self.listening.pop_front();
-        let attempt = Attempt::new(self.now_ms, peer.is_some(), &self.faults, &mut self.random);
-        self.open(slot, Connection::connecting(peer, attempt));
-        Ok(slot)
+    fn connect(&mut self, target: &Target) -> io::Result<Slot> {
+        self.begin_connecting(target)
     }
 
     fn inspect(&mut self, slot: Slot) {

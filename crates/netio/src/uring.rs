@@ -20,6 +20,7 @@ mod files;
 mod in_flight;
 mod listeners;
 mod passages;
+mod placement;
 mod probe;
 mod receiving;
 mod ring;
@@ -40,11 +41,11 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::{Completion, Input, Io, Outgoing, Queue, Slot, Target};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 impl Io for Uring {
-    fn capacity(&self) -> u32 {
-        self.capacity
+    fn capacity(&self) -> Capacity {
+        self.placement.capacity
     }
 
     fn accept(&mut self, listener: u16) {

@@ -4,9 +4,9 @@ mod conformance;
 
 use std::os::fd::OwnedFd;
 
-use staunch_netio::{Epoll, Waker};
+use staunch_netio::{Capacity, Epoll, Waker};
 
-fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Epoll {
+fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: Capacity) -> Epoll {
     Epoll::new(listeners, waker, capacity).unwrap()
 }
 

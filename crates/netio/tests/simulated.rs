@@ -1,10 +1,13 @@
 //! The simulator under a tiny echo server, and the violations it must catch.
 
+#[path = "simulated/beside.rs"]
+mod beside;
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use staunch_netio::simulated::{End, Faults, PeerId, Simulated, Step};
-use staunch_netio::{Address, Completion, Io, Outgoing, Target};
+use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Target};
 
 /// Echoes until every peer is done, or the turns are used up.
 fn echo(world: &mut Simulated) {
@@ -220,7 +223,7 @@ fn connect_all(world: &mut Simulated, peers: usize, text: &[u8]) -> Vec<i32> {
 fn peers_are_connected_to_and_follow_their_scripts() {
     for seed in 0..100 {
         for faults in [Faults::NONE, Faults::GENTLE] {
-            let mut world = Simulated::new(seed, faults, 3);
+            let mut world = Simulated::new(seed, faults, Capacity::connecting(3));
             let script =
                 || vec![Step::Wait(7), Step::Send(b"hello".to_vec()), Step::UntilReceived(9), Step::Close];
             let peers: Vec<PeerId> = (0..8).map(|_| world.listener(script())).collect();
@@ -238,7 +241,7 @@ fn peers_are_connected_to_and_follow_their_scripts() {
 fn connecting_fails_in_every_way_and_without_peers_it_is_refused() {
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..200 {
-        let mut world = Simulated::new(seed, Faults::HOSTILE, 4);
+        let mut world = Simulated::new(seed, Faults::HOSTILE, Capacity::connecting(4));
         for _ in 0..10 {
             world.listener(vec![Step::UntilReceived(4), Step::Close]);
         }
@@ -247,13 +250,14 @@ fn connecting_fails_in_every_way_and_without_peers_it_is_refused() {
         assert!(world.finished(), "seed {seed}");
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 104, 110, ECONNREFUSED]);
-    let mut empty = Simulated::new(1, Faults::NONE, 4);
+    let mut empty = Simulated::new(1, Faults::NONE, Capacity::connecting(4));
     assert_eq!(connect_all(&mut empty, 3, b""), [ECONNREFUSED; 3]);
 }
 
 #[test]
 fn an_attempt_can_be_abandoned() {
-    let mut world = Simulated::new(3, Faults { unanswered: 1000, ..Faults::NONE }, 1);
+    let faults = Faults { unanswered: 1000, ..Faults::NONE };
+    let mut world = Simulated::new(3, faults, Capacity::connecting(1));
     let peer = world.listener(vec![Step::Send(b"never".to_vec())]);
     let target = Target::new(Address::Unix("anywhere".into()));
     let slot = world.connect(&target).unwrap();
@@ -271,7 +275,7 @@ fn an_attempt_can_be_abandoned() {
 #[test]
 #[should_panic(expected = "an operation before the connection is there")]
 fn sending_before_the_connection_is_caught() {
-    let mut world = Simulated::new(5, Faults::NONE, 1);
+    let mut world = Simulated::new(5, Faults::NONE, Capacity::connecting(1));
     let slot = world.connect(&Target::new(Address::Unix("anywhere".into()))).unwrap();
     world.send(slot, Box::default(), false);
 }

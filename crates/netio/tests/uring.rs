@@ -26,10 +26,10 @@ mod sending;
 mod alike {
     use std::os::fd::OwnedFd;
 
-    use staunch_netio::Waker;
     use staunch_netio::uring::{Uring, probe};
+    use staunch_netio::{Capacity, Waker};
 
-    fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Uring {
+    fn make(listeners: Vec<OwnedFd>, waker: Waker, capacity: Capacity) -> Uring {
         Uring::new(listeners, waker, capacity, &probe().unwrap()).unwrap()
     }
 

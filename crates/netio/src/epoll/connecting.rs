@@ -19,13 +19,13 @@ use crate::{Completion, Slot, Target};
 impl Epoll {
     /// See [`crate::Io::connect`].
     pub(super) fn begin_connecting(&mut self, target: &Target) -> io::Result<Slot> {
-        if self.table.is_full() {
+        if self.table.is_full_of_connected() {
             return Err(Errno::NFILE.into());
         }
         let peer = target.peer()?;
         let socket = target.socket(SocketFlags::NONBLOCK)?;
         let outcome = rustix::net::connect(&socket, &peer);
-        let slot = self.table.insert(socket);
+        let slot = self.table.insert_connected(socket);
         match outcome {
             Ok(()) => self.reports.push_back(Completion::Connected { slot, errno: 0 }),
             Err(Errno::INPROGRESS | Errno::INTR) => self.await_connection(slot)?,

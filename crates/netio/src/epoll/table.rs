@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{Shutdown, shutdown};
 
-use crate::Slot;
+use crate::capacity::FreeSlots;
+use crate::{Capacity, Slot};
 
 /// No flight, or no next free slot.
 const NONE: u32 = u32::MAX;
@@ -115,41 +116,65 @@ impl Connection {
     }
 }
 
-/// All connections. Free places form a list, the last one freed is used first: its memory is still warm.
+/// All connections. Free places of accepted ones form a list, the last one freed is used first: its memory is
+/// still warm.
 #[derive(Debug)]
 pub(super) struct Table {
     connections: Vec<Connection>,
     free_first: u32,
-    capacity: u32,
+    /// Free places of those we make.
+    free_connected: FreeSlots,
+    capacity: Capacity,
 }
 
 impl Table {
-    pub(super) fn new(capacity: u32) -> Self {
-        Self { connections: Vec::new(), free_first: NONE, capacity }
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self { connections: Vec::new(), free_first: NONE, free_connected: FreeSlots::default(), capacity }
     }
 
-    pub(super) fn capacity(&self) -> u32 {
+    pub(super) fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.free_first == NONE && self.connections.len() >= self.capacity as usize
+    pub(super) fn is_full_of_accepted(&self) -> bool {
+        self.free_first == NONE && self.connections.len() >= self.capacity.slots() as usize
+            || self.capacity.accepted == 0
     }
 
-    /// Takes a new connection in. There may be something to receive from it already. The table must not be
-    /// full.
-    pub(super) fn insert(&mut self, socket: OwnedFd) -> Slot {
-        assert!(!self.is_full(), "the table is full");
-        let (socket, link) = (Some(socket), NONE);
-        let marks = Connection::READABLE | Connection::FRESH;
-        if self.free_first == NONE {
-            self.connections.push(Connection { socket, generation: 0, link, marks });
-            return (self.connections.len() - 1) as Slot;
-        }
+    pub(super) fn is_full_of_connected(&self) -> bool {
+        self.free_connected.next(self.capacity.connected).is_none()
+    }
+
+    /// Takes an accepted connection in. The table must not be full of them.
+    pub(super) fn insert_accepted(&mut self, socket: OwnedFd) -> Slot {
+        assert!(!self.is_full_of_accepted(), "the table is full");
         let slot = self.free_first;
-        let place = &mut self.connections[slot as usize];
-        self.free_first = place.link;
-        *place = Connection { socket, generation: place.generation.wrapping_add(1), link, marks };
+        if slot == NONE {
+            let slot = self.connections.len().max(self.capacity.connected as usize) as Slot;
+            return self.insert_at(slot, socket);
+        }
+        self.free_first = self.connections[slot as usize].link;
+        self.insert_at(slot, socket)
+    }
+
+    /// Takes a connection in that we make. The table must not be full of them.
+    pub(super) fn insert_connected(&mut self, socket: OwnedFd) -> Slot {
+        let slot = self.free_connected.next(self.capacity.connected).expect("the table is full");
+        self.free_connected.take();
+        self.insert_at(slot, socket)
+    }
+
+    /// There may be something to receive from it already.
+    fn insert_at(&mut self, slot: Slot, socket: OwnedFd) -> Slot {
+        let index = slot as usize;
+        if index >= self.connections.len() {
+            let empty = || Connection { socket: None, generation: 0, link: NONE, marks: 0 };
+            self.connections.resize_with(index + 1, empty);
+        }
+        let place = &mut self.connections[index];
+        let generation = place.generation.wrapping_add(1);
+        let marks = Connection::READABLE | Connection::FRESH;
+        *place = Connection { socket: Some(socket), generation, link: NONE, marks };
         slot
     }
 
@@ -163,6 +188,9 @@ impl Table {
     pub(super) fn free(&mut self, slot: Slot) {
         let place = &mut self.connections[slot as usize];
         debug_assert!(place.socket.is_none(), "the slot is in use");
+        if self.capacity.is_connected(slot) {
+            return self.free_connected.give_back(slot);
+        }
         place.link = self.free_first;
         self.free_first = slot;
     }
@@ -191,31 +219,56 @@ mod tests {
 
     #[test]
     fn slots_are_dense_and_the_last_one_freed_is_used_first() {
-        let mut table = Table::new(3);
-        let slots: Vec<Slot> = (0..3).map(|_| table.insert(any_descriptor())).collect();
+        let mut table = Table::new(Capacity::accepting(3));
+        let slots: Vec<Slot> = (0..3).map(|_| table.insert_accepted(any_descriptor())).collect();
         assert_eq!(slots, [0, 1, 2]);
-        assert!(table.is_full());
+        assert!(table.is_full_of_accepted());
         for slot in [0, 2] {
             table.remove(slot);
-            assert!(table.is_full() || slot == 2, "removed is not free yet");
+            assert!(table.is_full_of_accepted() || slot == 2, "removed is not free yet");
             table.free(slot);
         }
-        assert!(!table.is_full());
-        assert_eq!(table.insert(any_descriptor()), 2);
-        assert_eq!(table.insert(any_descriptor()), 0);
-        assert!(table.is_full());
+        assert!(!table.is_full_of_accepted());
+        assert_eq!(table.insert_accepted(any_descriptor()), 2);
+        assert_eq!(table.insert_accepted(any_descriptor()), 0);
+        assert!(table.is_full_of_accepted() && table.is_full_of_connected());
+    }
+
+    #[test]
+    fn accepted_connections_and_those_we_make_take_no_room_from_each_other() {
+        for accepted_first in [false, true] {
+            let mut table = Table::new(Capacity { connected: 2, accepted: 2 });
+            let mut fill = |accepted| match accepted {
+                true => [0; 2].map(|_| table.insert_accepted(any_descriptor())),
+                false => [0; 2].map(|_| table.insert_connected(any_descriptor())),
+            };
+            let filled = [accepted_first, !accepted_first].map(&mut fill);
+            assert_eq!(filled[usize::from(!accepted_first)], [2, 3]);
+            assert_eq!(filled[usize::from(accepted_first)], [0, 1]);
+            assert!(table.is_full_of_accepted() && table.is_full_of_connected());
+            table.remove(1);
+            table.free(1);
+            assert!(table.is_full_of_accepted() && !table.is_full_of_connected());
+            table.remove(2);
+            table.free(2);
+            assert_eq!(
+                (table.insert_accepted(any_descriptor()), table.insert_connected(any_descriptor())),
+                (2, 1)
+            );
+        }
+        assert!(Table::new(Capacity::connecting(u32::MAX)).is_full_of_accepted());
     }
 
     #[test]
     fn a_former_user_of_a_slot_is_told_from_the_present_one() {
-        let mut table = Table::new(1);
-        let slot = table.insert(any_descriptor());
+        let mut table = Table::new(Capacity::accepting(1));
+        let slot = table.insert_accepted(any_descriptor());
         let before = table.get_mut(slot).unwrap().generation();
         table.remove(slot);
         assert!(table.get_mut(slot).is_none());
-        assert!(table.is_full());
+        assert!(table.is_full_of_accepted());
         table.free(slot);
-        assert_eq!(table.insert(any_descriptor()), slot);
+        assert_eq!(table.insert_accepted(any_descriptor()), slot);
         assert!(table.get_mut_of(slot, before).is_none());
         assert!(table.get_mut_of(slot, before + 1).is_some());
         assert!(table.get_mut(slot + 1).is_none());

@@ -1,13 +1,17 @@
-//! Peers come into a simulation, and where they come from.
+//! Peers come into a simulation or are connected to, and where they are.
 //!
 //! It must never tell an address that a kernel would not: unasked, or of another connection than the one
 //! reported last.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use super::connecting::Attempt;
+use super::connection::Connection;
+use super::faults::ENFILE;
 use super::peer::Peer;
 use super::{PeerId, Simulated, Step};
-use crate::{Completion, Slot};
+use crate::{Address, Completion, Slot, Target};
 
 /// Where peers come from that were given no address.
 const ANYBODY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -20,12 +24,24 @@ impl Simulated {
         self.peers.len() - 1
     }
 
-    /// A peer that listens: the next `connect` leads to it, whatever the target, and its script begins when
-    /// it is connected. Without one `connect` is refused.
+    /// A peer that listens: the next `connect` leads to it, whatever the target, unless a peer listens at the
+    /// target's address; its script begins when it is connected. Without one `connect` is refused.
     pub fn listener(&mut self, script: Vec<Step>) -> PeerId {
         self.peers.push(Peer::listening(script));
         self.listening.push_back(self.peers.len() - 1);
         self.peers.len() - 1
+    }
+
+    /// A peer that listens at an address: the next `connect` to that address leads to it.
+    pub fn listener_at(&mut self, address: SocketAddr, script: Vec<Step>) -> PeerId {
+        let peer = self.listener(script);
+        self.peers[peer].address = Some(address);
+        peer
+    }
+
+    /// Nobody answers at this address, be it to refuse: who connects there waits until the kernel gives up.
+    pub fn deaf_at(&mut self, address: SocketAddr) {
+        self.deaf.push(address);
     }
 
     /// A peer that connects at once from this address and follows its script.
@@ -51,5 +67,37 @@ impl Simulated {
             Completion::Accepted { slot, .. } => Some(*slot),
             _ => None,
         };
+    }
+}
+
+impl Simulated {
+    /// See [`crate::Io::connect`].
+    pub(super) fn begin_connecting(&mut self, target: &Target) -> io::Result<Slot> {
+        let Some(slot) = self.free_slot(0..self.capacity.connected) else {
+            return Err(io::Error::from_raw_os_error(ENFILE));
+        };
+        let deaf = match &target.address {
+            Address::Internet(address) => self.deaf.contains(address),
+            Address::Unix(_) => false,
+        };
+        let (peer, attempt) = if deaf {
+            (None, Attempt::unanswered(self.now_ms))
+        } else {
+            let peer = self.take_listening(target);
+            (peer, Attempt::new(self.now_ms, peer.is_some(), &self.faults, &mut self.random))
+        };
+        self.open(slot, Connection::connecting(peer, attempt));
+        Ok(slot)
+    }
+
+    /// Who listens at the target's address, or wherever one may connect to.
+    fn take_listening(&mut self, target: &Target) -> Option<PeerId> {
+        let wanted = match &target.address {
+            Address::Internet(address) => Some(*address),
+            Address::Unix(_) => None,
+        };
+        let at = |place: Option<_>| self.listening.iter().position(|&peer| self.peers[peer].address == place);
+        let index = at(wanted).or_else(|| at(None))?;
+        self.listening.remove(index)
     }
 }

@@ -46,6 +46,11 @@ impl Attempt {
         Self { begun_ms: now_ms, over_ms: now_ms + length_ms, errno }
     }
 
+    /// One that nobody answers.
+    pub(super) fn unanswered(now_ms: u64) -> Self {
+        Self { begun_ms: now_ms, over_ms: now_ms + UNANSWERED_MS, errno: ETIMEDOUT }
+    }
+
     /// How often the SYN was sent again until now.
     pub(super) fn retransmitted(&self, now_ms: u64) -> u32 {
         let length_ms = now_ms.min(self.over_ms) - self.begun_ms;

@@ -55,7 +55,7 @@ impl Connection {
         };
         let peer = &peers[peer];
         let receivable = !peer.unread.is_empty() || peer.half_closed || peer.reset;
-        let sendable = self.flight.is_some() && (!peer.stalled || peer.transcript.ended.is_some());
+        let sendable = self.flight.is_some() && peer.room_bytes() > 0;
         self.closing || sendable || self.receiving && receivable
     }
 

@@ -17,6 +17,8 @@ pub enum Step {
     UntilReceived(usize),
     /// Take no more bytes until the next `Read`.
     Stall,
+    /// Take bytes until so many were received in all, then no more until the next `Read`.
+    TakeUpTo(usize),
     /// Take bytes again.
     Read,
     /// Send no more, but go on reading.
@@ -55,7 +57,7 @@ pub struct Transcript {
 #[derive(Debug)]
 pub(super) struct Peer {
     steps: VecDeque<Step>,
-    /// Where it connects from.
+    /// Where it connects from, or listens.
     pub(super) address: Option<SocketAddr>,
     /// It does nothing before there is a connection to it.
     waits_for_connection: bool,
@@ -64,7 +66,8 @@ pub(super) struct Peer {
     pub(super) unread: VecDeque<u8>,
     pub(super) half_closed: bool,
     pub(super) reset: bool,
-    pub(super) stalled: bool,
+    /// It takes no more bytes than so many in all.
+    taken_max: usize,
     pub(super) transcript: Transcript,
 }
 
@@ -78,7 +81,7 @@ impl Peer {
             unread: VecDeque::new(),
             half_closed: false,
             reset: false,
-            stalled: false,
+            taken_max: usize::MAX,
             transcript: Transcript::default(),
         }
     }
@@ -92,6 +95,14 @@ impl Peer {
     pub(super) fn connected(&mut self) {
         self.waits_for_connection = false;
         self.transcript.accepted = true;
+    }
+
+    /// How many bytes it would take now. After its end whatever is sent to it vanishes.
+    pub(super) fn room_bytes(&self) -> usize {
+        match self.transcript.ended {
+            Some(_) => usize::MAX,
+            None => self.taken_max.saturating_sub(self.transcript.received.len()),
+        }
     }
 
     /// One more step at the end.
@@ -132,8 +143,9 @@ impl Peer {
                     }
                 }
                 Some(Step::Send(bytes)) => self.unread.extend(bytes),
-                Some(Step::Stall) => self.stalled = true,
-                Some(Step::Read) => self.stalled = false,
+                Some(Step::Stall) => self.taken_max = 0,
+                Some(Step::TakeUpTo(bytes)) => self.taken_max = *bytes,
+                Some(Step::Read) => self.taken_max = usize::MAX,
                 Some(Step::HalfClose) => self.half_closed = true,
                 Some(Step::Close) => {
                     self.half_closed = true;

@@ -46,11 +46,11 @@ impl Simulated {
             return;
         }
         let gone = peer.transcript.ended.is_some();
-        if peer.stalled && !gone {
+        let left = (flight.bytes.len() - flight.taken).min(peer.room_bytes());
+        if left == 0 {
             connection.flight = Some(flight);
             return;
         }
-        let left = flight.bytes.len() - flight.taken;
         let taken = if short { 1 + part % left } else { left };
         if !gone {
             peer.transcript.received.extend_from_slice(&flight.bytes[flight.taken..flight.taken + taken]);

@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::squeue::Flags;
-use io_uring::types::{CancelBuilder, DestinationSlot, Fd};
+use io_uring::types::{CancelBuilder, DestinationSlot, Fd, Fixed};
 use io_uring::{cqueue, opcode};
 
 use super::callers::{CALLERS_MAX, Caller};
@@ -92,12 +92,16 @@ impl Uring {
             }
         }
         let completion = if result >= 0 {
-            let slot = ring_index as u32 * self.limits.ring_capacity + result as u32;
+            let Some(slot) = self.placement.slot_accepted(ring_index, result as u32) else {
+                self.send_away(ring_index, result as u32);
+                self.arm_accepts(index as usize);
+                return None;
+            };
             let overtakes = self.slots.is_closing_by_link(slot);
             if overtakes {
                 self.end_linked_close(slot);
             }
-            self.rings[ring_index].connections += 1;
+            self.rings[ring_index].accepted += 1;
             self.slots.open(slot);
             self.peer = peer.map(|peer| (slot, peer));
             let accepted = Completion::Accepted { listener: index as u16, slot };
@@ -114,6 +118,14 @@ impl Uring {
         };
         self.arm_accepts(index as usize);
         completion
+    }
+
+    /// Closes a connection that the kernel has placed among ours, which it does only if it counts differently
+    /// than we do and finds no other place.
+    #[cold]
+    fn send_away(&mut self, ring: usize, descriptor: u32) {
+        let close = opcode::Close::new(Fixed(descriptor)).build().flags(Flags::SKIP_SUCCESS);
+        self.rings[ring].push(&close.user_data(pack(Operation::CancelSilently, 0, 0)));
     }
 
     /// The cancelling of a listener's accepts has been done, or found nothing: only then it is reported.
@@ -196,11 +208,11 @@ impl Uring {
         if let Some(ring) = self.rings.iter().position(|ring| ring.free() > 0) {
             return Some(Place { ring, multishot: false });
         }
-        let held = self.rings.len() as u32 * self.limits.ring_capacity;
-        if held >= self.capacity || self.add_ring().is_err() {
+        let ring = self.rings.len();
+        let accepts = self.placement.table(ring).is_some_and(|table| table.accepted > 0);
+        if !accepts || self.add_ring().is_err() {
             return None;
         }
-        let ring = self.rings.len() - 1;
         Some(Place { ring, multishot: multishot && self.rings[ring].free() > roomy })
     }
 

@@ -109,8 +109,10 @@ impl Uring {
     /// The slot is free: nothing of it is with the kernel, and its descriptor is closed before anything that
     /// is handed over from now on.
     pub(crate) fn retire(&mut self, slot: Slot) {
-        let (ring, _) = self.place_of(slot);
-        self.rings[ring].connections -= 1;
+        if !self.placement.capacity.is_connected(slot) {
+            let (ring, _) = self.place_of(slot);
+            self.rings[ring].accepted -= 1;
+        }
         self.slots.retire(slot);
         self.pending.push_back(Completion::Closed { slot });
     }

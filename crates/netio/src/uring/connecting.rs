@@ -5,7 +5,7 @@
 //! descriptors. Made in the table by the ring itself, by a chain of operations, it costs as much (measured:
 //! no difference within a twentieth), needs a kernel of late 2024, and tells of no error at once.
 //!
-//! It must never be used by a backend that accepts: there the kernel chooses the places.
+//! It must never touch a place that the kernel may choose for an accepted connection: see placement.rs.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -25,8 +25,7 @@ use crate::{Address, Completion, Slot, Target};
 impl Uring {
     /// See [`crate::Io::connect`].
     pub(crate) fn start_connecting(&mut self, target: &Target) -> io::Result<Slot> {
-        assert!(self.listeners.is_empty(), "a backend that accepts does not connect");
-        if self.free.is_exhausted(self.capacity) {
+        if self.free.next(self.placement.capacity.connected).is_none() {
             return Err(Errno::NFILE.into());
         }
         let address = target.peer()?;
@@ -126,13 +125,12 @@ impl Uring {
     }
 
     fn take_place(&mut self) -> io::Result<Slot> {
-        let slot = self.free.next();
+        let slot = self.free.next(self.placement.capacity.connected).ok_or(Errno::NFILE)?;
         let (ring, _) = self.place_of(slot);
         if ring == self.rings.len() {
             self.add_ring()?;
         }
         self.free.take();
-        self.rings[ring].connections += 1;
         self.slots.open(slot);
         Ok(slot)
     }

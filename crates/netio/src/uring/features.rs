@@ -20,6 +20,9 @@ pub struct Features {
     pub no_sqarray: bool,
     /// A connection can be made a normal descriptor, so that files go out by sendfile(2) (6.8).
     pub fixed_fd_install: bool,
+    /// The kernel leaves a part of a table of direct descriptors to us, so that the same ring accepts and
+    /// connects (6.0).
+    pub divided_tables: bool,
 }
 
 impl fmt::Display for Features {
@@ -29,6 +32,7 @@ impl fmt::Display for Features {
             (self.defer_taskrun, "deferred task run"),
             (self.no_sqarray, "no index array"),
             (self.fixed_fd_install, "descriptor install"),
+            (self.divided_tables, "divided tables"),
         ];
         formatter.write_str("multishot accept and receive, buffer rings")?;
         named.iter().filter(|(works, _)| *works).try_for_each(|(_, name)| write!(formatter, ", {name}"))

@@ -11,12 +11,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use io_uring::squeue::Flags;
-use io_uring::types::{Fd, Fixed};
+use io_uring::types::{DestinationSlot, Fd, Fixed};
 use io_uring::{IoUring, Probe, cqueue, opcode};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::buffers::BUFFER_GROUP;
 use super::features::Features;
+use super::placement::TableSize;
 use super::ring::{Ring, RingLimits, build};
 
 /// Why io_uring is not used. Its `Display` is one clear sentence.
@@ -95,7 +96,9 @@ pub fn probe() -> Result<Features, Refusal> {
         .map_err(|error| refusal("list of operations", &error))?;
     features.fixed_fd_install = operations.is_supported(opcode::FixedFdInstall::CODE);
     drop(ring);
-    Trial::start(&features)?.converse()?;
+    Trial::start(&features, WHOLE)?.converse()?;
+    features.divided_tables =
+        Trial::start(&features, DIVIDED).and_then(Trial::accept_beside_ours).unwrap_or(false);
     Ok(features)
 }
 
@@ -108,6 +111,7 @@ fn set_up() -> Result<(Features, IoUring), Refusal> {
         defer_taskrun: true,
         no_sqarray: true,
         fixed_fd_install: false,
+        divided_tables: false,
     };
     loop {
         match build(&features, 8, 16, false) {
@@ -173,6 +177,10 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 /// What the accept of the trial completes with, each time.
 const ACCEPT: u64 = 1;
 
+/// A table that is the kernel's alone, and one of which the upper half is ours.
+const WHOLE: TableSize = TableSize { accepted: 4, connected_first: 4, connected: 0 };
+const DIVIDED: TableSize = TableSize { accepted: 2, connected_first: 2, connected: 2 };
+
 /// Conversations of this process with itself.
 struct Trial {
     ring: Ring,
@@ -181,8 +189,8 @@ struct Trial {
 }
 
 impl Trial {
-    fn start(features: &Features) -> Result<Self, Refusal> {
-        let ring = Ring::new(features, RingLimits { connections: 4, buffers: 4, watched: false }).map_err(
+    fn start(features: &Features, table: TableSize) -> Result<Self, Refusal> {
+        let ring = Ring::new(features, RingLimits { table, buffers: 4, watched: false }).map_err(
             |error| match error.raw_os_error() {
                 Some(libc::EINVAL) => Refusal::Lacks("direct descriptors or buffer rings"),
                 _ => refusal("direct descriptors and buffer ring", &error),
@@ -217,6 +225,28 @@ impl Trial {
         self.run("send and close", close)?;
         read_to_end(client)?;
         self.fail_chain(connection)
+    }
+
+    /// Whether the kernel places accepted connections in its part of a table alone, also after one in ours
+    /// was closed: some kernels look for a free place from there on.
+    fn accept_beside_ours(mut self) -> Result<bool, Refusal> {
+        let ours = socket().map_err(|error| refusal("socket", &error))?;
+        let descriptor = ours.as_raw_fd();
+        let last = DIVIDED.descriptors() - 1;
+        let place = opcode::FilesUpdate::new(&raw const descriptor, 1).offset(last as i32).build();
+        self.run("placing a socket", place.user_data(1))?;
+        self.run("closing it", opcode::Close::new(Fixed(last)).build().user_data(2))?;
+        for user_data in 3..3 + u64::from(DIVIDED.accepted) {
+            let _client = self.client()?;
+            let listener = Fd(self.listener.as_raw_fd());
+            let accept = opcode::Accept::new(listener, std::ptr::null_mut(), std::ptr::null_mut())
+                .file_index(Some(DestinationSlot::auto_target()));
+            let accepted = self.run("accept beside ours", accept.build().user_data(user_data))?;
+            if accepted.result() as u32 >= DIVIDED.accepted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn client(&self) -> Result<UnixStream, Refusal> {

@@ -15,6 +15,7 @@ use io_uring::{EnterFlags, IoUring, cqueue, squeue};
 use super::buffers::Buffers;
 use super::chains::Entries;
 use super::features::Features;
+use super::placement::TableSize;
 use crate::shortage;
 
 /// Entries of the submission queue. More operations in one turn are handed over in between.
@@ -27,7 +28,7 @@ const COMPLETIONS_MAX: u32 = 4096;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RingLimits {
     /// Direct descriptors; at most RLIMIT_NOFILE.
-    pub(crate) connections: u32,
+    pub(crate) table: TableSize,
     /// Receive buffers at most; a power of two.
     pub(crate) buffers: u16,
     /// The worker does not wait in this ring but is told by another that it has work.
@@ -49,10 +50,10 @@ pub(crate) struct Ring {
     /// The kernel was short of something when it was entered last.
     short: bool,
     failure: Option<io::Error>,
-    /// How many direct descriptors the table has.
-    pub(crate) connections_max: u32,
-    /// How many of them are in use.
-    pub(crate) connections: u32,
+    /// How many connections may be accepted in this ring.
+    accepted_max: u32,
+    /// How many are.
+    pub(crate) accepted: u32,
     /// How many single accepts are with the kernel, each of which may use one more.
     pub(crate) claims: u32,
 }
@@ -64,7 +65,11 @@ impl Ring {
     /// EMFILE if the table is larger than RLIMIT_NOFILE; ENOMEM; EPERM.
     pub(crate) fn new(features: &Features, limits: RingLimits) -> io::Result<Self> {
         let uring = build(features, SUBMISSIONS_MAX, COMPLETIONS_MAX, limits.watched)?;
-        uring.submitter().register_files_sparse(limits.connections)?;
+        let TableSize { accepted, connected, .. } = limits.table;
+        uring.submitter().register_files_sparse(limits.table.descriptors())?;
+        if accepted > 0 && connected > 0 {
+            register_file_range(uring.as_raw_fd(), accepted)?;
+        }
         let buffers = Buffers::register(&uring, limits.buffers)?;
         let entries = Entries::of(&uring)?;
         let mut flags_always = EnterFlags::GETEVENTS;
@@ -86,15 +91,15 @@ impl Ring {
             waiting: VecDeque::new(),
             short: false,
             failure: None,
-            connections_max: limits.connections,
-            connections: 0,
+            accepted_max: accepted,
+            accepted: 0,
             claims: 0,
         })
     }
 
     /// How many connections may still be accepted, accepts under way counted as done.
     pub(crate) fn free(&self) -> u32 {
-        (self.connections_max - self.connections).saturating_sub(self.claims)
+        (self.accepted_max - self.accepted).saturating_sub(self.claims)
     }
 
     /// From now on the event is signalled when this ring has work.
@@ -354,6 +359,25 @@ pub(crate) fn build(
 
 const REGISTER_RING_FDS: u32 = 20;
 const UNREGISTER_RING_FDS: u32 = 21;
+const REGISTER_FILE_ALLOC_RANGE: u32 = 25;
+
+/// The kernel's `struct io_uring_file_index_range`.
+#[repr(C)]
+struct FileRange {
+    offset: u32,
+    length: u32,
+    reserved: u64,
+}
+
+/// Where the kernel chooses a direct descriptor, it chooses one of the first `count` from now on.
+fn register_file_range(ring: i32, count: u32) -> io::Result<()> {
+    let range = FileRange { offset: 0, length: count, reserved: 0 };
+    // SAFETY: the argument is one range structure that lives through the call and is only read.
+    let result = unsafe {
+        libc::syscall(libc::SYS_io_uring_register, ring, REGISTER_FILE_ALLOC_RANGE, &raw const range, 0u32)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
 
 /// The kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]

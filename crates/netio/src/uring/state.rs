@@ -15,18 +15,21 @@ use std::time::Duration;
 use io_uring::types::{Fd, Fixed, Timespec};
 use io_uring::{cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::features::Features;
 use super::in_flight::InFlightPool;
 use super::listeners::{Listener, multishot_reserve};
 use super::passages::Passages;
+use super::placement::Placement;
 use super::ring::{Ring, RingLimits};
-use super::slots::{FreeSlots, Slots};
+use super::slots::Slots;
 use super::token::{Operation, pack};
+use crate::capacity::FreeSlots;
 use crate::wake::Waker;
 use crate::warming::Warmed;
-use crate::{Completion, Slot};
+use crate::{Capacity, Completion, Slot};
 
 /// How many completions are copied out of a ring at once.
 const BATCH_MAX: usize = 256;
@@ -41,7 +44,7 @@ const BURST: Duration = Duration::from_secs(10);
 /// Sizes that are chosen by the machine unless a test wants others.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections a ring, at most RLIMIT_NOFILE.
+    /// Direct descriptors a ring, at most RLIMIT_NOFILE.
     pub ring_capacity: u32,
     /// Receive buffers a ring at most; a power of two up to 32768.
     pub buffers_max: u16,
@@ -79,7 +82,7 @@ pub struct Uring {
     /// How many completions may still be handed out in this turn.
     pub(crate) turn_left: u32,
     pub(crate) slots: Slots,
-    /// Without listeners: the slots there are for connecting.
+    /// The slots there are for connecting.
     pub(crate) free: FreeSlots,
     pub(crate) passages: Passages,
     pub(crate) in_flight: InFlightPool,
@@ -103,7 +106,7 @@ pub struct Uring {
     pub(crate) warmed: Arc<Warmed>,
     pub(crate) waker: Waker,
     pub(crate) features: Features,
-    pub(crate) capacity: u32,
+    pub(crate) placement: Placement,
     pub(crate) limits: Limits,
     /// As long as a ring has more free slots than this, one multishot accept cannot overfill it in one turn.
     pub(crate) multishot_reserve: u32,
@@ -118,11 +121,12 @@ impl Uring {
     pub fn new(
         listeners: Vec<OwnedFd>,
         waker: Waker,
-        capacity: u32,
+        capacity: impl Into<Capacity>,
         features: &Features,
     ) -> io::Result<Self> {
+        let capacity = capacity.into();
         let descriptors_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let ring_capacity = capacity.min(u32::try_from(descriptors_max).unwrap_or(u32::MAX));
+        let ring_capacity = capacity.slots().min(u32::try_from(descriptors_max).unwrap_or(u32::MAX));
         let limits = Limits { ring_capacity, buffers_max: BUFFERS_MAX, burst: BURST };
         Self::with_limits(listeners, waker, capacity, features, limits)
     }
@@ -134,11 +138,13 @@ impl Uring {
     pub fn with_limits(
         listeners: Vec<OwnedFd>,
         waker: Waker,
-        capacity: u32,
+        capacity: impl Into<Capacity>,
         features: &Features,
         limits: Limits,
     ) -> io::Result<Self> {
-        assert!(capacity > 0 && limits.ring_capacity > 0);
+        let capacity = capacity.into().at_most(u32::MAX);
+        assert!(capacity.slots() > 0 && limits.ring_capacity > 0);
+        assert!(listeners.is_empty() || capacity.accepted > 0, "no room for accepted connections");
         let listeners: Vec<Listener> = listeners.into_iter().map(Listener::new).collect::<io::Result<_>>()?;
         let mut uring = Self {
             rings: Vec::new(),
@@ -168,10 +174,12 @@ impl Uring {
             warmed: Warmed::new(waker.clone()),
             waker,
             features: *features,
-            capacity,
+            placement: Placement::new(capacity, limits.ring_capacity, features.divided_tables),
             limits,
         };
-        uring.add_ring()?;
+        for _ in 0..uring.placement.rings_at_first() {
+            uring.add_ring()?;
+        }
         uring.watch_waker();
         Ok(uring)
     }
@@ -184,12 +192,8 @@ impl Uring {
     /// Makes one more ring, for the connections the present ones cannot hold.
     pub(crate) fn add_ring(&mut self) -> io::Result<()> {
         let index = self.rings.len();
-        let before = index as u32 * self.limits.ring_capacity;
-        let limits = RingLimits {
-            connections: self.limits.ring_capacity.min(self.capacity - before),
-            buffers: self.limits.buffers_max,
-            watched: index > 0,
-        };
+        let table = self.placement.table(index).ok_or(Errno::NFILE)?;
+        let limits = RingLimits { table, buffers: self.limits.buffers_max, watched: index > 0 };
         let ring = Ring::new(&self.features, limits)?;
         if index > 0 {
             if self.rings_event.is_none() {
@@ -224,12 +228,7 @@ impl Uring {
     /// The ring that holds a slot, and the slot's direct descriptor in it.
     #[inline]
     pub(crate) fn place_of(&self, slot: Slot) -> (usize, Fixed) {
-        if slot < self.limits.ring_capacity {
-            (0, Fixed(slot))
-        } else {
-            let ring = slot / self.limits.ring_capacity;
-            (ring as usize, Fixed(slot % self.limits.ring_capacity))
-        }
+        self.placement.of(slot)
     }
 
     /// The token of an operation on a slot.

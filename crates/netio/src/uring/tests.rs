@@ -176,7 +176,7 @@ fn an_accept_that_overtakes_the_linked_close_of_its_descriptor_ends_the_former_c
     let accepted = scene.next();
     assert!(matches!(accepted, Completion::Accepted { slot: other, .. } if other == slot), "{accepted:?}");
     assert!(scene.io.dispatch(pack(Operation::Close, generation, slot), 0, 0).is_none());
-    assert_eq!(scene.io.rings[0].connections, 1);
+    assert_eq!(scene.io.rings[0].accepted, 1);
 }
 
 #[test]

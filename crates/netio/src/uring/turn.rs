@@ -58,7 +58,7 @@ impl Uring {
         while self.turn_left > 0 {
             if let Some(completion) = self.pending.pop_front() {
                 if let Completion::Closed { slot } = completion
-                    && self.listeners.is_empty()
+                    && self.placement.capacity.is_connected(slot)
                 {
                     self.free.give_back(slot);
                 }

@@ -18,7 +18,7 @@ const EMFILE: i32 = 24;
 pub(crate) fn full_table_loses_no_connection<I: Io>(make: Make<I>) {
     const CLIENTS: usize = 10;
     let mut harness = Harness::new(make, 4);
-    let capacity = harness.io.capacity() as usize;
+    let capacity = harness.io.capacity().accepted as usize;
     assert_eq!(capacity, 4);
     let mut clients: Vec<TcpStream> =
         (0..CLIENTS).map(|_| TcpStream::connect(harness.address).unwrap()).collect();

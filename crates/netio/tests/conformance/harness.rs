@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use staunch_netio::{Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
+use staunch_netio::{Capacity, Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
 
 use super::Make;
 
@@ -55,7 +55,7 @@ pub(crate) struct Harness<I> {
 
 impl<I: Io> Harness<I> {
     /// A backend with one listener, accepting.
-    pub(crate) fn new(make: Make<I>, capacity: u32) -> Self {
+    pub(crate) fn new(make: Make<I>, capacity: impl Into<Capacity>) -> Self {
         let listener = listener();
         let address = socket::local_address(&listener).unwrap();
         let mut harness = Self::with_listeners(make, vec![listener], capacity);
@@ -65,11 +65,16 @@ impl<I: Io> Harness<I> {
     }
 
     /// A backend that does not accept yet.
-    pub(crate) fn with_listeners(make: Make<I>, listeners: Vec<OwnedFd>, capacity: u32) -> Self {
+    pub(crate) fn with_listeners(
+        make: Make<I>,
+        listeners: Vec<OwnedFd>,
+        capacity: impl Into<Capacity>,
+    ) -> Self {
+        let capacity = capacity.into();
         let waker = Waker::new().unwrap();
         let address = socket::local_address(&listeners[0]).unwrap();
         let io = make(listeners, waker.clone(), capacity);
-        assert!(io.capacity() >= capacity.min(4));
+        assert_eq!(io.capacity(), capacity);
         Self::around(io, waker, address)
     }
 
@@ -77,8 +82,8 @@ impl<I: Io> Harness<I> {
     pub(crate) fn client(make: Make<I>, capacity: u32) -> Self {
         let waker = Waker::new().unwrap();
         let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let io = make(Vec::new(), waker.clone(), capacity);
-        assert_eq!(io.capacity(), capacity);
+        let io = make(Vec::new(), waker.clone(), Capacity::connecting(capacity));
+        assert_eq!(io.capacity(), Capacity::connecting(capacity));
         Self::around(io, waker, address)
     }
 
@@ -173,7 +178,7 @@ impl<I: Io> Harness<I> {
     /// Begins to connect; the harness notes that its outcome may come.
     pub(crate) fn begin(&mut self, target: &Target) -> std::io::Result<Slot> {
         let slot = self.io.connect(target)?;
-        assert!(slot < self.io.capacity(), "slots are dense");
+        assert!(self.io.capacity().is_connected(slot), "slots are told apart");
         let state = self.state(slot);
         assert!(!state.open, "slot {slot} is in use until its end was reported");
         *state = State { open: true, connecting: true, ..State::default() };
@@ -291,10 +296,11 @@ impl<I: Io> Harness<I> {
             Event::Connected(slot, _) | Event::Inspected(slot, _) => *slot,
             Event::AcceptStopped(_) | Event::Woken => return,
         };
-        assert!(slot < self.io.capacity(), "slots are dense");
+        let capacity = self.io.capacity();
+        assert!(slot < capacity.slots(), "slots are dense");
         let state = self.state(slot);
         let lawful = match event {
-            Event::Accepted(_) => !state.open,
+            Event::Accepted(_) => !state.open && !capacity.is_connected(slot),
             Event::Connected(..) => state.open && state.connecting,
             Event::Inspected(..) => state.open && state.inspecting,
             Event::Received(..) | Event::Ended(..) => state.open && !state.closing && !state.connecting,

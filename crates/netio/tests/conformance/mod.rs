@@ -5,10 +5,11 @@
 
 use std::os::fd::OwnedFd;
 
-use staunch_netio::Waker;
+use staunch_netio::{Capacity, Waker};
 
 pub(crate) mod accepting;
 pub(crate) mod addresses;
+pub(crate) mod beside;
 pub(crate) mod chaos;
 pub(crate) mod closing;
 pub(crate) mod connecting;
@@ -18,7 +19,7 @@ pub(crate) mod harness;
 pub(crate) mod sending;
 
 /// How a test makes its backend: listeners, waker, capacity.
-pub(crate) type Make<I> = fn(Vec<OwnedFd>, Waker, u32) -> I;
+pub(crate) type Make<I> = fn(Vec<OwnedFd>, Waker, Capacity) -> I;
 
 /// One `#[test]` for every function of the conformance modules. The arguments are a [`Make`] and a function
 /// that tells whether the backend can be made here; where not, the tests pass.
@@ -32,6 +33,9 @@ macro_rules! conformance_tests {
             addresses:
                 peers_are_told_when_asked_for, from_then_on, crowd, a_full_table_and_refusing,
                 listeners_come_and_go_while_learning, descriptors_run_out_while_learning;
+            beside:
+                both_directions_full, in_any_order, to_itself, refused_and_abandoned, the_peer_is_cut,
+                full_of_either, descriptors_run_out_for_both, chaos_of_both;
             chaos:
                 random_peers_and_random_operations;
             closing:

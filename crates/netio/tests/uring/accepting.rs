@@ -22,7 +22,7 @@ fn accepted(events: &[Event]) -> usize {
 
 #[test]
 fn a_full_table_leaves_peers_in_the_queue_and_takes_them_later() {
-    let sizes = Sizes { capacity: 8, ..Sizes::default() };
+    let sizes = Sizes { capacity: 8.into(), ..Sizes::default() };
     let Some(mut desk) = Desk::new(sizes) else { return };
     let peers: Vec<_> = (0..20).map(|_| desk.connect()).collect();
     let events = desk.events_within(50);
@@ -43,7 +43,7 @@ fn a_full_table_leaves_peers_in_the_queue_and_takes_them_later() {
 #[test]
 fn every_peer_is_served_by_a_table_that_is_always_full() {
     for (capacity, ring_capacity) in [(1, 1), (3, 3), (8, 2), (9, 4)] {
-        let sizes = Sizes { capacity, ring_capacity, ..Sizes::default() };
+        let sizes = Sizes { capacity: capacity.into(), ring_capacity, ..Sizes::default() };
         let Some(mut desk) = Desk::new(sizes) else { return };
         let address = desk.address;
         std::thread::scope(|scope| {
@@ -66,7 +66,7 @@ fn every_peer_is_served_by_a_table_that_is_always_full() {
 #[test]
 fn multishot_gives_way_to_single_accepts_and_comes_back() {
     // The queue holds 4, so a ring of 64 is multishot up to 55 connections, and single above.
-    let sizes = Sizes { capacity: 64, ring_capacity: 64, backlog: 4, ..Sizes::default() };
+    let sizes = Sizes { capacity: 64.into(), ring_capacity: 64, backlog: 4, ..Sizes::default() };
     let Some(mut desk) = Desk::new(sizes) else { return };
     for _ in 0..3 {
         let mut peers = Vec::new();
@@ -84,7 +84,7 @@ fn multishot_gives_way_to_single_accepts_and_comes_back() {
 
 #[test]
 fn a_ring_is_made_only_when_the_others_are_full() {
-    let sizes = Sizes { capacity: 30, ring_capacity: 10, ..Sizes::default() };
+    let sizes = Sizes { capacity: 30.into(), ring_capacity: 10, ..Sizes::default() };
     let Some(mut desk) = Desk::new(sizes) else { return };
     let mut peers = Vec::new();
     for count in 1..=30 {

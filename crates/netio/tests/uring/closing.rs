@@ -8,7 +8,7 @@ use super::desk::{Desk, Event, Sizes, pattern, reset};
 
 #[test]
 fn close_in_every_state_ends_in_one_closed() {
-    let Some(mut desk) = Desk::new(Sizes { capacity: 2, ring_capacity: 1, ..Sizes::default() }) else {
+    let Some(mut desk) = Desk::new(Sizes { capacity: 2.into(), ring_capacity: 1, ..Sizes::default() }) else {
         return;
     };
     let big = pattern(20_000_000);
@@ -86,7 +86,7 @@ fn what_a_peer_sends_after_the_last_send_is_not_reported() {
 
 #[test]
 fn resets_in_every_state_leave_the_backend_intact() {
-    let sizes = Sizes { capacity: 64, ring_capacity: 16, buffers_max: 4, ..Sizes::default() };
+    let sizes = Sizes { capacity: 64.into(), ring_capacity: 16, buffers_max: 4, ..Sizes::default() };
     let Some(mut desk) = Desk::new(sizes) else { return };
     let big = pattern(8_000_000);
     for round in 0..60 {

@@ -5,11 +5,12 @@ use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use staunch_netio::uring::Uring;
-use staunch_netio::{Address, Completion, Io, Outgoing, Slot, Target, Waker, socket};
+use staunch_netio::uring::{Uring, probe};
+use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Slot, Target, Waker, socket};
 
 use super::desk::{Desk, Event, Sizes};
 use crate::conformance::accepting::alone;
+use crate::conformance::beside;
 use crate::conformance::connecting::{
     abandoned_and_inspected, abandoned_at_once, connecting_chaos, many_at_once,
 };
@@ -18,12 +19,12 @@ fn is_refused() -> bool {
     Sizes::default().backend(Vec::new(), Waker::new().unwrap()).is_none()
 }
 
-fn make_small_rings(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Uring {
+fn make_small_rings(listeners: Vec<OwnedFd>, waker: Waker, capacity: Capacity) -> Uring {
     let sizes = Sizes { capacity, ring_capacity: 5, buffers_max: 2, ..Sizes::default() };
     sizes.backend(listeners, waker).unwrap()
 }
 
-fn make_plain(listeners: Vec<OwnedFd>, waker: Waker, capacity: u32) -> Uring {
+fn make_plain(listeners: Vec<OwnedFd>, waker: Waker, capacity: Capacity) -> Uring {
     let sizes = Sizes { capacity, ring_capacity: 11, plain: true, ..Sizes::default() };
     sizes.backend(listeners, waker).unwrap()
 }
@@ -41,9 +42,39 @@ fn in_small_rings_and_with_nothing_optional() {
     }
 }
 
+/// Small tables, divided; and rings that are whole, some to accept in and some to connect in.
+#[test]
+fn beside_accepting_in_small_rings_and_with_nothing_optional() {
+    if is_refused() {
+        return;
+    }
+    for make in [make_small_rings, make_plain] {
+        beside::in_any_order(make);
+        beside::to_itself(make);
+        beside::full_of_either(make);
+        beside::chaos_of_both(make);
+    }
+}
+
+/// Where the kernel divides tables, one ring does both; else there is one for each.
+#[test]
+fn one_ring_does_both() {
+    for plain in [false, true] {
+        let capacity = Capacity { connected: 10, accepted: 20 };
+        let Some(mut desk) = Desk::new(Sizes { capacity, plain, ..Sizes::default() }) else { return };
+        let divided = !plain && probe().is_ok_and(|features| features.divided_tables);
+        let target = Target::new(Address::Internet(desk.address));
+        for _ in 0..10 {
+            desk.connect_to(&target);
+        }
+        assert_eq!(desk.io.rings(), if divided { 1 } else { 2 });
+        println!("divided tables: {divided}");
+    }
+}
+
 #[test]
 fn a_ring_is_made_when_the_others_are_full_and_slots_are_used_again() {
-    let sizes = Sizes { capacity: 30, ring_capacity: 10, ..Sizes::default() };
+    let sizes = Sizes { capacity: Capacity::connecting(30), ring_capacity: 10, ..Sizes::default() };
     let Some(mut desk) = Desk::client(sizes) else { return };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let target = Target::new(Address::Internet(listener.local_addr().unwrap()));
@@ -59,16 +90,6 @@ fn a_ring_is_made_when_the_others_are_full_and_slots_are_used_again() {
     assert_eq!(desk.io.rings(), 3);
 }
 
-#[test]
-#[should_panic(expected = "a backend that accepts does not connect")]
-fn a_backend_that_accepts_does_not_connect() {
-    let Some(mut desk) = Desk::new(Sizes::default()) else {
-        panic!("a backend that accepts does not connect: not tested");
-    };
-    let target = Target::new(Address::Internet(desk.address));
-    let _ = desk.io.connect(&target);
-}
-
 const CONNECTIONS: u32 = 50_000;
 
 /// Each of five addresses of this machine is the source of 10 000 connections. Linux looks for a port among
@@ -82,7 +103,7 @@ fn target(address: SocketAddr, index: u32) -> Target {
 /// took.
 fn serve(listener: OwnedFd) -> JoinHandle<usize> {
     std::thread::spawn(move || {
-        let sizes = Sizes { capacity: CONNECTIONS, ring_capacity: 19_000, ..Sizes::default() };
+        let sizes = Sizes { capacity: CONNECTIONS.into(), ring_capacity: 19_000, ..Sizes::default() };
         let mut io = sizes.backend(vec![listener], Waker::new().unwrap()).unwrap();
         io.accept(0);
         let mut closed = 0;
@@ -128,7 +149,8 @@ fn fifty_thousand_connections_with_twenty_thousand_descriptors() {
         let listener = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 4096).unwrap();
         let address = socket::local_address(&listener).unwrap();
         let server = serve(listener);
-        let sizes = Sizes { capacity: CONNECTIONS, ring_capacity: 20_000, ..Sizes::default() };
+        let capacity = Capacity::connecting(CONNECTIONS);
+        let sizes = Sizes { capacity, ring_capacity: 20_000, ..Sizes::default() };
         let mut desk = Desk::client(sizes).unwrap();
         connect_all(&mut desk, address);
         assert_eq!(desk.io.rings(), 3);

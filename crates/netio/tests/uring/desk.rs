@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use staunch_netio::uring::{Limits, Uring, probe};
-use staunch_netio::{Io, Slot, Waker, socket};
+use staunch_netio::{Capacity, Io, Slot, Waker, socket};
 
 pub(crate) use crate::conformance::harness::Event;
 use crate::conformance::harness::Harness;
@@ -25,7 +25,7 @@ const BURST: Duration = Duration::from_millis(20);
 /// Sizes of a desk.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
-    pub(crate) capacity: u32,
+    pub(crate) capacity: Capacity,
     pub(crate) ring_capacity: u32,
     pub(crate) buffers_max: u16,
     pub(crate) backlog: i32,
@@ -35,7 +35,13 @@ pub(crate) struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { capacity: 1024, ring_capacity: 1024, buffers_max: 256, backlog: 128, plain: false }
+        Self {
+            capacity: Capacity::accepting(1024),
+            ring_capacity: 1024,
+            buffers_max: 256,
+            backlog: 128,
+            plain: false,
+        }
     }
 }
 
@@ -76,6 +82,7 @@ impl Sizes {
             features.defer_taskrun = false;
             features.no_sqarray = false;
             features.fixed_fd_install = false;
+            features.divided_tables = false;
         }
         let limits =
             Limits { ring_capacity: self.ring_capacity, buffers_max: self.buffers_max, burst: BURST };
