@@ -64,6 +64,7 @@ impl Lane {
             }
             Completion::Progress { .. }
             | Completion::Woken
+            | Completion::Ready { .. }
             | Completion::Accepted { .. }
             | Completion::AcceptStopped { .. } => {}
         }

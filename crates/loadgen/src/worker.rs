@@ -208,7 +208,10 @@ impl<I: Io> Worker<I> {
             | Completion::Ended { slot, .. }
             | Completion::Progress { slot, .. }
             | Completion::Closed { slot } => *slot,
-            Completion::Woken | Completion::Accepted { .. } | Completion::AcceptStopped { .. } => return,
+            Completion::Woken
+            | Completion::Ready { .. }
+            | Completion::Accepted { .. }
+            | Completion::AcceptStopped { .. } => return,
         };
         let lane = self.desk.connections[slot as usize].lane;
         self.lanes[usize::from(lane)].handle(&mut self.desk, slot, completion);

@@ -36,6 +36,8 @@ use self::retries::Retries;
 use self::table::{Connection, Table};
 use self::waiting::wait;
 use self::watch::watch;
+use self::watches::Watches;
+use crate::datagram::{Readiness, Watch};
 use crate::warming::Warmed;
 use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Waker};
 
@@ -47,6 +49,7 @@ mod sending;
 mod table;
 mod waiting;
 mod watch;
+mod watches;
 
 /// The one receive buffer. A request with many fields fits; what does not comes in several pieces. More would
 /// have to be kept for peers that do not read their answers.
@@ -60,6 +63,7 @@ const OUTGOING_KEEP_BYTES: usize = 32 * 1024;
 
 /// In epoll's data the upper half is a generation and the lower a slot; slots from here on are not
 /// connections.
+const SLOT_WATCH_FIRST: Slot = 0xfffe_0000;
 const SLOT_LISTENER_FIRST: Slot = 0xffff_0000;
 const SLOT_WAKER: Slot = 0xffff_ffff;
 
@@ -76,6 +80,7 @@ pub struct Epoll {
     /// The connection reported last as accepted, and where it comes from.
     peer: Option<(Slot, SocketAddr)>,
     table: Table,
+    watches: Watches,
     flights: Flights,
     /// Completions that are known already.
     reports: VecDeque<Completion>,
@@ -101,7 +106,7 @@ impl Epoll {
     /// # Panics
     /// If there are more than 65 000 listeners.
     pub fn new(listeners: Vec<OwnedFd>, waker: Waker, capacity: impl Into<Capacity>) -> io::Result<Self> {
-        let capacity = capacity.into().at_most(SLOT_LISTENER_FIRST);
+        let capacity = capacity.into().at_most(SLOT_WATCH_FIRST);
         assert!(listeners.len() <= 65_000, "so many listeners have no numbers");
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let data = EventData::new_u64(u64::from(SLOT_WAKER));
@@ -116,6 +121,7 @@ impl Epoll {
             learns_peers: false,
             peer: None,
             table: Table::new(capacity),
+            watches: Watches::default(),
             flights: Flights::default(),
             reports: VecDeque::new(),
             ready: VecDeque::new(),
@@ -246,6 +252,24 @@ impl Io for Epoll {
         self.buffer_lent = false;
     }
 
+    fn watch(&mut self, readiness: Readiness) -> io::Result<Watch> {
+        match readiness {
+            Readiness::Descriptor(descriptor) => {
+                let count_max = SLOT_LISTENER_FIRST - SLOT_WATCH_FIRST;
+                self.watches.add(&self.epoll, descriptor, SLOT_WATCH_FIRST, count_max)
+            }
+            Readiness::Flag(_) => Err(Errno::OPNOTSUPP.into()),
+        }
+    }
+
+    fn watch_room(&mut self, watch: Watch) {
+        self.watches.await_room(&self.epoll, watch, SLOT_WATCH_FIRST);
+    }
+
+    fn unwatch(&mut self, watch: Watch) {
+        self.watches.remove(&self.epoll, watch);
+    }
+
     fn give_back_memory(&mut self) {
         self.flights.shrink();
         self.reports.shrink_to_fit();
@@ -295,8 +319,13 @@ impl Epoll {
             let Event { flags, data, .. } = self.events[index];
             let data = data.u64();
             let slot = data as Slot;
-            if slot < SLOT_LISTENER_FIRST {
+            if slot < SLOT_WATCH_FIRST {
                 self.mark(slot, (data >> 32) as u32, flags);
+            } else if slot < SLOT_LISTENER_FIRST {
+                let watch = slot - SLOT_WATCH_FIRST;
+                if self.watches.take(&self.epoll, watch, SLOT_WATCH_FIRST, flags) {
+                    self.reports.push_back(Completion::Ready { watch });
+                }
             } else if slot == SLOT_WAKER {
                 self.take_wake_up();
             } else {

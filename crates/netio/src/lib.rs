@@ -7,6 +7,7 @@
 
 mod capacity;
 pub mod clock;
+pub mod datagram;
 pub mod descriptors;
 mod epoll;
 mod file_send;

@@ -19,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 
+use crate::datagram::{Readiness, Watch};
 use crate::{Capacity, Outgoing, Queue, Slot, Target, clock};
 
 /// Received bytes, held in a buffer of the [`Io`] until given back by [`Io::release`].
@@ -101,6 +102,12 @@ pub enum Completion {
     Closed {
         /// Which slot.
         slot: Slot,
+    },
+    /// Something came at what is watched, or there is room to send if that was asked for. May be reported
+    /// without either.
+    Ready {
+        /// What.
+        watch: Watch,
     },
     /// A [`crate::Waker`] of this backend was used.
     Woken,
@@ -215,6 +222,20 @@ pub trait Io {
 
     /// Gives an input's buffer back. Every input must be given back, best at once.
     fn release(&mut self, input: Input);
+
+    /// Watches what is no connection of this backend: [`Completion::Ready`] is reported when something has
+    /// come, and again only for what comes after that.
+    ///
+    /// # Errors
+    /// Those of epoll_ctl(2); ENFILE: too much is watched. EOPNOTSUPP: this backend knows no such things: a
+    /// real one no flags, a simulated one no descriptors.
+    fn watch(&mut self, readiness: Readiness) -> io::Result<Watch>;
+
+    /// Reports one `Ready` as soon as there is room to send at what is watched.
+    fn watch_room(&mut self, watch: Watch);
+
+    /// Ends the watching. A `Ready` already under way may still be reported.
+    fn unwatch(&mut self, watch: Watch);
 
     /// Gives back memory that only a crowd needed. For a quiet moment: it looks at all there is.
     fn give_back_memory(&mut self) {}

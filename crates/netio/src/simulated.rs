@@ -26,6 +26,9 @@ pub use self::random::Random;
 use self::connection::{Connection, Flight};
 use self::faults::{ACCEPT_ERRNOS, ENFILE, JUMP_MS_MAX};
 use self::peer::Peer;
+use rustix::io::Errno;
+
+use crate::datagram::{Readiness, Watch};
 use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
@@ -59,6 +62,8 @@ pub struct Simulated {
     buffers: Vec<Option<Vec<u8>>>,
     ready: VecDeque<Completion>,
     woken: Arc<AtomicBool>,
+    /// What is watched, by number.
+    watched: Vec<Option<Arc<AtomicBool>>>,
     alarm_ms: Option<u64>,
     turns: u64,
 }
@@ -86,6 +91,7 @@ impl Simulated {
             buffers: vec![None; BUFFERS],
             ready: VecDeque::new(),
             woken: Arc::default(),
+            watched: Vec::new(),
             alarm_ms: None,
             turns: 0,
         }
@@ -104,6 +110,7 @@ impl Simulated {
     /// Whether something can happen without time passing.
     pub fn is_restless(&self) -> bool {
         self.woken.load(Ordering::SeqCst)
+            || self.watched.iter().flatten().any(|flag| flag.load(Ordering::SeqCst))
             || self.accepting && !self.backlog.is_empty()
             || self.slots.iter().flatten().any(|connection| connection.can_act(&self.peers, self.now_ms))
             || self.peers.iter().any(|peer| peer.can_act(self.now_ms))
@@ -197,6 +204,11 @@ impl Simulated {
         for slot in order {
             if !self.random.chance(self.faults.delays) {
                 self.play_slot(slot as Slot);
+            }
+        }
+        for (watch, flag) in self.watched.iter().enumerate() {
+            if flag.as_ref().is_some_and(|flag| flag.swap(false, Ordering::SeqCst)) {
+                self.ready.push_back(Completion::Ready { watch: watch as Watch });
             }
         }
         let woken = self.woken.swap(false, Ordering::SeqCst);
@@ -373,6 +385,22 @@ impl Io for Simulated {
     fn release(&mut self, input: Input) {
         let held = self.buffers[input.buffer as usize].take();
         self.demand(held.is_some(), "an input was released twice");
+    }
+
+    fn watch(&mut self, readiness: Readiness) -> io::Result<Watch> {
+        let Readiness::Flag(flag) = readiness else { return Err(Errno::OPNOTSUPP.into()) };
+        let free = self.watched.iter().position(Option::is_none).unwrap_or(self.watched.len());
+        self.watched.splice(free..self.watched.len().min(free + 1), [Some(flag)]);
+        Ok(free as Watch)
+    }
+
+    /// There is always room.
+    fn watch_room(&mut self, watch: Watch) {
+        self.ready.push_back(Completion::Ready { watch });
+    }
+
+    fn unwatch(&mut self, watch: Watch) {
+        self.watched[watch as usize] = None;
     }
 
     fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

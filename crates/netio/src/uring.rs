@@ -31,6 +31,8 @@ mod state;
 mod tests;
 mod token;
 mod turn;
+mod watched;
+mod watching;
 
 pub use features::Features;
 pub use probe::{Refusal, probe};
@@ -41,6 +43,10 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
+use self::token::Operation;
+use crate::datagram::{Readiness, Watch};
 use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
 
 impl Io for Uring {
@@ -135,6 +141,21 @@ impl Io for Uring {
     fn release(&mut self, input: Input) {
         let (ring, buffer) = (input.buffer >> 16, input.buffer as u16);
         self.rings[ring as usize].buffers.give_back(buffer);
+    }
+
+    fn watch(&mut self, readiness: Readiness) -> io::Result<Watch> {
+        match readiness {
+            Readiness::Descriptor(descriptor) => self.start_watching(descriptor),
+            Readiness::Flag(_) => Err(Errno::OPNOTSUPP.into()),
+        }
+    }
+
+    fn watch_room(&mut self, watch: Watch) {
+        self.push_poll(watch, Operation::WatchRoom);
+    }
+
+    fn unwatch(&mut self, watch: Watch) {
+        self.stop_watching(watch);
     }
 
     #[inline]

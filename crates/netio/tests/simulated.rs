@@ -45,6 +45,7 @@ fn echo(world: &mut Simulated) {
                 Completion::AcceptStopped { .. } => stopped = true,
                 Completion::Progress { .. } | Completion::Closed { .. } | Completion::Woken => {}
                 Completion::Connected { .. } | Completion::Inspected { .. } => panic!("nobody connects"),
+                Completion::Ready { .. } => panic!("nothing is watched"),
             }
         }
         if idle && std::mem::take(&mut stopped) {

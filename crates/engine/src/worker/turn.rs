@@ -69,6 +69,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 Completion::Connected { .. } | Completion::Inspected { .. } => {
                     unreachable!("a server does not connect")
                 }
+                // Nothing is watched yet; a report without a cause is allowed.
+                Completion::Ready { .. } => {}
             }
         }
         self.expire();

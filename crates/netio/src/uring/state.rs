@@ -26,6 +26,7 @@ use super::placement::Placement;
 use super::ring::{Ring, RingLimits};
 use super::slots::Slots;
 use super::token::{Operation, pack};
+use super::watched::Watched;
 use crate::capacity::FreeSlots;
 use crate::wake::Waker;
 use crate::warming::Warmed;
@@ -103,6 +104,8 @@ pub struct Uring {
     /// Whether receive buffers are to be given back.
     pub(crate) burst: Burst,
     pub(crate) burst_timer: Box<Timespec>,
+    /// What is watched beside connections, by number.
+    pub(crate) watches: Vec<Watched>,
     pub(crate) warmed: Arc<Warmed>,
     pub(crate) waker: Waker,
     pub(crate) features: Features,
@@ -171,6 +174,7 @@ impl Uring {
             drain_timer_armed: false,
             burst: Burst::None,
             burst_timer: Box::new(Timespec::from(limits.burst)),
+            watches: Vec::new(),
             warmed: Warmed::new(waker.clone()),
             waker,
             features: *features,

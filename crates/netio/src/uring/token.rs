@@ -51,9 +51,13 @@ pub(crate) enum Operation {
     CloseSilently,
     /// Cancelling an accept, unlinked: nobody asks what came of it.
     CancelSilently,
+    /// Waiting for things to come at what is watched; the index is a watch.
+    Watch,
+    /// Waiting for room to send at it.
+    WatchRoom,
 }
 
-const OPERATIONS: [Operation; 21] = [
+const OPERATIONS: [Operation; 23] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -75,6 +79,8 @@ const OPERATIONS: [Operation; 21] = [
     Operation::BurstTimer,
     Operation::CloseSilently,
     Operation::CancelSilently,
+    Operation::Watch,
+    Operation::WatchRoom,
 ];
 
 /// Marks the completion of what stands in the place of an operation, because its chain was divided.

@@ -114,6 +114,7 @@ impl Uring {
             Operation::DrainTimer => return self.drain_timer_over(),
             Operation::BurstTimer => return self.burst_timer_over(),
             Operation::CloseSilently | Operation::CancelSilently => return None,
+            Operation::Watch | Operation::WatchRoom => return self.watched(operation, index, flags),
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),
             Operation::ReceiveCancel => return self.receive_not_cancelled(index, generation),

@@ -28,6 +28,7 @@ pub(crate) enum Event {
     Connected(Slot, i32),
     Inspected(Slot, u32),
     Closed(Slot),
+    Ready(u32),
     Woken,
 }
 
@@ -278,6 +279,7 @@ impl<I: Io> Harness<I> {
             Completion::Connected { slot, errno } => Event::Connected(slot, errno),
             Completion::Inspected { slot, retransmitted } => Event::Inspected(slot, retransmitted),
             Completion::Closed { slot } => Event::Closed(slot),
+            Completion::Ready { watch } => Event::Ready(watch),
             Completion::Woken => Event::Woken,
         }
     }
@@ -294,7 +296,7 @@ impl<I: Io> Harness<I> {
             Event::Accepted(slot) | Event::Ended(slot, _) | Event::Progress(slot) => *slot,
             Event::Received(slot, _) | Event::Sent(slot, _) | Event::Closed(slot) => *slot,
             Event::Connected(slot, _) | Event::Inspected(slot, _) => *slot,
-            Event::AcceptStopped(_) | Event::Woken => return,
+            Event::AcceptStopped(_) | Event::Ready(_) | Event::Woken => return,
         };
         let capacity = self.io.capacity();
         assert!(slot < capacity.slots(), "slots are dense");

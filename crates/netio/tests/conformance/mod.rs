@@ -13,6 +13,7 @@ pub(crate) mod beside;
 pub(crate) mod chaos;
 pub(crate) mod closing;
 pub(crate) mod connecting;
+pub(crate) mod datagrams;
 pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod harness;
@@ -46,6 +47,8 @@ macro_rules! conformance_tests {
                 bytes_go_both_ways, the_peer_speaks_first, refused, abandoned_and_inspected,
                 abandoned_at_once, unix_sockets, ipv6, sources, reset_on_close, full_table, many_at_once,
                 out_of_descriptors, connecting_chaos;
+            datagrams:
+                datagrams_wake_the_worker, room_is_told_once, what_is_watched_comes_and_goes;
             echo:
                 one_connection, fifty_connections, five_hundred_connections, pipelined_at_once,
                 pause_holds_back;

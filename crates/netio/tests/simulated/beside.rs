@@ -108,7 +108,7 @@ impl Relay {
             Completion::Closed { slot } => drop(self.halves.remove(&slot)),
             Completion::AcceptStopped { .. } => self.stopped = true,
             Completion::Progress { .. } | Completion::Woken => {}
-            Completion::Inspected { .. } => panic!("nobody asks"),
+            Completion::Inspected { .. } | Completion::Ready { .. } => panic!("nobody asks"),
         }
     }
 

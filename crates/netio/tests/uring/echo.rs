@@ -23,7 +23,7 @@ impl Echo {
                 self.backlog.insert(slot, (Vec::new(), false, false));
                 desk.io.receive(slot);
             }
-            Event::AcceptStopped(_) | Event::Progress(_) | Event::Woken => {}
+            Event::AcceptStopped(_) | Event::Progress(_) | Event::Ready(_) | Event::Woken => {}
             Event::Connected(..) | Event::Inspected(..) => panic!("a server does not connect"),
             Event::Received(slot, bytes) => {
                 self.backlog.get_mut(&slot).unwrap().0.extend(bytes);

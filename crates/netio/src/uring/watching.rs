@@ -1,0 +1,79 @@
+//! What is watched beside connections: descriptors of others that get ready, such as UDP sockets.
+//!
+//! A poll of many shots tells of things to come, and one of a single shot of room to send. It must never read
+//! from what is watched.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use io_uring::squeue::Flags;
+use io_uring::types::{CancelBuilder, Fd};
+use io_uring::{cqueue, opcode};
+
+use super::state::Uring;
+use super::token::{Operation, pack};
+use super::watched::Watched;
+use crate::Completion;
+use crate::datagram::Watch;
+
+impl Uring {
+    /// See [`crate::Io::watch`].
+    pub(crate) fn start_watching(&mut self, descriptor: OwnedFd) -> io::Result<Watch> {
+        let gone = |watched: &Watched| watched.descriptor.is_none();
+        let free = self.watches.iter().position(gone).unwrap_or(self.watches.len());
+        let watched = Watched { descriptor: Some(descriptor), wanted: true, polls: 0 };
+        self.watches.splice(free..self.watches.len().min(free + 1), [watched]);
+        self.push_poll(free as Watch, Operation::Watch);
+        Ok(free as Watch)
+    }
+
+    /// See [`crate::Io::watch_room`].
+    pub(crate) fn push_poll(&mut self, watch: Watch, operation: Operation) {
+        let Some(watched) = self.watches.get_mut(watch as usize).filter(|watched| watched.wanted) else {
+            return;
+        };
+        let Some(descriptor) = &watched.descriptor else { return };
+        watched.polls += 1;
+        let (events, multi) = match operation {
+            Operation::Watch => (libc::POLLIN, true),
+            _ => (libc::POLLOUT, false),
+        };
+        let poll = opcode::PollAdd::new(Fd(descriptor.as_raw_fd()), events as u32).multi(multi).build();
+        self.rings[0].push(&poll.user_data(pack(operation, 0, watch)));
+    }
+
+    /// See [`crate::Io::unwatch`].
+    pub(crate) fn stop_watching(&mut self, watch: Watch) {
+        let Some(watched) = self.watches.get_mut(watch as usize) else { return };
+        if !std::mem::replace(&mut watched.wanted, false) {
+            return;
+        }
+        for operation in [Operation::Watch, Operation::WatchRoom] {
+            let polls = CancelBuilder::user_data(pack(operation, 0, watch)).all();
+            let cancel = opcode::AsyncCancel2::new(polls).build().flags(Flags::SKIP_SUCCESS);
+            self.rings[0].push(&cancel.user_data(pack(Operation::CancelSilently, 0, 0)));
+        }
+        self.forget_watched(watch);
+    }
+
+    /// A poll has told something, or has ended.
+    pub(crate) fn watched(&mut self, operation: Operation, watch: Watch, flags: u32) -> Option<Completion> {
+        let watched = self.watches.get_mut(watch as usize)?;
+        let wanted = watched.wanted;
+        if !cqueue::more(flags) {
+            watched.polls -= 1;
+            if wanted && operation == Operation::Watch {
+                self.push_poll(watch, operation);
+            }
+            self.forget_watched(watch);
+        }
+        wanted.then_some(Completion::Ready { watch })
+    }
+
+    fn forget_watched(&mut self, watch: Watch) {
+        let watched = &mut self.watches[watch as usize];
+        if !watched.wanted && watched.polls == 0 {
+            watched.descriptor = None;
+        }
+    }
+}
