@@ -175,6 +175,12 @@ impl InFlight {
         self.part == parts.len() && self.taken_of_own == own.len()
     }
 
+    /// Whether the kernel took nothing yet.
+    #[inline]
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.part == 0 && self.taken_of_part == 0 && self.taken_of_own == 0
+    }
+
     /// The kernel took so many bytes of the last piece.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) {

@@ -1,9 +1,9 @@
 //! Sending from memory: one operation at a time a connection, so that the order is the kernel's only order.
 //!
-//! Rule 1: up to [`WHOLE_BYTES_MAX`] the kernel is asked to go on until all is taken: one operation, one
-//! completion. Rule 2: above, each operation takes what fits, which shows whether the peer makes progress.
-//! Rule 3: the last send of a connection on which nothing else is armed carries its close with it; then the
-//! close alone completes, or, if the send fails, the send alone.
+//! Rule 1: each operation takes what fits, which shows whether the peer makes progress. Rule 2: the last send
+//! of a connection on which nothing else is armed carries its close with it, if it is no longer than
+//! [`WHOLE_BYTES_MAX`] and nothing of it was taken before. The kernel is then asked to go on until all is
+//! taken; the close alone completes, or, if the send fails, the send alone.
 
 use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
@@ -17,9 +17,9 @@ use super::state::Uring;
 use super::token::Operation;
 use crate::{Completion, Outgoing, Slot};
 
-/// Up to this length a send is finished by the kernel alone: an answer whose body was copied behind its head,
-/// and no more than an empty socket takes at once. A longer one could be under way for long, and its progress
-/// has to be seen.
+/// Up to this length a last send is finished by the kernel alone: an answer whose body was copied behind its
+/// head, and no more than an empty socket takes at once. A longer one, or the rest of one that found the
+/// socket full, could be under way for long, and its progress has to be seen.
 const WHOLE_BYTES_MAX: usize = 24 * 1024;
 
 /// What one operation may be asked to send; a result has 31 bits.
@@ -49,16 +49,20 @@ impl Uring {
     pub(crate) fn go_on_sending(&mut self, slot: Slot) {
         let send = self.slots.get(slot).send;
         let (_, descriptor) = self.place_of(slot);
-        match self.in_flight.get(send).next_piece() {
+        let in_flight = self.in_flight.get(send);
+        let untouched = in_flight.is_untouched();
+        match in_flight.next_piece() {
             Piece::Bytes { address, length, more } => {
-                let flags = send_flags(length, more);
+                let closes = !more && untouched && length <= WHOLE_BYTES_MAX && self.may_close(slot);
+                let flags = send_flags(closes, more);
                 let entry = opcode::Send::new(descriptor, address, length.min(OPERATION_BYTES_MAX) as u32);
-                self.push_send(slot, entry.flags(flags).build(), flags);
+                self.push_send(slot, entry.flags(flags).build(), closes);
             }
             Piece::Vectors { header, length, more } => {
-                let flags = send_flags(length, more);
+                let closes = !more && untouched && length <= WHOLE_BYTES_MAX && self.may_close(slot);
+                let flags = send_flags(closes, more);
                 let entry = opcode::SendMsg::new(descriptor, header).flags(flags as u32);
-                self.push_send(slot, entry.build(), flags);
+                self.push_send(slot, entry.build(), closes);
             }
             Piece::File => self.start_file(slot),
             Piece::End => self.finish_send(slot, 0),
@@ -167,15 +171,21 @@ impl Uring {
         self.pending.push_back(Completion::Sent { slot, outgoing, errno });
     }
 
+    /// Whether nothing but this send keeps the connection open.
     #[inline]
-    fn push_send(&mut self, slot: Slot, entry: Entry, flags: i32) {
+    fn may_close(&mut self, slot: Slot) -> bool {
+        let state = self.slots.get(slot);
+        state.has(LAST) && !state.has(RECEIVING | SHUTTING)
+    }
+
+    #[inline]
+    fn push_send(&mut self, slot: Slot, entry: Entry, closes: bool) {
         let (ring, descriptor) = self.place_of(slot);
         let token = self.token(Operation::Send, slot);
         let entry = entry.user_data(token);
         let state = self.slots.get(slot);
         state.set(SENDING);
-        let alone = state.has(LAST) && !state.has(RECEIVING | SHUTTING);
-        if alone && flags & (libc::MSG_WAITALL | libc::MSG_MORE) == libc::MSG_WAITALL {
+        if closes {
             state.set(CLOSE_LINKED);
             let token = self.token(Operation::Close, slot);
             let close = opcode::Close::new(descriptor).build().user_data(token);
@@ -186,10 +196,9 @@ impl Uring {
     }
 }
 
-/// Short sends are for the kernel to go on with, unless progress has to be seen. With more to come the peer
-/// gets full segments.
+/// A send that closes is for the kernel to go on with. With more to come the peer gets full segments.
 #[inline]
-fn send_flags(length: usize, more: bool) -> i32 {
-    let whole = if length <= WHOLE_BYTES_MAX { libc::MSG_WAITALL } else { 0 };
+fn send_flags(closes: bool, more: bool) -> i32 {
+    let whole = if closes { libc::MSG_WAITALL } else { 0 };
     libc::MSG_NOSIGNAL | whole | if more { libc::MSG_MORE } else { 0 }
 }

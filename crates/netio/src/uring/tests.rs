@@ -227,3 +227,28 @@ fn a_listener_keeps_its_number_until_nothing_names_it() {
     }
     assert_ne!(std::fs::read_link(&place).ok(), Some(socket));
 }
+
+/// A peer that takes an answer slowly is seen doing so up to its last bytes, whether the answer is short and
+/// not the last one, or the rest of a long one with which the connection ends.
+#[test]
+fn progress_is_seen_up_to_the_last_bytes() {
+    for (bytes, last) in [(ANSWER_BYTES, false), (8 * ANSWER_BYTES, true)] {
+        let Some(mut scene) = Scene::new() else { return };
+        let (mut peer, slot) = scene.connection();
+        let mut outgoing = Box::<Outgoing>::default();
+        outgoing.bytes().resize(bytes, b'x');
+        scene.io.send(slot, outgoing, last);
+        let reader = std::thread::spawn(move || peer.read_exact(&mut vec![0; bytes]).map(|()| peer));
+        let mut seen = 0;
+        loop {
+            match scene.next() {
+                Completion::Progress { bytes, .. } => seen += bytes as usize,
+                Completion::Sent { errno: 0, .. } => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(reader.join().unwrap().is_ok());
+        // What fits into the socket at once may go unseen at the end.
+        assert!(seen + ANSWER_BYTES / 2 >= bytes, "{seen} of {bytes} bytes were seen being taken");
+    }
+}
