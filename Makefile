@@ -43,6 +43,7 @@ soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a lo
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-tests --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
+	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-live --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --package staunch-tests --test gate storm -- --nocapture
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch

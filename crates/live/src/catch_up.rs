@@ -1,0 +1,144 @@
+//! Everything between a reader's number and now, as slices that exist.
+//!
+//! It owns what each kind of topic owes a reader. It must never make a form: what is missing is asked of the
+//! hub. Only gap marks are made here, for readers that were cut for too long.
+
+use crate::form::{Form, Shape};
+use crate::gap;
+use crate::group::Group;
+use crate::letter::Place;
+use crate::limits::SLICES_PER_DELIVERY_MAX;
+use crate::ring::Entry;
+use crate::topic::{Kind, TopicId};
+use crate::update::Bytes;
+use crate::version::{Epoch, Version};
+use crate::view::topics::{Topics, ViewTopic};
+
+/// What a reader is owed.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// To be sent in this order; none if nothing concerns the reader.
+    pub slices: Vec<Bytes>,
+    /// The number the reader has come to with these.
+    pub number: u64,
+    /// Forms of updates that do not exist yet. If there are any, nothing is to be sent.
+    pub missing: Vec<(Place, Form)>,
+}
+
+/// One update that a topic owes.
+struct Owed<'a> {
+    number: u64,
+    topic: TopicId,
+    entry: &'a Entry,
+    form: Form,
+}
+
+/// Updates and marks by their numbers: whatever a reader received last, it lacks nothing before that.
+fn in_order(number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>) -> Batch {
+    let mut batch = Batch { number, ..Batch::default() };
+    let mut gaps = gaps.into_iter().peekable();
+    for owed in owed {
+        while let Some((_, mark)) = gaps.next_if(|(place, _)| *place < owed.number) {
+            batch.slices.push(mark);
+        }
+        match owed.entry.form(owed.form) {
+            Some(bytes) => batch.slices.push(bytes.clone()),
+            None => batch.missing.push((Place { topic: owed.topic, number: owed.number }, owed.form)),
+        }
+    }
+    batch.slices.extend(gaps.map(|(_, mark)| mark));
+    batch
+}
+
+/// From where, and in which form.
+#[derive(Debug, Clone, Copy)]
+pub struct CatchUp {
+    /// The life of the numbering.
+    pub epoch: Epoch,
+    /// The reader's number.
+    pub from: u64,
+    /// The view's number.
+    pub to: u64,
+    /// The reader's form.
+    pub form: Form,
+    /// The reader has nothing before its number: it gets whole values, and no mark for what it never asked.
+    pub is_fresh: bool,
+}
+
+impl CatchUp {
+    /// Collects what the topics owe.
+    pub(crate) fn collect(
+        self,
+        group: &Group,
+        topics: &Topics,
+        moved: impl Iterator<Item = TopicId>,
+    ) -> Batch {
+        let mut owed: Vec<Owed<'_>> = Vec::new();
+        let mut cut: Vec<&ViewTopic> = Vec::new();
+        for id in moved {
+            let Some(topic) = topics.get(id) else { continue };
+            if topic.ring.last_number() <= self.from {
+                continue;
+            }
+            if topic.kind == Kind::Log && topic.ring.dropped_to() > self.from && !self.is_fresh {
+                cut.push(topic);
+            }
+            for (entry, form) in self.owes(group, topic) {
+                owed.push(Owed { number: entry.update.number, topic: id, entry, form });
+            }
+        }
+        owed.sort_unstable_by_key(|owed| (owed.number, owed.topic));
+        owed.dedup_by_key(|owed| owed.number);
+        let is_cut_short = owed.len() > SLICES_PER_DELIVERY_MAX;
+        owed.truncate(SLICES_PER_DELIVERY_MAX);
+        let last = owed.last().map_or(self.to, |owed| owed.number);
+        let number = if is_cut_short { last } else { self.to };
+        let mut gaps: Vec<(u64, Bytes)> = cut.iter().filter_map(|topic| self.gap(topic, number)).collect();
+        gaps.sort_unstable_by_key(|(number, _)| *number);
+        in_order(number, owed, gaps)
+    }
+
+    /// The mark for what left a topic's ring behind the reader's number and up to `to`, and where it stands.
+    fn gap(&self, topic: &ViewTopic, to: u64) -> Option<(u64, Bytes)> {
+        let to = to.min(topic.ring.dropped_to());
+        let missed = topic.ring.missed(self.from, to);
+        if missed.count == 0 && !missed.at_least {
+            return None;
+        }
+        let version = Version { epoch: self.epoch, number: to };
+        Some((to, gap::mark(self.form, version, &topic.name, missed)?))
+    }
+
+    /// What one topic owes, oldest first.
+    fn owes<'a>(&self, group: &Group, topic: &'a ViewTopic) -> Vec<(&'a Entry, Form)> {
+        let whole = self.form.whole();
+        let readable = |entry: &&Entry| group.may_read(&entry.update);
+        let last = || topic.ring.last().filter(readable).map(|entry| (entry, whole));
+        match topic.kind {
+            Kind::Value => last().into_iter().collect(),
+            Kind::Log => topic.ring.after(self.from).filter(readable).map(|entry| (entry, whole)).collect(),
+            Kind::Json => match self.patches(topic) {
+                Some(patches) => patches.into_iter().filter(|(entry, _)| readable(entry)).collect(),
+                None => last().into_iter().collect(),
+            },
+        }
+    }
+
+    /// The differences that lead from the reader's value to the last one, if they are all there and shorter.
+    fn patches<'a>(&self, topic: &'a ViewTopic) -> Option<Vec<(&'a Entry, Form)>> {
+        if self.form.shape() != Shape::Patch || self.is_fresh || topic.ring.dropped_to() > self.from {
+            return None;
+        }
+        let whole_bytes = topic.ring.last()?.update.value.bytes().len();
+        let mut patch_bytes = 0;
+        let mut patches = Vec::new();
+        for entry in topic.ring.after(self.from) {
+            patch_bytes += entry.update.patch.as_ref()?.len();
+            if patch_bytes > whole_bytes {
+                return None;
+            }
+            patches.push((entry, self.form));
+        }
+        Some(patches)
+    }
+}

@@ -1,0 +1,241 @@
+//! The hub: the one writer.
+//!
+//! It owns the numbering, every topic's value and ring, and the forms that somebody holds. It must never
+//! wait: who owns it gives it publications, requests and the time, and takes a letter for all workers when a
+//! batch is over.
+
+mod memory;
+mod preparing;
+mod publication;
+mod readers;
+mod settings;
+mod shelf;
+
+use std::sync::Arc;
+
+pub use publication::{Accepted, Content, Expected, Publication, PublishFault};
+pub use settings::HubSettings;
+
+use crate::encoder::Encoder;
+use crate::letter::{Letter, News, Place, Request, TopicFacts};
+use crate::limits::WORKER_BEHIND_MAX;
+use crate::name::TopicName;
+use crate::ring::Entry;
+use crate::topic::{Kind, TopicId};
+use crate::update::Update;
+use crate::version::{Epoch, Version};
+use memory::{Memory, TOPIC_BYTES};
+use preparing::Prepared;
+use readers::Holdings;
+use shelf::Shelf;
+
+/// The one writer.
+pub struct Hub {
+    settings: HubSettings,
+    epoch: Epoch,
+    number: u64,
+    shelf: Shelf,
+    encoder: Encoder,
+    holdings: Holdings,
+    memory: Memory,
+    news: Vec<News>,
+}
+
+impl Hub {
+    /// A hub without topics, in an epoch that was drawn for it.
+    pub fn new(settings: HubSettings, epoch: Epoch) -> Self {
+        let holdings = Holdings::new(settings.workers);
+        let memory = Memory::new(settings.live_memory_bytes);
+        Self {
+            settings,
+            epoch,
+            number: 0,
+            shelf: Shelf::default(),
+            encoder: Encoder::default(),
+            holdings,
+            memory,
+            news: Vec::new(),
+        }
+    }
+
+    /// The version of the last update.
+    pub fn version(&self) -> Version {
+        Version { epoch: self.epoch, number: self.number }
+    }
+
+    /// How often something was compressed.
+    pub fn compressions(&self) -> u64 {
+        self.encoder.compressions()
+    }
+
+    /// Bytes of values, rings and forms.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
+    /// A topic's value and its version.
+    pub fn value(&self, topic: &TopicName) -> Option<(Version, &Update)> {
+        let last = self.shelf.find(topic)?.1.ring.last()?;
+        Some((Version { epoch: self.epoch, number: last.update.number }, &last.update))
+    }
+
+    /// Whether a worker is so far behind that publishing has to wait.
+    pub fn is_held_back(&self) -> bool {
+        self.number.saturating_sub(self.holdings.slowest_read_to()) >= WORKER_BEHIND_MAX as u64
+    }
+
+    /// Takes a publication: numbers it, or holds it back where a topic's `every_ms` asks for that.
+    ///
+    /// # Errors
+    /// What is wrong with it, or which limit it meets; nothing was changed then.
+    pub fn publish(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, PublishFault> {
+        let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
+        self.make_room(&prepared)?;
+        let readers = publication.topics.iter().map(|topic| self.holdings.readers_of(topic)).sum();
+        if let Some(due_ms) = self.shelf.due_ms(&publication.topics, now_ms) {
+            self.shelf.hold_back(publication, due_ms);
+            return Ok(Accepted { version: None, readers });
+        }
+        let version = self.number_it(publication, prepared, now_ms);
+        Ok(Accepted { version: Some(version), readers })
+    }
+
+    /// Publishes what was held back until now, and forgets topics whose time is over. Gives when to call
+    /// again.
+    pub fn tick(&mut self, now_ms: u64) -> Option<u64> {
+        for publication in self.shelf.take_due(now_ms) {
+            // What changed meanwhile may make it wrong, as a condition or a patch; then it is outdated.
+            if let Ok(prepared) = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch) {
+                self.number_it(publication, prepared, now_ms);
+            }
+        }
+        for id in self.shelf.outdated(now_ms, &self.holdings) {
+            if let Some((name, freed)) = self.shelf.forget(id) {
+                self.memory.release(freed);
+                self.memory.forget_topic(&name);
+            }
+            self.news.push(News::Forgotten(Place { topic: id, number: self.number }));
+        }
+        self.shelf.next_due_ms()
+    }
+
+    /// Takes what a worker asks.
+    pub fn request(&mut self, worker: usize, request: Request) {
+        match request {
+            Request::Hold(form) => self.holdings.hold(worker, form),
+            Request::Release(form) => self.holdings.release(worker, form),
+            Request::Make(wanted) => wanted.iter().for_each(|(place, form)| self.make_later(*place, *form)),
+            Request::Readers(text, change) => self.holdings.count(&text, change),
+            Request::Read(number) => self.holdings.read(worker, number),
+        }
+    }
+
+    /// The letter for all workers, if anything happened since the last one.
+    pub fn take_letter(&mut self) -> Option<Letter> {
+        if self.news.is_empty() {
+            return None;
+        }
+        let news = std::mem::take(&mut self.news).into();
+        Some(Letter { epoch: self.epoch, news, number: self.number })
+    }
+
+    /// All that a view has to know that begins now.
+    pub fn introduction(&self) -> Letter {
+        let mut news = Vec::new();
+        let mut updates: Vec<&Entry> = Vec::new();
+        for (id, topic) in self.shelf.iter() {
+            let facts = TopicFacts { id, name: topic.name.clone(), kind: topic.rules.kind };
+            news.push(News::Topic(facts));
+            updates.extend(topic.ring.after(0));
+            if topic.ring.dropped_to() > 0 {
+                news.push(News::Dropped(Place { topic: id, number: topic.ring.dropped_to() }));
+            }
+        }
+        updates.sort_unstable_by_key(|entry| entry.update.number);
+        updates.dedup_by_key(|entry| entry.update.number);
+        news.extend(updates.iter().map(|entry| News::Update(entry.update.clone(), [].into())));
+        Letter { epoch: self.epoch, news: news.into(), number: self.number }
+    }
+
+    fn number_it(&mut self, publication: Publication, prepared: Prepared, now_ms: u64) -> Version {
+        self.number += 1;
+        let number = self.number;
+        let topics: Box<[(TopicId, TopicName)]> =
+            publication.topics.iter().map(|name| (self.topic_of(name), name.clone())).collect();
+        let update = Arc::new(Update {
+            number,
+            topics,
+            value: prepared.value,
+            patch: prepared.patch,
+            id: publication.id,
+            kind: publication.kind,
+            retry_ms: publication.retry_ms,
+            private: prepared.private,
+        });
+        let made = self.encoder.make(self.epoch, &update, self.holdings.forms());
+        self.news.push(News::Update(update.clone(), made.clone()));
+        for (id, _) in &update.topics {
+            let entry = Entry::new(update.clone(), made.clone());
+            self.memory.keep(&entry, Place { topic: *id, number });
+            if let Some((place, freed)) = self.shelf.push(*id, entry, now_ms) {
+                self.memory.release(freed);
+                self.news.push(News::Dropped(place));
+            }
+        }
+        self.memory.tidy(&self.shelf);
+        self.relieve(0);
+        Version { epoch: self.epoch, number }
+    }
+
+    /// Makes room for a value that is longer than the one before, or a topic more.
+    fn make_room(&mut self, prepared: &Prepared) -> Result<(), PublishFault> {
+        let grows = prepared.new_topics > 0 || prepared.value.bytes().len() > prepared.bytes_before;
+        let needed = prepared.value.bytes().len() + prepared.new_topics * TOPIC_BYTES;
+        if !grows || self.relieve(needed) { Ok(()) } else { Err(PublishFault::Memory) }
+    }
+
+    /// Lets the oldest updates of rings go until so many bytes more are there; whether they are.
+    fn relieve(&mut self, needed: usize) -> bool {
+        while self.memory.lacks(needed) {
+            let Some(place) = self.memory.relieve(&mut self.shelf) else { return false };
+            self.news.push(News::Dropped(place));
+        }
+        true
+    }
+
+    fn topic_of(&mut self, name: &TopicName) -> TopicId {
+        if let Some((id, _)) = self.shelf.find(name) {
+            return id;
+        }
+        let rules = self.settings.rules_of(name);
+        let kind = rules.kind;
+        let id = self.shelf.add(name.clone(), rules);
+        self.memory.keep_topic(name);
+        self.news.push(News::Topic(TopicFacts { id, name: name.clone(), kind }));
+        id
+    }
+
+    fn make_later(&mut self, place: Place, form: crate::form::Form) {
+        let Some(topic) = self.shelf.get_mut(place.topic) else { return };
+        let Some(entry) = topic.ring.find_mut(place.number) else { return };
+        if entry.form(form).is_none() {
+            let mut wanted = crate::form::FormSet::default();
+            wanted.insert(if entry.update.patch.is_none() { form.whole() } else { form });
+            for (form, bytes) in self.encoder.make(self.epoch, &entry.update, wanted).iter() {
+                self.memory.add(bytes.len());
+                entry.add_form(*form, bytes.clone());
+            }
+        }
+        if let Some(bytes) = entry.form(form) {
+            self.news.push(News::Form(place, form, bytes.clone()));
+        }
+    }
+
+    /// The kind of a topic, if it exists.
+    pub fn kind(&self, topic: &TopicName) -> Option<Kind> {
+        self.shelf.find(topic).map(|(_, topic)| topic.rules.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

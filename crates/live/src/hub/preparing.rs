@@ -1,0 +1,108 @@
+//! Checks of a publication against what its topics hold.
+//!
+//! It owns what a publication makes of a value. It must never change a topic.
+
+use super::publication::{Content, Expected, Publication, PublishFault};
+use super::settings::HubSettings;
+use super::shelf::Shelf;
+use crate::limits::ID_BYTES_MAX;
+use crate::merge_patch::{difference, merge};
+use crate::topic::Kind;
+use crate::update::{Bytes, Value};
+use crate::version::{Epoch, Version};
+
+/// A publication that may be numbered.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) value: Value,
+    pub(crate) patch: Option<Bytes>,
+    pub(crate) private: bool,
+    /// Topics that do not exist yet.
+    pub(crate) new_topics: usize,
+    /// Bytes of the first topic's value so far.
+    pub(crate) bytes_before: usize,
+}
+
+/// Checks a publication against its topics.
+pub(crate) fn prepare(
+    publication: &Publication,
+    shelf: &Shelf,
+    settings: &HubSettings,
+    epoch: Epoch,
+) -> Result<Prepared, PublishFault> {
+    let first = publication.topics.first().ok_or(PublishFault::NoTopic)?;
+    check_texts(publication)?;
+    let topic = shelf.find(first).map(|(_, topic)| topic);
+    let last = topic.and_then(|topic| topic.ring.last()).map(|entry| &entry.update);
+    let present = last.filter(|update| update.value != Value::Gone);
+    let version = present.map(|update| Version { epoch, number: update.number });
+    if !holds(&publication.expected, version) {
+        return Err(PublishFault::NotAsExpected);
+    }
+    let rules = settings.rules_of(first);
+    let private = publication.private || rules.private;
+    let is_alone = publication.topics.len() == 1;
+    let patches = is_alone && rules.kind == Kind::Json && last.is_some_and(|last| last.private == private);
+    let (value, patch) = apply(&publication.content, present.map(|update| &update.value), rules.kind)?;
+    if value.bytes().len() > settings.value_bytes_max {
+        return Err(PublishFault::TooLong(settings.value_bytes_max));
+    }
+    let patch = patch.filter(|patch| patches && patch.len() < value.bytes().len());
+    let new_topics = publication.topics.iter().filter(|topic| shelf.find(topic).is_none()).count();
+    if new_topics > 0 && shelf.len() + new_topics > settings.topics_max {
+        return Err(PublishFault::Topics(settings.topics_max));
+    }
+    let bytes_before = last.map_or(0, |last| last.value.bytes().len());
+    Ok(Prepared { value, patch, private, new_topics, bytes_before })
+}
+
+fn check_texts(publication: &Publication) -> Result<(), PublishFault> {
+    let fits = |text: &str| text.len() <= ID_BYTES_MAX && !text.contains(['\r', '\n', '\0']);
+    if publication.id.as_deref().is_some_and(|id| !fits(id) || id.starts_with('#') || id.is_empty()) {
+        return Err(PublishFault::Id);
+    }
+    if publication.kind.as_deref().is_some_and(|kind| !fits(kind)) {
+        return Err(PublishFault::Kind);
+    }
+    Ok(())
+}
+
+fn holds(expected: &Expected, version: Option<Version>) -> bool {
+    let is_one = |versions: &[Version]| version.is_some_and(|version| versions.contains(&version));
+    match expected {
+        Expected::Anything => true,
+        Expected::Something => version.is_some(),
+        Expected::Nothing => version.is_none(),
+        Expected::OneOf(versions) => is_one(versions),
+        Expected::NoneOf(versions) => !is_one(versions),
+    }
+}
+
+/// The value that comes out, and the patch that leads to it.
+fn apply(
+    content: &Content,
+    before: Option<&Value>,
+    kind: Kind,
+) -> Result<(Value, Option<Bytes>), PublishFault> {
+    match content {
+        Content::Gone => Ok((Value::Gone, None)),
+        Content::Whole(value) if kind != Kind::Json => Ok((value.clone(), None)),
+        Content::Whole(value) => {
+            let to = serde_json::from_slice(value.bytes()).map_err(|_| PublishFault::NotJson)?;
+            let from = before.and_then(|before| serde_json::from_slice(before.bytes()).ok());
+            let patch = from.and_then(|from| difference(&from, &to)).map(|patch| json(&patch));
+            Ok((Value::Json(value.bytes().into()), patch))
+        }
+        Content::Patch(patch) => {
+            let before = before.ok_or(PublishFault::NothingToPatch)?;
+            let mut document =
+                serde_json::from_slice(before.bytes()).map_err(|_| PublishFault::NothingToPatch)?;
+            merge(&mut document, patch.clone());
+            Ok((Value::Json(json(&document)), Some(json(patch))))
+        }
+    }
+}
+
+fn json(value: &serde_json::Value) -> Bytes {
+    value.to_string().into_bytes().into()
+}

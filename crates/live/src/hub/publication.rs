@@ -1,0 +1,136 @@
+//! What is published, and what may be wrong with it.
+//!
+//! It owns their words. It must never know a topic.
+
+use std::fmt;
+
+use crate::limits::ID_BYTES_MAX;
+use crate::name::TopicName;
+use crate::update::Value;
+use crate::version::Version;
+
+/// What a publication makes of a topic's value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// The whole value.
+    Whole(Value),
+    /// What changes in it (RFC 7396).
+    Patch(serde_json::Value),
+    /// The end of it.
+    Gone,
+}
+
+/// What the publisher knows of the topic (RFC 9110, section 13.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Expected {
+    /// Nothing.
+    #[default]
+    Anything,
+    /// There is a value: `If-Match: *`.
+    Something,
+    /// There is none: `If-None-Match: *`.
+    Nothing,
+    /// Its version is one of these: `If-Match`.
+    OneOf(Vec<Version>),
+    /// Its version is none of these: `If-None-Match`.
+    NoneOf(Vec<Version>),
+}
+
+/// An update before it has a number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publication {
+    /// Its topics, one at least; the first one names it.
+    pub topics: Vec<TopicName>,
+    /// What it says.
+    pub content: Content,
+    /// The publisher's own id.
+    pub id: Option<Box<str>>,
+    /// The event's type.
+    pub kind: Option<Box<str>>,
+    /// After how many milliseconds a reader that was cut should come back.
+    pub retry_ms: Option<u32>,
+    /// Only for readers with a grant for one of its topics.
+    pub private: bool,
+    /// What the publisher expects of the first topic.
+    pub expected: Expected,
+}
+
+impl Publication {
+    /// A value for one topic.
+    pub fn new(topic: TopicName, value: Value) -> Self {
+        Self {
+            topics: vec![topic],
+            content: Content::Whole(value),
+            id: None,
+            kind: None,
+            retry_ms: None,
+            private: false,
+            expected: Expected::Anything,
+        }
+    }
+}
+
+/// What became of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its version; none while it is held back, because its topic has an update at most every so often.
+    pub version: Option<Version>,
+    /// How many readers its topics have.
+    pub readers: u64,
+}
+
+/// Why a publication is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PublishFault {
+    /// 400: no topic.
+    NoTopic,
+    /// 400: `id` is longer than [`ID_BYTES_MAX`], has a line end or NUL, or begins with `#`.
+    Id,
+    /// 400: `type` is longer than [`ID_BYTES_MAX`] or has a line end.
+    Kind,
+    /// 413: the value is longer than this.
+    TooLong(usize),
+    /// 400: a topic of kind `json` gets a value that is no JSON.
+    NotJson,
+    /// 409: a merge patch for a value that is no JSON, or for none.
+    NothingToPatch,
+    /// 412: the topic is not as expected.
+    NotAsExpected,
+    /// 503: `topics`.
+    Topics(usize),
+    /// 503: `live_memory`.
+    Memory,
+}
+
+impl PublishFault {
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::NoTopic | Self::Id | Self::Kind | Self::NotJson => 400,
+            Self::NothingToPatch => 409,
+            Self::NotAsExpected => 412,
+            Self::TooLong(_) => 413,
+            Self::Topics(_) | Self::Memory => 503,
+        }
+    }
+}
+
+impl fmt::Display for PublishFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTopic => write!(f, "`topic` is missing"),
+            Self::Id => {
+                write!(f, "`id` has at most {ID_BYTES_MAX} bytes, no line end, and does not begin with `#`")
+            }
+            Self::Kind => write!(f, "`type` has at most {ID_BYTES_MAX} bytes and no line end"),
+            Self::TooLong(limit) => write!(f, "the value is longer than `value_bytes`, {limit}"),
+            Self::NotJson => write!(f, "the topic is of kind `json`, and the value is not JSON"),
+            Self::NothingToPatch => write!(f, "a merge patch changes JSON, and the topic's value is none"),
+            Self::NotAsExpected => write!(f, "the topic's version is not the one expected"),
+            Self::Topics(limit) => write!(f, "there are as many topics as `topics` allows, {limit}"),
+            Self::Memory => write!(f, "values fill what `live_memory` allows"),
+        }
+    }
+}
+
+impl std::error::Error for PublishFault {}

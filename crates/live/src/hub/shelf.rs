@@ -1,0 +1,170 @@
+//! All topics, by number and by name, and what is held back for them.
+//!
+//! It must never number an update: the hub does.
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt as _};
+
+use super::publication::Publication;
+use super::readers::Holdings;
+use crate::letter::Place;
+use crate::name::TopicName;
+use crate::ring::{Entry, Ring};
+use crate::topic::{Kind, TopicId, TopicRules};
+
+/// A topic as the hub knows it.
+#[derive(Debug)]
+pub(crate) struct Topic {
+    pub(crate) name: TopicName,
+    pub(crate) rules: TopicRules,
+    pub(crate) ring: Ring,
+    updated_ms: u64,
+}
+
+/// Topics, and publications that wait for their time.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    topics: Vec<Option<Topic>>,
+    names: HashMap<TopicName, TopicId>,
+    held_back: BTreeMap<TopicName, (u64, Publication)>,
+    /// Updates in all rings, and those of them that are no topic's value.
+    entries: usize,
+    spare_entries: usize,
+}
+
+impl Default for Shelf {
+    fn default() -> Self {
+        Self {
+            topics: Vec::new(),
+            names: HashMap::new(),
+            held_back: BTreeMap::new(),
+            entries: 0,
+            spare_entries: 0,
+        }
+    }
+}
+
+impl Shelf {
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn find(&self, name: &TopicName) -> Option<(TopicId, &Topic)> {
+        let id = *self.names.get(name)?;
+        Some((id, self.topics[id.0 as usize].as_ref()?))
+    }
+
+    pub(crate) fn get(&self, id: TopicId) -> Option<&Topic> {
+        self.topics.get(id.0 as usize)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: TopicId) -> Option<&mut Topic> {
+        self.topics.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TopicId, &Topic)> {
+        let all = self.topics.iter().enumerate();
+        all.filter_map(|(index, topic)| Some((TopicId(index as u32), topic.as_ref()?)))
+    }
+
+    pub(crate) fn add(&mut self, name: TopicName, rules: TopicRules) -> TopicId {
+        let id = TopicId(self.topics.len() as u32);
+        self.names.insert(name.clone(), id);
+        self.topics.push(Some(Topic { name, rules, ring: Ring::default(), updated_ms: 0 }));
+        id
+    }
+
+    /// Puts an update in its topic's ring; gives what left it and how many bytes that held.
+    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, now_ms: u64) -> Option<(Place, usize)> {
+        let topic = self.topics.get_mut(id.0 as usize)?.as_mut()?;
+        topic.updated_ms = now_ms;
+        topic.ring.push(entry);
+        self.entries += 1;
+        self.spare_entries += usize::from(topic.ring.len() > 1);
+        let entries_max = match topic.rules.kind {
+            Kind::Value => 1,
+            Kind::Log | Kind::Json => topic.rules.ring_entries.max(1),
+        };
+        let place = Place { topic: id, number: topic.ring.overflow(entries_max, topic.rules.ring_bytes)? };
+        Some((place, self.drop_to(place)))
+    }
+
+    /// Lets a topic's updates up to a number go; gives what they held.
+    pub(crate) fn drop_to(&mut self, place: Place) -> usize {
+        let Some(topic) = self.topics.get_mut(place.topic.0 as usize).and_then(Option::as_mut) else {
+            return 0;
+        };
+        let before = topic.ring.len();
+        let freed = topic.ring.drop_to(place.number, topic.rules.kind == Kind::Log);
+        let dropped = before - topic.ring.len();
+        self.entries -= dropped;
+        self.spare_entries -= dropped - usize::from(before > 0 && topic.ring.len() == 0);
+        freed
+    }
+
+    /// Updates in all rings.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Those of them that are no topic's value.
+    pub(crate) fn spare_entries(&self) -> usize {
+        self.spare_entries
+    }
+
+    pub(crate) fn holds(&self, place: Place) -> bool {
+        self.get(place.topic).is_some_and(|topic| topic.ring.dropped_to() < place.number)
+    }
+
+    pub(crate) fn is_value(&self, place: Place) -> bool {
+        self.get(place.topic).is_some_and(|topic| topic.ring.last_number() == place.number)
+    }
+
+    /// When a publication may be numbered, if that is not now.
+    pub(crate) fn due_ms(&self, topics: &[TopicName], now_ms: u64) -> Option<u64> {
+        let due = topics.iter().filter_map(|name| {
+            let (_, topic) = self.find(name)?;
+            let limited = topic.rules.kind != Kind::Log && topic.rules.every_ms > 0;
+            limited.then_some(topic.updated_ms + topic.rules.every_ms)
+        });
+        due.max().filter(|due_ms| *due_ms > now_ms)
+    }
+
+    /// Holds a publication back; one before it for the same topics is outdated by that.
+    pub(crate) fn hold_back(&mut self, publication: Publication, due_ms: u64) {
+        if let Some(name) = publication.topics.first() {
+            self.held_back.insert(name.clone(), (due_ms, publication));
+        }
+    }
+
+    pub(crate) fn take_due(&mut self, now_ms: u64) -> Vec<Publication> {
+        let due = |(_, (due_ms, _)): &(&TopicName, &(u64, Publication))| *due_ms <= now_ms;
+        let names: Vec<TopicName> = self.held_back.iter().filter(due).map(|(name, _)| name.clone()).collect();
+        names.iter().filter_map(|name| self.held_back.remove(name)).map(|(_, held)| held).collect()
+    }
+
+    pub(crate) fn next_due_ms(&self) -> Option<u64> {
+        let held = self.held_back.values().map(|(due_ms, _)| *due_ms);
+        let kept = self.iter().filter(|(_, topic)| topic.rules.keep_ms > 0);
+        held.chain(kept.map(|(_, topic)| topic.updated_ms + topic.rules.keep_ms)).min()
+    }
+
+    /// Topics that were neither updated nor read for as long as they are kept.
+    pub(crate) fn outdated(&self, now_ms: u64, holdings: &Holdings) -> Vec<TopicId> {
+        let outdated = |topic: &Topic| {
+            topic.rules.keep_ms > 0
+                && topic.updated_ms + topic.rules.keep_ms <= now_ms
+                && holdings.readers_of(&topic.name) == 0
+        };
+        self.iter().filter(|(_, topic)| outdated(topic)).map(|(id, _)| id).collect()
+    }
+
+    /// Forgets a topic; gives its name and what its ring held.
+    pub(crate) fn forget(&mut self, id: TopicId) -> Option<(TopicName, usize)> {
+        let freed = self.drop_to(Place { topic: id, number: u64::MAX });
+        let topic = self.topics.get_mut(id.0 as usize)?.take()?;
+        self.names.remove(&topic.name);
+        Some((topic.name, freed))
+    }
+}

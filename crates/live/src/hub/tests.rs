@@ -1,0 +1,219 @@
+//! What the hub takes, refuses, numbers and tells.
+
+use super::*;
+use crate::form::{Coding, Form, Shape, Transport};
+use crate::limits::VALUE_BYTES_DEFAULT;
+use crate::topic::TopicRules;
+use crate::update::Value;
+
+fn name(text: &str) -> TopicName {
+    TopicName::new(text).unwrap()
+}
+
+fn text(topic: &str, value: &str) -> Publication {
+    Publication::new(name(topic), Value::of_bytes(value.as_bytes()))
+}
+
+fn hub(rules: &[(&str, TopicRules)]) -> Hub {
+    let mut settings = HubSettings::default();
+    for (fits, rules) in rules {
+        settings.add_rules(fits, rules.clone()).unwrap();
+    }
+    Hub::new(settings, Epoch(1))
+}
+
+fn of_kind(kind: Kind) -> TopicRules {
+    TopicRules { kind, ..TopicRules::default() }
+}
+
+fn published(hub: &mut Hub, publication: Publication) -> Result<u64, PublishFault> {
+    hub.publish(publication, 0).map(|accepted| accepted.version.map_or(0, |version| version.number))
+}
+
+#[test]
+fn numbers_grow_over_all_topics() {
+    let mut hub = hub(&[]);
+    assert_eq!(published(&mut hub, text("a", "1")), Ok(1));
+    assert_eq!(published(&mut hub, text("b", "1")), Ok(2));
+    assert_eq!(published(&mut hub, text("a", "2")), Ok(3));
+    let (version, update) = hub.value(&name("a")).unwrap();
+    assert_eq!((version.to_string(), update.value.bytes()), ("1-3".to_owned(), &b"2"[..]));
+    assert!(hub.value(&name("c")).is_none());
+}
+
+#[test]
+fn what_is_wrong_with_a_publication() {
+    let json = ("j", of_kind(Kind::Json));
+    let mut hub = hub(&[json]);
+    let patch = |topic| Publication { content: Content::Patch(serde_json::json!({})), ..text(topic, "") };
+    let table = [
+        (Publication { topics: Vec::new(), ..text("a", "") }, PublishFault::NoTopic, 400),
+        (Publication { id: Some("#1".into()), ..text("a", "") }, PublishFault::Id, 400),
+        (Publication { id: Some("".into()), ..text("a", "") }, PublishFault::Id, 400),
+        (Publication { id: Some("a\nb".into()), ..text("a", "") }, PublishFault::Id, 400),
+        (Publication { id: Some("a".repeat(257).into()), ..text("a", "") }, PublishFault::Id, 400),
+        (Publication { kind: Some("a\rb".into()), ..text("a", "") }, PublishFault::Kind, 400),
+        (text("a", &"x".repeat(VALUE_BYTES_DEFAULT + 1)), PublishFault::TooLong(VALUE_BYTES_DEFAULT), 413),
+        (text("j", "no json"), PublishFault::NotJson, 400),
+        (patch("j"), PublishFault::NothingToPatch, 409),
+        (Publication { expected: Expected::Something, ..text("a", "") }, PublishFault::NotAsExpected, 412),
+    ];
+    for (publication, fault, status) in table {
+        assert_eq!(published(&mut hub, publication), Err(fault.clone()));
+        assert_eq!(fault.status(), status);
+    }
+    assert!(hub.take_letter().is_none(), "nothing was changed");
+    published(&mut hub, text("a", "no json")).unwrap();
+    assert_eq!(published(&mut hub, patch("a")), Err(PublishFault::NothingToPatch));
+}
+
+#[test]
+fn conditions() {
+    let mut hub = hub(&[]);
+    let with = |expected| Publication { expected, ..text("a", "x") };
+    let version = |number| Version { epoch: Epoch(1), number };
+    assert_eq!(published(&mut hub, with(Expected::Nothing)), Ok(1));
+    assert_eq!(published(&mut hub, with(Expected::Nothing)), Err(PublishFault::NotAsExpected));
+    assert_eq!(published(&mut hub, with(Expected::OneOf(vec![version(1)]))), Ok(2));
+    assert_eq!(
+        published(&mut hub, with(Expected::OneOf(vec![version(1)]))),
+        Err(PublishFault::NotAsExpected)
+    );
+    assert_eq!(
+        published(&mut hub, with(Expected::NoneOf(vec![version(2)]))),
+        Err(PublishFault::NotAsExpected)
+    );
+    assert_eq!(published(&mut hub, with(Expected::NoneOf(vec![version(1)]))), Ok(3));
+    assert_eq!(published(&mut hub, Publication { content: Content::Gone, ..text("a", "") }), Ok(4));
+    assert_eq!(published(&mut hub, with(Expected::Something)), Err(PublishFault::NotAsExpected));
+}
+
+#[test]
+fn documents_and_their_differences() {
+    let mut hub = hub(&[("j", of_kind(Kind::Json))]);
+    let put = |value: &str| text("j", value);
+    let last = |hub: &Hub| {
+        let (_, update) = hub.value(&name("j")).unwrap();
+        let patch = update.patch.as_ref().map(|patch| String::from_utf8(patch.to_vec()).unwrap());
+        (String::from_utf8(update.value.bytes().to_vec()).unwrap(), patch)
+    };
+    published(&mut hub, put("{\"a\":1,\"b\":\"long enough\"}")).unwrap();
+    assert_eq!(last(&hub).1, None);
+    published(&mut hub, put("{\"a\":2,\"b\":\"long enough\"}")).unwrap();
+    assert_eq!(last(&hub).1.as_deref(), Some("{\"a\":2}"));
+    let patch = Content::Patch(serde_json::json!({"a":null,"c":3}));
+    published(&mut hub, Publication { content: patch, ..put("") }).unwrap();
+    assert_eq!(last(&hub).0, "{\"b\":\"long enough\",\"c\":3}");
+    assert!(last(&hub).1.is_some());
+    published(&mut hub, Publication { private: true, ..put("{\"c\":3}") }).unwrap();
+    published(&mut hub, put("{\"c\":4,\"d\":\"long enough\"}")).unwrap();
+    assert_eq!(last(&hub).1, None, "who may not read the one before has nothing to patch");
+}
+
+#[test]
+fn too_many_topics() {
+    let settings = HubSettings { topics_max: 2, ..HubSettings::default() };
+    let mut hub = Hub::new(settings, Epoch(1));
+    published(&mut hub, text("a", "1")).unwrap();
+    let several = Publication { topics: vec![name("b"), name("c")], ..text("b", "1") };
+    assert_eq!(published(&mut hub, several), Err(PublishFault::Topics(2)));
+    published(&mut hub, text("b", "1")).unwrap();
+    assert_eq!(published(&mut hub, text("c", "1")), Err(PublishFault::Topics(2)));
+    assert_eq!(published(&mut hub, text("a", "2")), Ok(3));
+}
+
+#[test]
+fn memory_is_bounded_and_rings_give_way_first() {
+    let mut settings = HubSettings { live_memory_bytes: 20_000, ..HubSettings::default() };
+    settings.add_rules("l", of_kind(Kind::Log)).unwrap();
+    let mut hub = Hub::new(settings, Epoch(1));
+    for _ in 0..100 {
+        published(&mut hub, text("l", &"x".repeat(1000))).unwrap();
+        assert!(hub.memory_bytes() <= 20_000);
+    }
+    let mut topics = 0;
+    let fault = loop {
+        match published(&mut hub, text(&format!("v{topics}"), &"x".repeat(1000))) {
+            Ok(_) => topics += 1,
+            Err(fault) => break fault,
+        }
+    };
+    assert_eq!(fault, PublishFault::Memory);
+    assert!((5..20).contains(&topics), "{topics}");
+    assert!(hub.memory_bytes() <= 20_000);
+    published(&mut hub, text("v0", "shorter")).unwrap();
+    assert!(hub.value(&name("l")).is_some(), "a value never gives way");
+}
+
+#[test]
+fn a_topic_with_a_rate_gets_the_latest() {
+    let rules = TopicRules { every_ms: 100, ..TopicRules::default() };
+    let mut hub = hub(&[("a", rules)]);
+    assert!(hub.publish(text("a", "1"), 1000).unwrap().version.is_some());
+    assert_eq!(hub.publish(text("a", "2"), 1010).unwrap().version, None);
+    assert_eq!(hub.publish(text("a", "3"), 1020).unwrap().version, None);
+    assert_eq!(hub.tick(1099), Some(1100));
+    assert_eq!(hub.value(&name("a")).unwrap().1.value.bytes(), b"1");
+    hub.tick(1100);
+    assert_eq!(hub.value(&name("a")).unwrap().1.value.bytes(), b"3");
+    assert_eq!(hub.version().number, 2);
+}
+
+#[test]
+fn a_topic_without_updates_and_readers_is_forgotten() {
+    let rules = TopicRules { keep_ms: 50, ..TopicRules::default() };
+    let mut hub = hub(&[("a", rules)]);
+    hub.publish(text("a", "1"), 0).unwrap();
+    hub.request(0, Request::Readers("a".into(), 1));
+    hub.tick(100);
+    assert!(hub.value(&name("a")).is_some());
+    hub.request(0, Request::Readers("a".into(), -1));
+    hub.tick(100);
+    assert!(hub.value(&name("a")).is_none());
+    assert_eq!(hub.memory_bytes(), 0);
+}
+
+#[test]
+fn readers_are_counted_by_name_and_pattern() {
+    let mut hub = hub(&[]);
+    hub.request(0, Request::Readers("b.a".into(), 3));
+    hub.request(0, Request::Readers("b.*".into(), 2));
+    assert_eq!(hub.publish(text("b.a", "1"), 0).unwrap().readers, 5);
+    hub.request(0, Request::Readers("b.*".into(), -2));
+    assert_eq!(hub.publish(text("b.a", "1"), 0).unwrap().readers, 3);
+}
+
+/// The counts that are promised: one letter for a batch, one compression for each form that somebody holds.
+#[test]
+fn a_batch_is_one_letter_and_a_form_one_compression() {
+    let mut hub = hub(&[]);
+    let long = "a value that is long enough ".repeat(10);
+    for _ in 0..1000 {
+        published(&mut hub, text("a", &long)).unwrap();
+    }
+    let letter = hub.take_letter().unwrap();
+    assert_eq!(letter.number, 1000);
+    assert!(hub.take_letter().is_none());
+    assert_eq!(hub.compressions(), 0, "nobody reads");
+    let form = Form::new(Shape::Enveloped, Transport::Chunked, Coding::Gzip);
+    hub.request(0, Request::Hold(form));
+    for _ in 0..10 {
+        published(&mut hub, text("a", &long)).unwrap();
+    }
+    assert_eq!(hub.compressions(), 10);
+    hub.request(0, Request::Release(form));
+    published(&mut hub, text("a", &long)).unwrap();
+    assert_eq!(hub.compressions(), 10);
+}
+
+#[test]
+fn a_worker_that_is_behind_holds_the_hub_back() {
+    let mut hub = hub(&[]);
+    for _ in 0..WORKER_BEHIND_MAX {
+        assert!(!hub.is_held_back());
+        published(&mut hub, text("a", "1")).unwrap();
+    }
+    assert!(hub.is_held_back());
+    hub.request(0, Request::Read(1));
+    assert!(!hub.is_held_back());
+}

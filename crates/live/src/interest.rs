@@ -1,0 +1,152 @@
+//! What a reader asks for, and what it may read.
+//!
+//! It owns the order-free form in which two readers' wishes are compared. It must never know a reader.
+
+use std::fmt;
+
+use crate::name::{NameFault, Pattern, TopicName};
+
+/// What private updates may be read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Grants {
+    names: Box<[TopicName]>,
+    patterns: Box<[Pattern]>,
+}
+
+impl Grants {
+    /// Grants for these topics and patterns.
+    pub fn new(names: Vec<TopicName>, patterns: Vec<Pattern>) -> Self {
+        Self { names: in_order(names), patterns: in_order(patterns) }
+    }
+
+    /// Whether the topic is granted.
+    pub fn cover(&self, topic: &TopicName) -> bool {
+        self.names.binary_search(topic).is_ok() || self.patterns.iter().any(|pattern| pattern.matches(topic))
+    }
+
+    /// Whether nothing is granted.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.patterns.is_empty()
+    }
+}
+
+/// Why a wish cannot be granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterestFault {
+    /// No topic.
+    Nothing,
+    /// More topics and patterns than this.
+    TooMany(usize),
+    /// A text that is neither a name nor a pattern.
+    Name(String, NameFault),
+}
+
+impl fmt::Display for InterestFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(f, "`topic` is missing: which topics?"),
+            Self::TooMany(limit) => write!(f, "`topic` stands more than {limit} times"),
+            Self::Name(text, fault) => write!(f, "`topic`: {text:?}: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for InterestFault {}
+
+/// Topics, patterns and grants. Readers with the same are one group.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Interest {
+    /// Exact names, in order, each once.
+    pub(crate) names: Box<[TopicName]>,
+    /// Patterns, in order, each once.
+    pub(crate) patterns: Box<[Pattern]>,
+    pub(crate) grants: Grants,
+}
+
+impl Interest {
+    /// A wish of these names and patterns.
+    ///
+    /// # Errors
+    /// Nothing was asked for, or more than `limit`.
+    pub fn new(
+        names: Vec<TopicName>,
+        patterns: Vec<Pattern>,
+        grants: Grants,
+        limit: usize,
+    ) -> Result<Self, InterestFault> {
+        match names.len() + patterns.len() {
+            0 => Err(InterestFault::Nothing),
+            count if count > limit => Err(InterestFault::TooMany(limit)),
+            _ => Ok(Self { names: in_order(names), patterns: in_order(patterns), grants }),
+        }
+    }
+
+    /// Reads names and patterns as they stand in a request.
+    ///
+    /// # Errors
+    /// Names the text that is neither, or the limit.
+    pub fn read<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        grants: Grants,
+        limit: usize,
+    ) -> Result<Self, InterestFault> {
+        let (mut names, mut patterns) = (Vec::new(), Vec::new());
+        for text in texts {
+            let faulty = |fault| InterestFault::Name(text.chars().take(40).collect(), fault);
+            match Pattern::is_pattern(text) {
+                true => patterns.push(Pattern::new(text).map_err(faulty)?),
+                false => names.push(TopicName::new(text).map_err(faulty)?),
+            }
+            if names.len() + patterns.len() > limit {
+                return Err(InterestFault::TooMany(limit));
+            }
+        }
+        Self::new(names, patterns, grants, limit)
+    }
+
+    /// Whether the topic is asked for.
+    pub fn covers(&self, topic: &TopicName) -> bool {
+        self.names.binary_search(topic).is_ok() || self.patterns.iter().any(|pattern| pattern.matches(topic))
+    }
+}
+
+fn in_order<T: Ord>(mut items: Vec<T>) -> Box<[T]> {
+    items.sort_unstable();
+    items.dedup();
+    items.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(texts: &[&str]) -> Result<Interest, InterestFault> {
+        Interest::read(texts.iter().copied(), Grants::default(), 3)
+    }
+
+    #[test]
+    fn the_order_of_a_wish_does_not_matter() {
+        assert_eq!(read(&["a", "b.*", "a"]), read(&["b.*", "a"]));
+        let wish = read(&["a", "b.*"]).unwrap();
+        for (topic, covered) in [("a", true), ("b.c", true), ("b.c.d", false), ("c", false)] {
+            assert_eq!(wish.covers(&TopicName::new(topic).unwrap()), covered, "{topic}");
+        }
+    }
+
+    #[test]
+    fn wishes_that_are_none() {
+        assert_eq!(read(&[]), Err(InterestFault::Nothing));
+        assert_eq!(read(&["a", "b", "c", "d"]), Err(InterestFault::TooMany(3)));
+        assert_eq!(read(&["$x"]), Err(InterestFault::Name("$x".into(), NameFault::Reserved)));
+        assert_eq!(read(&["a.>.b"]), Err(InterestFault::Name("a.>.b".into(), NameFault::NoPattern)));
+    }
+
+    #[test]
+    fn grants_cover_names_and_patterns() {
+        let name = |text| TopicName::new(text).unwrap();
+        let grants = Grants::new(vec![name("a")], vec![Pattern::new("u.>").unwrap()]);
+        assert!(grants.cover(&name("a")) && grants.cover(&name("u.1.x")));
+        assert!(!grants.cover(&name("b")) && !Grants::default().cover(&name("a")));
+        assert!(Grants::default().is_empty() && !grants.is_empty());
+    }
+}

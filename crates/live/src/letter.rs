@@ -1,0 +1,70 @@
+//! What the hub tells workers, and what they ask of it.
+//!
+//! It owns the words of this mail. It must never carry anything that changes afterwards.
+
+use std::sync::Arc;
+
+use crate::form::Form;
+use crate::name::TopicName;
+use crate::topic::{Kind, TopicId};
+use crate::update::{Bytes, Update};
+use crate::version::Epoch;
+
+/// The forms of an update that were made when it was published.
+pub type Made = Arc<[(Form, Bytes)]>;
+
+/// One letter of a batch: each worker gets the same.
+#[derive(Debug, Clone)]
+pub struct Letter {
+    /// The life of the numbering.
+    pub epoch: Epoch,
+    /// In the order in which they happened.
+    pub news: Arc<[News]>,
+    /// The number of the last update.
+    pub number: u64,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// There is a new topic.
+    Topic(TopicFacts),
+    /// There is an update. Numbers only grow.
+    Update(Arc<Update>, Made),
+    /// Updates of a topic up to a number left its ring.
+    Dropped(Place),
+    /// A topic is not there any more.
+    Forgotten(Place),
+    /// A form of an earlier update, which was asked for.
+    Form(Place, Form, Bytes),
+}
+
+/// A new topic.
+#[derive(Debug, Clone)]
+pub struct TopicFacts {
+    pub(crate) id: TopicId,
+    pub(crate) name: TopicName,
+    pub(crate) kind: Kind,
+}
+
+/// An update's place in its topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub(crate) topic: TopicId,
+    pub(crate) number: u64,
+}
+
+/// What a worker asks of the hub.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// This worker has a reader with the form from now on.
+    Hold(Form),
+    /// It has none any more.
+    Release(Form),
+    /// Make these forms of updates.
+    Make(Vec<(Place, Form)>),
+    /// Readers of a name or pattern came or left.
+    Readers(Arc<str>, i64),
+    /// Everything up to this number was read.
+    Read(u64),
+}

@@ -1,0 +1,45 @@
+//! Live data without input or output: an update is a numbered, immutable thing that is made once; a reader is
+//! a place in that numbering, and nothing else.
+//!
+//! It owns topics, updates in every form they are sent in, the one writer (`hub`), what each worker sees of
+//! it (`view`), and the order in which readers are served (`wave`). It must never open a socket, start a
+//! thread, read a clock or draw a random number: bytes, time and the numbers drawn are arguments. It knows no
+//! connection: a reader's connection is a number given by who owns it.
+#![forbid(unsafe_code)]
+
+pub mod limits;
+
+mod catch_up;
+mod encoder;
+mod form;
+mod gap;
+mod group;
+mod hub;
+mod interest;
+mod letter;
+mod merge_patch;
+mod name;
+mod reader;
+mod ring;
+#[cfg(test)]
+mod simulation;
+mod topic;
+mod update;
+mod version;
+mod view;
+mod wave;
+
+pub use catch_up::{Batch, CatchUp};
+pub use encoder::Encoder;
+pub use form::{Coding, Form, FormSet, Shape, Transport};
+pub use hub::{Accepted, Content, Expected, Hub, HubSettings, Publication, PublishFault};
+pub use interest::{Grants, Interest, InterestFault};
+pub use letter::{Letter, Made, News, Request};
+pub use merge_patch::{difference, merge};
+pub use name::{NameFault, Pattern, TopicName};
+pub use reader::{Marks, Reader, Start};
+pub use topic::{Kind, TopicRules};
+pub use update::{Bytes, Update, Value};
+pub use version::{Epoch, NotOurs, Version};
+pub use view::{Joined, View};
+pub use wave::{Audience, Delivery, Waves};

@@ -1,0 +1,49 @@
+//! Every limit of live data, with its reason.
+
+/// Longest name of a topic: a URL of a Mercure topic fits, and a name is held once per worker.
+pub const TOPIC_NAME_BYTES_MAX: usize = 256;
+/// Most topics. A topic without a value costs about 400 bytes per worker: 40 MB.
+pub const TOPICS_MAX: usize = 100_000;
+/// Most different patterns: each is compared with the name of every new topic.
+pub const PATTERNS_MAX: usize = 1_000;
+/// Most groups of readers per worker: a million readers, each alone on its topic, are 256 MB.
+pub const GROUPS_MAX: usize = 1_000_000;
+/// Most bytes of one group, its list of readers aside. The const assertion stands at the type.
+pub const GROUP_BYTES_MAX: usize = 256;
+/// Most topics and patterns that one stream of events asks for: the line of the request has to hold them.
+pub const INTERESTS_PER_STREAM_MAX: usize = 64;
+/// Most topics and patterns that one WebSocket asks for.
+pub const INTERESTS_PER_SOCKET_MAX: usize = 1_000;
+/// Longest value of a topic unless told otherwise: what one answer of a prepared file holds four times.
+pub const VALUE_BYTES_DEFAULT: usize = 64 * 1024;
+/// Longest value that may be set as the limit: a frame is sent whole, so longer ones stop others.
+pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest `id` and `type` of an update: ids are UUIDs or URLs.
+pub const ID_BYTES_MAX: usize = 256;
+/// Updates in a topic's ring unless told otherwise: a minute of one update a second.
+pub const RING_ENTRIES_DEFAULT: usize = 64;
+/// Bytes of values in a topic's ring unless told otherwise.
+pub const RING_BYTES_DEFAULT: usize = 256 * 1024;
+/// Numbers kept of updates that left a ring, to say how many a reader missed: 8 KiB per busy topic.
+pub const GAP_NUMBERS_MAX: usize = 1_024;
+/// Bytes of all values, rings and forms unless told otherwise.
+pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
+/// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.
+pub const HUB_QUEUE_MAX: usize = 65_536;
+/// Updates that a worker may be behind the hub before the hub waits for it.
+pub const WORKER_BEHIND_MAX: usize = 4_096;
+/// Numbers of recent updates with their topics, per worker: a reader that is not further behind is caught up
+/// without looking at each of its topics. 16 bytes each.
+pub const RECENT_NUMBERS_MAX: usize = 4_096;
+/// Sends of one group before the next has its turn: what one entry into the kernel takes at a time.
+pub const SENDS_PER_TURN_MAX: usize = 256;
+/// Batches a group's wave remembers while it goes round: readers stand at one number, or at few.
+pub const REMEMBERED_BATCHES_MAX: usize = 8;
+/// Slices of one delivery: what one `sendmsg` takes is 1 024 (IOV_MAX). A reader that is further behind gets
+/// the rest after these.
+pub const SLICES_PER_DELIVERY_MAX: usize = 256;
+/// Shortest value that is compressed: below it gzip and zstd add more than they save.
+pub const COMPRESSED_BYTES_MIN: usize = 100;
+
+const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
+const _: () = assert!(SLICES_PER_DELIVERY_MAX < 1024);

@@ -1,0 +1,68 @@
+//! A reader: a place in the numbering.
+//!
+//! It owns the 24 bytes that stand in the place of a connection's session. It must never own a buffer.
+
+use crate::form::Form;
+use crate::version::Version;
+
+/// Where a reader begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// With the last value of each topic, or what a log's ring has.
+    Snapshot,
+    /// With the next update.
+    Now,
+    /// Behind the update with this number. What is not of this epoch, or from the future, is a snapshot.
+    After(Version),
+}
+
+/// What is special about a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// It is answered once, and ends: a long poll.
+    pub const ONCE: Self = Self(1);
+    /// A send to it is under way: waves pass it by.
+    pub const SENDING: Self = Self(2);
+    /// It is a WebSocket.
+    pub const SOCKET: Self = Self(4);
+    /// It is being closed: nothing is sent to it any more.
+    pub const CLOSING: Self = Self(8);
+
+    /// Whether all marks of `other` are set.
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Sets the marks of `other`.
+    pub fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Takes the marks of `other` away.
+    pub fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}
+
+/// A reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    /// Everything of its topics up to this number was handed over.
+    pub number: u64,
+    /// Its group, in the worker's view.
+    pub(crate) group: u32,
+    /// Its place in the group's list.
+    pub(crate) place: u32,
+    /// When its token ends, in seconds since 1970; 0 for never.
+    pub ends_at_s: u32,
+    /// When something was last written to it, in seconds of the worker's clock, the lower 16 bits.
+    pub written_at_s: u16,
+    /// The form in which it gets updates.
+    pub form: Form,
+    /// What is special about it.
+    pub marks: Marks,
+}
+
+const _: () = assert!(size_of::<Reader>() == 24);

@@ -1,0 +1,237 @@
+//! Joining, resuming, leaving: what a reader gets first, and what a view forgets.
+
+use super::*;
+use crate::form::{Coding, Transport};
+use crate::hub::{Hub, HubSettings, Publication};
+use crate::interest::Grants;
+use crate::limits::SLICES_PER_DELIVERY_MAX;
+use crate::topic::{Kind, TopicRules};
+use crate::update::{Bytes, Value};
+use crate::wave::{Audience, Delivery, Waves};
+
+const EPOCH: Epoch = Epoch(1);
+
+fn form() -> Form {
+    Form::new(Shape::Bare, Transport::Plain, Coding::Identity)
+}
+
+struct House {
+    hub: Hub,
+    view: View,
+    waves: Waves,
+    readers: Vec<Option<Reader>>,
+    received: Vec<String>,
+}
+
+impl Audience for House {
+    fn reader(&mut self, slot: u32) -> &mut Reader {
+        self.readers[slot as usize].as_mut().unwrap()
+    }
+
+    fn deliver(&mut self, slot: u32, slices: &[Bytes]) -> Delivery {
+        slices
+            .iter()
+            .for_each(|slice| self.received[slot as usize].push_str(&String::from_utf8_lossy(slice)));
+        Delivery::Sent
+    }
+}
+
+impl House {
+    fn new(rules: TopicRules) -> Self {
+        let mut settings = HubSettings::default();
+        settings.add_rules("*", rules).unwrap();
+        let mut hub = Hub::new(settings, EPOCH);
+        hub.request(0, Request::Hold(form()));
+        let (view, waves) = (View::new(EPOCH, 3), Waves::new());
+        Self { hub, view, waves, readers: Vec::new(), received: Vec::new() }
+    }
+
+    fn publish(&mut self, topic: &str, value: &str) {
+        let topic = TopicName::new(topic).unwrap();
+        self.hub.publish(Publication::new(topic, Value::of_bytes(value.as_bytes())), 0).unwrap();
+    }
+
+    /// Letters are read, forms are made, waves go to their end.
+    fn settle(&mut self) {
+        while let Some(letter) = self.hub.take_letter() {
+            self.view.read(&letter);
+            let mut waves = std::mem::take(&mut self.waves);
+            let mut view = std::mem::replace(&mut self.view, View::new(EPOCH, 0));
+            while waves.go(&mut view, self, 1) {}
+            (self.view, self.waves) = (view, waves);
+            for request in self.view.take_requests() {
+                self.hub.request(0, request);
+            }
+        }
+    }
+
+    fn join(&mut self, topics: &[&str], start: Start) -> Result<usize, Joined> {
+        let interest = Interest::read(topics.iter().copied(), Grants::default(), 10).unwrap();
+        let slot = self.readers.len();
+        match self.view.join(slot as u32, &Arc::new(interest), form(), start, Marks::default(), 0) {
+            Joined::Reader(reader, batch) => {
+                self.readers.push(Some(reader));
+                self.received.push(String::new());
+                self.deliver(slot as u32, &batch.slices);
+                Ok(slot)
+            }
+            other => Err(other),
+        }
+    }
+
+    fn leave(&mut self, slot: usize) {
+        let mut waves = std::mem::take(&mut self.waves);
+        let mut view = std::mem::replace(&mut self.view, View::new(EPOCH, 0));
+        waves.leave(&mut view, self, slot as u32);
+        (self.view, self.waves) = (view, waves);
+    }
+
+    /// The numbers that a reader received.
+    fn numbers(&mut self, slot: usize) -> Vec<u64> {
+        let text = std::mem::take(&mut self.received[slot]);
+        let versions = text.lines().filter_map(|line| line.strip_prefix("id: 1-"));
+        versions.map(|number| number.parse().unwrap()).collect()
+    }
+}
+
+fn log(ring_entries: usize) -> TopicRules {
+    TopicRules { kind: Kind::Log, ring_entries, ..TopicRules::default() }
+}
+
+#[test]
+fn a_newcomer_begins_where_it_asks() {
+    let mut house = House::new(log(3));
+    for number in 1..=5 {
+        house.publish("a", &number.to_string());
+    }
+    house.settle();
+    let version = |number| Version { epoch: EPOCH, number };
+    let table = [
+        (Start::Snapshot, vec![3, 4, 5]),
+        (Start::Now, vec![]),
+        (Start::After(version(4)), vec![5]),
+        (Start::After(version(5)), vec![]),
+        (Start::After(version(6)), vec![3, 4, 5]),
+        (Start::After(Version { epoch: Epoch(2), number: 4 }), vec![3, 4, 5]),
+    ];
+    for (start, expected) in table {
+        let slot = house.join(&["a"], start).unwrap();
+        assert_eq!(house.numbers(slot), expected, "{start:?}");
+    }
+    assert_eq!(house.view.unknown_versions(), 2);
+    let slot = house.join(&["a"], Start::After(version(0))).unwrap();
+    let text = house.received[slot].clone();
+    let mark = "event: gap\nid: 1-2\ndata: {\"topic\":\"a\",\"missed\":2}\n\n";
+    assert!(text.starts_with(mark), "{text}");
+    assert_eq!(house.numbers(slot), [2, 3, 4, 5], "the mark's id, and what the ring has");
+    house.publish("a", "6");
+    house.settle();
+    assert_eq!(house.numbers(0), [6]);
+}
+
+#[test]
+fn a_reader_of_several_topics_gets_an_update_once() {
+    let mut house = House::new(TopicRules::default());
+    let slot = house.join(&["a", "a.*", "*"], Start::Snapshot).unwrap();
+    let mut publication = Publication::new(TopicName::new("a").unwrap(), Value::of_bytes(b"1"));
+    publication.topics.push(TopicName::new("a.b").unwrap());
+    house.hub.publish(publication, 0).unwrap();
+    house.settle();
+    assert_eq!(house.numbers(slot), [1]);
+}
+
+#[test]
+fn a_topic_that_comes_later_is_awaited() {
+    let mut house = House::new(TopicRules::default());
+    let (exact, pattern) = (house.join(&["late"], Start::Now), house.join(&["*"], Start::Now));
+    assert!(matches!(pattern, Err(Joined::Full)) || pattern.is_ok());
+    house.publish("late", "1");
+    house.publish("other", "1");
+    house.settle();
+    assert_eq!(house.numbers(exact.unwrap()), [1]);
+}
+
+#[test]
+fn groups_are_bounded_and_given_back() {
+    let mut house = House::new(TopicRules::default());
+    for topic in ["a", "b", "c"] {
+        house.join(&[topic], Start::Now).unwrap();
+    }
+    assert!(matches!(house.join(&["d"], Start::Now), Err(Joined::Full)));
+    house.join(&["a"], Start::Now).unwrap();
+    house.leave(1);
+    assert_eq!(house.view.groups.len(), 2);
+    let slot = house.join(&["d"], Start::Now).unwrap();
+    house.publish("d", "1");
+    house.publish("b", "1");
+    house.settle();
+    assert_eq!((house.numbers(slot), house.numbers(1)), (vec![1], vec![]));
+}
+
+#[test]
+fn what_is_too_much_for_a_delivery_comes_in_two() {
+    let mut house = House::new(log(2 * SLICES_PER_DELIVERY_MAX));
+    for _ in 0..SLICES_PER_DELIVERY_MAX + 10 {
+        house.publish("a", "1");
+    }
+    house.settle();
+    let slot = house.join(&["a"], Start::Snapshot).unwrap();
+    house.publish("a", "2");
+    house.settle();
+    let expected: Vec<u64> = (1..=SLICES_PER_DELIVERY_MAX as u64 + 11).collect();
+    assert_eq!(house.numbers(slot), expected);
+}
+
+#[test]
+fn a_form_that_does_not_exist_is_made_and_released() {
+    let mut house = House::new(TopicRules::default());
+    house.hub.request(0, Request::Release(form()));
+    house.publish("a", "1");
+    house.settle();
+    assert!(matches!(house.join(&["a"], Start::Snapshot), Err(Joined::Later)));
+    for request in house.view.take_requests() {
+        house.hub.request(0, request);
+    }
+    house.settle();
+    let slot = house.join(&["a"], Start::Snapshot).unwrap();
+    house.view.waited(form());
+    assert_eq!(house.numbers(slot), [1]);
+    house.leave(slot);
+    assert!(house.view.take_requests().contains(&Request::Release(form())));
+    assert_eq!(house.view.readers(), 0);
+}
+
+#[test]
+fn the_hub_hears_how_many_read() {
+    let mut house = House::new(TopicRules::default());
+    house.join(&["a", "b.*"], Start::Now).unwrap();
+    house.join(&["a", "b.*"], Start::Now).unwrap();
+    house.leave(0);
+    for request in house.view.take_requests() {
+        house.hub.request(0, request);
+    }
+    let publication = |topic| Publication::new(TopicName::new(topic).unwrap(), Value::of_bytes(b"1"));
+    assert_eq!(house.hub.publish(publication("a"), 0).unwrap().readers, 1);
+    assert_eq!(house.hub.publish(publication("b.x"), 0).unwrap().readers, 1);
+    assert_eq!(house.hub.publish(publication("c"), 0).unwrap().readers, 0);
+}
+
+/// A view that begins with the hub's introduction knows what one knows that read all letters.
+#[test]
+fn an_introduction_tells_all() {
+    let mut house = House::new(log(3));
+    for topic in ["a", "b", "a", "a", "a", "b"] {
+        house.publish(topic, "1");
+    }
+    let introduction = house.hub.introduction();
+    house.settle();
+    house.view = View::new(EPOCH, 3);
+    house.view.read(&introduction);
+    assert!(matches!(house.join(&["a", "b"], Start::Snapshot), Err(Joined::Later)));
+    for request in house.view.take_requests() {
+        house.hub.request(0, request);
+    }
+    house.settle();
+    let slot = house.join(&["a", "b"], Start::Snapshot).unwrap();
+    assert_eq!(house.numbers(slot), [2, 3, 4, 5, 6]);
+}
