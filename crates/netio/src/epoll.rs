@@ -38,8 +38,9 @@ use self::waiting::wait;
 use self::watch::watch;
 use self::watches::Watches;
 use crate::datagram::{Readiness, Watch};
+use crate::socket::set_option;
 use crate::warming::Warmed;
-use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Waker};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Tuning, Waker};
 
 mod connecting;
 mod flight;
@@ -215,6 +216,13 @@ impl Io for Epoll {
         let flight = self.flights.insert(Flight::new(outgoing, last));
         connection.set_flight(Some(flight));
         self.enqueue(slot);
+    }
+
+    fn tune(&mut self, slot: Slot, tuning: Tuning) {
+        if let Some(connection) = self.table.get_mut(slot) {
+            let (level, name, value) = tuning.option();
+            let _ = set_option(connection.socket(), level, name, value);
+        }
     }
 
     fn shutdown(&mut self, slot: Slot) {

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use rustix::io::Errno;
 
 use crate::datagram::{Readiness, Watch};
-use crate::{Capacity, Outgoing, Queue, Slot, Target, clock};
+use crate::{Capacity, Outgoing, Queue, Slot, Target, Tuning, clock};
 
 /// Received bytes, held in a buffer of the [`Io`] until given back by [`Io::release`].
 ///
@@ -207,6 +207,16 @@ pub trait Io {
     /// With `last`, nothing will follow: the connection is closed once all is taken, and `Closed` comes after
     /// `Sent`. A `close` after `send(last)` is allowed and cuts the send short.
     fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool);
+
+    /// Sets an option of a connection, before anything that is sent from now on. What its socket does not
+    /// know is left out, and so is all where [`Io::can_tune`] says no: it is for saving memory, not for being
+    /// right.
+    fn tune(&mut self, slot: Slot, tuning: Tuning);
+
+    /// Whether `tune` does anything here.
+    fn can_tune(&self) -> bool {
+        true
+    }
 
     /// Half-closes: the peer sees the end of the stream after all that was sent.
     fn shutdown(&mut self, slot: Slot);

@@ -29,7 +29,7 @@ use self::peer::Peer;
 use rustix::io::Errno;
 
 use crate::datagram::{Readiness, Watch};
-use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Tuning};
 
 /// Receive buffers there are; so few that a worker that keeps one is found out.
 const BUFFERS: usize = 4;
@@ -119,6 +119,12 @@ impl Simulated {
     /// What a peer saw so far.
     pub fn transcript(&self, peer: PeerId) -> &Transcript {
         &self.peers[peer].transcript
+    }
+
+    /// What was set on the connection of a slot, in order.
+    pub fn tunings(&self, slot: Slot) -> &[Tuning] {
+        let connection = self.slots.get(slot as usize).and_then(Option::as_ref);
+        connection.map_or(&[], |connection| &connection.tunings)
     }
 
     /// Whether every peer's connection has ended on both sides.
@@ -353,6 +359,10 @@ impl Io for Simulated {
                 self.ready.push_back(Completion::Sent { slot, outgoing, errno })
             }
         }
+    }
+
+    fn tune(&mut self, slot: Slot, tuning: Tuning) {
+        self.connected_slot(slot).tunings.push(tuning);
     }
 
     fn shutdown(&mut self, slot: Slot) {

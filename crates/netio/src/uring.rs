@@ -30,6 +30,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod token;
+mod tuning;
 mod turn;
 mod watched;
 mod watching;
@@ -47,7 +48,7 @@ use rustix::io::Errno;
 
 use self::token::Operation;
 use crate::datagram::{Readiness, Watch};
-use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target};
+use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Tuning};
 
 impl Io for Uring {
     fn capacity(&self) -> Capacity {
@@ -115,6 +116,14 @@ impl Io for Uring {
     #[inline]
     fn send(&mut self, slot: Slot, outgoing: Box<Outgoing>, last: bool) {
         self.start_send(slot, outgoing, last);
+    }
+
+    fn tune(&mut self, slot: Slot, tuning: Tuning) {
+        self.start_tuning(slot, tuning);
+    }
+
+    fn can_tune(&self) -> bool {
+        self.features.socket_options
     }
 
     fn shutdown(&mut self, slot: Slot) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use staunch_netio::simulated::{End, Faults, PeerId, Simulated, Step};
-use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Target};
+use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Target, Tuning};
 
 /// Echoes until every peer is done, or the turns are used up.
 fn echo(world: &mut Simulated) {
@@ -173,6 +173,19 @@ fn received_bytes_are_changed_where_they_stand() {
         }
     }
     assert_eq!(seen, b"healed");
+}
+
+#[test]
+fn what_is_set_on_a_connection_is_seen() {
+    let mut world = Simulated::new(1, Faults::NONE, 1);
+    world.peer(vec![Step::Close]);
+    world.accept(0);
+    world.submit_and_wait(None).unwrap();
+    let Some(Completion::Accepted { slot, .. }) = world.next_completion() else { panic!("nobody came") };
+    assert_eq!(world.tunings(slot), []);
+    world.tune(slot, Tuning::Unsent(16_384));
+    world.tune(slot, Tuning::UserTimeout(90_000));
+    assert_eq!(world.tunings(slot), [Tuning::Unsent(16_384), Tuning::UserTimeout(90_000)]);
 }
 
 const ECONNREFUSED: i32 = 111;

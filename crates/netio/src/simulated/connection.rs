@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use super::connecting::Attempt;
 use super::peer::{Peer, PeerId};
-use crate::{FilePart, Outgoing, Part};
+use crate::{FilePart, Outgoing, Part, Tuning};
 
 /// A slot in use.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(super) struct Connection {
     /// Closed, and the report of it is under way.
     pub(super) gone: bool,
     pub(super) flight: Option<Flight>,
+    pub(super) tunings: Vec<Tuning>,
 }
 
 impl Connection {
@@ -39,7 +40,8 @@ impl Connection {
     fn new(peer: Option<PeerId>, attempt: Option<Attempt>) -> Self {
         let (receiving, ended, shut, closing, last, gone) = (false, false, false, false, false, false);
         let settled = attempt.is_none();
-        Self { peer, attempt, settled, receiving, ended, shut, closing, last, gone, flight: None }
+        let (flight, tunings) = (None, Vec::new());
+        Self { peer, attempt, settled, receiving, ended, shut, closing, last, gone, flight, tunings }
     }
 
     /// The peer, if bytes may go both ways.

@@ -23,6 +23,8 @@ pub struct Features {
     /// The kernel leaves a part of a table of direct descriptors to us, so that the same ring accepts and
     /// connects (6.0).
     pub divided_tables: bool,
+    /// Options of a connection can be set without a normal descriptor (6.7).
+    pub socket_options: bool,
 }
 
 impl fmt::Display for Features {
@@ -33,6 +35,7 @@ impl fmt::Display for Features {
             (self.no_sqarray, "no index array"),
             (self.fixed_fd_install, "descriptor install"),
             (self.divided_tables, "divided tables"),
+            (self.socket_options, "socket options"),
         ];
         formatter.write_str("multishot accept and receive, buffer rings")?;
         named.iter().filter(|(works, _)| *works).try_for_each(|(_, name)| write!(formatter, ", {name}"))

@@ -13,12 +13,14 @@ use std::time::Duration;
 use io_uring::squeue::Flags;
 use io_uring::types::{DestinationSlot, Fd, Fixed};
 use io_uring::{IoUring, Probe, cqueue, opcode};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use super::buffers::BUFFER_GROUP;
 use super::features::Features;
 use super::placement::TableSize;
 use super::ring::{Ring, RingLimits, build};
+use super::tuning::set_option;
+use crate::Tuning;
 
 /// Why io_uring is not used. Its `Display` is one clear sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +101,7 @@ pub fn probe() -> Result<Features, Refusal> {
     Trial::start(&features, WHOLE)?.converse()?;
     features.divided_tables =
         Trial::start(&features, DIVIDED).and_then(Trial::accept_beside_ours).unwrap_or(false);
+    features.socket_options = Trial::start(&features, WHOLE).and_then(Trial::set_options).unwrap_or(false);
     Ok(features)
 }
 
@@ -112,6 +115,7 @@ fn set_up() -> Result<(Features, IoUring), Refusal> {
         no_sqarray: true,
         fixed_fd_install: false,
         divided_tables: false,
+        socket_options: false,
     };
     loop {
         match build(&features, 8, 16, false) {
@@ -247,6 +251,21 @@ impl Trial {
             }
         }
         Ok(true)
+    }
+
+    /// Whether options of a TCP socket in the table can be set. It is never connected.
+    fn set_options(mut self) -> Result<bool, Refusal> {
+        let tcp = |family| rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = tcp(AddressFamily::INET).or_else(|_| tcp(AddressFamily::INET6));
+        let socket = socket.map_err(|errno| refusal("socket of TCP", &errno.into()))?;
+        let descriptor = socket.as_raw_fd();
+        let place = opcode::FilesUpdate::new(&raw const descriptor, 1).offset(0).build();
+        self.run("placing a socket", place.user_data(1))?;
+        let tuning = Tuning::UserTimeout(4711);
+        let (_, _, value) = tuning.option();
+        let set = set_option(Fixed(0), tuning, &raw const value);
+        self.run("setting an option", set.user_data(2))?;
+        Ok(sockopt::tcp_user_timeout(&socket) == Ok(4711))
     }
 
     fn client(&self) -> Result<UnixStream, Refusal> {

@@ -5,7 +5,7 @@
 //! in turn.rs (waiting and handing out), accepting.rs, connecting.rs, receiving.rs, sending.rs, files.rs and
 //! closing.rs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -104,6 +104,8 @@ pub struct Uring {
     /// Whether receive buffers are to be given back.
     pub(crate) burst: Burst,
     pub(crate) burst_timer: Box<Timespec>,
+    /// Values that options of sockets are set to: few, and never moved.
+    pub(crate) option_values: BTreeMap<libc::c_int, Box<libc::c_int>>,
     /// What is watched beside connections, by number.
     pub(crate) watches: Vec<Watched>,
     pub(crate) warmed: Arc<Warmed>,
@@ -174,6 +176,7 @@ impl Uring {
             drain_timer_armed: false,
             burst: Burst::None,
             burst_timer: Box::new(Timespec::from(limits.burst)),
+            option_values: BTreeMap::new(),
             watches: Vec::new(),
             warmed: Warmed::new(waker.clone()),
             waker,
@@ -251,6 +254,7 @@ impl Drop for Uring {
             std::mem::forget(std::mem::take(&mut self.in_flight));
             std::mem::forget(std::mem::take(&mut self.passages));
             std::mem::forget(std::mem::take(&mut self.listeners));
+            std::mem::forget(std::mem::take(&mut self.option_values));
             self.rings.drain(..).for_each(std::mem::forget);
         }
     }

@@ -55,9 +55,11 @@ pub(crate) enum Operation {
     Watch,
     /// Waiting for room to send at it.
     WatchRoom,
+    /// Setting an option of a slot: nobody asks what came of it.
+    Tune,
 }
 
-const OPERATIONS: [Operation; 23] = [
+const OPERATIONS: [Operation; 24] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -81,6 +83,7 @@ const OPERATIONS: [Operation; 23] = [
     Operation::CancelSilently,
     Operation::Watch,
     Operation::WatchRoom,
+    Operation::Tune,
 ];
 
 /// Marks the completion of what stands in the place of an operation, because its chain was divided.

@@ -113,7 +113,7 @@ impl Uring {
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
             Operation::BurstTimer => return self.burst_timer_over(),
-            Operation::CloseSilently | Operation::CancelSilently => return None,
+            Operation::CloseSilently | Operation::CancelSilently | Operation::Tune => return None,
             Operation::Watch | Operation::WatchRoom => return self.watched(operation, index, flags),
             // Cancels are the only operations whose completion may come after the slot's end.
             Operation::Cancel => return self.cancelled(index, generation, result),

@@ -247,6 +247,11 @@ impl<I: Io> Harness<I> {
         self.until(|event| *event == Event::Closed(slot));
     }
 
+    /// A test has driven the connection of a slot to its end by itself.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        *self.state(slot) = State::default();
+    }
+
     fn translate(&mut self, completion: Completion) -> Event {
         match completion {
             Completion::Accepted { slot, listener } => {

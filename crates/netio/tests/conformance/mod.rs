@@ -18,6 +18,7 @@ pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod harness;
 pub(crate) mod sending;
+pub(crate) mod tuning;
 
 /// How a test makes its backend: listeners, waker, capacity.
 pub(crate) type Make<I> = fn(Vec<OwnedFd>, Waker, Capacity) -> I;
@@ -59,6 +60,8 @@ macro_rules! conformance_tests {
             sending:
                 slow_reader_of_many_parts, empty_pieces, last_closes_after_all, last_to_a_slow_reader,
                 close_cuts_last_short, many_small_parts;
+            tuning:
+                the_kernel_takes_less, every_setting_in_every_state;
         }
     };
     ($make:expr, $available:expr; $($module:ident: $($test:ident),+;)+) => {

@@ -68,7 +68,7 @@ fn one_ring_does_both() {
             desk.connect_to(&target);
         }
         assert_eq!(desk.io.rings(), if divided { 1 } else { 2 });
-        println!("divided tables: {divided}");
+        println!("divided tables: {divided}; options can be set: {}", desk.io.can_tune());
     }
 }
 

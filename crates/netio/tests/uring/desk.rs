@@ -83,6 +83,7 @@ impl Sizes {
             features.no_sqarray = false;
             features.fixed_fd_install = false;
             features.divided_tables = false;
+            features.socket_options = false;
         }
         let limits =
             Limits { ring_capacity: self.ring_capacity, buffers_max: self.buffers_max, burst: BURST };
