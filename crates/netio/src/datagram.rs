@@ -13,6 +13,7 @@ mod simulated;
 mod udp;
 
 pub use simulated::{Network, NetworkFaults, SimulatedDatagrams};
+pub(crate) use udp::{CONTROL_BYTES_MAX, is_of_one_datagram, path_of};
 pub use udp::{Udp, UdpPath};
 
 use std::fmt::Debug;

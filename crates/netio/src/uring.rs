@@ -32,12 +32,14 @@ mod tests;
 mod token;
 mod tuning;
 mod turn;
+mod udp;
 mod watched;
 mod watching;
 
 pub use features::Features;
 pub use probe::{Refusal, probe};
 pub use state::{Limits, Uring};
+pub use udp::UdpRing;
 
 use std::io;
 use std::net::SocketAddr;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use staunch_netio::Io;
 use staunch_netio::datagram::{BatchSent, Datagrams, Ecn, Network, NetworkFaults, Transmit, Udp, UdpPath};
 use staunch_netio::simulated::{Faults, Simulated};
+use staunch_netio::uring::{UdpRing, probe};
 use staunch_netio::{Completion, Waker};
 
 /// One datagram as it came.
@@ -22,8 +23,16 @@ fn bound(address: IpAddr) -> Option<(Udp, SocketAddr)> {
     Some((Udp::new(socket.into()).unwrap(), address))
 }
 
+/// The same with a ring to receive by; `None` where there is no address or no io_uring.
+fn bound_ring(address: IpAddr) -> Option<(UdpRing, SocketAddr)> {
+    let features = probe().inspect_err(|refusal| eprintln!("not tested: {refusal}")).ok()?;
+    let socket = UdpSocket::bind((address, 0)).ok()?;
+    let address = socket.local_addr().unwrap();
+    Some((UdpRing::new(socket.into(), &features).unwrap(), address))
+}
+
 /// Waits until so many datagrams have come, what the kernel joined taken apart.
-fn receive(udp: &mut Udp, count: usize) -> Vec<Seen> {
+fn receive(udp: &mut impl Datagrams<Path = UdpPath>, count: usize) -> Vec<Seen> {
     let waker = Waker::new().unwrap();
     let mut io = staunch_netio::Epoll::new(Vec::new(), waker, 1).unwrap();
     let watch = io.watch(udp.readiness().unwrap()).unwrap();
@@ -142,6 +151,48 @@ fn one_that_is_refused_holds_back_no_other() {
         let sent = one.send_batch(&[to(path, b"to nobody")]).unwrap();
         assert_eq!(sent.done, 1);
         assert_eq!(one.receive_batch(1, &mut |_| panic!("nothing was sent")).unwrap(), 0);
+    }
+}
+
+/// A ring tells the same of each datagram, in order, also when far more come than it has buffers at first.
+#[test]
+fn a_ring_receives_what_a_socket_does() {
+    for family in FAMILIES {
+        let Some((mut one, from)) = bound(family) else { continue };
+        let Some((mut ring, peer)) = bound_ring(family) else { continue };
+        let longest = vec![7; ring.limits().datagram_bytes_max];
+        let too_long = vec![8; ring.limits().datagram_bytes_max + 1];
+        for round in 0..5 {
+            let bytes: Vec<Vec<u8>> = (0..100_u8).map(|index| vec![index; usize::from(index)]).collect();
+            let path = UdpPath { peer, local: None };
+            let ecn = [None, Some(Ecn::Ect0), Some(Ecn::Ce)][round % 3];
+            let mut batch: Vec<_> = bytes.iter().map(|bytes| Transmit { ecn, ..to(path, bytes) }).collect();
+            batch.insert(50, Transmit { ecn, ..to(path, &longest) });
+            batch.insert(20, Transmit { ecn, ..to(path, &too_long) });
+            assert_eq!(one.send_batch(&batch).unwrap(), BatchSent { done: 102, refused: 0, errno: 0 });
+            let seen = receive(&mut ring, 101);
+            let back = UdpPath { peer: from, local: Some(family) };
+            batch.remove(20);
+            for (seen, sent) in seen.iter().zip(&batch) {
+                assert_eq!((seen.path, seen.ecn, &seen.bytes[..]), (back, ecn, sent.bytes));
+            }
+            // The way back, by the same words.
+            assert_eq!(ring.send_batch(&[to(UdpPath { peer: from, local: None }, b"back")]).unwrap().done, 1);
+            assert_eq!(receive(&mut one, 1)[0].bytes, b"back");
+        }
+        assert_eq!(ring.receive_batch(9, &mut |_| panic!("nothing was sent")).unwrap(), 0);
+    }
+}
+
+/// A ring that is dropped while it receives leaves nothing behind, and the next one serves.
+#[test]
+fn rings_come_and_go() {
+    for _ in 0..20 {
+        let Some((mut ring, peer)) = bound_ring(FAMILIES[0]) else { return };
+        let (mut one, _) = bound(FAMILIES[0]).unwrap();
+        one.send_batch(&[to(UdpPath { peer, local: None }, b"one")]).unwrap();
+        assert_eq!(receive(&mut ring, 1)[0].bytes, b"one");
+        one.send_batch(&[to(UdpPath { peer, local: None }, b"never taken")]).unwrap();
     }
 }
 

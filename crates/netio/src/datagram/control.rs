@@ -90,18 +90,9 @@ impl Controls {
         }
     }
 
-    /// Those received that are known here.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Control> + use<'_> {
-        let mut rest = &self.bytes[..self.length];
-        std::iter::from_fn(move || {
-            loop {
-                let (level, kind, data, after) = split_first(rest)?;
-                rest = after;
-                if let Some(control) = read(level, kind, data) {
-                    return Some(control);
-                }
-            }
-        })
+    /// What was written.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 
     fn append(&mut self, level: libc::c_int, kind: libc::c_int, data: &[u8]) {
@@ -117,6 +108,20 @@ impl Controls {
 }
 
 const _: () = assert!(HEADER_BYTES == size_of::<usize>() + 8);
+
+/// Those in these bytes that are known here.
+pub(super) fn controls_in(bytes: &[u8]) -> impl Iterator<Item = Control> + use<'_> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        loop {
+            let (level, kind, data, after) = split_first(rest)?;
+            rest = after;
+            if let Some(control) = read(level, kind, data) {
+                return Some(control);
+            }
+        }
+    })
+}
 
 /// Level, type and data of the first message, and what follows it.
 fn split_first(bytes: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
@@ -169,13 +174,13 @@ mod tests {
         controls.push_ecn(Some(Ecn::Ce), true);
         controls.append(99, 99, b"unknown");
         controls.append(libc::SOL_UDP, UDP_GRO, &1200_i32.to_ne_bytes());
-        let read: Vec<Control> = controls.iter().collect();
+        let read: Vec<Control> = controls_in(controls.bytes()).collect();
         assert_eq!(read, [Control::Local(six.into()), Control::Ecn(Some(Ecn::Ce)), Control::Segment(1200)]);
         assert!(controls.length().is_multiple_of(ALIGN_BYTES));
         // A length beyond the end, and one below that of a header, end the list.
         for length in [9999_usize, 3, 0] {
             controls.bytes[..8].copy_from_slice(&length.to_ne_bytes());
-            assert_eq!(controls.iter().count(), 0);
+            assert_eq!(controls_in(controls.bytes()).count(), 0);
         }
     }
 

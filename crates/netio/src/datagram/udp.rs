@@ -7,13 +7,13 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use rustix::net::SocketAddrAny;
 use rustix::net::addr::{SocketAddrArg, SocketAddrStorage};
 
-use super::control::{Control, Controls};
-use super::{BatchSent, Datagram, DatagramLimits, Datagrams, Readiness, Transmit};
+use super::control::{Control, Controls, controls_in};
+use super::{BatchSent, Datagram, DatagramLimits, Datagrams, Ecn, Readiness, Transmit};
 use crate::socket::set_option;
 
 /// Datagrams, or joined runs of them, taken in one call: enough to share its cost, few enough that the
@@ -31,6 +31,9 @@ const SEGMENTS_MAX: usize = 64;
 
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
+
+/// Bytes of control data that come with a datagram at most.
+pub(crate) const CONTROL_BYTES_MAX: usize = Controls::BYTES;
 
 /// Between whom a datagram goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +59,13 @@ impl Udp {
     /// # Errors
     /// Those of setsockopt(2). What the kernel does not know of ECN, addresses or joining is left out.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
+        let udp = Self::unjoined(socket)?;
+        let _ = set_option(udp.socket.as_fd(), libc::SOL_UDP, UDP_GRO, 1);
+        Ok(udp)
+    }
+
+    /// The same, but that each datagram comes by itself.
+    pub(crate) fn unjoined(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let six = matches!(rustix::net::getsockname(&socket)?.try_into(), Ok(SocketAddr::V6(_)));
         let set = |level, name, value| set_option(socket.as_fd(), level, name, value);
@@ -73,7 +83,6 @@ impl Udp {
                 outcome?;
             }
         }
-        let _ = set(libc::SOL_UDP, UDP_GRO, 1);
         let divides = set(libc::SOL_UDP, UDP_SEGMENT, 0).is_ok();
         let segments_max = if divides { SEGMENTS_MAX } else { 1 };
         let buffers = vec![0; BATCH_MAX * BUFFER_BYTES].into_boxed_slice();
@@ -86,6 +95,11 @@ impl Udp {
     /// Those of getsockname(2).
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         crate::socket::local_address(&self.socket)
+    }
+
+    /// The number of its socket.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 
     /// One batch, after an error of one datagram the next.
@@ -286,20 +300,34 @@ impl Name {
         if self.truncated {
             return None;
         }
-        // SAFETY: the kernel has written so many bytes of an address; the rest was zeroed.
-        let peer = unsafe { SocketAddrAny::read(self.address.as_ptr(), self.address_bytes) };
-        let mut path = UdpPath { peer: peer.try_into().ok()?, local: None };
+        // SAFETY: the room was zeroed at first, and the kernel has written an address into it.
+        let address = unsafe { self.address.assume_init_ref() };
+        let (path, ecn, segment_bytes) = path_of(address, self.address_bytes as usize, self.control.bytes())?;
         let bytes = &mut buffer[..self.length];
-        let (mut segment_bytes, mut ecn) = (bytes.len(), None);
-        for control in self.control.iter() {
-            match control {
-                Control::Ecn(value) => ecn = value,
-                Control::Local(address) => path.local = Some(address),
-                Control::Segment(length) => segment_bytes = usize::from(length).clamp(1, bytes.len().max(1)),
-            }
-        }
+        let segment_bytes = segment_bytes.map_or(bytes.len(), |length| length.clamp(1, bytes.len().max(1)));
         Some(Datagram { path, bytes, segment_bytes, ecn })
     }
+}
+
+/// Between whom a datagram came, its bits of ECN, and the length of its segments if several were joined;
+/// `None` if it came from no address of the Internet.
+pub(crate) fn path_of(
+    address: &SocketAddrStorage,
+    address_bytes: usize,
+    controls: &[u8],
+) -> Option<(UdpPath, Option<Ecn>, Option<usize>)> {
+    // SAFETY: all of the room is initialized, and the length is no longer than it.
+    let peer = unsafe { SocketAddrAny::read(address, address_bytes.min(size_of_val(address)) as _) };
+    let mut path = UdpPath { peer: peer.try_into().ok()?, local: None };
+    let (mut ecn, mut segment_bytes) = (None, None);
+    for control in controls_in(controls) {
+        match control {
+            Control::Ecn(value) => ecn = value,
+            Control::Local(address) => path.local = Some(address),
+            Control::Segment(length) => segment_bytes = Some(usize::from(length)),
+        }
+    }
+    Some((path, ecn, segment_bytes))
 }
 
 fn write_controls(controls: &mut Controls, transmit: &Transmit<'_, UdpPath>) {
@@ -324,7 +352,7 @@ fn mapped_like(local: IpAddr, peer: SocketAddr) -> IpAddr {
 }
 
 /// Errors that ICMP or a filter has left at the socket for a datagram sent before.
-fn is_of_one_datagram(errno: i32) -> bool {
+pub(crate) fn is_of_one_datagram(errno: i32) -> bool {
     matches!(
         errno,
         libc::ECONNREFUSED

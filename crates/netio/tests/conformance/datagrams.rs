@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use staunch_netio::Io;
 use staunch_netio::datagram::{Datagrams, Readiness, Transmit, Udp, UdpPath, Watch};
+use staunch_netio::uring::{UdpRing, probe};
 
 use super::Make;
 use super::harness::{Event, Harness, pattern_bytes};
@@ -16,14 +17,18 @@ fn udp() -> (Udp, SocketAddr) {
 }
 
 /// All that has come, one after the other.
-fn take_all(udp: &mut Udp) -> Vec<Vec<u8>> {
+fn take_all(udp: &mut impl Datagrams<Path = UdpPath>) -> Vec<Vec<u8>> {
     let mut taken = Vec::new();
     while udp.receive_batch(4, &mut |datagram| taken.push(datagram.bytes.to_vec())).unwrap() == 4 {}
     taken
 }
 
 /// What is ready, but for reports without a cause.
-fn next_datagrams<I: Io>(harness: &mut Harness<I>, watch: Watch, udp: &mut Udp) -> Vec<Vec<u8>> {
+fn next_datagrams<I: Io>(
+    harness: &mut Harness<I>,
+    watch: Watch,
+    udp: &mut impl Datagrams<Path = UdpPath>,
+) -> Vec<Vec<u8>> {
     loop {
         assert_eq!(harness.next(), Event::Ready(watch));
         let taken = take_all(udp);
@@ -34,8 +39,23 @@ fn next_datagrams<I: Io>(harness: &mut Harness<I>, watch: Watch, udp: &mut Udp) 
 }
 
 pub(crate) fn datagrams_wake_the_worker<I: Io>(make: Make<I>) {
+    let (udp, address) = udp();
+    wake(make, udp, address);
+}
+
+/// A ring of its own tells any backend.
+pub(crate) fn a_ring_of_datagrams_wakes_the_worker<I: Io>(make: Make<I>) {
+    let features = match probe() {
+        Ok(features) => features,
+        Err(refusal) => return eprintln!("not tested: {refusal}"),
+    };
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    wake(make, UdpRing::new(socket.into(), &features).unwrap(), address);
+}
+
+fn wake<I: Io>(make: Make<I>, mut udp: impl Datagrams<Path = UdpPath>, address: SocketAddr) {
     let mut harness = Harness::new(make, 4);
-    let (mut udp, address) = udp();
     let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     // One that was there before is told too.
     peer.send_to(b"early", address).unwrap();

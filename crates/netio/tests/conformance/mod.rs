@@ -49,7 +49,8 @@ macro_rules! conformance_tests {
                 abandoned_at_once, unix_sockets, ipv6, sources, reset_on_close, full_table, many_at_once,
                 out_of_descriptors, connecting_chaos;
             datagrams:
-                datagrams_wake_the_worker, room_is_told_once, what_is_watched_comes_and_goes;
+                datagrams_wake_the_worker, a_ring_of_datagrams_wakes_the_worker, room_is_told_once,
+                what_is_watched_comes_and_goes;
             echo:
                 one_connection, fifty_connections, five_hundred_connections, pipelined_at_once,
                 pause_holds_back;
