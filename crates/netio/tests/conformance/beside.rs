@@ -319,14 +319,16 @@ pub(crate) fn full_of_either<I: Io>(make: Make<I>) {
             harness.close_and_wait(slot);
             drop(client);
             assert_eq!(refusal(&mut harness), Some(ENFILE));
-            harness.settle();
             harness.io.accept(0);
-            let events = harness.settle();
-            let accepted = events.iter().find_map(|event| match event {
-                Event::Accepted(slot) => Some(*slot),
-                _ => None,
-            });
-            clients.push((TcpStream::connect(harness.address).unwrap(), accepted.expect("room for one")));
+            // Somebody waits, and there is room for one.
+            let accepted = loop {
+                match harness.next() {
+                    Event::Accepted(slot) => break slot,
+                    Event::AcceptStopped(_) => harness.io.accept(0),
+                    other => panic!("{other:?}"),
+                }
+            };
+            clients.push((TcpStream::connect(harness.address).unwrap(), accepted));
         }
     }
     drop(listener);
