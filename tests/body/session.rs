@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use staunch_protocol::Method;
-use staunch_protocol::http1::{BodyRule, Event, Request, Session};
+use staunch_protocol::http1::{BodyRule, Event, KeptRequest, Request, Session};
 use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Status, Timeouts};
 
@@ -39,6 +39,7 @@ impl SessionBody {
             inbox: Vec::new(),
             closed: false,
             requests: 0,
+            put_off: None,
         }
     }
 }
@@ -53,6 +54,8 @@ pub struct SessionLink {
     inbox: Vec<u8>,
     closed: bool,
     requests: u64,
+    /// A request that is answered in the next round.
+    put_off: Option<KeptRequest>,
 }
 
 impl SessionLink {
@@ -60,7 +63,9 @@ impl SessionLink {
     pub fn send(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
         while self.round(bytes) {
-            self.session.resume();
+            if let Some(request) = self.put_off.take() {
+                answer(&mut self.session, &request.get(), &self.root, &mut self.inbox);
+            }
             bytes = &[];
         }
     }
@@ -130,19 +135,18 @@ impl SessionLink {
         let mut input = &joined[..];
         let mut put_off = false;
         loop {
-            let before = input;
             match self.session.poll_event(&mut input, self.now_ms, DATE, &mut self.inbox) {
                 Event::Request(request) => {
                     self.requests += 1;
                     if self.requests.is_multiple_of(2) {
                         answer(&mut self.session, &request, &self.root, &mut self.inbox);
                     } else {
-                        self.session.wait();
-                        input = before;
+                        self.put_off = Some(KeptRequest::of(&request));
                         put_off = true;
                         break;
                     }
                 }
+                Event::Body(_) | Event::BodyEnd => unreachable!("nobody asked for a body"),
                 Event::NeedInput => break,
                 Event::Close { .. } => {
                     self.closed = true;

@@ -1,3 +1,81 @@
-//! One request and its answer.
+//! One request and its answer, where they are not over at once.
+//!
+//! It owns the request's own head and where the exchange stands in its life. It must never be made for a
+//! request that is answered at once: on the prepared path an exchange is nothing but the session's phase.
 
+pub(crate) mod address;
+pub(crate) mod answer;
+pub(crate) mod context;
+pub(crate) mod open;
+pub(crate) mod outbox;
+pub(crate) mod piece;
 pub(crate) mod rendered;
+
+use std::net::IpAddr;
+
+use staunch_protocol::Status;
+use staunch_protocol::http1::{KeptRequest, Request};
+
+use self::address::Address;
+use self::open::{Ended, OpenState};
+
+/// An exchange that is not over at once.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) request: KeptRequest,
+    pub(crate) life: Life,
+    /// Since when the request waits, or has waited; when it came if it did not.
+    pub(crate) since_ms: u64,
+    /// The status of an answer that goes on.
+    pub(crate) status: Status,
+}
+
+/// Where an exchange stands.
+#[derive(Debug)]
+pub(crate) enum Life {
+    /// The answer comes by mail.
+    Waiting,
+    /// The body of the request is collected up to a limit.
+    Collecting { limit_bytes: usize, body: Vec<u8> },
+    /// The answer goes on.
+    Open(OpenState),
+}
+
+impl Exchange {
+    /// Whether the body of its request may come now, if any is left.
+    pub(crate) fn takes_body(&self) -> bool {
+        match &self.life {
+            Life::Waiting => false,
+            Life::Collecting { .. } => true,
+            Life::Open(state) => !state.held && state.end.is_none(),
+        }
+    }
+
+    /// Memory that it takes, in bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let body_bytes = match &self.life {
+            Life::Collecting { body, .. } => body.capacity(),
+            Life::Waiting | Life::Open(_) => 0,
+        };
+        size_of::<Self>() + self.request.held_bytes() + body_bytes
+    }
+}
+
+/// How an exchange whose answer went on has ended. For those who keep account.
+#[derive(Debug)]
+pub struct Finished<'a> {
+    /// Which one.
+    pub address: Address,
+    /// What was asked.
+    pub request: &'a Request<'a>,
+    /// What was answered.
+    pub status: Status,
+    /// Bytes of the answer's body that were handed over for sending.
+    pub body_bytes: u64,
+    /// When it ended, in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// Who asked, if peers are told apart.
+    pub peer: Option<IpAddr>,
+    /// Why it ended.
+    pub why: Ended,
+}

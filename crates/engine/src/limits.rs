@@ -21,6 +21,13 @@ pub(crate) const WRITTEN_BYTES_MAX: usize = 16 * 1024;
 /// The same for a connection whose requests are ahead of what it reads, and for all of them when memory is
 /// tight: as much as two segments carry.
 pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
+/// So much of a body that goes on may stand to be sent before its handler is told to stop: what a connection
+/// carries in flight to a peer that is near, while the next pieces are made.
+pub(crate) const OPEN_ROOM_BYTES: u64 = 64 * 1024;
+/// An answer whose handler has pushed so much beyond that is given up.
+pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;
+/// Exchanges woken by each other are gone through so often in one turn; what is left then waits for the next.
+pub(crate) const WAKE_ROUNDS_MAX: usize = 16;
 /// What one event may add to what a connection holds: input that is kept as a whole, and a container with a
 /// last answer that was copied.
 pub(crate) const EVENT_BYTES_MAX: u64 = 128 * 1024;

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::Address;
+use crate::exchange::address::Address;
 use crate::order::Order;
 
 /// One worker's mailbox.
@@ -15,7 +15,7 @@ pub struct Mailbox<M> {
 }
 
 struct Bag<M> {
-    letters: Vec<(Address, M)>,
+    letters: Vec<(Option<Address>, M)>,
     orders: Vec<Order>,
 }
 
@@ -30,8 +30,8 @@ impl<M> Mailbox<M> {
         (self.wake)();
     }
 
-    /// Takes all letters.
-    pub fn take(&self) -> Vec<(Address, M)> {
+    /// Takes all letters, each with the exchange that it is for, if it is for one.
+    pub fn take(&self) -> Vec<(Option<Address>, M)> {
         std::mem::take(&mut self.open().letters)
     }
 
@@ -40,7 +40,7 @@ impl<M> Mailbox<M> {
         std::mem::take(&mut self.open().orders)
     }
 
-    fn put(&self, address: Address, letter: M) {
+    fn put(&self, address: Option<Address>, letter: M) {
         let mut bag = self.open();
         bag.letters.push((address, letter));
         let first = bag.letters.len() == 1;
@@ -85,10 +85,22 @@ impl<M> Post<M> {
         Self { mailboxes: mailboxes.into() }
     }
 
-    /// Sends a letter. It is dropped if its connection is gone by then.
+    /// Sends a letter to an exchange. It is dropped if that is finished by then.
     pub fn send(&self, address: Address, letter: M) {
         if let Some(mailbox) = self.mailboxes.get(usize::from(address.worker)) {
-            mailbox.put(address, letter);
+            mailbox.put(Some(address), letter);
         }
+    }
+
+    /// Sends a letter to a worker, whatever its connections are: it comes to [`crate::Handler::mail`].
+    pub fn send_to_worker(&self, worker: u16, letter: M) {
+        if let Some(mailbox) = self.mailboxes.get(usize::from(worker)) {
+            mailbox.put(None, letter);
+        }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> u16 {
+        self.mailboxes.len() as u16
     }
 }

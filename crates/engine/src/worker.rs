@@ -12,6 +12,7 @@ use staunch_protocol::http1::RequestMemory;
 use crate::clients::{ClientPolicy, ClientTable, Clients};
 use crate::connection::Connection;
 use crate::draining::Draining;
+use crate::exchange::outbox::Outbox;
 use crate::exchange::rendered::Rendered;
 use crate::handler::Handler;
 use crate::listening::Listening;
@@ -44,6 +45,7 @@ pub struct Worker<I, H: Handler> {
     overload: Overload,
     time: Time,
     reused: Reused,
+    outbox: Outbox,
     /// `None` while no rule asks who is connected.
     clients: Option<Box<Clients>>,
     client_table: ClientTable,
@@ -97,6 +99,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             overload: Overload::new(capacity, now_ns, timeouts),
             time: Time::new(now_ms),
             reused: Reused::default(),
+            outbox: Outbox::default(),
             clients: None,
             client_table: ClientTable::default(),
             index,

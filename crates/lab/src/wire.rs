@@ -196,7 +196,7 @@ fn http(
         }
         Event::NeedInput if head.is_empty() => (Next::Listen, End::Open),
         // The go-ahead for a body (100 Continue).
-        Event::NeedInput => (Next::Answer, End::Open),
+        Event::NeedInput | Event::Body(_) | Event::BodyEnd => (Next::Answer, End::Open),
         Event::Close { linger, .. } => {
             name_server(name, head);
             let end = if linger { End::HalfClosing } else { End::Closing };

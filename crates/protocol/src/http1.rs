@@ -1,9 +1,9 @@
 //! HTTP/1.1 (RFC 9112 and RFC 9110): all that an origin server needs, and of a client the reading of answers.
 //!
 //! One room, one way through it: `session` asks `head` for a request, which asks `field`, `framing` and
-//! `target`; `body` throws away what follows a head; `response` writes how an answer begins.
-//! A client's way is apart: `answer` reads what a server sent. Chunks and Content-Length are read by the same
-//! code for both.
+//! `target`; `reading` gives the body to whoever wants it, `body` throws it away; `response` writes how an
+//! answer begins, `writer` the body of one that goes on. A client's way is apart: `answer` reads what a
+//! server sent. Chunks and Content-Length are read by the same code for both.
 
 pub mod answer;
 mod body;
@@ -12,13 +12,18 @@ mod field;
 mod framing;
 mod head;
 mod host;
+mod kept_request;
 mod line;
+mod reading;
 mod request;
 mod response;
 mod session;
 mod target;
+mod writer;
 
 pub use head::RequestMemory;
+pub use kept_request::KeptRequest;
 pub use request::Request;
 pub use session::{BodyRule, Event, SelfAnswered, Session};
 pub use target::{TargetError, decode_path};
+pub use writer::BodyOut;

@@ -65,8 +65,8 @@ impl Timeouts {
 
     /// How long after its beginning a body of which so much came is waited for at the longest, in
     /// milliseconds; `None` while no rate is asked for.
-    pub fn body_allowance_ms(&self, bytes: u32) -> Option<u64> {
-        let earned_ms = (u64::from(bytes) * 1000).checked_div(u64::from(self.body_rate_min))?;
-        Some(u64::from(self.body_ms.max(RATE_GRACE_MS)) + earned_ms)
+    pub fn body_allowance_ms(&self, bytes: u64) -> Option<u64> {
+        let earned_ms = bytes.saturating_mul(1000).checked_div(u64::from(self.body_rate_min))?;
+        Some(earned_ms.saturating_add(u64::from(self.body_ms.max(RATE_GRACE_MS))))
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outgoing, Post, Stats};
+use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Post, Stats};
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{Event, RequestMemory, Session};
 use staunch_server::log::{AccessLog, Format, LogSettings, Logged, Target};
@@ -152,10 +152,12 @@ fn answer_all(
     let mut site = Logged::new(shared.handler(), Arc::clone(log), 0);
     let (mut session, mut heads) = (Session::new(NOW_MS), RequestMemory::new());
     let (mut outgoing, stats, timeouts) = (Outgoing::default(), Stats::default(), Timeouts::default());
+    let outbox = Outbox::default();
     let mut answered = 0;
     for input in inputs.iter().cycle() {
         let before = answered;
-        answered += deliver(&mut session, &mut heads, &mut site, input.as_bytes(), &mut outgoing, &stats);
+        answered +=
+            deliver(&mut session, &mut heads, &mut site, input.as_bytes(), &mut outgoing, &stats, &outbox);
         std::hint::black_box((session.poll_timeout(&timeouts), outgoing.contents()));
         let long_enough = outgoing.length_bytes() > 100 * (answered - before) as u64;
         outgoing.clear(KEPT_BYTES);
@@ -180,8 +182,9 @@ fn deliver(
     bytes: &[u8],
     outgoing: &mut Outgoing,
     stats: &Stats,
+    outbox: &Outbox,
 ) -> usize {
-    let context = Context::new(stats, DATE, UNIX_MS, Address { worker: 0, slot: 0, generation: 0 });
+    let context = Context::new(stats, DATE, UNIX_MS, outbox, Address { worker: 0, slot: 0, generation: 0 });
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];

@@ -76,7 +76,7 @@ impl Admin {
                 page.write(rule, out);
                 true
             }
-            Event::NeedInput => {
+            Event::NeedInput | Event::Body(_) | Event::BodyEnd => {
                 session.keep(input);
                 false
             }

@@ -206,8 +206,8 @@ fn ranges(
     }
     if let Some(field) = request.if_range() {
         let once = request.repeated & Request::IF_RANGE == 0;
-        // A date is strong only in a later second than the one it names (RFC 9110, section 8.8.2.2).
-        let is_over = content.modified_unix_s.is_some_and(|modified_s| modified_s < unix_s as i64);
+        // A date is strong only if the second that it names is over (RFC 9110, section 8.8.2.2).
+        let is_over = content.modified_unix_s.is_some_and(|modified_s| modified_s != unix_s as i64);
         let modified = representation.modified().filter(|_| is_over);
         if !once || !validate::if_range_holds(field, representation.etag(), modified) {
             return RangeAnswer::Ignore;

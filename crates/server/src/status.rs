@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Stats};
+use staunch_engine::{Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Stats};
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
@@ -136,6 +136,26 @@ impl Handler for Reporting {
 
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.sites.resume(mail, request, answer)
+    }
+
+    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.sites.collected(body, request, answer)
+    }
+
+    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        self.sites.body(body, open);
+    }
+
+    fn ready(&mut self, open: &mut Open<'_>) {
+        self.sites.ready(open);
+    }
+
+    fn mail(&mut self, mail: Self::Mail, outbox: &Outbox) {
+        self.sites.mail(mail, outbox);
+    }
+
+    fn finished(&mut self, finished: &Finished<'_>) {
+        self.sites.finished(finished);
     }
 
     fn left(&mut self, address: Address, departure: Departure) {

@@ -6,8 +6,9 @@
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Request, RequestMemory, SelfAnswered};
 
+use crate::exchange::context::Context;
 use crate::exchange::rendered::Rendered;
-use crate::handler::{Context, Handler, Refused};
+use crate::handler::{Handler, Refused};
 use crate::pressure::Strain;
 use crate::spare::Spare;
 

@@ -14,8 +14,11 @@ use staunch_protocol::Deadline;
 use super::Worker;
 use crate::connection::turn::Turn;
 use crate::connection::{Connection, Phase};
-use crate::handler::{Address, Context, Departure, Handler};
-use crate::limits::KEEP_ALIVE_EARLY_PART;
+use crate::exchange::address::Address;
+use crate::exchange::context::Context;
+use crate::exchange::open::Ended;
+use crate::handler::Handler;
+use crate::limits::{KEEP_ALIVE_EARLY_PART, WAKE_ROUNDS_MAX};
 use crate::stats::Standing;
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -72,8 +75,17 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 // Nothing is watched yet; a report without a cause is allowed.
                 Completion::Ready { .. } => {}
             }
+            if !self.outbox.is_empty() {
+                self.wake_exchanges();
+            }
         }
         self.expire();
+        for _ in 0..WAKE_ROUNDS_MAX {
+            if self.outbox.is_empty() {
+                break;
+            }
+            self.wake_exchanges();
+        }
         self.watch_sends(begun_before);
         self.listening.look(&mut self.io, self.time.now_ms);
         if self.draining.is_some() {
@@ -103,7 +115,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// How long the worker may sleep.
     fn timeout(&self) -> Option<Duration> {
-        if self.overload.newcomers.count() > 0 {
+        if self.overload.newcomers.count() > 0 || !self.outbox.is_empty() {
             return Some(Duration::ZERO);
         }
         let sending = !self.deadlines.sends_begun.is_empty();
@@ -197,20 +209,38 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn deliver(&mut self) {
         for (address, letter) in self.mailbox.take() {
+            let Some(address) = address else {
+                self.handler.mail(letter, &self.outbox);
+                continue;
+            };
             let slot = address.slot;
             let Some(connection) = self.connections.get(slot as usize) else { continue };
-            if connection.generation != address.generation || connection.phase != Phase::Waiting {
+            if connection.generation != address.generation || connection.phase != Phase::Exchanging {
                 continue;
             }
-            if self.has_no_memory_for(slot) {
-                continue;
+            if connection.is_open() {
+                self.handler.mail(letter, &self.outbox);
+            } else if connection.is_waiting() && !self.has_no_memory_for(slot) {
+                let (connection, mut turn, _) = self.lend(slot);
+                connection.resume(letter, &mut turn);
+                self.flush(slot);
             }
-            let (connection, mut turn, _) = self.lend(slot);
-            connection.resume(letter, &mut turn);
-            self.flush(slot);
         }
         for order in self.mailbox.take_orders() {
             self.obey(order);
+        }
+    }
+
+    /// Asks the handler again about exchanges it has named.
+    #[cold]
+    fn wake_exchanges(&mut self) {
+        for address in self.outbox.take_wakes() {
+            let Some(connection) = self.connections.get(address.slot as usize) else { continue };
+            if connection.generation == address.generation && connection.phase == Phase::Exchanging {
+                let (connection, mut turn, _) = self.lend(address.slot);
+                connection.wake(&mut turn);
+                self.flush(address.slot);
+            }
         }
     }
 
@@ -245,12 +275,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     pub(super) fn close(&mut self, slot: Slot) {
-        let connection = &mut self.connections[slot as usize];
-        if connection.phase == Phase::Waiting {
-            self.stats.waits_lost.add(1);
-            let address = Address { worker: self.index, slot, generation: connection.generation };
-            self.handler.left(address, Departure::Gone);
+        if self.connections[slot as usize].phase == Phase::Exchanging {
+            let (connection, mut turn, _) = self.lend(slot);
+            connection.break_exchange(Ended::Gone, &mut turn);
         }
+        let connection = &mut self.connections[slot as usize];
         connection.phase = Phase::Closing;
         self.count_leaving(slot);
         self.io.close(slot);
@@ -302,6 +331,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             second: self.time.date_until_ms,
             clients: self.clients.as_deref_mut(),
             guarded: Default::default(),
+            outbox: &self.outbox,
         };
         let turn = Turn {
             handler: &mut self.handler,

@@ -37,6 +37,7 @@ pub(super) struct Discard {
 enum Rest {
     Nothing,
     Lost,
+    Withheld,
     Broken,
     /// Of known length.
     Length,
@@ -51,6 +52,8 @@ impl Discard {
     pub(super) const NOTHING: Self = Self::at(Rest::Nothing, 0);
     /// A body that will not be read.
     pub(super) const UNREAD: Self = Self::at(Rest::Lost, 0);
+    /// A body that the peer withholds until 100 is sent, and that will not be read unless it is.
+    pub(super) const WITHHELD: Self = Self::at(Rest::Withheld, 0);
 
     const fn at(rest: Rest, remaining_bytes: u32) -> Self {
         Self { remaining_bytes, taken_bytes: 0, rest }
@@ -70,7 +73,23 @@ impl Discard {
     /// Whether it is known already that no request can follow.
     #[inline]
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self.rest, Rest::Lost)
+        matches!(self.rest, Rest::Lost | Rest::Withheld)
+    }
+
+    /// Whether the peer waits for 100 before it sends the body.
+    #[inline]
+    pub(super) fn is_withheld(&self) -> bool {
+        matches!(self.rest, Rest::Withheld)
+    }
+
+    /// The rest of a chunked body of which so much is left of the present chunk.
+    pub(super) fn within(lines: Lines, remaining_bytes: u64) -> Self {
+        match u32::try_from(remaining_bytes) {
+            Ok(remaining) if remaining_bytes <= DISCARDED_BODY_BYTES_MAX => {
+                Self::at(Rest::Chunked(lines), remaining)
+            }
+            _ => Self::UNREAD,
+        }
     }
 
     /// How much of the body was taken, everything around its chunks included.
@@ -91,7 +110,7 @@ impl Discard {
         loop {
             let next = match self.rest {
                 Rest::Nothing => return Progress::Done,
-                Rest::Lost => return Progress::Lost,
+                Rest::Lost | Rest::Withheld => return Progress::Lost,
                 Rest::Broken => return Progress::Broken,
                 _ if input.is_empty() => return Progress::NeedInput,
                 Rest::Length => self.skip(input).then_some(Rest::Nothing),
@@ -144,12 +163,16 @@ impl Discard {
     }
 }
 
+/// What a body gets that is not what its fields say.
+pub(super) const BROKEN_BODY: Refusal =
+    Refusal::bad("the body is not in the chunked coding it is said to have");
+
 /// Whether what came of a chunked body is sound. It is read once more when it is thrown away.
 #[cold]
 #[inline(never)]
 pub(super) fn check_chunked(mut bytes: &[u8]) -> Result<(), Refusal> {
     match Discard::new(BodyIn::Open).advance(&mut bytes) {
-        Progress::Broken => Err(Refusal::bad("the body is not in the chunked coding it is said to have")),
+        Progress::Broken => Err(BROKEN_BODY),
         Progress::Done | Progress::NeedInput | Progress::Lost => Ok(()),
     }
 }

@@ -29,11 +29,18 @@ pub(super) struct HeadSearch {
     seen_bytes: u16,
     /// Lines that are complete, the request line among them.
     lines_count: u8,
+    /// An empty line before this head was skipped.
+    pub(super) empty_line_skipped: bool,
 }
 
 const _: () = assert!(HEAD_BYTES_MAX <= u16::MAX as usize && FIELDS_MAX < u8::MAX as usize);
 
 impl HeadSearch {
+    /// Behind an empty line that was skipped.
+    pub(super) fn behind_empty_line() -> Self {
+        Self { empty_line_skipped: true, ..Self::default() }
+    }
+
     /// Whether no byte of this head was seen yet.
     pub(super) fn is_new(self) -> bool {
         self.seen_bytes == 0

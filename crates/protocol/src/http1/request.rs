@@ -2,9 +2,8 @@
 //!
 //! It owns the vocabulary between session and handler. It must never hold bytes of its own.
 
-use super::field::trim;
 use crate::limits::HEAD_BYTES_MAX;
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Fields, Method};
 
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +18,7 @@ pub struct Request<'a> {
     pub host: &'a [u8],
     /// Whether the peer speaks HTTP/1.0.
     pub http10: bool,
-    /// Whether a body follows the head, and how it is delimited. The session throws the body away.
+    /// Whether a body follows the head, and how long it is. It is thrown away unless it is asked for.
     pub content: BodyIn,
     /// Names (as the bits below) that came more than once: the method of the name gives the
     /// first, [`Request::values`] all.
@@ -37,6 +36,28 @@ pub(super) struct Kept {
     names: u16,
     /// Start and end, by the bit's number.
     places: [(u16, u16); NAMES],
+}
+
+/// Start and end of a part within the bytes it stands in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span(u16, u16);
+
+impl Span {
+    pub(super) fn new(start: usize, end: usize) -> Self {
+        Self(start as u16, end as u16)
+    }
+
+    /// Where a part stands; `None` if it does not.
+    pub(super) fn of(part: &[u8], bytes: &[u8]) -> Option<Self> {
+        let start = part.as_ptr().addr().checked_sub(bytes.as_ptr().addr())?;
+        let end = start + part.len();
+        (end <= bytes.len()).then_some(Self::new(start, end))
+    }
+
+    #[inline]
+    pub(super) fn slice(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(usize::from(self.0)..usize::from(self.1)).unwrap_or_default()
+    }
 }
 
 /// How many names have a bit.
@@ -139,14 +160,16 @@ impl<'a> Request<'a> {
         self.head.get(usize::from(start)..usize::from(end))
     }
 
+    /// The field lines.
+    pub fn field_lines(&self) -> Fields<'a> {
+        let start = memchr::memchr(b'\n', self.head).map_or(self.head.len(), |end| end + 1);
+        let end = self.head.len().saturating_sub(2).max(start);
+        Fields::new(self.head.get(start..end).unwrap_or_default())
+    }
+
     /// Every field in the order received: name as sent, value without white space around it.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        self.head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
-            let colon = memchr::memchr(b':', line)?;
-            let (name, value) = line.split_at_checked(colon)?;
-            let value = value.strip_prefix(b":")?;
-            Some((name, trim(value.strip_suffix(b"\r").unwrap_or(value))))
-        })
+        self.field_lines().iter()
     }
 
     /// The values of every field of this name (in any case), in the order received.

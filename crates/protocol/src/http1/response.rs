@@ -12,15 +12,23 @@ pub(super) enum Persistence {
     Implied,
     /// It is closed after this response.
     Close,
+    /// It is closed because the request's body will not be read; no longer if it is read after all.
+    Unread,
     /// It stays open although the peer speaks HTTP/1.0.
     KeepAlive,
 }
 
 impl Persistence {
+    /// Whether this response is the last one.
+    #[inline]
+    pub(super) fn is_last(self) -> bool {
+        matches!(self, Self::Close | Self::Unread)
+    }
+
     fn ending(self) -> &'static [u8] {
         match self {
             Self::Implied => b"\r\n",
-            Self::Close => b"\r\nConnection: close\r\n",
+            Self::Close | Self::Unread => b"\r\nConnection: close\r\n",
             Self::KeepAlive => b"\r\nConnection: keep-alive\r\n",
         }
     }

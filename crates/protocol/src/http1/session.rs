@@ -9,14 +9,16 @@
 //! let joined = session.take_kept(bytes);          // what was kept before, followed by the new bytes
 //! let mut input = &joined[..];                    // (borrowed when nothing was kept: the usual case)
 //! loop {
-//!     let before = input;
 //!     match session.poll_event(&mut input, now_ms, &date, out) {
-//!         Event::Request(request) => {            // answer it before the next poll, either
+//!         Event::Request(request) => {            // one exchange at a time; answer it
 //!             // now: and append fields, a blank line, and the body if the rule says so
 //!             let rule = session.begin_response(status, &date, out);
-//!             // or later: input = before; session.wait(); break;
-//!             // then, when the answer is ready, session.resume() and begin again with no new bytes
+//!             // or later: keep the request (KeptRequest), break, and do the same when the answer is ready;
+//!             // or bit by bit: begin_open, pieces by its BodyOut, end_response
+//!             // before any of these: read_body, if its body is wanted; then it comes as events
 //!         }
+//!         Event::Body(piece) => {}                // of the request last given
+//!         Event::BodyEnd => {}
 //!         Event::NeedInput | Event::Close => break,
 //!     }
 //! }
@@ -27,18 +29,20 @@
 //! `Event::Close` gives `Event::Close` again.
 //!
 //! # Rules
-//! 1. A request is given when its head is complete. Its body is thrown away afterwards, before the next
-//!    request.
+//! 1. A request is given once, when its head is complete. Its body is given by events if it is asked for, and
+//!    else thrown away after the response, before the next request.
 //! 2. A body that will not be read (too long, or withheld until 100 is sent) makes its response the last one.
 //! 3. What is not a request is answered here, once, and ends the connection: a faulty line as soon as it is
-//!    complete, a broken body if it came before its request was given (or given again). Once the request is
-//!    answered a broken body only ends the connection.
+//!    complete, a broken body if it came before its request was given, or is read and no response has begun.
+//!    Once the response has begun a broken body only ends the connection.
 //! 4. Exactly one deadline runs, or none while others have the word (handler, or output that waits).
 
-use std::borrow::Cow;
+mod content;
+mod keeping;
 
 use super::body::{Discard, Progress, check_chunked};
 use super::head::{Head, HeadSearch, RequestMemory, parse_at_once, parse_head};
+use super::reading::BodyReader;
 use super::request::Request;
 use super::response::{self, Persistence, Refusal};
 use crate::message::{BodyIn, Fields, Method};
@@ -50,6 +54,10 @@ use crate::timer::{Deadline, Timeouts};
 pub enum Event<'i> {
     /// A request to answer.
     Request(Request<'i>),
+    /// A piece of the body of the request last given, which was asked for.
+    Body(&'i [u8]),
+    /// That body has ended.
+    BodyEnd,
     /// The input is used up, or the session waits for its answer.
     NeedInput,
     /// The session reads no more. Send what it wrote and close; linger (half-close, then read and discard
@@ -81,25 +89,18 @@ pub enum BodyRule {
     Omit,
 }
 
-/// One HTTP/1.1 connection. At most 48 bytes, and no heap while idle.
+/// One HTTP/1.1 connection. 40 bytes, and no heap while idle.
 #[derive(Debug)]
 pub struct Session {
-    /// Boxed twice to be one word while empty, which is nearly always.
-    #[expect(clippy::box_collection, reason = "one word instead of three in every idle connection")]
-    kept: Option<Box<Vec<u8>>>,
+    /// Nearly always nothing.
+    held: Option<Box<Held>>,
     /// When the phase's deadline began to run.
     since_ms: u64,
     discard: Discard,
     search: HeadSearch,
-    /// Bytes before the head of the request last given, in the input of the poll that gave it.
-    before_head_bytes: u32,
     /// How long before `since_ms` the body under way began.
     body_ms: u32,
     phase: Phase,
-    /// The next poll sees the input of the request last given once more, from its beginning.
-    rewound: bool,
-    /// An empty line before this request was skipped.
-    empty_line_skipped: bool,
     /// The request last given was HEAD.
     omit_body: bool,
     /// What the next response says about the connection.
@@ -108,7 +109,16 @@ pub struct Session {
     peer_ended: bool,
 }
 
-const _: () = assert!(size_of::<Session>() <= 48);
+/// What a session holds on the heap.
+#[derive(Debug, Default)]
+struct Held {
+    /// Input that was not used.
+    input: Vec<u8>,
+    /// The body of the request last given, if it is asked for and has not ended.
+    reader: Option<BodyReader>,
+}
+
+const _: () = assert!(size_of::<Session>() <= 40);
 
 /// Who has the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,11 +127,11 @@ enum Phase {
     Head,
     /// Nobody: the connection is idle between two requests.
     Idle,
-    /// The handler, now.
+    /// The handler, with a response that has not begun. The peer too, if the body is asked for.
     Answering,
-    /// The handler, later.
-    Waiting,
-    /// The response was begun, and nothing was polled since.
+    /// The handler, with the rest of a response. The peer too, if the body is asked for.
+    Streaming,
+    /// The response is complete, and nothing was polled since.
     Answered,
     /// The peer, with the rest of a body.
     Discarding,
@@ -133,72 +143,16 @@ impl Session {
     /// A new connection: its header deadline runs from `now_ms`.
     pub fn new(now_ms: u64) -> Self {
         Self {
-            kept: None,
+            held: None,
             since_ms: now_ms,
             discard: Discard::NOTHING,
             search: HeadSearch::default(),
-            before_head_bytes: 0,
             body_ms: 0,
             phase: Phase::Head,
-            rewound: false,
-            empty_line_skipped: false,
             omit_body: false,
             persistence: Persistence::Implied,
             peer_ended: false,
         }
-    }
-
-    /// The kept bytes followed by `bytes`; nothing is kept any more.
-    #[inline]
-    pub fn take_kept<'b>(&mut self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        match self.kept.take() {
-            None => Cow::Borrowed(bytes),
-            Some(mut kept) => {
-                kept.reserve_exact(bytes.len());
-                kept.extend_from_slice(bytes);
-                Cow::Owned(*kept)
-            }
-        }
-    }
-
-    /// Keeps what was not used (a partial head, or requests behind an answer not ready). Nothing after
-    /// `Close`.
-    #[inline]
-    pub fn keep(&mut self, input: &[u8]) {
-        self.keep_last(Cow::Borrowed(input), input.len());
-    }
-
-    /// As `keep`, for the last `count` bytes of what `take_kept` gave: those that were kept before are not
-    /// copied.
-    #[inline]
-    pub fn keep_last(&mut self, taken: Cow<'_, [u8]>, count: usize) {
-        if count > 0 && !matches!(self.phase, Phase::Closed { .. }) {
-            self.keep_some(taken, count);
-        }
-    }
-
-    fn keep_some(&mut self, taken: Cow<'_, [u8]>, count: usize) {
-        let used_bytes = taken.len() - count;
-        self.kept = Some(Box::new(match taken {
-            Cow::Borrowed(bytes) => bytes[used_bytes..].to_vec(),
-            Cow::Owned(mut bytes) => {
-                bytes.drain(..used_bytes);
-                bytes.shrink_to_fit();
-                bytes
-            }
-        }));
-    }
-
-    /// Bytes kept. Above [`crate::limits::SPILL_BYTES_MAX`] the caller stops receiving until it falls.
-    #[inline]
-    pub fn kept_bytes(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| kept.len())
-    }
-
-    /// Memory taken by what is kept, in bytes.
-    #[inline]
-    pub fn held_bytes(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| size_of::<Vec<u8>>() + kept.capacity())
     }
 
     /// The next event. Consumes from `input` what it used. May append to `out` complete responses of its own
@@ -236,23 +190,18 @@ impl Session {
         out: &mut Vec<u8>,
         parse: impl FnOnce(&'i [u8]) -> Option<Head<'i>>,
     ) -> Event<'i> {
-        let input_bytes = input.len();
-        if self.rewound {
-            self.rewound = false;
-            *input = input.get(self.before_head_bytes as usize..).unwrap_or_default();
-        }
         self.discard(input, now_ms);
         match self.phase {
             Phase::Head | Phase::Idle => {}
             Phase::Closed { linger } => return Event::Close { linger, answered: None },
-            _ => return Event::NeedInput,
+            _ => return self.poll_content(input, now_ms, date, out),
         }
         self.skip_empty_line(input);
         if self.phase == Phase::Idle && !input.is_empty() {
             self.phase = Phase::Head;
             self.since_ms = now_ms;
         }
-        match self.poll_head(input, input_bytes, parse) {
+        match self.poll_head(input, parse) {
             Ok(Some(request)) => Event::Request(request),
             Ok(None) if self.peer_ended => self.close(false, None),
             Ok(None) => Event::NeedInput,
@@ -283,6 +232,7 @@ impl Session {
     #[inline]
     pub fn begin_response(&mut self, status: Status, date: &[u8; 29], out: &mut Vec<u8>) -> BodyRule {
         assert!(self.phase == Phase::Answering, "a response without a request");
+        debug_assert!(!self.is_reading(), "the body is still asked for");
         self.phase = Phase::Answered;
         response::begin(status, self.persistence, date, out);
         if self.omit_body || status.has_no_content() { BodyRule::Omit } else { BodyRule::Send }
@@ -303,35 +253,10 @@ impl Session {
         self.phase = Phase::Answered;
     }
 
-    /// The request last given will be answered later: polls give `NeedInput` until `resume`. No deadline
-    /// runs.
-    pub fn wait(&mut self) {
-        assert!(self.phase == Phase::Answering, "no request to wait for");
-        self.phase = Phase::Waiting;
-    }
-
-    /// The answer is ready: the same request will be given again from the kept input, unless what came of its
-    /// body meanwhile is broken.
-    pub fn resume(&mut self) {
-        assert!(self.phase == Phase::Waiting, "nothing waits for an answer");
-        self.phase = Phase::Head;
-        self.rewound = true;
-    }
-
     /// The response under way is the last one of this connection (the server wants to close it). Called
     /// before `begin_response`, the response says so.
     pub fn close_after_response(&mut self) {
         self.persistence = Persistence::Close;
-    }
-
-    /// The request last given waits since `now_ms`.
-    pub fn set_waiting_since(&mut self, now_ms: u64) {
-        self.since_ms = now_ms;
-    }
-
-    /// Since when the request last given waits, or has waited.
-    pub fn waiting_since_ms(&self) -> u64 {
-        self.since_ms
     }
 
     /// Answers the connection as such, whatever the peer has sent or will, and reads no more.
@@ -346,7 +271,7 @@ impl Session {
     ) {
         response::begin(status, Persistence::Close, date, out);
         [fields.lines(), b"\r\n", body].iter().for_each(|part| out.extend_from_slice(part));
-        self.kept = None;
+        self.held = None;
         self.close(true, None);
     }
 
@@ -363,38 +288,51 @@ impl Session {
             Phase::Head => Deadline::Header,
             Phase::Idle => Deadline::KeepAlive,
             Phase::Discarding => Deadline::Body,
-            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return None,
+            Phase::Answering | Phase::Streaming if self.is_reading() => Deadline::Body,
+            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
         };
         let mut length_ms = u64::from(timeouts.length_ms(deadline));
         if deadline == Deadline::Body
-            && let Some(allowance_ms) = timeouts.body_allowance_ms(self.discard.taken_bytes())
+            && let Some(allowance_ms) = timeouts.body_allowance_ms(self.taken_bytes())
         {
             length_ms = length_ms.min(allowance_ms.saturating_sub(u64::from(self.body_ms)));
         }
         Some((self.since_ms + length_ms, deadline))
     }
 
+    /// How much of the body under way was taken.
+    fn taken_bytes(&self) -> u64 {
+        let reader = self.held.as_ref().and_then(|held| held.reader.as_ref());
+        reader.map_or(u64::from(self.discard.taken_bytes()), BodyReader::taken_bytes)
+    }
+
     /// Since when nothing of a request has come and nothing is owed to the peer: between two requests, or
     /// before the first byte.
     pub fn idle_since_ms(&self) -> Option<u64> {
-        let silent = self.phase == Phase::Head && self.search.is_new() && self.kept.is_none();
+        let silent = self.phase == Phase::Head && self.search.is_new() && self.kept_bytes() == 0;
         (silent || self.phase == Phase::Idle).then_some(self.since_ms)
     }
 
-    /// The deadline has passed. A partial head gets 408; a silent or idle connection nothing; a partial body
-    /// nothing more than the response it already has. Then `Close`.
+    /// The deadline has passed. A partial head, or a partial body that is wanted and has no response yet,
+    /// gets 408; a silent or idle connection nothing; another partial body nothing more than the response it
+    /// already has. Then `Close`.
     pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) -> Option<SelfAnswered> {
         let (linger, answered) = match self.phase {
             Phase::Head if !self.search.is_new() => {
                 let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the head of the request took too long");
-                let omit_body = self.kept.as_ref().is_some_and(|kept| kept.starts_with(b"HEAD "));
+                let omit_body = self.held.as_ref().is_some_and(|held| held.input.starts_with(b"HEAD "));
                 (true, Some(refuse(refusal, omit_body, date, out)))
             }
             Phase::Head | Phase::Idle => (false, None),
             Phase::Discarding => (true, None),
-            Phase::Answering | Phase::Waiting | Phase::Answered | Phase::Closed { .. } => return None,
+            Phase::Answering if self.is_reading() => {
+                let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the body of the request took too long");
+                (true, Some(refuse(refusal, self.omit_body, date, out)))
+            }
+            Phase::Streaming if self.is_reading() => (true, None),
+            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
         };
-        self.kept = None;
+        self.held = None;
         self.close(linger, None);
         answered
     }
@@ -404,23 +342,25 @@ impl Session {
     fn poll_body(&mut self, input: &mut &[u8], now_ms: u64) {
         let input_bytes = input.len();
         let progress = self.discard.advance(input);
-        let is_last = self.persistence == Persistence::Close;
+        let is_last = self.persistence.is_last();
         match progress {
             Progress::Done if is_last => _ = self.close(!input.is_empty(), None),
             Progress::Done => {
                 self.phase = Phase::Idle;
                 self.since_ms = now_ms;
-                self.empty_line_skipped = false;
             }
             Progress::Lost | Progress::Broken => _ = self.close(true, None),
             Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true, None),
-            Progress::NeedInput if input_bytes > 0 => {
-                let since_ms = std::mem::replace(&mut self.since_ms, now_ms);
-                let passed_ms = u32::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(u32::MAX);
-                self.body_ms = self.body_ms.saturating_add(passed_ms);
-            }
+            Progress::NeedInput if input_bytes > 0 => self.note_progress(now_ms),
             Progress::NeedInput => {}
         }
+    }
+
+    /// Something of a body has come: its deadline begins anew.
+    fn note_progress(&mut self, now_ms: u64) {
+        let since_ms = std::mem::replace(&mut self.since_ms, now_ms);
+        let passed_ms = u32::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(u32::MAX);
+        self.body_ms = self.body_ms.saturating_add(passed_ms);
     }
 
     /// One empty line before a request line is skipped, for old clients that send one too many (RFC 9112,
@@ -428,10 +368,9 @@ impl Session {
     #[inline]
     fn skip_empty_line(&mut self, input: &mut &[u8]) {
         if let [b'\r', b'\n', rest @ ..] = *input
-            && !self.empty_line_skipped
+            && !self.search.empty_line_skipped
         {
-            self.empty_line_skipped = true;
-            self.search = HeadSearch::default();
+            self.search = HeadSearch::behind_empty_line();
             *input = rest;
         }
     }
@@ -440,7 +379,6 @@ impl Session {
     fn poll_head<'i>(
         &mut self,
         input: &mut &'i [u8],
-        input_bytes: usize,
         parse: impl FnOnce(&'i [u8]) -> Option<Head<'i>>,
     ) -> Result<Option<Request<'i>>, Refusal> {
         if input.is_empty() {
@@ -458,7 +396,6 @@ impl Session {
         if matches!(head.request.content, BodyIn::Open) && !head.expects_continue {
             check_chunked(behind)?;
         }
-        self.before_head_bytes = (input_bytes - input.len()) as u32;
         *input = behind;
         self.begin_request(&head);
         Ok(Some(head.request))
@@ -472,12 +409,17 @@ impl Session {
         // A body withheld until 100 is sent never comes: the final status is sent at once (RFC 9110, section
         // 10.1.1).
         self.discard =
-            if head.expects_continue { Discard::UNREAD } else { Discard::new(head.request.content) };
-        if !head.keep_alive || head.wants_tunnel || self.discard.is_lost() {
+            if head.expects_continue { Discard::WITHHELD } else { Discard::new(head.request.content) };
+        if !head.keep_alive || head.wants_tunnel {
             self.persistence = Persistence::Close;
         } else if self.persistence != Persistence::Close {
-            self.persistence =
-                if head.request.http10 { Persistence::KeepAlive } else { Persistence::Implied };
+            self.persistence = if self.discard.is_lost() {
+                Persistence::Unread
+            } else if head.request.http10 {
+                Persistence::KeepAlive
+            } else {
+                Persistence::Implied
+            };
         }
     }
 

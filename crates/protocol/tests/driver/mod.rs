@@ -112,20 +112,19 @@ fn drive<'p>(
         session: Session::new(0),
         transcript: Transcript::default(),
         waits: manner.waits,
-        waiting: false,
-        resumed: false,
+        waiting: None,
     };
     for piece in pieces {
         if manner.forgets {
             driver.session.take_kept(b"");
         }
-        let waited = driver.waiting;
+        let waited = driver.waiting.is_some();
         driver.deliver(piece);
         if waited {
             driver.resume();
         }
     }
-    while driver.waiting {
+    while driver.waiting.is_some() {
         driver.resume();
     }
     driver.transcript.closed = driver.deliver(b"");
@@ -134,51 +133,51 @@ fn drive<'p>(
     driver.transcript
 }
 
+const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+
 struct Driver<'m> {
     /// None: every head is read.
     heads: Option<&'m mut RequestMemory>,
     session: Session,
     transcript: Transcript,
     waits: u32,
-    waiting: bool,
-    resumed: bool,
+    /// A request that is answered later.
+    waiting: Option<Heard>,
 }
 
 impl Driver<'_> {
     fn resume(&mut self) {
-        self.waiting = false;
-        self.resumed = true;
-        self.session.resume();
+        if let Some(request) = self.waiting.take() {
+            self.answer(request);
+        }
         self.deliver(b"");
+    }
+
+    fn answer(&mut self, request: Heard) {
+        self.waits >>= 1;
+        self.transcript.requests.push(request);
+        let rule = self.session.begin_response(Status::OK, DATE, &mut self.transcript.output);
+        self.transcript.output.extend_from_slice(format!("{rule:?}\r\n\r\n").as_bytes());
     }
 
     /// One delivery, by the contract of the session. Whether the session has closed.
     fn deliver(&mut self, bytes: &[u8]) -> bool {
-        const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
         let joined = self.session.take_kept(bytes);
         let mut input = &joined[..];
         let mut closed = false;
         loop {
-            let before = input;
             let out = &mut self.transcript.output;
             let event = match &mut self.heads {
                 Some(heads) => self.session.poll_event_with(heads, &mut input, 0, DATE, out),
                 None => self.session.poll_event(&mut input, 0, DATE, out),
             };
             match event {
-                Event::Request(_) if self.waits & 1 == 1 && !self.resumed => {
-                    self.session.wait();
-                    self.waiting = true;
-                    input = before;
+                Event::Request(request) if self.waits & 1 == 1 => {
+                    self.waiting = Some(Heard::from(request));
                     break;
                 }
-                Event::Request(request) => {
-                    self.waits >>= 1;
-                    self.resumed = false;
-                    self.transcript.requests.push(Heard::from(request));
-                    let rule = self.session.begin_response(Status::OK, DATE, &mut self.transcript.output);
-                    self.transcript.output.extend_from_slice(format!("{rule:?}\r\n\r\n").as_bytes());
-                }
+                Event::Request(request) => self.answer(Heard::from(request)),
+                Event::Body(_) | Event::BodyEnd => unreachable!("nobody asked for a body"),
                 Event::NeedInput => break,
                 Event::Close { .. } => {
                     closed = true;
@@ -187,7 +186,7 @@ impl Driver<'_> {
             }
         }
         self.session.keep(input);
-        let kept_bytes_max = if self.waiting { usize::MAX } else { limits::HEAD_BYTES_MAX };
+        let kept_bytes_max = if self.waiting.is_some() { usize::MAX } else { limits::HEAD_BYTES_MAX };
         assert!(self.session.kept_bytes() < kept_bytes_max);
         closed
     }

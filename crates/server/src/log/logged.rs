@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Departure, Handler, Refused};
+use staunch_engine::{Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Refused};
 use staunch_protocol::http1::Request;
 
 use super::access::AccessLog;
@@ -43,7 +43,7 @@ impl<H> Logged<H> {
 
     #[inline(never)]
     fn note(&mut self, wanted: u32, request: &Request<'_>, before: &Before<'_>, answered: &Answered) {
-        if answered.is_later() {
+        if !answered.is_complete() {
             return;
         }
         // A name that nobody asked for proves nothing, and could be taken for somebody who was let in.
@@ -56,6 +56,18 @@ impl<H> Logged<H> {
             status,
             body_bytes,
             ..of_request(wanted, request)
+        });
+    }
+
+    /// An answer that went on is accounted for when it has ended.
+    #[cold]
+    fn note_finished(&mut self, wanted: u32, finished: &Finished<'_>) {
+        self.feed(&Record {
+            unix_ms: finished.unix_ms,
+            client: finished.peer,
+            status: finished.status.code(),
+            body_bytes: finished.body_bytes,
+            ..of_request(wanted & !AUTHORIZATION, finished.request)
         });
     }
 
@@ -121,6 +133,36 @@ impl<H: Handler> Handler for Logged<H> {
             self.note(wanted, request, &before, &answered);
         }
         answered
+    }
+
+    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let wanted = self.log.wanted();
+        let before = Before::of(request, &answer);
+        let answered = self.inner.collected(body, request, answer);
+        if wanted != 0 {
+            self.note(wanted, request, &before, &answered);
+        }
+        answered
+    }
+
+    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        self.inner.body(body, open);
+    }
+
+    fn ready(&mut self, open: &mut Open<'_>) {
+        self.inner.ready(open);
+    }
+
+    fn mail(&mut self, mail: Self::Mail, outbox: &Outbox) {
+        self.inner.mail(mail, outbox);
+    }
+
+    fn finished(&mut self, finished: &Finished<'_>) {
+        let wanted = self.log.wanted();
+        if wanted != 0 {
+            self.note_finished(wanted, finished);
+        }
+        self.inner.finished(finished);
     }
 
     fn left(&mut self, address: Address, departure: Departure) {

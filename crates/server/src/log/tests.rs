@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Answered, Context, Handler, Outgoing, Refused, Stats};
+use staunch_engine::{Address, Answer, Answered, Context, Handler, Outbox, Outgoing, Refused, Stats};
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Event, Request, Session};
 
@@ -53,7 +53,8 @@ fn ask(handler: &mut impl Handler<Mail = ()>, head: &str) {
     let event = session.poll_event(&mut input, 0, DATE, outgoing.bytes());
     let Event::Request(request) = event else { panic!("{event:?}") };
     let address = Address { worker: 0, slot: 0, generation: 0 };
-    let context = Context::new(&stats, DATE, UNIX_MS, address);
+    let outbox = Outbox::default();
+    let context = Context::new(&stats, DATE, UNIX_MS, &outbox, address);
     let answer = Answer::new(&mut session, &mut outgoing, &context);
     assert!(!handler.handle(&request, answer).is_later());
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outgoing, Part, Post, Stats};
+use staunch_engine::{Address, Answer, Context, Handler, Mailbox, Outbox, Outgoing, Part, Post, Stats};
 use staunch_protocol::http1::{Event, Session};
 
 use crate::content::testing::Folder;
@@ -122,11 +122,12 @@ impl Peer {
         let mut outgoing = Outgoing::default();
         let address = Address { worker: 0, slot: 0, generation: 0 };
         let mut mail: Option<Mail> = None;
+        let mut input = head;
+        let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
+        let Event::Request(request) = event else { return collect(&outgoing) };
         loop {
-            let mut input = head;
-            let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
-            let Event::Request(request) = event else { break };
-            let context = Context::new(&self.stats, &self.date, self.unix_ms(), address);
+            let outbox = Outbox::default();
+            let context = Context::new(&self.stats, &self.date, self.unix_ms(), &outbox, address);
             let answer = Answer::new(&mut session, &mut outgoing, &context);
             let answered = match mail.take() {
                 Some(mail) => self.site.resume(mail, &request, answer),
@@ -137,7 +138,6 @@ impl Peer {
             }
             meanwhile();
             mail = Some(self.wait_for_mail());
-            session.resume();
         }
         collect(&outgoing)
     }
@@ -155,7 +155,8 @@ impl Peer {
         let mut input = &head[..];
         let event = session.poll_event(&mut input, 0, &self.date, outgoing.bytes());
         let Event::Request(request) = event else { panic!("no request") };
-        let context = Context::new(&self.stats, &self.date, self.unix_ms(), address);
+        let outbox = Outbox::default();
+        let context = Context::new(&self.stats, &self.date, self.unix_ms(), &outbox, address);
         let answer = Answer::new(&mut session, &mut outgoing, &context);
         let waits = self.site.handle(&request, answer).is_later();
         (!waits).then(|| parse(&collect(&outgoing)))

@@ -3,7 +3,7 @@
 //! It owns nothing but speed: a crowd asks for the same with the same words, those of some browsers, and to
 //! compare costs a tenth of what reading does. It must never give anything but what reading would.
 
-use super::super::request::{Kept, Request};
+use super::super::request::{Kept, Request, Span};
 use super::{Head, parse_at_once};
 use crate::message::{BodyIn, Method};
 
@@ -48,10 +48,6 @@ struct Read {
     expects_continue: bool,
     wants_tunnel: bool,
 }
-
-/// Start and end in the head.
-#[derive(Debug, Clone, Copy)]
-struct Span(u16, u16);
 
 const _: () = assert!(BYTES_MAX <= u16::MAX as usize);
 
@@ -151,18 +147,5 @@ impl Read {
             expects_continue: self.expects_continue,
             wants_tunnel: self.wants_tunnel,
         }
-    }
-}
-
-impl Span {
-    fn of(part: &[u8], head: &[u8]) -> Option<Self> {
-        let start = part.as_ptr().addr().checked_sub(head.as_ptr().addr())?;
-        let end = start + part.len();
-        (end <= head.len()).then_some(Self(start as u16, end as u16))
-    }
-
-    #[inline]
-    fn slice(self, head: &[u8]) -> &[u8] {
-        head.get(usize::from(self.0)..usize::from(self.1)).unwrap_or_default()
     }
 }

@@ -1,0 +1,308 @@
+//! The exchange of a connection that is not over at once: waiting, collecting, going on.
+//!
+//! It must never be on the way of a request that is answered at once.
+
+use staunch_netio::Outgoing;
+use staunch_protocol::Status;
+use staunch_protocol::http1::{Event, KeptRequest, Request};
+
+use super::turn::Turn;
+use super::{Connection, Phase};
+use crate::exchange::answer::{Answer, Answered, Outcome};
+use crate::exchange::open::{Ended, Open, OpenState};
+use crate::exchange::{Exchange, Finished, Life};
+use crate::handler::{Body, Departure, Handler};
+use crate::limits::{OUTGOING_BYTES_MAX, WRITTEN_BYTES_MAX};
+
+impl Connection {
+    /// A request waits for mail.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Waiting))
+    }
+
+    /// An answer goes on.
+    pub(crate) fn is_open(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Open(_)))
+    }
+
+    /// The body of the request under way is awaited.
+    pub(super) fn takes_body(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.takes_body())
+    }
+
+    /// A request that has just come is not over at once.
+    #[cold]
+    pub(super) fn begin_exchange<H: Handler>(
+        &mut self,
+        request: &Request<'_>,
+        answered: &Answered,
+        turn: &mut Turn<'_, H>,
+    ) {
+        if answered.is_later() {
+            turn.context.stats.waits.add(1);
+        }
+        let exchange = Exchange {
+            request: KeptRequest::of(request),
+            life: Life::Waiting,
+            // Since when it is waited for counts from when the request came.
+            since_ms: turn.came_ms,
+            status: answered.status(),
+        };
+        self.phase = Phase::Exchanging;
+        self.follow(Box::new(exchange), answered, turn);
+    }
+
+    /// Goes where the handler has led an exchange.
+    fn follow<H: Handler>(
+        &mut self,
+        mut exchange: Box<Exchange>,
+        answered: &Answered,
+        turn: &mut Turn<'_, H>,
+    ) {
+        exchange.status = answered.status();
+        exchange.life = match answered.outcome() {
+            Outcome::Complete => {
+                turn.context.stats.requests.add(1);
+                return self.end_exchange(turn);
+            }
+            Outcome::Later => Life::Waiting,
+            Outcome::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
+            Outcome::Open(body) => {
+                turn.context.stats.requests.add(1);
+                Life::Open(OpenState::new(body))
+            }
+        };
+        self.session.begin_reading(turn.now_ms);
+        self.exchange = Some(exchange);
+    }
+
+    /// The exchange is over: the next request may come, under another address.
+    fn end_exchange<H>(&mut self, turn: &mut Turn<'_, H>) {
+        self.exchange = None;
+        self.generation = self.generation.wrapping_add(1);
+        turn.context.address.generation = self.generation;
+        self.phase = Phase::Open;
+    }
+
+    /// Mail came for the request that waits.
+    pub(crate) fn resume<H: Handler>(&mut self, mail: H::Mail, turn: &mut Turn<'_, H>) {
+        let Some(exchange) = self.exchange.take() else { return };
+        let mut outgoing = self.outgoing(turn.spare);
+        let waited_ms = turn.now_ms - exchange.since_ms;
+        if turn.draining && self.session.kept_bytes() == 0 {
+            self.session.close_after_response();
+        }
+        let request = exchange.request.get();
+        if self.is_strained(turn) && self.send_back(Some(waited_ms), &request, turn, &mut outgoing) {
+            self.end_exchange(turn);
+        } else {
+            let answer = Answer {
+                session: &mut self.session,
+                outgoing: &mut outgoing,
+                context: &turn.context,
+                rendered: Some(&mut *turn.rendered),
+                waited_ms: waited_ms as u32,
+            };
+            let answered = turn.handler.resume(mail, &request, answer);
+            if !answered.is_later() {
+                turn.count_late(waited_ms);
+            }
+            self.follow(exchange, &answered, turn);
+        }
+        self.put_outgoing(outgoing, turn.spare);
+        self.converse(&[], turn);
+    }
+
+    /// The handler wants to be asked again about the answer that goes on.
+    pub(crate) fn wake<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+        if let Some(Life::Open(state)) = self.exchange.as_mut().map(|exchange| &mut exchange.life) {
+            state.wants_room = true;
+            self.converse(&[], turn);
+        }
+    }
+
+    /// Goes on with the exchange as far as its body, its room and its handler allow. Whether it is over, so
+    /// that another request may be read.
+    #[cold]
+    pub(super) fn go_on<H: Handler>(
+        &mut self,
+        input: &mut &[u8],
+        outgoing: &mut Outgoing,
+        turn: &mut Turn<'_, H>,
+    ) -> bool {
+        loop {
+            if self.is_open() {
+                match self.move_on(outgoing, turn) {
+                    Moved::Nothing => {}
+                    Moved::Again => continue,
+                    Moved::Over => return self.phase == Phase::Open,
+                    Moved::Sending => return false,
+                }
+            }
+            if !self.takes_body() || is_full(outgoing) || !self.session.is_reading() {
+                return false;
+            }
+            let (date, out) = (turn.context.date, outgoing.bytes());
+            match self.session.poll_event_with(turn.heads, input, turn.now_ms, date, out) {
+                Event::Body(piece) => self.take_body(Body::Piece(piece), outgoing, turn),
+                Event::BodyEnd => self.take_body(Body::End, outgoing, turn),
+                Event::Close { linger, answered } => {
+                    turn.context.stats.rejected.add(u64::from(answered.is_some()));
+                    turn.tell_refused(answered);
+                    self.break_exchange(Ended::BadBody, turn);
+                    self.begin_ending(linger, turn);
+                    return false;
+                }
+                Event::NeedInput | Event::Request(_) => return false,
+            }
+            if self.exchange.is_none() {
+                return true;
+            }
+        }
+    }
+
+    /// Tells the handler of room, and carries out what it has said of the answer that goes on.
+    fn move_on<H: Handler>(&mut self, outgoing: &mut Outgoing, turn: &mut Turn<'_, H>) -> Moved {
+        let is_sent = outgoing.is_empty() && !self.sending;
+        let Some(exchange) = &mut self.exchange else { return Moved::Nothing };
+        let Life::Open(state) = &mut exchange.life else { return Moved::Nothing };
+        match state.end {
+            Some(_) if state.concluded && is_sent => {
+                self.finish(Ended::Complete, turn);
+                self.end_exchange(turn);
+                Moved::Over
+            }
+            Some(_) if state.concluded => Moved::Sending,
+            Some(Ended::Complete) if state.body.end(outgoing.bytes()) => {
+                state.concluded = true;
+                self.session.end_response();
+                Moved::Again
+            }
+            Some(why) => {
+                let why = if why == Ended::Complete { Ended::Aborted } else { why };
+                self.session.break_off();
+                self.break_exchange(why, turn);
+                self.phase = Phase::Ending { linger: false };
+                Moved::Over
+            }
+            None if state.wants_room && !is_full(outgoing) => {
+                state.wants_room = false;
+                if !state.held {
+                    self.session.begin_reading(turn.now_ms);
+                }
+                let (request, context) = (&exchange.request, &turn.context);
+                let was_held = state.held;
+                turn.handler.ready(&mut Open { state, request, outgoing, context });
+                if was_held && !state.held {
+                    self.session.begin_reading(turn.now_ms);
+                }
+                if state.wants_room && !is_full(outgoing) { Moved::Nothing } else { Moved::Again }
+            }
+            None => Moved::Nothing,
+        }
+    }
+
+    /// Some of the body has come that the exchange wants.
+    fn take_body<H: Handler>(&mut self, body: Body<'_>, outgoing: &mut Outgoing, turn: &mut Turn<'_, H>) {
+        let Some(mut exchange) = self.exchange.take() else { return };
+        match (&mut exchange.life, body) {
+            (Life::Open(state), _) => {
+                let (request, context) = (&exchange.request, &turn.context);
+                turn.handler.body(body, &mut Open { state, request, outgoing, context });
+            }
+            (Life::Collecting { limit_bytes, body }, Body::Piece(piece)) => {
+                if body.len() + piece.len() > *limit_bytes {
+                    return self.refuse_body(&exchange, outgoing, turn);
+                }
+                body.extend_from_slice(piece);
+            }
+            (Life::Collecting { body, .. }, Body::End) => {
+                let body = std::mem::take(body);
+                let request = exchange.request.get();
+                let answer = Answer {
+                    session: &mut self.session,
+                    outgoing,
+                    context: &turn.context,
+                    rendered: Some(&mut *turn.rendered),
+                    waited_ms: 0,
+                };
+                let answered = turn.handler.collected(body, &request, answer);
+                turn.context.stats.waits.add(u64::from(answered.is_later()));
+                return self.follow(exchange, &answered, turn);
+            }
+            (Life::Waiting, _) => {}
+        }
+        self.exchange = Some(exchange);
+    }
+
+    /// The body is longer than is collected.
+    fn refuse_body<H: Handler>(
+        &mut self,
+        exchange: &Exchange,
+        outgoing: &mut Outgoing,
+        turn: &mut Turn<'_, H>,
+    ) {
+        self.session.stop_reading();
+        let answer = Answer {
+            session: &mut self.session,
+            outgoing,
+            context: &turn.context,
+            rendered: None,
+            waited_ms: 0,
+        };
+        let answered = answer.too_large();
+        let body_bytes = answered.body_bytes() as usize;
+        turn.context.stats.requests.add(1);
+        turn.tell(Status::CONTENT_TOO_LARGE, body_bytes, Some(&exchange.request.get()));
+        self.end_exchange(turn);
+    }
+
+    /// The exchange under way, if any, will not come to its end.
+    pub(crate) fn break_exchange<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
+        match self.exchange.as_ref().map(|exchange| &exchange.life) {
+            None => return,
+            Some(Life::Waiting) => {
+                turn.context.stats.waits_lost.add(1);
+                turn.handler.left(turn.context.address, Departure::Gone);
+            }
+            Some(Life::Collecting { .. }) => {}
+            Some(Life::Open(_)) => self.finish(why, turn),
+        }
+        self.end_exchange(turn);
+    }
+
+    /// Tells the handler, once, how an answer that went on has ended.
+    fn finish<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
+        let Some(exchange) = &self.exchange else { return };
+        let Life::Open(state) = &exchange.life else { return };
+        let request = exchange.request.get();
+        let slot = turn.context.address.slot;
+        let peer = turn.context.clients.as_ref().and_then(|clients| clients.client(slot, &request));
+        turn.handler.finished(&Finished {
+            address: turn.context.address,
+            request: &request,
+            status: exchange.status,
+            body_bytes: state.body_bytes,
+            unix_ms: turn.context.unix_ms,
+            peer,
+            why,
+        });
+    }
+}
+
+/// What became of an answer that goes on.
+enum Moved {
+    /// Nothing: its handler has said nothing new.
+    Nothing,
+    /// Something, and more may follow.
+    Again,
+    /// It is over.
+    Over,
+    /// It is over once its last bytes are sent.
+    Sending,
+}
+
+/// So much stands to be sent that no more of the request's body is taken: what it leads to has no place.
+fn is_full(outgoing: &Outgoing) -> bool {
+    outgoing.written_bytes() >= WRITTEN_BYTES_MAX || outgoing.length_bytes() >= OUTGOING_BYTES_MAX
+}

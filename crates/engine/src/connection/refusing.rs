@@ -1,0 +1,95 @@
+//! Connections and requests that are told to come back, and the word of a proxy that comes before all
+//! requests.
+//!
+//! It must never be on the way of a request that is answered as it wants.
+
+use staunch_netio::Outgoing;
+use staunch_protocol::Status;
+use staunch_protocol::http1::{BodyRule, Request};
+use staunch_protocol::proxy::{Introduction, read_introduction};
+
+use super::turn::{COME_BACK, Turn};
+use super::{Connection, Phase};
+use crate::clients::TOO_MANY_CONNECTIONS;
+use crate::handler::Handler;
+
+impl Connection {
+    /// The first bytes are the proxy's.
+    #[cold]
+    pub(super) fn introduce<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
+        let joined = self.session.take_kept(bytes);
+        match read_introduction(&joined) {
+            Introduction::NeedMore => {
+                let count = joined.len();
+                self.session.keep_last(joined, count);
+            }
+            Introduction::Fault(_) => {
+                turn.context.stats.proxy_faults.add(1);
+                self.phase = Phase::Ending { linger: false };
+            }
+            Introduction::Header { source, bytes_used } => {
+                self.phase = Phase::Open;
+                let (slot, now_ms) = (turn.context.address.slot, turn.now_ms);
+                let clients = turn.context.clients.as_deref_mut();
+                if clients.is_none_or(|clients| clients.introduce(slot, source, now_ms, turn.context.stats)) {
+                    self.converse(&joined[bytes_used..], turn);
+                } else {
+                    self.turn_away(turn);
+                }
+            }
+        }
+    }
+
+    /// Its client has too many connections.
+    #[cold]
+    pub(crate) fn turn_away<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+        let mut outgoing = self.outgoing(turn.spare);
+        let status = Status::TOO_MANY_REQUESTS;
+        let (fields, body) = TOO_MANY_CONNECTIONS;
+        self.session.turn_away(status, fields.into(), body, turn.context.date, outgoing.bytes());
+        self.put_outgoing(outgoing, turn.spare);
+        self.phase = Phase::Ending { linger: true };
+        turn.tell(status, body.len(), None);
+    }
+
+    /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
+    #[inline]
+    pub(super) fn is_strained<H>(&self, turn: &Turn<'_, H>) -> bool {
+        turn.strain.late || turn.strain.full || self.turned_away
+    }
+
+    /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
+    /// last of its connection if others need the slot. `waited_ms` is how long it did for mail.
+    #[cold]
+    pub(super) fn send_back<H: Handler>(
+        &mut self,
+        waited_ms: Option<u64>,
+        request: &Request<'_>,
+        turn: &mut Turn<'_, H>,
+        outgoing: &mut Outgoing,
+    ) -> bool {
+        if turn.strain.full || self.turned_away {
+            self.session.close_after_response();
+        }
+        // What has waited for its content has it now: to send it costs no more than to refuse it.
+        let is_late = waited_ms.is_none() && turn.strain.late;
+        let counter = match (self.turned_away, is_late) {
+            (true, _) => &turn.context.stats.shed_full,
+            (false, true) => &turn.context.stats.shed_patience,
+            (false, false) => return false,
+        };
+        counter.add(1);
+        if waited_ms.is_some() {
+            turn.context.stats.answered_late.add(1);
+            turn.context.stats.requests.add(1);
+        }
+        let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
+        let rule = self.session.begin_response(status, turn.context.date, outgoing.bytes());
+        let body = if rule == BodyRule::Send { body } else { b"" };
+        outgoing.bytes().extend_from_slice(fields);
+        outgoing.bytes().extend_from_slice(b"\r\n");
+        outgoing.bytes().extend_from_slice(body);
+        turn.tell(status, body.len(), Some(request));
+        true
+    }
+}

@@ -1,0 +1,38 @@
+//! What is the same for all answers of a connection in one turn of its worker.
+
+use std::cell::Cell;
+
+use super::address::Address;
+use super::outbox::Outbox;
+use crate::clients::Clients;
+use crate::stats::Stats;
+
+/// What is the same for all answers of a connection in one turn of its worker.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub(crate) stats: &'a Stats,
+    pub(crate) date: &'a [u8; 29],
+    pub(crate) address: Address,
+    pub(crate) unix_ms: u64,
+    /// Changes with the date.
+    pub(crate) second: u64,
+    /// If clients mean anything.
+    pub(crate) clients: Option<&'a mut Clients>,
+    /// See [`Answer::guard`]. Here, and not in what every answer carries, for hardly any needs it.
+    pub(crate) guarded: Cell<bool>,
+    pub(crate) outbox: &'a Outbox,
+}
+
+impl<'a> Context<'a> {
+    /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
+    /// section 5.6.7, and `unix_ms` the same in milliseconds since 1970.
+    pub fn new(
+        stats: &'a Stats,
+        date: &'a [u8; 29],
+        unix_ms: u64,
+        outbox: &'a Outbox,
+        address: Address,
+    ) -> Self {
+        Self { stats, date, address, unix_ms, second: 0, clients: None, guarded: Cell::new(false), outbox }
+    }
+}

@@ -1,0 +1,132 @@
+//! An answer whose body goes on, as its handler sees it.
+//!
+//! It owns the framing of the body and what the handler has said of it. It must never send: pieces go to the
+//! connection's container, which the worker sends. What stands there has a bound, and the handler is told
+//! when there is room again.
+
+use staunch_netio::Outgoing;
+use staunch_protocol::http1::{BodyOut, KeptRequest, Request};
+
+use super::address::Address;
+use super::context::Context;
+use super::outbox::Outbox;
+use super::piece::Piece;
+use crate::limits::{OPEN_BYTES_MAX, OPEN_ROOM_BYTES};
+
+/// Why an exchange is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The last byte of the answer was sent.
+    Complete,
+    /// The connection is gone.
+    Gone,
+    /// The body of the request is broken, was cut off, or came too slowly.
+    BadBody,
+    /// The handler has given the answer up, or has ended it before its announced length.
+    Aborted,
+    /// The handler has pushed far more than there was room for.
+    Overrun,
+}
+
+/// What is known of an answer that goes on.
+#[derive(Debug)]
+pub(crate) struct OpenState {
+    pub(crate) body: BodyOut,
+    /// The handler wants to be told when there is room.
+    pub(crate) wants_room: bool,
+    /// The handler wants no more of the request's body at present.
+    pub(crate) held: bool,
+    /// The handler has said that it is over, and why.
+    pub(crate) end: Option<Ended>,
+    /// The end of the body was written; its last bytes are on their way.
+    pub(crate) concluded: bool,
+    /// Bytes of the body handed over for sending.
+    pub(crate) body_bytes: u64,
+}
+
+impl OpenState {
+    /// An answer that has just begun.
+    pub(crate) fn new(body: BodyOut) -> Self {
+        let end = (body == BodyOut::Nothing).then_some(Ended::Complete);
+        Self { body, wants_room: true, held: false, end, concluded: false, body_bytes: 0 }
+    }
+}
+
+/// An answer whose body goes on. Lent to the handler for one event.
+#[derive(Debug)]
+pub struct Open<'a> {
+    pub(crate) state: &'a mut OpenState,
+    pub(crate) request: &'a KeptRequest,
+    pub(crate) outgoing: &'a mut Outgoing,
+    pub(crate) context: &'a Context<'a>,
+}
+
+impl<'a> Open<'a> {
+    /// Names the exchange, for mail and for [`Outbox::wake`].
+    pub fn address(&self) -> Address {
+        self.context.address
+    }
+
+    /// The request that is answered.
+    pub fn request(&self) -> Request<'a> {
+        self.request.get()
+    }
+
+    /// When this turn of the worker began, in milliseconds since 1970.
+    pub fn unix_ms(&self) -> u64 {
+        self.context.unix_ms
+    }
+
+    /// What else may be asked of the worker.
+    pub fn outbox(&self) -> &Outbox {
+        self.context.outbox
+    }
+
+    /// Whether more of the body is worth pushing now. If not, [`crate::Handler::ready`] is called when it is.
+    pub fn has_room(&mut self) -> bool {
+        let has_room = self.outgoing.length_bytes() < OPEN_ROOM_BYTES && self.state.end.is_none();
+        self.state.wants_room |= !has_room;
+        has_room
+    }
+
+    /// Sends a piece of the body. Whether there is room for more, see [`Open::has_room`]. An answer that
+    /// holds far more than its room is given up: a peer that reads nothing must not cost without bound.
+    pub fn push(&mut self, piece: Piece) -> bool {
+        if self.state.end.is_some() {
+            return false;
+        }
+        let wanted_bytes = piece.length_bytes();
+        if wanted_bytes > 0 {
+            let count = self.state.body.begin_piece(wanted_bytes, self.outgoing.bytes());
+            if count > 0 {
+                piece.cut(count).put(self.outgoing);
+                self.state.body.end_piece(self.outgoing.bytes());
+            }
+            self.state.body_bytes += count;
+        }
+        if self.outgoing.length_bytes() > OPEN_BYTES_MAX.saturating_add(wanted_bytes) {
+            self.state.end = Some(Ended::Overrun);
+        }
+        self.has_room()
+    }
+
+    /// The body is complete.
+    pub fn end(&mut self) {
+        self.state.end.get_or_insert(Ended::Complete);
+    }
+
+    /// The body will never be complete: the connection is closed so that the peer knows.
+    pub fn abort(&mut self) {
+        self.state.end = Some(Ended::Aborted);
+    }
+
+    /// No more of the request's body for now: the peer feels it through its window.
+    pub fn hold(&mut self) {
+        self.state.held = true;
+    }
+
+    /// The request's body may come again.
+    pub fn go_on(&mut self) {
+        self.state.held = false;
+    }
+}
