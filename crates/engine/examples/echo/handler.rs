@@ -1,0 +1,183 @@
+//! A handler whose exchanges stay open: what a body brings goes back, pieces come over time, bodies are
+//! collected.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/echo` | the request's body as it comes, in chunks; with `?length=N` under that length |
+//! | `/drip?every=100ms&count=50` | so many lines, one per interval |
+//! | `/collect?limit=BYTES` | the length of the body and the body, once all of it is there; 413 above |
+//! | `/flood?bytes=N` | so many bytes, as fast as they are taken |
+//! | `/cut?bytes=N` | so many bytes, and then the answer is given up |
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use staunch_engine::{Address, Answer, Answered, Body, Ended, Finished, Handler, Open, Outbox, Piece, Slice};
+use staunch_protocol::Status;
+use staunch_protocol::http1::Request;
+
+/// Limit of `/collect` if none is given.
+const COLLECTED_BYTES_MAX: usize = 64 * 1024;
+/// A piece of `/flood`.
+const FLOOD_BYTES: usize = 16 * 1024;
+
+/// The handler of one worker.
+pub(crate) struct Echo {
+    open: HashMap<Address, Doing>,
+    flood: Arc<[u8]>,
+    /// Drips of all workers: while there are none nobody need send ticks.
+    drips: Arc<AtomicUsize>,
+    /// Told of what begins and ends, for tests.
+    log: Option<Log>,
+}
+
+/// How exchanges ended, in order, and how many began.
+pub(crate) type Log = Arc<Mutex<(usize, Vec<Ended>)>>;
+
+/// What an open exchange does.
+enum Doing {
+    Echo,
+    Drip(Drip),
+    /// So many bytes are left; then the answer ends, or is given up.
+    Flood {
+        left_bytes: u64,
+        cut: bool,
+    },
+}
+
+struct Drip {
+    every_ms: u64,
+    next_ms: u64,
+    sent: u64,
+    count: u64,
+}
+
+/// Time has passed.
+pub(crate) struct Tick;
+
+impl Echo {
+    /// `drips` counts the drips under way.
+    pub(crate) fn new(drips: Arc<AtomicUsize>, log: Option<Log>) -> Self {
+        Self { open: HashMap::new(), flood: vec![b'f'; FLOOD_BYTES].into(), drips, log }
+    }
+
+    fn note(&self, note: impl FnOnce(&mut (usize, Vec<Ended>))) {
+        if let Some(log) = &self.log {
+            note(&mut log.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn begin(
+        &mut self,
+        doing: Doing,
+        length_bytes: Option<u64>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        if matches!(doing, Doing::Drip(_)) {
+            self.drips.fetch_add(1, Relaxed);
+        }
+        let reads = matches!(doing, Doing::Echo);
+        self.open.insert(answer.address(), doing);
+        self.note(|log| log.0 += 1);
+        let fields = b"Content-Type: application/octet-stream\r\n";
+        answer.open(request, Status::OK, fields, length_bytes, reads)
+    }
+}
+
+impl Handler for Echo {
+    type Mail = Tick;
+
+    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let number = |name| query(request, name).and_then(|text| text.parse::<u64>().ok());
+        match request.path {
+            b"/echo" => self.begin(Doing::Echo, number("length"), request, answer),
+            b"/drip" => {
+                let every = query(request, "every").unwrap_or("100ms");
+                let every_ms = every.trim_end_matches("ms").parse().unwrap_or(100);
+                let (next_ms, count) = (answer.unix_ms() + every_ms, number("count").unwrap_or(50));
+                let drip = Drip { every_ms, next_ms, sent: 0, count };
+                self.begin(Doing::Drip(drip), None, request, answer)
+            }
+            b"/flood" | b"/cut" => {
+                let (left_bytes, cut) = (number("bytes").unwrap_or(1 << 20), request.path == b"/cut");
+                self.begin(Doing::Flood { left_bytes, cut }, None, request, answer)
+            }
+            b"/collect" => {
+                answer.collect(request, number("limit").map_or(COLLECTED_BYTES_MAX, |limit| limit as usize))
+            }
+            b"/" => answer.bytes(Status::OK, b"Content-Length: 6\r\n", b"plain\n"),
+            _ => answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n", b""),
+        }
+    }
+
+    fn resume(&mut self, _: Tick, _: &Request<'_>, answer: Answer<'_>) -> Answered {
+        answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+    }
+
+    fn collected(&mut self, body: Vec<u8>, _: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let text = [format!("{} ", body.len()).as_bytes(), &body].concat();
+        answer.bytes(Status::OK, &format!("Content-Length: {}\r\n", text.len()).into_bytes(), &text)
+    }
+
+    fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        match body {
+            Body::Piece(piece) => _ = open.push(Piece::Bytes(piece.to_vec())),
+            Body::End => open.end(),
+        }
+    }
+
+    fn ready(&mut self, open: &mut Open<'_>) {
+        match self.open.get_mut(&open.address()) {
+            Some(Doing::Drip(drip)) => drip.go_on(open),
+            Some(Doing::Flood { left_bytes, cut }) => {
+                while *left_bytes > 0 && open.has_room() {
+                    let end = self.flood.len().min(usize::try_from(*left_bytes).unwrap_or(usize::MAX));
+                    *left_bytes -= end as u64;
+                    open.push(Piece::Shared(Slice { bytes: Arc::clone(&self.flood), start: 0, end }));
+                }
+                match (*left_bytes, *cut) {
+                    (0, true) => open.abort(),
+                    (0, false) => open.end(),
+                    _ => {}
+                }
+            }
+            Some(Doing::Echo) | None => {}
+        }
+    }
+
+    fn mail(&mut self, _: Tick, outbox: &Outbox) {
+        let drips = self.open.iter().filter(|(_, doing)| matches!(doing, Doing::Drip(_)));
+        drips.for_each(|(address, _)| outbox.wake(*address));
+    }
+
+    fn finished(&mut self, finished: &Finished<'_>) {
+        let doing = self.open.remove(&finished.address);
+        assert!(doing.is_some(), "an exchange is finished twice, or was never open");
+        if let Some(Doing::Drip(_)) = doing {
+            self.drips.fetch_sub(1, Relaxed);
+        }
+        self.note(|log| log.1.push(finished.why));
+    }
+}
+
+impl Drip {
+    /// Sends the lines that are due.
+    fn go_on(&mut self, open: &mut Open<'_>) {
+        while self.sent < self.count && self.next_ms <= open.unix_ms() && open.has_room() {
+            self.sent += 1;
+            self.next_ms += self.every_ms;
+            open.push(Piece::Bytes(format!("drop {}\n", self.sent).into_bytes()));
+        }
+        if self.sent == self.count {
+            open.end();
+        }
+    }
+}
+
+/// The value of a parameter.
+fn query<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
+    let query = std::str::from_utf8(request.query?).ok()?;
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}

@@ -1,0 +1,14 @@
+//! Exchanges that stay open, held by a table of conversations and by random peers: on the simulated network,
+//! on epoll and on io_uring.
+//!
+//! The handler is that of the example `echo`. Whatever happens, bytes come in order, bodies are right to the
+//! byte, and every exchange is finished exactly once (the handler itself panics at a second time).
+
+#[path = "../../examples/echo/handler.rs"]
+mod handler;
+
+mod conversations;
+mod random;
+mod reading;
+mod real;
+mod world;
