@@ -76,16 +76,17 @@ impl Peer {
         Self { shared, date, site, mailbox, rung, stats: Stats::default() }
     }
 
-    /// Waits until everything is prepared.
+    /// Waits until everything is prepared, as long as preparation gets on.
     pub(crate) fn settle(&self) {
-        for _ in 0..2000 {
-            if self.shared.progress().done {
-                return;
-            }
+        let (mut last, mut still) = (self.shared.progress(), 0);
+        while !last.done {
+            assert!(still < 4000, "preparation stands still for twenty seconds: {last:?}");
             // tidy: allow(clock): a test waits for background threads, with a bound.
             std::thread::sleep(Duration::from_millis(5));
+            let now = self.shared.progress();
+            still = if now == last { still + 1 } else { 0 };
+            last = now;
         }
-        panic!("not prepared in ten seconds: {:?}", self.shared.progress());
     }
 
     pub(crate) fn get(&mut self, target: &str) -> Response {
