@@ -36,6 +36,7 @@ macro_rules! statuses {
 }
 
 statuses! {
+    SWITCHING_PROTOCOLS 101 "Switching Protocols",
     OK 200 "OK",
     NO_CONTENT 204 "No Content",
     PARTIAL_CONTENT 206 "Partial Content",
@@ -83,7 +84,7 @@ impl Status {
         self.entry().reason
     }
 
-    /// Whether a response with this status never has content (RFC 9110, sections 15.3.5 and 15.4.5).
+    /// Whether a final response with this status never has content (RFC 9110, sections 15.3.5 and 15.4.5).
     #[inline]
     pub fn has_no_content(self) -> bool {
         self == Self::NO_CONTENT || self == Self::NOT_MODIFIED

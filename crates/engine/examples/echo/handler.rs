@@ -8,6 +8,7 @@
 //! | `/collect?limit=BYTES` | the length of the body and the body, once all of it is there; 413 above |
 //! | `/flood?bytes=N` | so many bytes, as fast as they are taken |
 //! | `/cut?bytes=N` | so many bytes, and then the answer is given up |
+//! | `/raw` | an upgrade to a protocol in which everything comes back as it is |
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -103,6 +104,11 @@ impl Handler for Echo {
             b"/flood" | b"/cut" => {
                 let (left_bytes, cut) = (number("bytes").unwrap_or(1 << 20), request.path == b"/cut");
                 self.begin(Doing::Flood { left_bytes, cut }, None, request, answer)
+            }
+            b"/raw" => {
+                self.open.insert(answer.address(), Doing::Echo);
+                self.note(|log| log.0 += 1);
+                answer.upgrade(b"Upgrade: raw\r\n")
             }
             b"/collect" => {
                 answer.collect(request, number("limit").map_or(COLLECTED_BYTES_MAX, |limit| limit as usize))

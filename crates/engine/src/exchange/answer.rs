@@ -325,4 +325,15 @@ impl<'a> Answer<'a> {
         };
         Answered { next, status, detail }
     }
+
+    /// Answers 101: the connection speaks another protocol from now on, which `fields` name (`Upgrade`; the
+    /// session adds `Connection`). It is an answer that goes on, as with [`Answer::open`]: what the peer
+    /// sends comes to [`crate::Handler::body`], what is pushed goes out as it is, and the connection ends
+    /// with it.
+    pub fn upgrade<'f>(self, fields: impl Into<Fields<'f>>) -> Answered {
+        let status = Status::SWITCHING_PROTOCOLS;
+        self.context.stats.count_response(status);
+        let _ = self.session.begin_upgrade(fields.into(), self.context.date, self.outgoing.bytes());
+        Answered { next: Next::OpenUntilClose, status, detail: 0 }
+    }
 }

@@ -17,6 +17,9 @@ fn answer(bytes: &[u8], is_head: bool) -> Option<(String, &[u8])> {
     let status = &head[9..12];
     let value = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
     let closes = if value("Connection: ") == Some("close") { " close" } else { "" };
+    if status == "101" {
+        return Some((format!("101 {}", text(rest)), b""));
+    }
     if status.starts_with('1') || status == "204" {
         return Some((format!("{status}{closes}"), rest));
     }

@@ -23,6 +23,8 @@ enum Rest {
     Broken,
     Length,
     Chunked(Lines),
+    /// No body at all: whatever comes, until the peer ends.
+    Everything,
 }
 
 /// What the next bytes of a body are.
@@ -49,6 +51,16 @@ impl BodyReader {
         Self { remaining_bytes, taken_bytes: 0, rest }
     }
 
+    /// Everything that comes: the connection does not speak HTTP any more.
+    pub(super) fn of_everything() -> Self {
+        Self { remaining_bytes: u64::MAX, taken_bytes: 0, rest: Rest::Everything }
+    }
+
+    /// Whether what comes has no end but the peer's.
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self.rest, Rest::Everything)
+    }
+
     /// How much of the body was taken, everything around its chunks included.
     pub(super) fn taken_bytes(&self) -> u64 {
         self.taken_bytes
@@ -61,6 +73,7 @@ impl BodyReader {
                 Rest::Nothing => return Next::End,
                 Rest::Broken => return Next::Broken,
                 _ if input.is_empty() => return Next::NeedInput,
+                Rest::Everything => return Next::Piece(std::mem::take(input)),
                 Rest::Length => return Next::Piece(self.take(input, Rest::Nothing)),
                 Rest::Chunked(mut lines) if lines.in_data() => {
                     lines.end_data();
@@ -110,7 +123,7 @@ impl BodyReader {
     pub(super) fn into_discard(self) -> Discard {
         match self.rest {
             Rest::Nothing => Discard::NOTHING,
-            Rest::Broken => Discard::UNREAD,
+            Rest::Broken | Rest::Everything => Discard::UNREAD,
             Rest::Length => Discard::new(BodyIn::Length(self.remaining_bytes)),
             Rest::Chunked(lines) => Discard::within(lines, self.remaining_bytes),
         }

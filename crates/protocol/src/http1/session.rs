@@ -288,7 +288,7 @@ impl Session {
             Phase::Head => Deadline::Header,
             Phase::Idle => Deadline::KeepAlive,
             Phase::Discarding => Deadline::Body,
-            Phase::Answering | Phase::Streaming if self.is_reading() => Deadline::Body,
+            Phase::Answering | Phase::Streaming if self.awaits_body() => Deadline::Body,
             Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
         };
         let mut length_ms = u64::from(timeouts.length_ms(deadline));
@@ -298,6 +298,12 @@ impl Session {
             length_ms = length_ms.min(allowance_ms.saturating_sub(u64::from(self.body_ms)));
         }
         Some((self.since_ms + length_ms, deadline))
+    }
+
+    /// Whether the peer owes the rest of a body that is wanted.
+    fn awaits_body(&self) -> bool {
+        let reader = self.held.as_ref().and_then(|held| held.reader.as_ref());
+        reader.is_some_and(|reader| !reader.is_endless())
     }
 
     /// How much of the body under way was taken.

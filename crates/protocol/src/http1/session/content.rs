@@ -85,7 +85,25 @@ impl Session {
         if self.omit_body { BodyOut::Nothing } else { body }
     }
 
-    /// The response that was begun by `begin_open` is complete.
+    /// Answers 101: what follows in both directions is no HTTP (RFC 9110, section 7.8). Everything that the
+    /// peer sends comes by [`Event::Body`], and [`Event::BodyEnd`] when it ends. The fields name the
+    /// protocol. No deadline runs for what the peer sends. Ended by `end_response`, and the connection with
+    /// it.
+    #[cold]
+    pub fn begin_upgrade(&mut self, fields: Fields<'_>, date: &[u8; 29], out: &mut Vec<u8>) -> BodyOut {
+        assert!(self.phase == Phase::Answering, "an upgrade without a request");
+        self.phase = Phase::Streaming;
+        self.persistence = Persistence::Close;
+        self.discard = Discard::NOTHING;
+        self.held.get_or_insert_default().reader = Some(BodyReader::of_everything());
+        response::begin(Status::SWITCHING_PROTOCOLS, Persistence::Implied, date, out);
+        out.extend_from_slice(b"Connection: Upgrade\r\n");
+        out.extend_from_slice(fields.lines());
+        out.extend_from_slice(b"\r\n");
+        BodyOut::UntilClose
+    }
+
+    /// The response that was begun by `begin_open` or `begin_upgrade` is complete.
     pub fn end_response(&mut self) {
         assert!(self.phase == Phase::Streaming, "no response under way");
         self.stop_reading();
@@ -127,6 +145,10 @@ impl Session {
             Next::Broken => {
                 self.held = None;
                 self.close(true, None)
+            }
+            Next::NeedInput if self.peer_ended && reader.is_endless() => {
+                held.reader = None;
+                Event::BodyEnd
             }
             Next::NeedInput if self.peer_ended => {
                 self.held = None;

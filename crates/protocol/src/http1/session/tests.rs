@@ -1,5 +1,6 @@
 //! Conversations with a session, as tables.
 
+use super::super::writer::BodyOut;
 use super::*;
 use crate::limits::{DISCARDED_BODY_BYTES_MAX, HEAD_BYTES_MAX};
 
@@ -393,4 +394,23 @@ fn a_long_body_is_read_to_its_end_without_keeping_it() {
         assert_eq!(session.kept_bytes(), 0);
     }
     assert_eq!(deliver(&mut session, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 0), "Get /;");
+}
+
+#[test]
+fn an_upgrade_is_followed_by_whatever_comes() {
+    let (mut session, mut out) = (Session::new(0), Vec::new());
+    let mut input = &b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\n\x01\x02"[..];
+    assert!(matches!(session.poll_event(&mut input, 0, DATE, &mut out), Event::Request(_)));
+    let body = session.begin_upgrade(Fields::new(b"Upgrade: x\r\n"), DATE, &mut out);
+    assert_eq!(body, BodyOut::UntilClose);
+    assert!(out.starts_with(b"HTTP/1.1 101 Switching Protocols\r\n"));
+    assert!(out.ends_with(b"GMT\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"));
+    session.keep(input);
+    assert_eq!(deliver(&mut session, b"", 0), "+\\x01\\x02;");
+    assert_eq!(deliver(&mut session, b"GET / HTTP/1.1\r\n", 0), "+GET / HTTP/1.1\\r\\n;");
+    assert_eq!(session.poll_timeout(&Timeouts::default()), None);
+    session.handle_end();
+    assert_eq!(deliver(&mut session, b"", 0), "end;");
+    session.end_response();
+    assert_eq!(deliver(&mut session, b"", 0), "close;");
 }
