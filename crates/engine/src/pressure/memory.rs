@@ -17,8 +17,8 @@ pub(crate) struct Account {
     peak_bytes: u64,
     /// What was held when memory was given back last.
     settled_bytes: u64,
-    /// When it is asked whether memory can be given back.
-    quiet_ms: Option<u64>,
+    /// When memory is given back, and what was held when that was decided.
+    quiet: Option<(u64, u64)>,
 }
 
 impl Account {
@@ -30,7 +30,7 @@ impl Account {
             budget_bytes: u64::MAX,
             peak_bytes: 0,
             settled_bytes: 0,
-            quiet_ms: None,
+            quiet: None,
         }
     }
 
@@ -89,22 +89,26 @@ impl Account {
     /// When it is to be asked whether memory can be given back, if ever.
     #[inline]
     pub(crate) fn quiet_ms(&self) -> Option<u64> {
-        self.quiet_ms
+        self.quiet.map(|(ms, _)| ms)
     }
 
     /// Whether memory is to be given back now: some time after much more, or much less, was held than when it
-    /// was given back last. Where there never is much, nobody wakes for that.
+    /// was given back last, and once more some time later while the crowd still comes or goes. Where there
+    /// never is much, nobody wakes for that.
     #[inline]
     pub(crate) fn is_quiet(&mut self, now_ms: u64) -> bool {
-        match self.quiet_ms {
+        match self.quiet {
             None if !self.has_moved() => false,
             None => {
-                self.quiet_ms = Some(now_ms + QUIET_MS);
+                self.quiet = Some((now_ms + QUIET_MS, self.held_bytes));
                 false
             }
-            Some(quiet_ms) if quiet_ms > now_ms => false,
-            Some(_) => {
-                self.quiet_ms = None;
+            Some((quiet_ms, _)) if quiet_ms > now_ms => false,
+            Some((_, decided_bytes)) => {
+                let most_bytes = self.held_bytes.max(decided_bytes);
+                let moves = self.held_bytes.abs_diff(decided_bytes) > most_bytes / 8;
+                let once_more = moves && most_bytes >= QUIET_PEAK_BYTES_MIN;
+                self.quiet = once_more.then_some((now_ms + QUIET_MS, self.held_bytes));
                 (self.peak_bytes, self.settled_bytes) = (self.held_bytes, self.held_bytes);
                 true
             }
@@ -171,5 +175,18 @@ mod tests {
         assert!(!account.is_quiet(20 + 9 * QUIET_MS));
         assert!(account.is_quiet(20 + 10 * QUIET_MS));
         assert!(!account.is_quiet(20 + 99 * QUIET_MS) && account.quiet_ms().is_none());
+    }
+
+    /// What comes behind the first time leaves as much unused memory behind as what came before it.
+    #[test]
+    fn a_crowd_that_still_comes_is_settled_once_it_stands() {
+        let mut account = Account::new();
+        account.change(0, 8 * MIB);
+        assert!(!account.is_quiet(0));
+        account.change(0, 4 * MIB);
+        assert!(account.is_quiet(QUIET_MS), "while it comes");
+        assert_eq!(account.quiet_ms(), Some(2 * QUIET_MS));
+        assert!(account.is_quiet(2 * QUIET_MS), "once it stands");
+        assert!(!account.is_quiet(9 * QUIET_MS) && account.quiet_ms().is_none());
     }
 }
