@@ -65,6 +65,11 @@ fn what_is_not_there_is_found_by_the_test() {
         ),
         ("root = '.'\nfallback = '/no.html'", "staunch.toml:2:1: fallback: ./no.html: no such file"),
         ("access_log = 'no/such/a.log'", "staunch.toml:1:1: access_log: no/such: no such file or directory"),
+        (
+            "access_log = 'syslog:/no/such'",
+            "staunch.toml:1:1: access_log: no syslog service listens at /no/such: no such file or directory",
+        ),
+        ("access_log = 'syslog:/tmp'", "staunch.toml:1:1: access_log: /tmp: not a socket"),
         ("error_log = '.'", "staunch.toml:1:1: error_log: .: a folder, not a file"),
         ("pid_file = 'no/such/pid'", "staunch.toml:1:1: pid_file: no/such: no such file or directory"),
         ("user = 'nobody-of-this-name'", "staunch.toml:1:1: user: there is no user nobody-of-this-name"),

@@ -1,6 +1,8 @@
 //! Lines of the access log are what was asked, whatever was asked.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -162,6 +164,68 @@ fn a_log_that_cannot_be_opened_is_a_fault_of_the_configuration() {
     ] {
         let finished = finish(serve(tree.root()).args([flag, path]));
         assert_eq!(finished.status.code(), Some(78), "{}", finished.stderr);
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+}
+
+/// What a syslog service was sent: the text behind the time and the process.
+fn message(service: &UnixDatagram) -> String {
+    let mut bytes = [0; 16 * 1024];
+    let length = service.recv(&mut bytes).expect("a message in time");
+    let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+    let (head, line) = text.split_once("]: ").expect("a head");
+    // `<30>Nov 20 10:00:00 staunch[4711`
+    assert!(head.starts_with("<30>") && head[19..].starts_with(" staunch["), "{text}");
+    line.to_owned()
+}
+
+fn service(path: &Path) -> UnixDatagram {
+    let service = UnixDatagram::bind(path).expect("a socket");
+    service.set_read_timeout(Some(crate::peer::PATIENCE)).expect("a timeout");
+    service
+}
+
+#[test]
+fn a_syslog_service_gets_a_message_for_each_answer_and_may_be_started_anew() {
+    let folder = Tree::new().expect("a folder");
+    let path = folder.root().join("syslog");
+    let place = format!("syslog:{}", path.display());
+    let first = service(&path);
+    // The sandbox is on where there is one: a service is found again from inside.
+    let seen = start(&["--access-log", &place, "--access-log-format", "$request $status"]);
+    get(seen.server.address(), "/ten?1", "");
+    assert_eq!(message(&first), "GET /ten?1 HTTP/1.1 200");
+    drop(first);
+    std::fs::remove_file(&path).expect("removed");
+    get(seen.server.address(), "/ten?2", "");
+    seen.await_metric("staunch_access_log_lines_total{outcome=\"failed\"}", 1.0);
+    let second = service(&path);
+    get(seen.server.address(), "/ten?3", "");
+    assert_eq!(message(&second), "GET /ten?3 HTTP/1.1 200");
+    // A service that takes nothing more holds up neither answers nor the end.
+    let crowd = "GET /ten HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2_000);
+    let answers = say(seen.server.address(), format!("{crowd}BAD\r\n\r\n").as_bytes());
+    assert_eq!(answers.matches(" 200 OK").count(), 2_000);
+    let process = seen.server.process_id();
+    seen.signal(Signal::TERM);
+    await_that("it ends", || !is_alive(process));
+}
+
+/// Whether a process runs; one that has ended and was not waited for does not.
+fn is_alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+#[test]
+fn a_syslog_service_that_is_not_there_is_a_fault_of_the_configuration() {
+    let tree = Tree::new().expect("a folder");
+    for (place, words) in [
+        ("syslog:/absent/log", "access_log: no syslog service listens at syslog:/absent/log: "),
+        ("syslog:server=unix:/dev/log", "write syslog, or syslog:/dev/log, the socket of a syslog service"),
+    ] {
+        let finished = finish(serve(tree.root()).args(["--access-log", place]));
+        assert!(!finished.status.success());
         assert!(finished.stderr.contains(words), "{}", finished.stderr);
     }
 }

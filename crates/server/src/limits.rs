@@ -96,6 +96,9 @@ pub const BCRYPT_COST_MAX: u32 = 15;
 pub const BCRYPT_PASSWORD_BYTES_MAX: usize = 72;
 /// Longest file of users in bytes: some ten thousand names.
 pub const USERS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// The longest message for syslog; the end of a longer one is cut off. RFC 3164 asks receivers for 1024,
+/// which the line of a long request passes; rsyslog and syslog-ng take 8 KiB unless told otherwise.
+pub(crate) const SYSLOG_BYTES_MAX: usize = 8 * 1024;
 
 const _: () = assert!(LOADS_AT_ONCE_PER_SITE_MAX <= LOADER_THREADS);
 const _: () = assert!(CHECKS_PER_CLIENT_MAX * 4 <= CHECKS_PER_RULE_MAX);

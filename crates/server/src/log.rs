@@ -14,6 +14,7 @@ mod record;
 mod settings;
 mod signal;
 mod sink;
+mod syslog;
 mod writer;
 
 pub use access::{AccessLog, LogCounts, Prepared as PreparedAccessLog};

@@ -84,7 +84,7 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     }
     let access_log = match &config.logs.access_log {
         Some(Output::File(file)) => Some(file),
-        Some(Output::Standard) | None => None,
+        Some(Output::Standard | Output::Syslog(_)) | None => None,
     };
     for file in
         [access_log, config.logs.error_log.as_ref(), config.process.pid_file.as_ref()].into_iter().flatten()

@@ -167,6 +167,7 @@ fn settings(logs: &Logs) -> Option<LogSettings> {
     let target = match logs.access_log.as_ref()? {
         Output::Standard => Target::StandardOutput,
         Output::File(path) => Target::File(path.clone()),
+        Output::Syslog(path) => Target::Syslog(path.clone()),
     };
     let format = match &logs.access_log_format {
         LogLine::Combined => Format::Combined,

@@ -11,9 +11,11 @@ group! {
     /// What is written down.
     Logs, "Logs", |_| None;
 
-    /// File with a line for each answer, `-` is standard output
+    /// File with a line for each answer; `-`: standard output; or `syslog`
     /// Lines are written by a thread of their own. When the disk is slower than the requests, lines are
     /// dropped and counted; no request ever waits for the log. USR1 opens the file anew.
+    /// `syslog` is the socket `/dev/log`, `syslog:/PATH` another one. Messages are of facility daemon and
+    /// severity info (RFC 3164), in UTC.
     access_log: OrOff<Lines> = Some("off"), Value, reload, "\"/var/log/staunch/access.log\"";
     /// How the lines look
     /// A text of one's own has the words of nginx: `$remote_addr`, `$remote_user`, `$time_local`,

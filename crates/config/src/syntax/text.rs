@@ -82,9 +82,10 @@ scalars! {
     /// A folder.
     Folder: PathBuf, "DIR", path, |path| Node::text(path.to_string_lossy()), text;
     /// Where lines go.
-    Lines: Output, "PATH|-", output, |output| match output {
+    Lines: Output, "PATH|-|syslog", output, |output| match output {
         Output::Standard => Node::text("-"),
         Output::File(path) => Node::text(path.to_string_lossy()),
+        Output::Syslog(path) => Node::text(format!("{SYSLOG}:{}", path.display())),
     }, text;
     /// Any words that are not empty.
     Words: String, "TEXT", words, |text| Node::text(text.as_str()), text;
@@ -148,6 +149,10 @@ impl std::fmt::Display for UserName {
     }
 }
 
+/// Lines for the syslog service of this host, and where that listens unless another place is named.
+const SYSLOG: &str = "syslog";
+const SYSLOG_SOCKET: &str = "/dev/log";
+
 /// Where lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
@@ -155,6 +160,8 @@ pub enum Output {
     Standard,
     /// A file, to whose end they are added.
     File(PathBuf),
+    /// The syslog service that listens at this socket.
+    Syslog(PathBuf),
 }
 
 fn work(text: &str) -> Result<Duration, String> {
@@ -238,6 +245,17 @@ fn output(text: &str) -> Result<Output, String> {
         return Err(format!(
             "write the file alone, {path:?}; `access_log_format` says how lines look, not {format:?}"
         ));
+    }
+    match text.strip_prefix(SYSLOG) {
+        Some("") => return Ok(Output::Syslog(SYSLOG_SOCKET.into())),
+        Some(rest) if rest.starts_with(":/") => return path(&rest[1..]).map(Output::Syslog),
+        Some(rest) if rest.starts_with(':') => {
+            return Err(format!(
+                "write syslog, or syslog:{SYSLOG_SOCKET}, the socket of a syslog service on this host; \
+                 it forwards lines to others"
+            ));
+        }
+        _ => {}
     }
     if text == "-" { Ok(Output::Standard) } else { path(text).map(Output::File) }
 }

@@ -56,6 +56,14 @@ pub(super) fn rfc3339(unix_s: u64) -> String {
     Second::of(unix_s).rfc3339.iter().copied().map(char::from).collect()
 }
 
+/// A second since 1970 as `Nov  5 10:00:00` (RFC 3164, section 4.1.2: a day below 10 has a space before it).
+pub(super) fn rfc3164(unix_s: u64) -> String {
+    // `[20/Nov/2026:10:00:00 +0000]`
+    let text: String = Second::of(unix_s).combined.iter().copied().map(char::from).collect();
+    let day = text[1..3].trim_start_matches('0');
+    format!("{} {day:>2} {}", &text[4..7], &text[13..21])
+}
+
 impl Second {
     fn of(unix_s: u64) -> Self {
         // Later than the year 9999 has no date in any of these forms.

@@ -13,6 +13,8 @@ pub enum Target {
     StandardOutput,
     /// To standard error.
     StandardError,
+    /// To the syslog service that listens at this Unix socket.
+    Syslog(PathBuf),
 }
 
 impl fmt::Display for Target {
@@ -21,6 +23,7 @@ impl fmt::Display for Target {
             Self::File(path) => path.display().fmt(formatter),
             Self::StandardOutput => formatter.write_str("standard output"),
             Self::StandardError => formatter.write_str("standard error"),
+            Self::Syslog(path) => write!(formatter, "syslog:{}", path.display()),
         }
     }
 }
@@ -166,6 +169,9 @@ impl fmt::Display for LogError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, error } = self;
         match error.kind() {
+            _ if matches!(target, Target::Syslog(_)) => {
+                write!(formatter, "no syslog service listens at {target}: {error}")
+            }
             io::ErrorKind::NotFound => write!(formatter, "the folder of the log {target} does not exist"),
             io::ErrorKind::PermissionDenied => {
                 write!(formatter, "the log {target} may not be written by this user, or in this sandbox")

@@ -1,4 +1,4 @@
-//! Where lines end up: a file that may be renamed, cut off or full, or standard output.
+//! Where lines end up: a file that may be renamed, cut off or full, standard output, or syslog.
 //!
 //! It must never give up: what cannot be written is lost and counted, and the next chunk is tried again.
 
@@ -14,17 +14,24 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
 
 use super::settings::{LogError, Target};
+use super::syslog::Syslog;
 
 /// See the module's text.
 #[derive(Debug)]
 pub(super) struct Sink {
     target: Target,
-    file: File,
+    place: Place,
     size_bytes: u64,
     size_bytes_max: Option<u64>,
     keep: u32,
     /// The last line was cut off.
     torn: bool,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(File),
+    Syslog(Syslog),
 }
 
 /// Lines that could not be written, and why.
@@ -38,8 +45,8 @@ impl Sink {
     /// Opens it.
     pub(super) fn open(target: Target, size_bytes_max: Option<u64>, keep: u32) -> Result<Self, LogError> {
         match open(&target) {
-            Ok((file, size_bytes)) => {
-                Ok(Self { target, file, size_bytes, size_bytes_max, keep, torn: false })
+            Ok((place, size_bytes)) => {
+                Ok(Self { target, place, size_bytes, size_bytes_max, keep, torn: false })
             }
             Err(error) => Err(LogError { target, error }),
         }
@@ -51,7 +58,7 @@ impl Sink {
 
     /// Opens what now has the name. If that fails, the old one stays.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
-        (self.file, self.size_bytes) = open(&self.target)?;
+        (self.place, self.size_bytes) = open(&self.target)?;
         self.torn = false;
         Ok(())
     }
@@ -78,13 +85,21 @@ impl Sink {
     }
 
     /// Writes lines.
-    pub(super) fn write(&mut self, mut lines: &[u8]) -> Result<(), Lost> {
+    pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), Lost> {
+        match &mut self.place {
+            Place::Syslog(syslog) => send(syslog, lines),
+            Place::File(_) => self.append(lines),
+        }
+    }
+
+    fn append(&mut self, mut lines: &[u8]) -> Result<(), Lost> {
+        let Place::File(file) = &mut self.place else { return Ok(()) };
         if self.torn {
-            self.file.write_all(b"\n").map_err(|error| Lost { error, lines: count(lines) })?;
+            file.write_all(b"\n").map_err(|error| Lost { error, lines: count(lines) })?;
             self.torn = false;
         }
         while !lines.is_empty() {
-            match self.file.write(lines) {
+            match file.write(lines) {
                 Ok(written) => {
                     self.torn = written > 0 && lines[written - 1] != b'\n';
                     self.size_bytes += written as u64;
@@ -95,18 +110,30 @@ impl Sink {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Whoever shares standard output may have made it one that does not wait.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.await_room(lines)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => await_room(file, lines)?,
                 Err(error) => return Err(Lost { error, lines: count(lines) }),
             }
         }
         Ok(())
     }
+}
 
-    fn await_room(&self, lines: &[u8]) -> Result<(), Lost> {
-        let lost = |errno: Errno| Lost { error: errno.into(), lines: count(lines) };
-        let mut awaited = [PollFd::new(&self.file, PollFlags::OUT)];
-        retry_on_intr(|| poll(&mut awaited, None)).map(drop).map_err(lost)
+fn await_room(file: &File, lines: &[u8]) -> Result<(), Lost> {
+    let lost = |errno: Errno| Lost { error: errno.into(), lines: count(lines) };
+    let mut awaited = [PollFd::new(file, PollFlags::OUT)];
+    retry_on_intr(|| poll(&mut awaited, None)).map(drop).map_err(lost)
+}
+
+/// Each line by itself. One that could not be sent does not keep back those behind it.
+fn send(syslog: &mut Syslog, lines: &[u8]) -> Result<(), Lost> {
+    let mut lost: Option<Lost> = None;
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        if let Err(error) = syslog.send(line.trim_ascii_end()) {
+            let before = lost.as_ref().map_or(0, |lost| lost.lines);
+            lost = Some(Lost { error, lines: before + 1 });
+        }
     }
+    lost.map_or(Ok(()), Err)
 }
 
 /// The rest of a line that was begun counts as one.
@@ -114,12 +141,14 @@ fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
 }
 
-fn open(target: &Target) -> io::Result<(File, u64)> {
-    match target {
-        Target::StandardOutput => Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), 0)),
-        Target::StandardError => Ok((io::stderr().as_fd().try_clone_to_owned()?.into(), 0)),
-        Target::File(path) => open_file(path),
-    }
+fn open(target: &Target) -> io::Result<(Place, u64)> {
+    let (file, size_bytes) = match target {
+        Target::StandardOutput => (io::stdout().as_fd().try_clone_to_owned()?.into(), 0),
+        Target::StandardError => (io::stderr().as_fd().try_clone_to_owned()?.into(), 0),
+        Target::File(path) => open_file(path)?,
+        Target::Syslog(path) => return Ok((Place::Syslog(Syslog::open(path)?), 0)),
+    };
+    Ok((Place::File(file), size_bytes))
 }
 
 /// Opens a file to write to its end; with its length.
@@ -202,7 +231,7 @@ mod tests {
         assert_eq!((lost.error.kind(), lost.lines), (io::ErrorKind::StorageFull, 2));
         let folder = Folder::new();
         let path = folder.path().join("log");
-        sink.file = File::create(&path).unwrap();
+        sink.place = Place::File(File::create(&path).unwrap());
         sink.torn = true;
         sink.write(b"three\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "\nthree\n");

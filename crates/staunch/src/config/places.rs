@@ -3,6 +3,7 @@
 //! It asks and never changes anything: no file is created, opened for writing or cut. It looks at what could
 //! be read of the settings, so that a mistake elsewhere hides nothing.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use rustix::fs::Access;
@@ -77,12 +78,30 @@ fn of_rule(section: &Section, blame: Blame<'_>) {
 
 fn of_process(section: &Section, blame: Blame<'_>) {
     for key in ["access_log", "error_log", "pid_file"] {
-        if let Some(Err(text)) = text(value(section, key)).map(|path| writable(Path::new(path))) {
+        let look = |place: &str| match syslog(place).filter(|_| key == "access_log") {
+            Some(socket) => service(Path::new(socket)),
+            None => writable(Path::new(place)),
+        };
+        if let Some(Err(text)) = text(value(section, key)).map(look) {
             blame(key, text);
         }
     }
     if let Some(Err(unknown)) = text(value(section, "user")).map(Identity::find) {
         blame("user", unknown.to_string());
+    }
+}
+
+/// The socket of the service that lines go to, if they go to one.
+fn syslog(place: &str) -> Option<&str> {
+    let rest = place.strip_prefix("syslog")?;
+    if rest.is_empty() { Some("/dev/log") } else { rest.strip_prefix(':') }
+}
+
+fn service(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(format!("{}: not a socket", path.display())),
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("no syslog service listens at {}: {}", path.display(), plain(&error))),
     }
 }
 

@@ -106,6 +106,12 @@ fn names_of_users() {
 }
 
 #[test]
+fn times_of_syslog() {
+    assert_eq!(rfc3164(1_795_168_514), "Nov 20 09:55:14");
+    assert_eq!(rfc3164(1_793_872_514), "Nov  5 09:55:14");
+}
+
+#[test]
 fn a_name_of_a_user_is_one_word() {
     let credentials = format!("Basic {}", BASE64_STANDARD.encode("a b [24/Nov/2026]\t\"\\\u{e4}:c"));
     let text = line(Format::Combined, &Record { credentials: credentials.as_bytes(), ..record() });
