@@ -3,7 +3,7 @@
 //! Owns the injection of errors into the server's system calls (strace), and the check that they were
 //! injected.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -21,23 +21,39 @@ const ATTEMPTS: usize = 200;
 
 /// A process whose system calls fail. The injection must end by itself before this is dropped: a process that
 /// is let go in the middle of one is told ENOSYS.
-struct Injection {
+pub(crate) struct Injection {
     strace: Child,
     log: PathBuf,
 }
 
 impl Injection {
     fn into(server: &Server, tree: &Tree, calls: &str, error: &str, when: &str) -> Self {
+        Self::of(server, tree, calls, error, when, None)
+    }
+
+    /// Injects errors into calls that concern the file `only`, if one is named.
+    pub(crate) fn of(
+        server: &Server,
+        tree: &Tree,
+        calls: &str,
+        error: &str,
+        when: &str,
+        only: Option<&Path>,
+    ) -> Self {
         let log = tree.root().parent().expect("a folder").join("strace.log");
         let process = server.process_id().to_string();
         let rule = format!("inject={calls}:error={error}:when={when}");
         let mut command = Command::new("strace");
         command.args(["-f", "-p", &process, "-e", &format!("trace={calls}"), "-e", &rule, "-o"]).arg(&log);
+        if let Some(path) = only {
+            command.arg("-P").arg(path);
+        }
         let strace = command.stderr(Stdio::null()).spawn().expect("strace");
         Self { strace, log }
     }
 
-    fn count(&self) -> usize {
+    /// How many errors were injected.
+    pub(crate) fn count(&self) -> usize {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().filter(|line| line.contains("(INJECTED)")).count()
     }
