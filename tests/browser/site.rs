@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use staunch_tests::process::Server;
 
@@ -45,6 +46,46 @@ fn pages_in_a_browser() {
     let what = ["--status", "--listing", "/files/", "--listing", "/names/", "--names", "/names/", &count];
     let verdict = check(&browser, &tree, "browser", &what);
     assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stderr));
+}
+
+/// Visits of each engine, by tabs that share its one worker; `STAUNCH_VISITS` makes it a long run.
+const VISITS: &str = "40";
+const WANDERED: [&str; 7] =
+    ["/", "/headers.html", "/files/", "/names/", "/names/?sort=size", "/files/old%20maps/", "/nothing-here"];
+
+#[test]
+fn a_page_never_shows_another() {
+    let Some(browser) = browser() else { return };
+    let visits = std::env::var("STAUNCH_VISITS").unwrap_or_else(|_| VISITS.to_owned());
+    for io in ["epoll", "uring"] {
+        let tree = Tree::new("site").expect("a copy of the demo site");
+        tree.add_names().expect("files of odd names");
+        let verdict = wander(&browser, &tree, io, &visits, &WANDERED);
+        println!("{io}: {}", String::from_utf8_lossy(&verdict.stdout).trim());
+        assert!(verdict.status.success(), "{io}: {}", String::from_utf8_lossy(&verdict.stderr));
+    }
+}
+
+/// A page that is the same under two addresses, and one that is not what was fetched, are both found.
+#[test]
+fn wandering_finds_the_mistakes_of_a_canary() {
+    let Some(browser) = browser() else { return };
+    let tree = Tree::new("tests/browser/canary").expect("a copy of the canary");
+    let hidden = "<title>one</title><!-- <a href=\"/\">a link that no browser shows</a> -->";
+    fs::write(tree.root.join("hidden.html"), hidden).expect("a page");
+    let verdict = wander(&browser, &tree, "epoll", "60", &["/", "/index.html", "/hidden.html"]);
+    assert_eq!(verdict.status.code(), Some(1));
+    let mistakes = String::from_utf8_lossy(&verdict.stderr);
+    assert!(mistakes.contains("its picture is that of /"), "{mistakes}");
+    assert!(mistakes.contains("/hidden.html: shows "), "{mistakes}");
+}
+
+fn wander(browser: &Browser, tree: &Tree, io: &str, visits: &str, paths: &[&str]) -> Output {
+    let server = Server::start(&tree.root, &["--listing", "on", "--io", io]);
+    let server = server.unwrap_or_else(|error| panic!("{error}"));
+    let mut words: Vec<OsString> = vec![server.url().into(), tree.root.clone().into()];
+    words.extend([visits, "1"].iter().chain(paths).map(OsString::from));
+    browser.run("wander.mjs", &words)
 }
 
 #[test]
@@ -87,7 +128,10 @@ struct Tree {
 
 impl Tree {
     fn new(from: &str) -> io::Result<Self> {
-        let name = format!("staunch-browser-{}-{}", from.replace('/', "-"), std::process::id());
+        // Tests of one process run at the same time, each with a tree of its own.
+        static TREES: AtomicU32 = AtomicU32::new(0);
+        let number = TREES.fetch_add(1, Relaxed);
+        let name = format!("staunch-browser-{}-{}-{number}", from.replace('/', "-"), std::process::id());
         let tree = Self { root: std::env::temp_dir().join(name) };
         copy(&repository().join(from), &tree.root)?;
         Ok(tree)
