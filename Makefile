@@ -83,11 +83,15 @@ check: # The tests. The black-box ones find the server beside them, so it is bui
 	exit $$status
 
 # A dozen of the black-box tests against the program as it is shipped: release, panic=abort. `make soak` runs all.
+# Outputs that nobody takes are among them: a failed write that panics ends the process only there.
 SHIPPED_LIFE ?= control:: ending:: upgrade::
+SHIPPED_SEEING ?= unread::
 shipped:
 	cargo build --release --package staunch
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests \
 	  --test life -- $(SHIPPED_LIFE)
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests \
+	  --test seeing -- $(SHIPPED_SEEING)
 
 instructions: # Instructions per request, by callgrind, against bench/instructions.json
 	cargo xtask bench instructions --gate
