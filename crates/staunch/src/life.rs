@@ -74,7 +74,7 @@ impl Arrival {
     /// Begins to obey signals, once the workers serve.
     ///
     /// # Errors
-    /// The file for the number of the process cannot be written; no thread can be started.
+    /// The PID file cannot be written; no thread can be started.
     pub(crate) fn keep(self, duties: Duties) -> Result<Keeper, String> {
         Keeper::start(self.signals, self.program, self.handed, self.ready, duties)
     }

@@ -30,7 +30,7 @@ pub(crate) struct Duties {
     pub(crate) shares_queues: bool,
     /// How long a drain may take.
     pub(crate) drain_timeout: Duration,
-    /// Where the number of the process is written.
+    /// The PID file.
     pub(crate) pid_file: Option<PathBuf>,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,

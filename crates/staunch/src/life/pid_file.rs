@@ -1,4 +1,4 @@
-//! The file with the number of the process.
+//! The PID file.
 //!
 //! It must never be a lock: one that a killed server left is written over. Who takes over writes it anew, so
 //! at the end it is removed only by the process whose number it has.
