@@ -9,6 +9,7 @@
 
 pub mod limits;
 
+mod body;
 mod catch_up;
 mod encoder;
 mod form;
@@ -16,9 +17,11 @@ mod gap;
 mod group;
 mod hub;
 mod interest;
+mod keys;
 mod letter;
 mod merge_patch;
 mod name;
+pub mod quotes;
 mod reader;
 mod ring;
 #[cfg(test)]
@@ -29,11 +32,13 @@ mod version;
 mod view;
 mod wave;
 
+pub use body::{BodyFault, LineReader, LinesMax, decode_form, read_form, read_json};
 pub use catch_up::{Batch, CatchUp};
 pub use encoder::Encoder;
 pub use form::{Coding, Form, FormSet, Shape, Transport};
 pub use hub::{Accepted, Content, Expected, Hub, HubSettings, Publication, PublishFault};
 pub use interest::{Grants, Interest, InterestFault};
+pub use keys::{KeyUse, Keys};
 pub use letter::{Letter, Made, News, Request};
 pub use merge_patch::{difference, merge};
 pub use name::{NameFault, Pattern, TopicName};

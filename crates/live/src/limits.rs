@@ -26,6 +26,20 @@ pub const RING_ENTRIES_DEFAULT: usize = 64;
 pub const RING_BYTES_DEFAULT: usize = 256 * 1024;
 /// Numbers kept of updates that left a ring, to say how many a reader missed: 8 KiB per busy topic.
 pub const GAP_NUMBERS_MAX: usize = 1_024;
+/// How long the key of a publication is remembered: publishers that try again do so within minutes.
+pub const KEY_MS_MAX: u64 = 10 * 60 * 1000;
+/// Most keys that are remembered: 1 MB.
+pub const KEYS_MAX: usize = 10_000;
+/// Longest key: UUIDs have 36 bytes.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Longest symbol of a quote.
+pub const SYMBOL_BYTES_MAX: usize = 32;
+/// Most symbols of one list: a page shows no more, and each is looked up.
+pub const SYMBOLS_MAX: usize = 50;
+/// Most lines of a batch that is answered at its end: a second of the hub's work at most.
+pub const BATCH_LINES_MAX: usize = 10_000;
+/// Most bytes of such a batch.
+pub const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of all values, rings and forms unless told otherwise.
 pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
 /// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.
