@@ -17,10 +17,11 @@ pub use publication::{Accepted, Content, Expected, Publication, PublishFault};
 pub use settings::HubSettings;
 
 use crate::encoder::Encoder;
-use crate::letter::{Letter, News, Place, Request, TopicFacts};
+use crate::letter::{Letter, Made, News, Place, Request, TopicFacts};
 use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
 use crate::ring::Entry;
+use crate::state::{Kept, KeptUpdate};
 use crate::topic::{Kind, TopicId};
 use crate::update::Update;
 use crate::version::{Epoch, Version};
@@ -56,6 +57,36 @@ impl Hub {
             memory,
             news: Vec::new(),
         }
+    }
+
+    /// A hub with what a store kept. Where the store did not keep the numbering, the epoch is the one drawn.
+    pub fn restore(settings: HubSettings, kept: Kept, drawn: Epoch, now_ms: u64) -> Self {
+        let mut hub = Self::new(settings, kept.epoch.unwrap_or(drawn));
+        let mut updates: Vec<KeptUpdate> = Vec::new();
+        for topic in kept.topics {
+            hub.topic_of(&topic.name);
+            updates.extend(topic.updates);
+        }
+        updates.sort_unstable_by_key(|update| update.number);
+        updates.dedup_by_key(|update| update.number);
+        for update in updates {
+            hub.number = update.number;
+            let topics = update.topics.iter().map(|name| (hub.topic_of(name), name.clone())).collect();
+            let update = Arc::new(Update {
+                number: update.number,
+                topics,
+                value: update.value,
+                patch: update.patch,
+                id: update.id,
+                kind: update.kind,
+                retry_ms: update.retry_ms,
+                private: update.private,
+            });
+            hub.shelve(&update, &[].into(), now_ms);
+        }
+        hub.number = hub.number.max(kept.number);
+        hub.news.clear();
+        hub
     }
 
     /// The version of the last update.
@@ -174,9 +205,15 @@ impl Hub {
         });
         let made = self.encoder.make(self.epoch, &update, self.holdings.forms());
         self.news.push(News::Update(update.clone(), made.clone()));
+        self.shelve(&update, &made, now_ms);
+        Version { epoch: self.epoch, number }
+    }
+
+    /// Puts an update into the rings of its topics, and lets go what is too much then.
+    fn shelve(&mut self, update: &Arc<Update>, made: &Made, now_ms: u64) {
         for (id, _) in &update.topics {
             let entry = Entry::new(update.clone(), made.clone());
-            self.memory.keep(&entry, Place { topic: *id, number });
+            self.memory.keep(&entry, Place { topic: *id, number: update.number });
             if let Some((place, freed)) = self.shelf.push(*id, entry, now_ms) {
                 self.memory.release(freed);
                 self.news.push(News::Dropped(place));
@@ -184,7 +221,6 @@ impl Hub {
         }
         self.memory.tidy(&self.shelf);
         self.relieve(0);
-        Version { epoch: self.epoch, number }
     }
 
     /// Makes room for a value that is longer than the one before, or a topic more.

@@ -26,6 +26,7 @@ mod reader;
 mod ring;
 #[cfg(test)]
 mod simulation;
+mod state;
 mod topic;
 mod update;
 mod version;
@@ -43,6 +44,7 @@ pub use letter::{Letter, Made, News, Request};
 pub use merge_patch::{difference, merge};
 pub use name::{NameFault, Pattern, TopicName};
 pub use reader::{Marks, Reader, Start};
+pub use state::{Keeper, Kept, KeptTopic, State, StateFault, StateFaultKind, Sync};
 pub use topic::{Kind, TopicRules};
 pub use update::{Bytes, Update, Value};
 pub use version::{Epoch, NotOurs, Version};

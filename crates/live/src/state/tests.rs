@@ -1,0 +1,208 @@
+//! What survives: a close, a crash, a damaged file.
+
+use super::*;
+use crate::hub::{Content, Hub, HubSettings, Publication};
+use crate::topic::{Kind, TopicRules};
+use crate::update::Value;
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("staunch-live-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn settings() -> HubSettings {
+    let mut settings = HubSettings::default();
+    let rules = TopicRules { kind: Kind::Log, ring_entries: 3, ..TopicRules::default() };
+    settings.add_rules("l.*", rules).unwrap();
+    settings.add_rules("k.*", TopicRules { keep_ms: 50, ..TopicRules::default() }).unwrap();
+    settings
+}
+
+fn publish(hub: &mut Hub, topic: &str, value: &str) {
+    let topic = TopicName::new(topic).unwrap();
+    hub.publish(Publication::new(topic, Value::of_bytes(value.as_bytes())), 0).unwrap();
+}
+
+fn value(hub: &Hub, topic: &str) -> Option<(u64, String)> {
+    let (version, update) = hub.value(&TopicName::new(topic).unwrap())?;
+    Some((version.number, String::from_utf8_lossy(update.value.bytes()).into_owned()))
+}
+
+fn keep(hub: &mut Hub, state: &mut State) {
+    state.keep(&hub.take_letter().unwrap()).unwrap();
+}
+
+fn reopen(folder: &Folder, sync: Sync) -> (State, Hub) {
+    let (mut state, kept) = State::open(&folder.0, sync).unwrap();
+    assert_eq!(kept.set_aside, None);
+    let hub = Hub::restore(settings(), kept, Epoch(99), 0);
+    state.introduce(&hub.introduction());
+    (state, hub)
+}
+
+#[test]
+fn values_rings_and_the_numbering_survive() {
+    let folder = Folder::new("survive");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    assert_eq!(hub.version().epoch, Epoch(99));
+    for number in 0..5 {
+        publish(&mut hub, "l.a", &number.to_string());
+    }
+    publish(&mut hub, "v", "x");
+    let several = Publication {
+        topics: ["v", "l.b"].map(|name| TopicName::new(name).unwrap()).into(),
+        ..Publication::new(TopicName::new("v").unwrap(), Value::Json(b"{}"[..].into()))
+    };
+    hub.publish(several, 0).unwrap();
+    keep(&mut hub, &mut state);
+    let gone =
+        Publication { content: Content::Gone, ..Publication::new(TopicName::new("w").unwrap(), Value::Gone) };
+    hub.publish(gone, 0).unwrap();
+    keep(&mut hub, &mut state);
+    drop(state);
+    let (state, restored) = reopen(&folder, Sync::Always);
+    assert_eq!(restored.version(), hub.version());
+    assert_eq!(value(&restored, "l.a"), Some((5, "4".to_owned())));
+    assert_eq!(value(&restored, "v"), Some((7, "{}".to_owned())));
+    assert_eq!(value(&restored, "l.b"), Some((7, "{}".to_owned())));
+    let updates = |hub: &Hub| {
+        let letter = hub.introduction();
+        letter.news.iter().filter(|news| matches!(news, News::Update(..))).count()
+    };
+    assert_eq!(updates(&restored), updates(&hub), "rings are as long as they were");
+    state.close().unwrap();
+}
+
+#[test]
+fn a_topic_that_is_forgotten_after_a_restart_stays_so() {
+    let folder = Folder::new("forgotten");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    publish(&mut hub, "k.a", "1");
+    publish(&mut hub, "v", "1");
+    keep(&mut hub, &mut state);
+    drop(state);
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    hub.tick(1000);
+    assert_eq!(value(&hub, "k.a"), None);
+    keep(&mut hub, &mut state);
+    drop(state);
+    let (_state, hub) = reopen(&folder, Sync::Always);
+    assert_eq!((value(&hub, "k.a"), value(&hub, "v")), (None, Some((2, "1".to_owned()))));
+}
+
+/// Without a sync for each batch nobody knows, after a crash, which numbers were given out.
+#[test]
+fn a_numbering_that_may_have_gone_on_is_not_continued() {
+    for (sync, is_closed, continues) in [
+        (Sync::Always, false, true),
+        (Sync::Interval, false, false),
+        (Sync::Interval, true, true),
+        (Sync::Off, false, false),
+        (Sync::Off, true, true),
+    ] {
+        let folder = Folder::new(&format!("numbering-{sync:?}-{is_closed}"));
+        let (mut state, mut hub) = reopen(&folder, sync);
+        publish(&mut hub, "v", "1");
+        keep(&mut hub, &mut state);
+        state.sync().unwrap();
+        publish(&mut hub, "v", "2");
+        keep(&mut hub, &mut state);
+        match is_closed {
+            true => state.close().unwrap(),
+            false => drop(state),
+        }
+        let (_, kept) = State::open(&folder.0, sync).unwrap();
+        assert_eq!(kept.epoch.is_some(), continues, "{sync:?} closed: {is_closed}");
+        let hub = Hub::restore(settings(), kept, Epoch(100), 0);
+        assert!(value(&hub, "v").is_some() || (sync == Sync::Off && !is_closed));
+        assert_eq!(hub.version().epoch, Epoch(if continues { 99 } else { 100 }));
+    }
+}
+
+#[test]
+fn a_store_that_is_open_is_locked() {
+    let folder = Folder::new("locked");
+    let (_state, _) = State::open(&folder.0, Sync::Off).unwrap();
+    let fault = State::open(&folder.0, Sync::Off).err().unwrap();
+    assert!(matches!(fault.kind, StateFaultKind::Locked), "{fault}");
+    assert!(fault.to_string().contains("live.redb: another process has it open"), "{fault}");
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    let folder = Folder::new("newer");
+    let (mut state, _) = State::open(&folder.0, Sync::Off).unwrap();
+    state.write(Durability::Immediate, |facts, _| Ok(facts.insert("format", 9).map(|_| ())?)).unwrap();
+    drop(state);
+    let fault = State::open(&folder.0, Sync::Off).err().unwrap();
+    assert!(matches!(fault.kind, StateFaultKind::Newer(9)), "{fault}");
+    assert!(State::open(&folder.0, Sync::Off).is_err(), "it is as it was");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let fault = State::open(Path::new("/nonexistent/staunch"), Sync::Off).err().unwrap();
+    assert!(matches!(fault.kind, StateFaultKind::Io(_)), "{fault}");
+    assert!(fault.to_string().contains("/nonexistent/staunch/live.redb"), "{fault}");
+}
+
+#[test]
+fn what_is_no_store_is_set_aside() {
+    let folder = Folder::new("aside");
+    for (number, content) in [&b"not a store"[..], &[0; 5000], &[0xff; 70_000]].iter().enumerate() {
+        std::fs::write(folder.0.join(FILE), content).unwrap();
+        let (state, kept) = State::open(&folder.0, Sync::Off).unwrap();
+        let aside = kept.set_aside.unwrap();
+        assert_eq!(aside, folder.0.join(format!("live.redb.damaged-{}", number + 1)));
+        assert_eq!(std::fs::read(aside).unwrap(), *content, "nothing is lost");
+        assert!(kept.topics.is_empty() && kept.epoch.is_none());
+        state.close().unwrap();
+    }
+}
+
+/// A file that is cut anywhere is read as it was at some batch, or set aside. It is never half read.
+#[test]
+fn a_file_cut_at_every_512_bytes() {
+    let folder = Folder::new("cut");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    for number in 0..20 {
+        publish(&mut hub, "v", &number.to_string().repeat(200));
+        publish(&mut hub, "l.a", &number.to_string());
+        keep(&mut hub, &mut state);
+    }
+    state.close().unwrap();
+    let content = std::fs::read(folder.0.join(FILE)).unwrap();
+    let cut_folder = Folder::new("cut-at");
+    let (mut read, mut aside) = (0, 0);
+    for cut in (0..content.len()).step_by(512) {
+        std::fs::write(cut_folder.0.join(FILE), &content[..cut]).unwrap();
+        let (state, kept) = State::open(&cut_folder.0, Sync::Off).unwrap();
+        drop(state);
+        match &kept.set_aside {
+            Some(path) => {
+                aside += 1;
+                std::fs::remove_file(path).unwrap();
+            }
+            None if kept.topics.is_empty() => assert_eq!(cut, 0, "nothing is emptied silently"),
+            None => {
+                read += 1;
+                let hub = Hub::restore(settings(), kept, Epoch(1), 0);
+                assert_eq!(hub.version().number % 2, 0, "a batch is whole");
+                assert_eq!(value(&hub, "l.a").unwrap().0, hub.version().number);
+            }
+        }
+    }
+    assert!(aside > 0, "{read} read, {aside} set aside");
+}
