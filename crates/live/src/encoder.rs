@@ -179,7 +179,7 @@ fn envelope(update: &Update, as_patch: bool) -> String {
 }
 
 /// Appends a value as JSON, and gives the mark of one that is not what it seems.
-fn append_value(value: &Value, text: &mut String) -> Option<&'static str> {
+pub(crate) fn append_value(value: &Value, text: &mut String) -> Option<&'static str> {
     match value {
         Value::Json(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
         Value::Text(bytes) => text.push_str(&quoted(&String::from_utf8_lossy(bytes))),

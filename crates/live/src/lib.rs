@@ -27,6 +27,7 @@ mod ring;
 #[cfg(test)]
 mod simulation;
 mod state;
+pub mod token;
 mod topic;
 mod update;
 mod version;

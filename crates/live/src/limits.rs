@@ -40,6 +40,16 @@ pub const SYMBOLS_MAX: usize = 50;
 pub const BATCH_LINES_MAX: usize = 10_000;
 /// Most bytes of such a batch.
 pub const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Longest token: what stands in one field of a request.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// Most topics and patterns of one token, for each action.
+pub const TOKEN_GRANTS_MAX: usize = 256;
+/// Most tokens that are remembered: some 20 MB with a few grants each.
+pub const TOKENS_REMEMBERED_MAX: usize = 65_536;
+/// Shortest shared secret (RFC 7518, section 3.2): as long as the digest.
+pub const HMAC_KEY_BYTES_MIN: usize = 32;
+/// Shortest RSA key (RFC 7518, section 3.3).
+pub const RSA_KEY_BITS_MIN: u32 = 2048;
 /// Bytes of all values, rings and forms unless told otherwise.
 pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
 /// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.

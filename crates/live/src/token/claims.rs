@@ -1,0 +1,186 @@
+//! What stands in a token: its header and claims (RFC 7519, section 4; RFC 9068; RFC 9396).
+//!
+//! It owns what is granted by which claim. It must never take a part of what is granted where another part
+//! cannot be read.
+
+use serde::Deserialize;
+
+use super::granted::{Granted, Issuer, TokenFault};
+use crate::interest::Grants;
+use crate::limits::TOKEN_GRANTS_MAX;
+use crate::name::{Pattern, TopicName};
+
+/// The type of Mercure's authorization details.
+const DETAIL_TYPE: &str = "https://mercure.rocks/authorization-detail";
+
+/// A token's header.
+#[derive(Deserialize)]
+pub(super) struct Header {
+    #[serde(rename = "alg")]
+    pub(super) algorithm: String,
+    #[serde(default, rename = "kid")]
+    pub(super) key_id: Option<String>,
+    #[serde(default, rename = "typ")]
+    kind: Option<String>,
+    #[serde(default)]
+    crit: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    #[serde(default)]
+    iss: Option<String>,
+    #[serde(default)]
+    aud: Option<OneOrMany>,
+    #[serde(default)]
+    exp: Option<f64>,
+    #[serde(default)]
+    nbf: Option<f64>,
+    #[serde(default)]
+    authorization_details: Vec<serde_json::Value>,
+    #[serde(default)]
+    mercure: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Detail {
+    #[serde(rename = "type")]
+    _kind: String,
+    actions: Vec<String>,
+    topics: Vec<Matcher>,
+    #[serde(default, rename = "payload")]
+    _payload: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Matcher {
+    #[serde(rename = "match")]
+    text: String,
+    #[serde(default)]
+    match_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct MercureClaim {
+    #[serde(default)]
+    publish: Vec<String>,
+    #[serde(default)]
+    subscribe: Vec<String>,
+}
+
+/// Reads a header. A critical extension is not known here (RFC 7515, section 4.1.11).
+pub(super) fn read_header(bytes: &[u8]) -> Result<Header, TokenFault> {
+    let header: Header = read_object(bytes)?;
+    if header.crit.is_some() { Err(TokenFault::Algorithm) } else { Ok(header) }
+}
+
+/// An object. A struct would be read from a list as well, which is not meant here.
+fn read_object<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, TokenFault> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|_| TokenFault::Form)?;
+    let object = Some(value).filter(serde_json::Value::is_object).ok_or(TokenFault::Form)?;
+    serde_json::from_value(object).map_err(|_| TokenFault::Form)
+}
+
+/// Checks what a token says, after its signature.
+pub(super) fn check(
+    header: &Header,
+    payload: &[u8],
+    issuer: &Issuer,
+    now_s: u64,
+) -> Result<Granted, TokenFault> {
+    let claims: Claims = read_object(payload)?;
+    let is_old = issuer.mercure_compatibility && claims.mercure.is_some();
+    check_kind(header.kind.as_deref(), is_old)?;
+    if claims.iss.as_ref().map_or(!is_old, |iss| *iss != issuer.name) {
+        return Err(TokenFault::Issuer);
+    }
+    let names_us = |audience: &OneOrMany| match audience {
+        OneOrMany::One(one) => *one == issuer.audience,
+        OneOrMany::Many(many) => many.contains(&issuer.audience),
+    };
+    if claims.aud.as_ref().map_or(!is_old, |audience| !names_us(audience)) {
+        return Err(TokenFault::Audience);
+    }
+    let ends_at_s = claims.exp.filter(|exp| *exp > 0.0).map(|exp| exp as u64).ok_or(TokenFault::Expired)?;
+    if ends_at_s <= now_s {
+        return Err(TokenFault::Expired);
+    }
+    if claims.nbf.is_some_and(|nbf| nbf > now_s as f64) {
+        return Err(TokenFault::Early);
+    }
+    let mut granting = Granting::default();
+    for detail in &claims.authorization_details {
+        granting.add_detail(detail)?;
+    }
+    if let Some(claim) = claims.mercure.filter(|_| is_old) {
+        granting.add_claim(claim)?;
+    }
+    let [publish, subscribe] = granting.0.map(|(names, patterns)| Grants::new(names, patterns));
+    Ok(Granted { publish, subscribe, ends_at_s })
+}
+
+/// `at+jwt` (RFC 9068, section 2.1), or none. Mercure 0.x has `JWT`.
+fn check_kind(kind: Option<&str>, is_old: bool) -> Result<(), TokenFault> {
+    let Some(kind) = kind else { return Ok(()) };
+    let kind = kind.to_ascii_lowercase();
+    let kind = kind.strip_prefix("application/").unwrap_or(&kind);
+    if kind == "at+jwt" || (is_old && kind == "jwt") { Ok(()) } else { Err(TokenFault::Type) }
+}
+
+/// Names and patterns for publishing, then those for reading.
+#[derive(Default)]
+struct Granting([(Vec<TopicName>, Vec<Pattern>); 2]);
+
+impl Granting {
+    fn add_detail(&mut self, detail: &serde_json::Value) -> Result<(), TokenFault> {
+        if detail["type"] != DETAIL_TYPE {
+            return Ok(());
+        }
+        let detail = Detail::deserialize(detail).map_err(|_| TokenFault::Grants)?;
+        for action in &detail.actions {
+            let place = match &action[..] {
+                "publish" => 0,
+                "subscribe" => 1,
+                _ => return Err(TokenFault::Grants),
+            };
+            for matcher in &detail.topics {
+                match matcher.match_type.as_deref() {
+                    None | Some("exact") => self.add(place, &matcher.text, false)?,
+                    // Dotted patterns are ours.
+                    Some("dotted") => self.add(place, &matcher.text, true)?,
+                    Some(_) => return Err(TokenFault::Grants),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_claim(&mut self, claim: serde_json::Value) -> Result<(), TokenFault> {
+        let claim: MercureClaim = serde_json::from_value(claim).map_err(|_| TokenFault::Grants)?;
+        for (place, topics) in [claim.publish, claim.subscribe].iter().enumerate() {
+            topics.iter().try_for_each(|topic| self.add(place, topic, false))?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: usize, text: &str, is_dotted: bool) -> Result<(), TokenFault> {
+        let (names, patterns) = &mut self.0[place];
+        if names.len() + patterns.len() >= TOKEN_GRANTS_MAX {
+            return Err(TokenFault::Grants);
+        }
+        match is_dotted || text == "*" {
+            true => patterns.push(Pattern::new(text).map_err(|_| TokenFault::Grants)?),
+            false => names.push(TopicName::new(text).map_err(|_| TokenFault::Grants)?),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Tokens that hold, and each way in which one does not.
+
+use ed25519_dalek::Signer as _;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::name::TopicName;
+
+const SECRET: &[u8] = b"a secret that has at least 32 bytes";
+const NOW_S: u64 = 1_000_000;
+
+fn issuer(keys: Vec<Key>) -> Issuer {
+    Issuer { name: "us".into(), audience: "hub".into(), keys, mercure_compatibility: false }
+}
+
+fn claims() -> Value {
+    json!({"iss": "us", "aud": "hub", "exp": NOW_S + 60, "authorization_details": [
+        {"type": "https://mercure.rocks/authorization-detail", "actions": ["publish", "subscribe"],
+         "topics": [{"match": "a"}, {"match": "u.>", "match_type": "dotted"}]},
+        {"type": "another", "actions": 7},
+    ]})
+}
+
+fn with(member: &str, value: Value) -> Value {
+    let mut claims = claims();
+    claims[member] = value;
+    claims
+}
+
+fn part(value: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(value.to_string())
+}
+
+fn signed_by(header: Value, claims: &Value, sign: impl Fn(&[u8]) -> Vec<u8>) -> String {
+    let signed = format!("{}.{}", part(&header), part(claims));
+    let signature = URL_SAFE_NO_PAD.encode(sign(signed.as_bytes()));
+    format!("{signed}.{signature}")
+}
+
+fn hmac(secret: &[u8], message: &[u8]) -> Vec<u8> {
+    let mac = Hmac::<sha2::Sha256>::new_from_slice(secret).unwrap();
+    mac.chain_update(message).finalize().into_bytes().to_vec()
+}
+
+fn hs256(header: Value, claims: &Value) -> String {
+    signed_by(header, claims, |message| hmac(SECRET, message))
+}
+
+fn plain() -> Value {
+    json!({"alg": "HS256", "typ": "at+jwt"})
+}
+
+fn check(token: &str) -> Result<Granted, TokenFault> {
+    verify(token.as_bytes(), &[issuer(vec![Key::secret(SECRET).unwrap()])], NOW_S)
+}
+
+#[test]
+fn what_is_granted() {
+    let granted = check(&hs256(plain(), &claims())).unwrap();
+    let name = |text| TopicName::new(text).unwrap();
+    for grants in [&granted.publish, &granted.subscribe] {
+        assert!(grants.cover(&name("a")) && grants.cover(&name("u.1.x")) && !grants.cover(&name("b")));
+    }
+    assert_eq!(granted.ends_at_s, NOW_S + 60);
+    let nothing = check(&hs256(plain(), &with("authorization_details", json!([])))).unwrap();
+    assert!(nothing.publish.is_empty() && nothing.subscribe.is_empty());
+}
+
+#[test]
+fn each_way_in_which_a_token_does_not_hold() {
+    let detail = |detail: Value| with("authorization_details", json!([detail]));
+    let kind = "https://mercure.rocks/authorization-detail";
+    let table = [
+        (hs256(json!({"alg": "HS256", "typ": "id+jwt"}), &claims()), TokenFault::Type),
+        (hs256(json!({"alg": "HS256", "typ": "JWT"}), &claims()), TokenFault::Type),
+        (hs256(json!({"alg": "none"}), &claims()), TokenFault::Algorithm),
+        (hs256(json!({"alg": "HS512"}), &claims()), TokenFault::Algorithm),
+        (hs256(json!({"alg": "HS256", "crit": ["b64"]}), &claims()), TokenFault::Algorithm),
+        (signed_by(plain(), &claims(), |message| hmac(&[0; 32], message)), TokenFault::Signature),
+        (signed_by(plain(), &claims(), |_| Vec::new()), TokenFault::Signature),
+        (hs256(plain(), &with("iss", json!("them"))), TokenFault::Issuer),
+        (hs256(plain(), &with("iss", Value::Null)), TokenFault::Issuer),
+        (hs256(plain(), &with("aud", json!("shop"))), TokenFault::Audience),
+        (hs256(plain(), &with("aud", json!(["shop"]))), TokenFault::Audience),
+        (hs256(plain(), &with("aud", Value::Null)), TokenFault::Audience),
+        (hs256(plain(), &with("exp", json!(NOW_S))), TokenFault::Expired),
+        (hs256(plain(), &with("exp", json!(-1))), TokenFault::Expired),
+        (hs256(plain(), &with("exp", Value::Null)), TokenFault::Expired),
+        (hs256(plain(), &with("nbf", json!(NOW_S + 1))), TokenFault::Early),
+        (hs256(plain(), &detail(json!({"type": kind}))), TokenFault::Grants),
+        (
+            hs256(plain(), &detail(json!({"type": kind, "actions": ["own"], "topics": []}))),
+            TokenFault::Grants,
+        ),
+        (
+            hs256(
+                plain(),
+                &detail(json!({"type": kind, "actions": ["publish"], "topics": [{"match": "$x"}]})),
+            ),
+            TokenFault::Grants,
+        ),
+        (hs256(plain(), &json!([])), TokenFault::Form),
+        ("a.b".to_owned(), TokenFault::Form),
+        ("".to_owned(), TokenFault::Form),
+        ("é.é.é".to_owned(), TokenFault::Form),
+        (format!("{}=", hs256(plain(), &claims())), TokenFault::Form),
+        ("x".repeat(TOKEN_BYTES_MAX + 1), TokenFault::Form),
+    ];
+    for (token, fault) in table {
+        assert_eq!(check(&token), Err(fault), "{token}");
+    }
+    let audiences = with("aud", json!(["shop", "hub"]));
+    assert!(check(&hs256(json!({"alg": "HS256"}), &audiences)).is_ok());
+}
+
+#[test]
+fn a_claim_of_mercure_0_is_taken_where_that_is_wanted() {
+    let old = json!({"exp": NOW_S + 1, "mercure": {"publish": ["*"], "subscribe": ["a"]}});
+    let token = hs256(json!({"alg": "HS256", "typ": "JWT"}), &old);
+    assert_eq!(check(&token), Err(TokenFault::Type));
+    let mut issuer = issuer(vec![Key::secret(SECRET).unwrap()]);
+    issuer.mercure_compatibility = true;
+    let granted = verify(token.as_bytes(), &[issuer], NOW_S).unwrap();
+    let name = |text| TopicName::new(text).unwrap();
+    assert!(granted.publish.cover(&name("anything")) && granted.subscribe.cover(&name("a")));
+    assert!(!granted.subscribe.cover(&name("b")));
+}
+
+/// RFC 7515, appendix A.2 and A.3, and RFC 8037, appendix A: their keys, and their signatures where the
+/// payload can be chosen.
+#[test]
+fn keys_of_every_algorithm() {
+    let seed = [7; 32];
+    let signing = ed25519_dalek::SigningKey::from_bytes(&seed);
+    let x = URL_SAFE_NO_PAD.encode(signing.verifying_key().as_bytes());
+    let ed = json!({"kty": "OKP", "crv": "Ed25519", "x": x, "kid": "ed"});
+    let ec_key = p256::ecdsa::SigningKey::from_slice(&seed).unwrap();
+    let point = ec_key.verifying_key().to_sec1_point(false);
+    let [ex, ey] = [point.x(), point.y()].map(|half| URL_SAFE_NO_PAD.encode(half.unwrap()));
+    let ec = json!({"kty": "EC", "crv": "P-256", "x": ex, "y": ey, "use": "sig"});
+    let other = json!({"kty": "EC", "crv": "P-521"});
+    let set = json!({"keys": [ed, ec, other, {"kty": "oct", "use": "enc"}]}).to_string();
+    let keys = read_keys(set.as_bytes()).unwrap();
+    let names: Vec<&str> = keys.iter().map(Key::algorithm).collect();
+    assert_eq!(names, ["EdDSA", "ES256"]);
+    let issuers = [issuer(keys)];
+    let check = |token: String| verify(token.as_bytes(), &issuers, NOW_S).map(|_| ());
+    let ed_sign = |message: &[u8]| signing.sign(message).to_bytes().to_vec();
+    assert_eq!(check(signed_by(json!({"alg": "EdDSA"}), &claims(), ed_sign)), Ok(()));
+    assert_eq!(check(signed_by(json!({"alg": "EdDSA", "kid": "ed"}), &claims(), ed_sign)), Ok(()));
+    let another = json!({"alg": "EdDSA", "kid": "other"});
+    assert_eq!(check(signed_by(another, &claims(), ed_sign)), Err(TokenFault::Algorithm));
+    let ec_sign = |message: &[u8]| {
+        let signature: p256::ecdsa::Signature = p256::ecdsa::signature::Signer::sign(&ec_key, message);
+        signature.to_bytes().to_vec()
+    };
+    assert_eq!(check(signed_by(json!({"alg": "ES256"}), &claims(), ec_sign)), Ok(()));
+    assert_eq!(check(signed_by(json!({"alg": "ES256"}), &claims(), ed_sign)), Err(TokenFault::Signature));
+    // A secret made of a public key's bytes signs nothing: the key is not one of HS256.
+    let confused = signed_by(json!({"alg": "HS256"}), &claims(), |message| hmac(x.as_bytes(), message));
+    assert_eq!(check(confused), Err(TokenFault::Algorithm));
+}
+
+/// RFC 7515, appendix A.2.
+#[test]
+fn a_signature_by_rsa() {
+    let modulus = "ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJ\
+                   PMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0\
+                   LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uD\
+                   Zlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2\
+                   PAcDTW9gb54h4FRWyuXpoQ";
+    let set = json!({"keys": [{"kty": "RSA", "n": modulus, "e": "AQAB"}]}).to_string();
+    let keys = read_keys(set.as_bytes()).unwrap();
+    let signed = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9\
+                  leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
+    let signature = "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF\
+                     5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK\
+                     5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqt\
+                     FZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrB\
+                     p0igcN_IoypGlUPQGe77Rw";
+    let token = format!("{signed}.{signature}");
+    let mut joe = issuer(keys);
+    joe.name = "joe".into();
+    // The signature holds; what the example lacks for us is an audience.
+    assert_eq!(verify(token.as_bytes(), &[joe.clone()], 1), Err(TokenFault::Audience));
+    let changed = token.replace("cC4h", "cC4i");
+    assert_eq!(verify(changed.as_bytes(), &[joe], 1), Err(TokenFault::Signature));
+}
+
+#[test]
+fn keys_that_cannot_be_used() {
+    assert_eq!(Key::secret(&[0; 31]).err(), Some(KeyFault::ShortSecret));
+    let set = |key: Value| read_keys(json!({"keys": [key]}).to_string().as_bytes()).err();
+    assert_eq!(set(json!({"kty": "oct", "k": "c2hvcnQ"})), Some(KeyFault::ShortSecret));
+    assert_eq!(set(json!({"kty": "RSA", "n": "AQAB", "e": "AQAB"})), Some(KeyFault::ShortRsa));
+    assert_eq!(
+        set(json!({"kty": "EC", "crv": "P-256", "x": "AQAB", "y": "AQAB"})),
+        Some(KeyFault::Broken(1))
+    );
+    assert_eq!(set(json!({"kty": "OKP", "crv": "Ed25519", "x": "AQAB"})), Some(KeyFault::Broken(1)));
+    assert_eq!(set(json!({"kty": "OKP", "crv": "X25519", "x": "AQAB"})), Some(KeyFault::Empty));
+    assert!(matches!(read_keys(b"{}"), Err(KeyFault::NoSet(_))));
+    assert!(matches!(read_keys(b"-----BEGIN PUBLIC KEY-----"), Err(KeyFault::NoSet(_))));
+}
+
+#[test]
+fn a_token_is_checked_once() {
+    let mut memory = TokenMemory::default();
+    let token = hs256(plain(), &claims());
+    let granted = std::sync::Arc::new(check(&token).unwrap());
+    assert_eq!(memory.find(token.as_bytes(), NOW_S), None);
+    memory.remember(token.as_bytes(), granted.clone());
+    assert_eq!(memory.find(token.as_bytes(), NOW_S), Some(granted));
+    assert_eq!(memory.find(token.as_bytes(), NOW_S + 60), None, "not longer than it holds");
+    assert_eq!(memory.find(b"another", NOW_S), None);
+}
