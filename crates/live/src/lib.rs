@@ -11,6 +11,7 @@ pub mod limits;
 
 mod body;
 mod catch_up;
+pub mod centrifugo;
 mod encoder;
 mod form;
 mod gap;

@@ -50,6 +50,8 @@ pub const TOKENS_REMEMBERED_MAX: usize = 65_536;
 pub const HMAC_KEY_BYTES_MIN: usize = 32;
 /// Shortest RSA key (RFC 7518, section 3.3).
 pub const RSA_KEY_BITS_MIN: u32 = 2048;
+/// Most commands of one message of a WebSocket: clients send what waited while they connected.
+pub const COMMANDS_PER_MESSAGE_MAX: usize = 256;
 /// Bytes of all values, rings and forms unless told otherwise.
 pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
 /// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.
