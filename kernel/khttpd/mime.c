@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Which media type a name has: see mime.h. The table is the server's own (mime_table.h), so both
+ * answer the same.
+ */
+#include "mime.h"
+
+static const struct {
+	const char *extension;
+	const char *media;
+} table[] = {
+#include "mime_table.h"
+};
+
+static const char binary[] = "application/octet-stream";
+
+/* Text files that bear no extension by custom. */
+static const char *const plain_names[] = {
+	"README", "LICENSE", "COPYING", "AUTHORS", "CHANGELOG", "NEWS", "Makefile", "Dockerfile",
+};
+
+const char *khttpd_mime_of(struct khttpd_text name)
+{
+	size_t i, dot;
+
+	for (i = name.length; i && name.at[i - 1] != '/';)
+		i--;
+	name = khttpd_text_from(name, i);
+	for (dot = name.length; dot && name.at[dot - 1] != '.';)
+		dot--;
+	if (dot < 2) {
+		for (i = 0; !dot && i < sizeof(plain_names) / sizeof(plain_names[0]); i++)
+			if (khttpd_text_equal(name, khttpd_text_of(plain_names[i])))
+				return "text/plain; charset=utf-8";
+		return binary;
+	}
+	name = khttpd_text_from(name, dot);
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (khttpd_text_is_word(name, table[i].extension))
+			return table[i].media;
+	return binary;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * The path of a target, decoded once, for use beneath a root folder. Never looks at a file
+ * system. Freestanding.
+ */
+#ifndef KHTTPD_PATH_H
+#define KHTTPD_PATH_H
+
+#include "text.h"
+
+enum khttpd_path_limit {
+	KHTTPD_PATH_BYTES_MAX = 4095, /* PATH_MAX with its NUL */
+};
+
+/*
+ * Writes the decoded path and a NUL to `out`, which has room for raw.length + 1 bytes. Gives its
+ * length, or minus the status to answer with: 400 for no path by the rules, 404 for a path of
+ * nothing that a folder can hold. The result begins with '/' and holds no NUL and no segment "."
+ * or "..", nor an empty one except behind a slash at the end: no two results name one file, none
+ * leads out of the root. Dot segments go after decoding (RFC 3986, 5.2.4 and 6.2.2).
+ */
+int khttpd_path_decode(struct khttpd_text raw, char *out);
+
+/*
+ * Whether a decoded path may be looked up: not too long, no hidden name but /.well-known/ (RFC
+ * 8615).
+ */
+bool khttpd_path_is_servable(const char *path, size_t length);
+
+#endif
