@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection's life: made, known, closed, freed.
+ *
+ * The list holds a reference until the connection is closed, and so does whoever serves it. The
+ * last one to let go releases the socket; the count falls only then. Callbacks hold
+ * sk_callback_lock while they use a connection, and are taken away under it: after that no
+ * callback uses it.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "khttpd.h"
+
+static struct kmem_cache *connections;
+
+static void khttpd_connection_free(struct kref *references)
+{
+	struct khttpd_connection *connection =
+		container_of(references, struct khttpd_connection, references);
+
+	khttpd_file_end(&connection->sending);
+	khttpd_folder_close(connection->folder);
+	khttpd_serve_forget(connection);
+	sock_release(connection->socket);
+	kmem_cache_free(connections, connection);
+	spin_lock(&khttpd.lock);
+	if (!--khttpd.count)
+		wake_up_all(&khttpd.gone);
+	spin_unlock(&khttpd.lock);
+}
+
+/* Never in a softirq. */
+void khttpd_connection_put(struct khttpd_connection *connection)
+{
+	kref_put(&connection->references, khttpd_connection_free);
+}
+
+/*
+ * Something happened on the socket. The connection lives: it is taken from the socket before its
+ * list lets go.
+ */
+static void khttpd_connection_wake(struct sock *sk)
+{
+	struct khttpd_connection *connection;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	connection = sk->sk_user_data;
+	if (connection)
+		khttpd_modes_kick(connection);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void khttpd_connection_write_space(struct sock *sk)
+{
+	if (!sk_stream_is_writeable(sk))
+		return;
+	if (sk->sk_socket)
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	khttpd_connection_wake(sk);
+}
+
+/* Callbacks of a socket are replaced, never called on: nobody else waits for it. */
+static void khttpd_connection_attach(struct khttpd_connection *connection)
+{
+	struct sock *sk = connection->socket->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = connection;
+	sk->sk_data_ready = khttpd_connection_wake;
+	sk->sk_state_change = khttpd_connection_wake;
+	sk->sk_write_space = khttpd_connection_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void khttpd_connection_detach(struct khttpd_connection *connection)
+{
+	struct sock *sk = connection->socket->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	sk->sk_data_ready = khttpd.plain.data_ready;
+	sk->sk_state_change = khttpd.plain.state_change;
+	sk->sk_write_space = khttpd.plain.write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * The timer is pushed back by this comparison alone: it fires at most once a deadline's length.
+ */
+static void khttpd_connection_fire(struct timer_list *timer)
+{
+	struct khttpd_connection *connection = container_of(timer, struct khttpd_connection, timer);
+	unsigned long due = READ_ONCE(connection->due);
+
+	if (time_before(jiffies, due)) {
+		mod_timer(timer, due);
+		return;
+	}
+	set_bit(KHTTPD_EXPIRED, &connection->flags);
+	khttpd_modes_kick(connection);
+}
+
+void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_deadline deadline,
+			      bool again)
+{
+	unsigned long due;
+
+	if (connection->deadline == deadline && !again)
+		return;
+	connection->deadline = deadline;
+	due = jiffies + msecs_to_jiffies(khttpd.deadlines_ms[deadline]);
+	WRITE_ONCE(connection->due, due);
+	if (!timer_pending(&connection->timer) || time_after(connection->timer.expires, due))
+		mod_timer(&connection->timer, due);
+}
+
+/*
+ * Counts a new connection and lists it. False where there are enough, or none is wanted any more.
+ */
+static bool khttpd_connection_enter(struct khttpd_connection *connection)
+{
+	bool enters;
+
+	spin_lock(&khttpd.lock);
+	enters = !khttpd.is_stopping && khttpd.count < khttpd.connections_max;
+	if (enters) {
+		khttpd.count++;
+		list_add_tail(&connection->node, &khttpd.connections);
+	}
+	spin_unlock(&khttpd.lock);
+	return enters;
+}
+
+/*
+ * Takes over an accepted socket, and has it served; on failure the socket stays the caller's.
+ * -EBUSY: there are enough connections. -ENOMEM: no memory.
+ */
+int khttpd_connection_make(struct socket *socket)
+{
+	struct khttpd_connection *connection = kmem_cache_zalloc(connections, GFP_KERNEL);
+
+	if (!connection)
+		return -ENOMEM;
+	kref_init(&connection->references);
+	init_waitqueue_head(&connection->wait);
+	timer_setup(&connection->timer, khttpd_connection_fire, 0);
+	connection->socket = socket;
+	connection->deadline = KHTTPD_DEADLINES;
+	if (!khttpd_connection_enter(connection)) {
+		kmem_cache_free(connections, connection);
+		return -EBUSY;
+	}
+	kref_get(&connection->references);
+	khttpd_modes_prepare(connection);
+	khttpd_connection_attach(connection);
+	khttpd_connection_expect(connection, KHTTPD_HEAD_DEADLINE, true);
+	if (khttpd_modes_start(connection))
+		khttpd_connection_close(connection);
+	else
+		khttpd_modes_kick(connection);
+	khttpd_connection_put(connection);
+	return 0;
+}
+
+/* Any number of times, never in a softirq. */
+void khttpd_connection_close(struct khttpd_connection *connection)
+{
+	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
+		return;
+	khttpd_connection_detach(connection);
+	timer_shutdown_sync(&connection->timer);
+	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
+	wake_up_all(&connection->wait);
+	spin_lock(&khttpd.lock);
+	list_del(&connection->node);
+	spin_unlock(&khttpd.lock);
+	khttpd_connection_put(connection);
+}
+
+/* Closes every connection, and waits until each is freed. None is made any more. */
+void khttpd_connection_close_all(void)
+{
+	struct khttpd_connection *connection;
+
+	for (;;) {
+		spin_lock(&khttpd.lock);
+		connection = list_first_entry_or_null(&khttpd.connections, struct khttpd_connection,
+						      node);
+		if (connection)
+			kref_get(&connection->references);
+		spin_unlock(&khttpd.lock);
+		if (!connection)
+			break;
+		khttpd_connection_close(connection);
+		khttpd_connection_put(connection);
+	}
+	wait_event_idle(khttpd.gone, !READ_ONCE(khttpd.count));
+}
+
+int khttpd_connection_init(void)
+{
+	spin_lock_init(&khttpd.lock);
+	INIT_LIST_HEAD(&khttpd.connections);
+	init_waitqueue_head(&khttpd.gone);
+	connections = KMEM_CACHE(khttpd_connection, 0);
+	return connections ? 0 : -ENOMEM;
+}
+
+void khttpd_connection_exit(void)
+{
+	kmem_cache_destroy(connections);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The inside of khttpd: a server of files in the kernel.
+ *
+ * main.c       parameters, load and unload listen.c     listeners: accept in a work item, driven
+ * by their callback connection.c a connection's life: made, known, closed, freed; its callbacks
+ * and its deadline modes.c      who serves a connection: a thread, a work item that blocks, work
+ * on demand serve.c      the order of things on a connection: receive, understand, answer, send;
+ * never blocks reply.c      which answer a request gets file.c       names looked up beneath the
+ * root, files read folder.c     listings, made piece by piece memory.c     the account of what
+ * peers make the module hold
+ *
+ * All other files are freestanding: see text.h.
+ */
+#ifndef KHTTPD_H
+#define KHTTPD_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/net.h>
+#include <linux/path.h>
+#include <linux/spinlock.h>
+#include <linux/stat.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#include "answer.h"
+#include "body.h"
+#include "listing.h"
+#include "path.h"
+
+enum khttpd_limit {
+	KHTTPD_LISTENERS_MAX = 8,
+	/* Connections accepted before other work has its turn. */
+	KHTTPD_ACCEPT_BUDGET = 64,
+	/* Accepting pauses so long when memory is short. */
+	KHTTPD_PAUSE_MS = 100,
+	/* Sends and receptions of one connection before others have their turn. */
+	KHTTPD_SERVE_BUDGET = 32,
+	/* First room for what a peer sends; browsers send less than this. */
+	KHTTPD_INPUT_BYTES = 2048,
+	/* Most bytes of a peer that are kept: a whole head, and what was pipelined behind it. */
+	KHTTPD_INPUT_BYTES_MAX = KHTTPD_HEAD_BYTES_MAX + 16 * 1024,
+	/*
+	 * Room for answers that wait to be sent: small files and what is pipelined go in one
+	 * send.
+	 */
+	KHTTPD_OUTPUT_BYTES = 16 * 1024,
+	/* Most entries of a folder that are listed, and bytes of their names. */
+	KHTTPD_ENTRIES_MAX = 10000,
+	KHTTPD_NAMES_BYTES_MAX = 1024 * 1024,
+	/* How long the peer's own close is waited for after the last answer. */
+	KHTTPD_LINGER_MS = 2000,
+	/* How often a lookup is tried again that a rename elsewhere has disturbed. */
+	KHTTPD_TRIES_MAX = 16,
+};
+
+enum khttpd_mode {
+	KHTTPD_KTHREAD,
+	KHTTPD_WQ,
+	KHTTPD_READY,
+};
+
+/* The one deadline of a connection at any time. */
+enum khttpd_deadline {
+	KHTTPD_HEAD_DEADLINE, /* absolute: bytes that trickle in do not move it */
+	KHTTPD_IDLE_DEADLINE,
+	KHTTPD_BODY_DEADLINE,
+	KHTTPD_SEND_DEADLINE, /* since the last byte that the peer took */
+	KHTTPD_LINGER_DEADLINE,
+	KHTTPD_DEADLINES,
+};
+
+enum khttpd_flag {
+	KHTTPD_CLOSED,  /* known no more: about to be freed */
+	KHTTPD_KICKED,  /* something happened since a blocking server looked */
+	KHTTPD_EXPIRED, /* the deadline has passed */
+};
+
+/* Who has the word on a connection. */
+enum khttpd_phase {
+	KHTTPD_READS,    /* the peer, with a head */
+	KHTTPD_DISCARDS, /* the peer, with a body */
+	KHTTPD_LAST,     /* the last answer is being sent */
+	KHTTPD_LINGERS,  /* all was sent; the peer's close is waited for */
+};
+
+/* Bytes in an account. */
+struct khttpd_room {
+	void *at;
+	size_t size;
+};
+
+/* A file whose bytes are the rest of an answer. */
+struct khttpd_sending {
+	struct file *file;
+	struct kstat stat; /* what it was when its head was written */
+	loff_t at;
+	loff_t end;
+};
+
+struct khttpd_folder;
+
+struct khttpd_connection {
+	struct kref references;
+	struct list_head node;
+	struct socket *socket;
+	struct work_struct work;
+	struct timer_list timer;
+	wait_queue_head_t wait;
+	unsigned long flags;
+	unsigned long due;   /* jiffies at which the deadline ends */
+	unsigned long since; /* jiffies at which it began */
+	enum khttpd_deadline deadline;
+	enum khttpd_phase phase;
+	bool peer_ended;
+	bool broken; /* an answer begun cannot be completed as it was promised */
+	bool empty_line_skipped;
+	struct khttpd_search search;
+	struct khttpd_body body;
+	struct khttpd_room input;
+	size_t input_length;
+	struct khttpd_room output;
+	size_t output_length;
+	size_t output_sent;
+	struct khttpd_sending sending;
+	struct khttpd_folder *folder;
+};
+
+struct khttpd_listener {
+	struct socket *socket;
+};
+
+struct khttpd_server {
+	enum khttpd_mode mode;
+	struct path root;
+	const struct cred *cred;
+	bool listing;
+	unsigned int connections_max;
+	unsigned int deadlines_ms[KHTTPD_DEADLINES];
+	long memory_max;
+	bool is_stopping;
+	struct khttpd_listener listeners[KHTTPD_LISTENERS_MAX];
+	unsigned int listeners_count;
+	/*
+	 * What TCP had put where our callbacks stand; a connection inherits it from its listener.
+	 */
+	struct {
+		void (*data_ready)(struct sock *sk);
+		void (*write_space)(struct sock *sk);
+		void (*state_change)(struct sock *sk);
+	} plain;
+	struct workqueue_struct *queue;
+	struct delayed_work accept;
+	struct completion thread_gone;
+	atomic_t threads;
+	spinlock_t lock; /* guards the list and the count */
+	struct list_head connections;
+	unsigned int count;
+	wait_queue_head_t gone;
+	atomic_long_t memory;
+	atomic64_t accepted, refused, requests;
+};
+
+extern struct khttpd_server khttpd;
+
+/* listen.c */
+int khttpd_listen_begin(const char *addresses);
+void khttpd_listen_end(void);
+
+/* connection.c */
+int khttpd_connection_init(void);
+void khttpd_connection_exit(void);
+int khttpd_connection_make(struct socket *socket);
+void khttpd_connection_close(struct khttpd_connection *connection);
+void khttpd_connection_close_all(void);
+void khttpd_connection_put(struct khttpd_connection *connection);
+/*
+ * Starts this deadline anew; one of the same kind that already runs is left alone unless `again`.
+ */
+void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_deadline deadline,
+			      bool again);
+
+/* modes.c */
+int khttpd_modes_init(void);
+void khttpd_modes_exit(void);
+void khttpd_modes_prepare(struct khttpd_connection *connection);
+int khttpd_modes_start(struct khttpd_connection *connection);
+void khttpd_modes_kick(struct khttpd_connection *connection);
+
+/* serve.c */
+enum khttpd_served {
+	KHTTPD_WAITS, /* for the peer */
+	KHTTPD_SPENT, /* its budget; there is more to do */
+	KHTTPD_ENDED,
+};
+enum khttpd_served khttpd_serve(struct khttpd_connection *connection);
+/* Frees what an idle connection does not need. */
+void khttpd_serve_forget(struct khttpd_connection *connection);
+
+/* reply.c */
+bool khttpd_reply(struct khttpd_connection *connection, const struct khttpd_request *request,
+		  struct khttpd_text head, bool keep, struct khttpd_output *output);
+void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
+			  struct khttpd_output *output);
+
+/* file.c: each gives 0 or the status to answer with, and what is open must be let go of. */
+int khttpd_file_init(const char *root);
+void khttpd_file_exit(void);
+int khttpd_file_find(const char *name, struct path *path, struct kstat *stat);
+int khttpd_file_open(const struct path *path, struct file **file);
+bool khttpd_file_is_servable(const struct kstat *stat);
+/* Reads on in the file; minus an errno where it is not any more what its head says. */
+ssize_t khttpd_file_read(struct khttpd_sending *sending, char *room, size_t length);
+void khttpd_file_end(struct khttpd_sending *sending);
+
+/* folder.c */
+int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool chunked,
+		       struct khttpd_folder **folder);
+/* Writes the next piece of the page; false once there is none. */
+bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *output);
+void khttpd_folder_close(struct khttpd_folder *folder);
+
+/* memory.c */
+bool khttpd_memory_take(struct khttpd_room *room, size_t size);
+bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used);
+void khttpd_memory_give(struct khttpd_room *room);
+
+#endif

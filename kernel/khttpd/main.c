@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * khttpd, a server of files in the kernel: parameters, load and unload.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "khttpd.h"
+
+struct khttpd_server khttpd;
+
+static char *root;
+module_param(root, charp, 0444);
+MODULE_PARM_DESC(root, "folder to serve (must be given)");
+
+static char *listen = "[::]:80";
+module_param(listen, charp, 0444);
+MODULE_PARM_DESC(listen, "addresses with ports, separated by commas ([::]:80)");
+
+static char *mode = "ready";
+module_param(mode, charp, 0444);
+MODULE_PARM_DESC(mode, "who serves a connection: kthread, wq or ready (ready)");
+
+static bool listing;
+module_param(listing, bool, 0444);
+MODULE_PARM_DESC(listing, "list folders that have no index.html (N)");
+
+static unsigned int connections = 4096;
+module_param(connections, uint, 0444);
+MODULE_PARM_DESC(connections,
+		 "most connections at a time, 1 to 1000000; in mode wq at most 512 (4096)");
+
+static unsigned int memory_mib = 64;
+module_param(memory_mib, uint, 0444);
+MODULE_PARM_DESC(memory_mib, "most memory for what peers send and are sent, 1 to 65536 (64)");
+
+static unsigned int head_ms = 10000;
+module_param(head_ms, uint, 0444);
+MODULE_PARM_DESC(head_ms, "how long the head of a request may take, 100 to 3600000 (10000)");
+
+static unsigned int idle_ms = 15000;
+module_param(idle_ms, uint, 0444);
+MODULE_PARM_DESC(idle_ms, "how long a connection may be idle, 100 to 3600000 (15000)");
+
+static unsigned int write_ms = 30000;
+module_param(write_ms, uint, 0444);
+MODULE_PARM_DESC(write_ms, "how long a peer may take nothing of an answer, 100 to 3600000 (30000)");
+
+static const char *const modes[] = {
+	[KHTTPD_KTHREAD] = "kthread",
+	[KHTTPD_WQ] = "wq",
+	[KHTTPD_READY] = "ready",
+};
+
+static int __init khttpd_main_in_range(const char *name, unsigned int value, unsigned int least,
+				       unsigned int most)
+{
+	if (value >= least && value <= most)
+		return 0;
+	pr_err("%s=%u: not within %u and %u\n", name, value, least, most);
+	return -ERANGE;
+}
+
+static int __init khttpd_main_parameters(void)
+{
+	int error = match_string(modes, ARRAY_SIZE(modes), mode);
+
+	if (error < 0) {
+		pr_err("mode=%s: not one of kthread, wq, ready\n", mode);
+		return -EINVAL;
+	}
+	khttpd.mode = error;
+	khttpd.listing = listing;
+	khttpd.connections_max = connections;
+	khttpd.memory_max = (long)memory_mib << 20;
+	khttpd.deadlines_ms[KHTTPD_HEAD_DEADLINE] = head_ms;
+	khttpd.deadlines_ms[KHTTPD_IDLE_DEADLINE] = idle_ms;
+	khttpd.deadlines_ms[KHTTPD_BODY_DEADLINE] = idle_ms;
+	khttpd.deadlines_ms[KHTTPD_SEND_DEADLINE] = write_ms;
+	khttpd.deadlines_ms[KHTTPD_LINGER_DEADLINE] = KHTTPD_LINGER_MS;
+	error = khttpd_main_in_range("connections", connections, 1, 1000000);
+	error = error ?: khttpd_main_in_range("memory_mib", memory_mib, 1, 65536);
+	error = error ?: khttpd_main_in_range("head_ms", head_ms, 100, 3600000);
+	error = error ?: khttpd_main_in_range("idle_ms", idle_ms, 100, 3600000);
+	return error ?: khttpd_main_in_range("write_ms", write_ms, 100, 3600000);
+}
+
+static int __init khttpd_main_init(void)
+{
+	int error = khttpd_main_parameters();
+
+	if (error)
+		return error;
+	error = khttpd_file_init(root);
+	if (error)
+		return error;
+	error = khttpd_connection_init();
+	if (error)
+		goto file;
+	error = khttpd_modes_init();
+	if (error)
+		goto connection;
+	error = khttpd_listen_begin(listen);
+	if (error)
+		goto modes;
+	pr_info("serves %s on %s\n", root, modes[khttpd.mode]);
+	return 0;
+modes:
+	khttpd_modes_exit();
+connection:
+	khttpd_connection_exit();
+file:
+	khttpd_file_exit();
+	return error;
+}
+
+/*
+ * No connection is accepted any more, then every one is closed and freed, then those who served
+ * are gone, then every callback that had begun has ended. Only then may the text go.
+ */
+static void __exit khttpd_main_exit(void)
+{
+	WRITE_ONCE(khttpd.is_stopping, true);
+	khttpd_listen_end();
+	khttpd_connection_close_all();
+	khttpd_modes_exit();
+	synchronize_net();
+	khttpd_connection_exit();
+	khttpd_file_exit();
+	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
+	     atomic_long_read(&khttpd.memory));
+	pr_info("accepted %lld, refused %lld, answered %lld\n", atomic64_read(&khttpd.accepted),
+		atomic64_read(&khttpd.refused), atomic64_read(&khttpd.requests));
+}
+
+module_init(khttpd_main_init);
+module_exit(khttpd_main_exit);
+
+MODULE_DESCRIPTION("Server of files");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The account of what peers make the module hold. Whatever a peer can make larger is taken from
+ * here, and nothing is given once the sum has reached its bound.
+ */
+#include <linux/mm.h>
+
+#include "khttpd.h"
+
+bool khttpd_memory_take(struct khttpd_room *room, size_t size)
+{
+	if (atomic_long_add_return(size, &khttpd.memory) <= khttpd.memory_max)
+		room->at = kvmalloc(size, GFP_KERNEL | __GFP_NOWARN);
+	else
+		room->at = NULL;
+	if (!room->at) {
+		atomic_long_sub(size, &khttpd.memory);
+		return false;
+	}
+	room->size = size;
+	return true;
+}
+
+bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used)
+{
+	struct khttpd_room larger;
+
+	if (!khttpd_memory_take(&larger, size))
+		return false;
+	memcpy(larger.at, room->at, used);
+	khttpd_memory_give(room);
+	*room = larger;
+	return true;
+}
+
+void khttpd_memory_give(struct khttpd_room *room)
+{
+	atomic_long_sub(room->size, &khttpd.memory);
+	kvfree(room->at);
+	room->at = NULL;
+	room->size = 0;
+}

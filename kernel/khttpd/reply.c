@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which answer a request gets.
+ *
+ * Owns the way from a parsed request to a head, and to the file or the folder whose bytes come
+ * behind it.
+ */
+#include <linux/fs.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+#include "date.h"
+#include "khttpd.h"
+#include "mime.h"
+#include "range.h"
+
+enum khttpd_reply_limit {
+	KHTTPD_ETAG_BYTES = 64,
+};
+
+static const char index_name[] = "index.html";
+
+/* One request on its way to an answer. */
+struct khttpd_replying {
+	struct khttpd_connection *connection;
+	const struct khttpd_request *request;
+	struct khttpd_text head;
+	struct khttpd_manner manner;
+	struct khttpd_output *output;
+	char date[KHTTPD_DATE_BYTES];
+	char *path; /* decoded, with room for the index's name */
+	size_t length;
+};
+
+static void khttpd_reply_manner(struct khttpd_manner *manner, char *date)
+{
+	khttpd_date_write(ktime_get_real_seconds(), date);
+	manner->date = date;
+}
+
+void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
+			  struct khttpd_output *output)
+{
+	struct khttpd_manner manner = { .omit_body = omit_body };
+	char date[KHTTPD_DATE_BYTES];
+
+	khttpd_reply_manner(&manner, date);
+	khttpd_answer_refusal(output, refusal, &manner);
+}
+
+/*
+ * A strong tag of what the file is: another content has another size, time of modification, or
+ * time of change.
+ */
+static void khttpd_reply_validators(struct khttpd_validators *validators, const struct kstat *stat,
+				    char *etag)
+{
+	s64 seconds = stat->mtime.tv_sec;
+	int length = snprintf(etag, KHTTPD_ETAG_BYTES, "\"%llx-%llx-%llx-%llx\"",
+			      (unsigned long long)stat->ino, (unsigned long long)stat->size,
+			      timespec64_to_ns(&stat->mtime), timespec64_to_ns(&stat->ctime));
+
+	validators->etag = (struct khttpd_text){ (u8 *)etag, min(length, KHTTPD_ETAG_BYTES - 1) };
+	/*
+	 * Not in the future (RFC 9110, section 8.8.2.1), nor what archives without times leave
+	 * behind.
+	 */
+	validators->has_modified = seconds > 1 && seconds <= ktime_get_real_seconds();
+	validators->modified = seconds;
+}
+
+static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *file,
+				const struct kstat *stat)
+{
+	const struct khttpd_request *request = replying->request;
+	struct khttpd_sending *sending = &replying->connection->sending;
+	struct khttpd_represented what = { .size = stat->size, .end = stat->size };
+	char etag[KHTTPD_ETAG_BYTES];
+	unsigned int status;
+
+	khttpd_reply_validators(&what.validators, stat, etag);
+	what.media = khttpd_mime_of((struct khttpd_text){ (u8 *)replying->path, replying->length });
+	status = khttpd_condition_check(request, replying->head, &what.validators);
+	if (!status) {
+		status = 200;
+		if (request->method == KHTTPD_GET &&
+		    khttpd_condition_range(request, &what.validators))
+			switch (khttpd_range_parse(request->fields[KHTTPD_RANGE], what.size,
+						   &what.start, &what.end)) {
+			case KHTTPD_RANGE_ONE:
+				status = 206;
+				break;
+			case KHTTPD_RANGE_UNSATISFIABLE:
+				status = 416;
+				break;
+			case KHTTPD_RANGE_IGNORE:
+				break;
+			}
+	}
+	if (status == 412 || status == 416) {
+		khttpd_answer_problem(replying->output, status, &replying->manner, what.size);
+	} else {
+		khttpd_answer_file(replying->output, status, &replying->manner, &what);
+		if (status != 304 && request->method == KHTTPD_GET && what.start < what.end) {
+			sending->file = get_file(file);
+			sending->stat = *stat;
+			sending->at = what.start;
+			sending->end = what.end;
+		}
+	}
+}
+
+static int khttpd_reply_file(struct khttpd_replying *replying, const struct path *path,
+			     const struct kstat *stat)
+{
+	struct kstat opened;
+	struct file *file;
+	int status;
+
+	if (!khttpd_file_is_servable(stat))
+		return S_ISREG(stat->mode) ? 403 : 404;
+	status = khttpd_file_open(path, &file);
+	if (status)
+		return status;
+	if (vfs_getattr(&file->f_path, &opened, STATX_BASIC_STATS, AT_STATX_SYNC_AS_STAT))
+		status = 500;
+	else
+		khttpd_reply_opened(replying, file, &opened);
+	fput(file);
+	return status;
+}
+
+static int khttpd_reply_listing(struct khttpd_replying *replying, const struct path *path,
+				const struct kstat *stat)
+{
+	struct khttpd_connection *connection = replying->connection;
+	struct khttpd_text name = { (u8 *)replying->path, replying->length };
+	bool chunked = !replying->request->http10;
+	int status;
+
+	if (!khttpd.listing || !khttpd_file_is_servable(stat))
+		return 403;
+	/* A listing to 1.0 has no other end than the connection's. */
+	if (!chunked)
+		replying->manner.keep = false;
+	status = khttpd_folder_open(path, name, chunked, &connection->folder);
+	if (status)
+		return status;
+	khttpd_answer_listing(replying->output, &replying->manner);
+	if (replying->manner.omit_body) {
+		khttpd_folder_close(connection->folder);
+		connection->folder = NULL;
+	}
+	return 0;
+}
+
+static int khttpd_reply_folder(struct khttpd_replying *replying, const struct path *folder,
+			       const struct kstat *stat)
+{
+	struct khttpd_text name = { (u8 *)replying->path, replying->length };
+	struct kstat index_stat;
+	struct path index;
+	int status;
+
+	if (replying->path[replying->length - 1] != '/') {
+		khttpd_answer_folder(replying->output, &replying->manner, name, replying->request);
+		return replying->output->full ? 414 : 0;
+	}
+	memcpy(replying->path + replying->length, index_name, sizeof(index_name));
+	status = khttpd_file_find(replying->path, &index, &index_stat);
+	if (!status) {
+		if (S_ISREG(index_stat.mode)) {
+			replying->length += sizeof(index_name) - 1;
+			status = khttpd_reply_file(replying, &index, &index_stat);
+			path_put(&index);
+			return status;
+		}
+		path_put(&index);
+	}
+	replying->path[replying->length] = 0;
+	return status && status != 404 ? status : khttpd_reply_listing(replying, folder, stat);
+}
+
+/* GET or HEAD of a path. 0, or the status of what cannot be served. */
+static int khttpd_reply_path(struct khttpd_replying *replying)
+{
+	struct kstat stat;
+	struct path path;
+	int status = khttpd_path_decode(replying->request->path, replying->path);
+
+	if (status < 0)
+		return -status;
+	replying->length = status;
+	if (!khttpd_path_is_servable(replying->path, replying->length))
+		return 404;
+	status = khttpd_file_find(replying->path, &path, &stat);
+	if (status)
+		return status;
+	status = S_ISDIR(stat.mode) ? khttpd_reply_folder(replying, &path, &stat)
+				    : khttpd_reply_file(replying, &path, &stat);
+	path_put(&path);
+	return status;
+}
+
+static int khttpd_reply_content(struct khttpd_replying *replying)
+{
+	struct khttpd_room path;
+	int status;
+
+	if (!khttpd_memory_take(&path, replying->request->path.length + sizeof(index_name) + 1))
+		return 503;
+	replying->path = path.at;
+	status = khttpd_reply_path(replying);
+	khttpd_memory_give(&path);
+	return status;
+}
+
+/* Writes the answer's head, and its body if that is short. Whether the connection stays. */
+bool khttpd_reply(struct khttpd_connection *connection, const struct khttpd_request *request,
+		  struct khttpd_text head, bool keep, struct khttpd_output *output)
+{
+	struct khttpd_replying replying = {
+		.connection = connection,
+		.request = request,
+		.head = head,
+		.output = output,
+		.manner = {
+			.http10 = request->http10,
+			.keep = keep,
+			.omit_body = request->method == KHTTPD_HEAD,
+		},
+	};
+	size_t start = output->length;
+	int status = 0;
+
+	khttpd_reply_manner(&replying.manner, replying.date);
+	if (request->method == KHTTPD_OPTIONS)
+		khttpd_answer_options(output, &replying.manner);
+	else if (request->method == KHTTPD_UNKNOWN)
+		status = 501;
+	else if (request->method == KHTTPD_CONNECT || request->method == KHTTPD_KNOWN)
+		status = 405;
+	else
+		status = khttpd_reply_content(&replying);
+	if (status) {
+		output->full = false;
+		output->length = start;
+		khttpd_answer_problem(output, status, &replying.manner, 0);
+	}
+	return replying.manner.keep;
+}
