@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::body::{Body, SessionBody, SimulatorBody};
 use crate::conversation::{Conversation, parse};
+use crate::module::Loaded;
 use crate::player::{Failure, play};
 use crate::process::{self, Server};
 use crate::split::Split;
@@ -30,6 +31,11 @@ pub enum Stage {
         /// `epoll` or `uring`.
         io: &'static str,
     },
+    /// khttpd, loaded into the kernel of this machine in this mode.
+    Module {
+        /// `kthread`, `wq` or `ready`.
+        mode: &'static str,
+    },
 }
 
 impl Stage {
@@ -39,6 +45,7 @@ impl Stage {
             Self::Session => &["session"],
             Self::Simulator => &["simulator", "site"],
             Self::Server { .. } => &["server", "site"],
+            Self::Module { .. } => &["kernel", "site"],
         }
     }
 
@@ -47,7 +54,22 @@ impl Stage {
             Self::Session => "the bare session".to_owned(),
             Self::Simulator => "the simulator".to_owned(),
             Self::Server { io } => format!("the server on {io}"),
+            Self::Module { mode } => format!("khttpd in mode {mode}"),
         }
+    }
+
+    /// How many groups of conversations run at the same time: a kernel has one khttpd.
+    fn groups_at_once(self) -> usize {
+        match self {
+            Self::Module { .. } => 1,
+            _ => GROUPS_AT_ONCE,
+        }
+    }
+
+    /// Whether a conversation is meant for this stage.
+    fn takes(self, conversation: &Conversation) -> bool {
+        let held = !matches!(self, Self::Module { .. }) || Loaded::lacks(conversation).is_none();
+        held && conversation.is_for(self.names())
     }
 }
 
@@ -79,6 +101,37 @@ pub fn load(folder: &Path) -> Vec<Conversation> {
     paths.iter().map(|path| load_one(path)).collect()
 }
 
+/// All `.wire` files of a folder in one text, for a machine without that folder.
+///
+/// # Panics
+/// When one cannot be read.
+pub fn bundle(folder: &Path) -> String {
+    let names = load(folder).into_iter().map(|conversation| conversation.name);
+    let one = |name: String| {
+        let path = folder.join(format!("{name}.wire"));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        format!("{BUNDLED}{name}\n{text}")
+    };
+    names.map(one).collect()
+}
+
+/// The conversations of such a text.
+///
+/// # Errors
+/// Which of them cannot be parsed, and where.
+pub fn load_bundle(text: &str) -> Result<Vec<Conversation>, String> {
+    let parts = text.split(BUNDLED).skip(1);
+    let one = |part: &str| {
+        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        parse(name, text).map_err(|error| format!("{name}.wire:{}: {}", error.line, error.message))
+    };
+    parts.map(one).collect()
+}
+
+/// What stands before the name of a conversation in a bundle. No line of a conversation begins so.
+const BUNDLED: &str = "==== conversation ";
+
 fn load_one(path: &Path) -> Conversation {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -91,7 +144,7 @@ pub fn run(conversations: &[Conversation], stage: Stage, seed: u64) -> Outcome {
     let next = AtomicUsize::new(0);
     let outcome = Mutex::new(Outcome::default());
     std::thread::scope(|scope| {
-        for _ in 0..GROUPS_AT_ONCE {
+        for _ in 0..stage.groups_at_once() {
             scope.spawn(|| {
                 while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let part = run_group(group, stage, seed);
@@ -111,7 +164,7 @@ fn group(conversations: &[Conversation], stage: Stage) -> Vec<Vec<&Conversation>
     const GROUP_MAX: usize = 24;
     let mut groups: Vec<Vec<&Conversation>> = Vec::new();
     let mut open: HashMap<_, usize> = HashMap::new();
-    for conversation in conversations.iter().filter(|conversation| conversation.is_for(stage.names())) {
+    for conversation in conversations.iter().filter(|conversation| stage.takes(conversation)) {
         let key =
             (&conversation.tree, &conversation.options, &conversation.settings, conversation.changes_tree());
         match open.get(&key).copied() {
@@ -159,7 +212,14 @@ fn end(place: &mut Option<Place>, outcome: &mut Outcome) {
 struct Place {
     body: Body,
     tree: Tree,
-    _server: Option<Server>,
+    _server: Served,
+}
+
+/// What is behind a body, and ends with it.
+enum Served {
+    Here,
+    Process { _server: Server },
+    Kernel { _module: Loaded },
 }
 
 fn run_once(
@@ -187,12 +247,12 @@ fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place,
     match stage {
         Stage::Session => {
             let body = SessionBody::new(tree.root(), &conversation.options);
-            Ok(Place { body: Body::Session(Box::new(body)), tree, _server: None })
+            Ok(Place { body: Body::Session(Box::new(body)), tree, _server: Served::Here })
         }
         Stage::Simulator => {
             let settings = conversation.settings_for(tree.root());
             let body = SimulatorBody::new(tree.root(), &conversation.options, settings, seed)?;
-            Ok(Place { body: Body::Simulator(body), tree, _server: None })
+            Ok(Place { body: Body::Simulator(body), tree, _server: Served::Here })
         }
         Stage::Server { io } => {
             let mut arguments = vec!["--io", io];
@@ -205,7 +265,13 @@ fn set_up(conversation: &Conversation, stage: Stage, seed: u64) -> Result<Place,
                     Server::spawn(process::serve_by(&file).args(arguments))?
                 }
             };
-            Ok(Place { body: Body::Server(server.address()), tree, _server: Some(server) })
+            let body = Body::Server(server.address());
+            Ok(Place { body, tree, _server: Served::Process { _server: server } })
+        }
+        Stage::Module { mode } => {
+            let module = Loaded::with(tree.root(), mode, &conversation.options)?;
+            let body = Body::Server(module.address());
+            Ok(Place { body, tree, _server: Served::Kernel { _module: module } })
         }
     }
 }
