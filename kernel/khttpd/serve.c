@@ -83,10 +83,11 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	if (sent <= 0)
 		return KHTTPD_ENDED;
 	connection->output_sent += sent;
+	/* The peer takes what it is sent: the next wait begins anew. */
+	if (connection->deadline == KHTTPD_SEND_DEADLINE)
+		connection->deadline = KHTTPD_DEADLINES;
 	if (connection->output_sent == connection->output_length)
 		connection->output_sent = connection->output_length = 0;
-	else
-		khttpd_connection_expect(connection, KHTTPD_SEND_DEADLINE, true);
 	return KHTTPD_SPENT;
 }
 
