@@ -159,7 +159,6 @@ static void khttpd_folder_fill(struct khttpd_folder *folder, struct khttpd_outpu
 bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *output)
 {
 	static const char last[] = "0\r\n\r\n";
-	char size[7];
 	size_t start = output->length + (folder->chunked ? 6 : 0);
 	struct khttpd_output piece = {
 		.at = output->at,
@@ -171,8 +170,8 @@ bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *out
 		return false;
 	khttpd_folder_fill(folder, &piece);
 	if (folder->chunked && piece.length > start) {
-		snprintf(size, sizeof(size), "%04zx\r\n", piece.length - start);
-		khttpd_output_bytes(output, size, 6);
+		khttpd_output_hex(output, piece.length - start, 4);
+		khttpd_output_words(output, "\r\n");
 		output->length = piece.length;
 		khttpd_output_words(output, "\r\n");
 		if (folder->ended)

@@ -63,15 +63,25 @@ static int __init khttpd_main_in_range(const char *name, unsigned int value, uns
 	return -ERANGE;
 }
 
+static int __init khttpd_main_mode(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		khttpd.mode = i;
+		if (sysfs_streq(modes[i], mode))
+			return 0;
+	}
+	pr_err("mode=%s: not one of kthread, wq, ready\n", mode);
+	return -EINVAL;
+}
+
 static int __init khttpd_main_parameters(void)
 {
-	int error = match_string(modes, ARRAY_SIZE(modes), mode);
+	int error = khttpd_main_mode();
 
-	if (error < 0) {
-		pr_err("mode=%s: not one of kthread, wq, ready\n", mode);
-		return -EINVAL;
-	}
-	khttpd.mode = error;
+	if (error)
+		return error;
 	khttpd.listing = listing;
 	khttpd.connections_max = connections;
 	khttpd.memory_max = (long)memory_mib << 20;
