@@ -41,6 +41,8 @@ impl Injection {
         only: Option<&Path>,
     ) -> Self {
         let log = tree.root().parent().expect("a folder").join("strace.log");
+        // What an earlier injection wrote is no word of this one.
+        let _ = std::fs::remove_file(&log);
         let process = server.process_id().to_string();
         let rule = format!("inject={calls}:error={error}:when={when}");
         let mut command = Command::new("strace");
