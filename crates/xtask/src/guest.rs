@@ -1,16 +1,19 @@
 //! `cargo xtask guest`: a script in a machine of its own, under a kernel of Debian's, emulated by QEMU.
 //!
 //! It owns kernels that were fetched (`target/tools/kernels`) and the making of the guest's file system from
-//! programs of this machine. It must never install or run anything of the guest here. Order: kernel, image,
-//! machine; the script's exit status is the chore's.
+//! programs of this machine and modules of `kernel/`. It must never install or run anything of the guest
+//! here. Order: kernel, headers, module, image, machine; the script's exit status is the chore's.
 //!
-//! The machine is slow (no KVM is asked for) and has no network but its loopback. With `--counted` one
-//! instruction takes one nanosecond of its time, so what its clocks say are instructions, the same in each
-//! run.
+//! The machine ends at the first warning of its kernel. It is slow (no KVM is asked for) and has no network
+//! but its loopback. With `--counted` one instruction takes one nanosecond of its time, so what its clocks
+//! say are instructions, the same in each run.
 
+mod apt;
+mod headers;
 mod image;
 mod kernel;
 mod machine;
+mod module;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +22,7 @@ use clap::Args;
 
 use kernel::Series;
 use machine::{Machine, Said};
+use module::Module;
 
 /// What to run, and where.
 #[derive(Args)]
@@ -29,8 +33,22 @@ pub(crate) struct Arguments {
     /// Copy this program into the machine, with its libraries, as /bin/NAME; may be given several times
     #[arg(long = "program", value_name = "FILE")]
     programs: Vec<PathBuf>,
-    /// Make the machine's clocks count instructions
-    #[arg(long)]
+    /// Build this module of kernel/ for the kernel, to be found as /modules/NAME.ko; with a colon and its
+    /// parameters it is loaded before the script runs; may be given several times
+    #[arg(long = "module", value_name = "NAME[:PARAMETERS]")]
+    modules: Vec<Module>,
+    /// Processors of the machine
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    processors: u8,
+    /// Memory of the machine in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    #[arg(value_parser = clap::value_parser!(u32).range(128..))]
+    memory: u32,
+    /// Further words for the kernel's command line; the last one of a name counts
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    words: String,
+    /// Make the machine's clocks count instructions; needs one processor
+    #[arg(long, conflicts_with = "processors")]
     counted: bool,
     /// End the machine after so many seconds
     #[arg(long, default_value_t = 300)]
@@ -47,6 +65,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
             let machine = Machine {
                 kernel: arguments.kernel,
                 programs: arguments.programs.clone(),
+                modules: arguments.modules.clone(),
+                processors: arguments.processors,
+                memory_mib: arguments.memory,
+                words: arguments.words.clone(),
                 files: Vec::new(),
                 counted: arguments.counted,
                 seconds: arguments.seconds,

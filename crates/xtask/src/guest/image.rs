@@ -21,38 +21,56 @@ ip link set lo up
 ulimit -n 20000
 cd /tmp
 echo "guest: begins"
-sh /script
+sh /load && sh /script
 echo "guest: ends $?"
 poweroff -f
 "#;
+
+/// What is to be found in the machine.
+pub(super) struct Content<'a> {
+    /// Programs of this machine, for `/bin`.
+    pub(super) programs: &'a [PathBuf],
+    /// Built modules, for `/modules`.
+    pub(super) modules: &'a [PathBuf],
+    /// The lines that load modules before the script runs.
+    pub(super) load: &'a str,
+    /// Files for the root folder, by name.
+    pub(super) files: &'a [(&'static str, String)],
+    /// The script.
+    pub(super) script: &'a str,
+}
+
+/// Packs names in order, with fixed times, numbers and owners: the same content is the same archive to the
+/// last byte, so two machines that count instructions count the same.
+const PACK: &str = r#"cd "$0" && find . -exec touch -h -d @0 {} + &&
+find . -print0 | LC_ALL=C sort -z |
+cpio --quiet --create --null --format=newc --reproducible --owner=0:0 | gzip -1 -n > "$1""#;
 
 /// Packs the file system; gives the archive's path in `folder`, which is made anew.
 ///
 /// # Errors
 /// A program is not there, or a tool fails.
-pub(super) fn make(
-    folder: &Path,
-    programs: &[PathBuf],
-    files: &[(&str, String)],
-    script: &str,
-) -> Result<PathBuf, String> {
+pub(super) fn make(folder: &Path, content: &Content<'_>) -> Result<PathBuf, String> {
     let tree = folder.join("tree");
     let made = || -> std::io::Result<()> {
         let _ = fs::remove_dir_all(folder);
-        for name in ["bin", "proc", "sys", "dev", "tmp"] {
+        for name in ["bin", "modules", "proc", "sys", "dev", "tmp"] {
             fs::create_dir_all(tree.join(name))?;
         }
         fs::write(tree.join("init"), INIT)?;
         fs::set_permissions(tree.join("init"), fs::Permissions::from_mode(0o755))?;
-        fs::write(tree.join("script"), script)?;
-        files.iter().try_for_each(|(name, text)| fs::write(tree.join(name), text))
+        fs::write(tree.join("load"), content.load)?;
+        fs::write(tree.join("script"), content.script)?;
+        content.files.iter().try_for_each(|(name, text)| fs::write(tree.join(name), text))
     };
     made().map_err(|error| format!("{}: {error}", tree.display()))?;
     add(&tree, Path::new("/bin/busybox"))?;
-    programs.iter().try_for_each(|program| add(&tree, program))?;
+    content.programs.iter().try_for_each(|program| add(&tree, program))?;
+    for module in content.modules {
+        copy(module, &tree.join("modules").join(module.file_name().unwrap_or_default()))?;
+    }
     let archive = folder.join("image.gz");
-    let pack = r#"cd "$0" && find . | cpio --quiet --create --format=newc | gzip -1 > "$1""#;
-    succeed(Command::new("sh").args(["-c", pack]).arg(&tree).arg(&archive))?;
+    succeed(Command::new("sh").args(["-c", PACK]).arg(&tree).arg(&archive))?;
     Ok(archive)
 }
 

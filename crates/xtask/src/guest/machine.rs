@@ -1,25 +1,40 @@
 //! The emulated machine: started, listened to, ended.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::image;
+use super::image::{self, Content};
 use super::kernel::{self, Series};
+use super::module::{self, Module};
 
-/// The machine's memory.
-const MEMORY: &str = "2048M";
-/// No noise of the kernel, the same addresses each time, no delays that faults of processors make necessary.
-const KERNEL_WORDS: &str = "console=ttyS0 quiet nokaslr panic=-1 mitigations=off";
+/// The same addresses each time, no delays that faults of processors make necessary, no self-tests of ciphers
+/// (they run for seconds after boot, beside what is counted), warnings on the console.
+const KERNEL_WORDS: &str = "console=ttyS0 loglevel=5 nokaslr panic=-1 mitigations=off cryptomgr.notests=1";
+/// The machine ends at the first warning, fault or task that hangs: a test that comes to its end had none.
+const WATCH_WORDS: &str = "panic_on_warn=1 oops=panic hung_task_panic=1";
+/// Freed objects of the kernel are poisoned and looked at. Left out where instructions are counted.
+const POISON_WORDS: &str = "slub_debug=FZPU slab_debug=FZPU";
+/// So many of the kernel's last lines are told when the machine ends before the script does.
+const CONSOLE_LINES_MAX: usize = 60;
 /// A clock that goes by instructions, and a fixed beginning.
 const COUNTED: [&str; 6] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm", "-seed", "1"];
 
-/// A machine of one processor.
+/// A machine, described.
 pub(crate) struct Machine {
     /// What it boots.
     pub(crate) kernel: Series,
     /// Programs of this machine to be found in its /bin.
     pub(crate) programs: Vec<PathBuf>,
+    /// Modules of `kernel/`, built for what it boots.
+    pub(crate) modules: Vec<Module>,
+    /// Processors.
+    pub(crate) processors: u8,
+    /// Memory in MiB.
+    pub(crate) memory_mib: u32,
+    /// Further words for the kernel's command line.
+    pub(crate) words: String,
     /// Files in its root folder, by name.
     pub(crate) files: Vec<(&'static str, String)>,
     /// Whether its clocks count instructions: a nanosecond each.
@@ -38,44 +53,79 @@ impl Machine {
     /// Boots, runs the script, and gives its end; each line it says goes to `hear` at once.
     ///
     /// # Errors
-    /// QEMU, a kernel or a program is missing; or the machine did not come to the script's end.
+    /// QEMU, a kernel, a program or a module is missing; or the machine did not come to the script's end, as
+    /// after a warning or a fault of the kernel: its last lines are told.
     pub(crate) fn run(&self, root: &Path, script: &str, mut hear: impl FnMut(&str)) -> Result<Said, String> {
-        let kernel = kernel::image(root, self.kernel)?;
+        let kernel = kernel::kernel(root, self.kernel)?;
+        let modules = self
+            .modules
+            .iter()
+            .map(|module| module::built(root, &kernel, self.kernel, &module.name))
+            .collect::<Result<Vec<_>, _>>()?;
         let folder = std::env::temp_dir().join(format!("staunch-guest-{}", std::process::id()));
-        let image = image::make(&folder, &self.programs, &self.files, script)?;
+        let content = Content {
+            programs: &self.programs,
+            modules: &modules,
+            load: &self.load(),
+            files: &self.files,
+            script,
+        };
+        let image = image::make(&folder, &content)?;
         let mut child = self
-            .command(&kernel, &image)
+            .command(&kernel.image, &image)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("qemu-system-x86_64: {error}"))?;
         let printed = child.stdout.take().map(BufReader::new).ok_or("no output of QEMU")?;
-        let said = listen(printed, &mut hear);
+        let mut console = VecDeque::new();
+        let said = listen(printed, &mut hear, &mut console);
         let ended = child.wait();
         let _ = std::fs::remove_dir_all(&folder);
         said.ok_or_else(|| match ended {
             Ok(status) => {
-                format!("the machine did not come to the script's end in {} s ({status})", self.seconds)
+                let lines = Vec::from(console).join("\n");
+                let limit_s = self.seconds;
+                format!("the machine did not come to the script's end in {limit_s} s ({status})\n{lines}")
             }
             Err(error) => error.to_string(),
         })
     }
 
+    /// The lines of a shell that load modules, each or none.
+    fn load(&self) -> String {
+        let loaded = self.modules.iter().filter_map(|module| Some((module, module.parameters.as_ref()?)));
+        loaded
+            .map(|(module, words)| format!("insmod /modules/{}.ko {words} || exit\n", module.name))
+            .collect()
+    }
+
     fn command(&self, kernel: &Path, image: &Path) -> Command {
         let mut command = Command::new("timeout");
         command.arg(self.seconds.to_string()).arg("qemu-system-x86_64");
-        command.args(["-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", MEMORY, "-nic", "none"]);
+        command.args(["-accel", "tcg", "-cpu", "max", "-nic", "none"]);
+        command.args(["-smp", &self.processors.to_string(), "-m", &format!("{}M", self.memory_mib)]);
         command.args(["-display", "none", "-serial", "stdio", "-monitor", "none", "-no-reboot"]);
         if self.counted {
             command.args(COUNTED);
         }
-        command.arg("-kernel").arg(kernel).arg("-initrd").arg(image).args(["-append", KERNEL_WORDS]);
+        command.arg("-kernel").arg(kernel).arg("-initrd").arg(image).args(["-append", &self.kernel_words()]);
         command
+    }
+
+    fn kernel_words(&self) -> String {
+        let poison = if self.counted { "" } else { POISON_WORDS };
+        [KERNEL_WORDS, WATCH_WORDS, poison, &self.words].join(" ")
     }
 }
 
-/// Takes the lines between the words of the first process. `None` if the last of them does not come.
-fn listen(printed: impl BufRead, hear: &mut impl FnMut(&str)) -> Option<Said> {
+/// Takes the lines between the words of the first process, and keeps the kernel's last ones in `console`.
+/// `None` if the last word does not come.
+fn listen(
+    printed: impl BufRead,
+    hear: &mut impl FnMut(&str),
+    console: &mut VecDeque<String>,
+) -> Option<Said> {
     let mut has_begun = false;
     for line in printed.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
@@ -85,6 +135,11 @@ fn listen(printed: impl BufRead, hear: &mut impl FnMut(&str)) -> Option<Said> {
         }
         if line.ends_with("guest: begins") {
             has_begun = true;
+        } else if is_of_the_kernel(line) {
+            console.push_back(line.to_owned());
+            if console.len() > CONSOLE_LINES_MAX {
+                console.pop_front();
+            }
         } else if has_begun {
             hear(line);
         }
@@ -92,17 +147,36 @@ fn listen(printed: impl BufRead, hear: &mut impl FnMut(&str)) -> Option<Said> {
     None
 }
 
+/// Whether the kernel says a line: with the time before it, as in `[    1.234567] text`.
+fn is_of_the_kernel(line: &str) -> bool {
+    let stamp = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    stamp.is_some_and(|(stamp, _)| stamp.trim_start().parse::<f64>().is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn heard(printed: &[u8]) -> (Option<i32>, Vec<String>, Vec<String>) {
+        let (mut heard, mut console) = (Vec::new(), VecDeque::new());
+        let said = listen(printed, &mut |line| heard.push(line.to_owned()), &mut console);
+        (said.map(|said| said.status), heard, console.into())
+    }
+
     #[test]
     fn the_scripts_lines_and_status_are_told_from_the_rest() {
-        let printed = b"SeaBIOS\r\n\x1b[2Jguest: begins\r\none\r\ntwo\r\nguest: ends 3\r\nreboot\r\n";
-        let mut heard = Vec::new();
-        let said = listen(&printed[..], &mut |line| heard.push(line.to_owned())).expect("an end");
-        assert_eq!((heard, said.status), (vec!["one".to_owned(), "two".to_owned()], 3));
-        assert!(listen(&b"guest: begins\nKernel panic\n"[..], &mut |_| ()).is_none());
-        assert!(listen(&b""[..], &mut |_| ()).is_none());
+        let printed =
+            b"SeaBIOS\r\n\x1b[2Jguest: begins\r\none\r\n[   12.345678] noise\r\n[two] 2\r\nguest: ends 3\r\n";
+        let (status, lines, console) = heard(printed);
+        assert_eq!((status, lines), (Some(3), vec!["one".to_owned(), "[two] 2".to_owned()]));
+        assert_eq!(console, ["[   12.345678] noise"]);
+        assert_eq!(heard(b""), (None, vec![], vec![]));
+    }
+
+    #[test]
+    fn the_end_of_a_machine_is_told_by_the_kernels_last_lines() {
+        let printed = "guest: begins\n".to_owned() + &"[    1.000000] Kernel panic\n".repeat(100);
+        let (status, lines, console) = heard(printed.as_bytes());
+        assert_eq!((status, lines.len(), console.len()), (None, 0, CONSOLE_LINES_MAX));
     }
 }

@@ -1,0 +1,141 @@
+//! Modules of `kernel/`, built for a kernel that is booted here.
+//!
+//! A module is built anew when one of its sources or the kernel's release has changed: its folder is named by
+//! their digest. Order: `built` gives the file that the image carries.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+use super::headers;
+use super::kernel::{Kernel, Series};
+
+/// A module to be found in the machine as `/modules/NAME.ko`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// The folder's name in `kernel/`.
+    pub(crate) name: String,
+    /// The words it is loaded with before the script runs. `None`: the script loads it itself.
+    pub(crate) parameters: Option<String>,
+}
+
+impl FromStr for Module {
+    type Err = String;
+
+    /// `NAME`, or `NAME:WORDS` for a module that is loaded before the script runs.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, parameters) = match text.split_once(':') {
+            Some((name, parameters)) => (name, Some(parameters.to_owned())),
+            None => (text, None),
+        };
+        let is_name =
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_name {
+            return Err(format!("{name:?} is no name of a module: NAME or NAME:PARAMETERS"));
+        }
+        Ok(Self { name: name.to_owned(), parameters })
+    }
+}
+
+/// The module's file for this kernel.
+///
+/// # Errors
+/// There is no such folder, headers cannot be had, or the compiler refuses a source (its words are given).
+pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) -> Result<PathBuf, String> {
+    let sources = [root.join("kernel").join(name), root.join("kernel/include")];
+    if !sources[0].join("Kbuild").exists() {
+        return Err(format!("{}: no module (no file Kbuild)", sources[0].display()));
+    }
+    let tree = headers::tree(kernel, series)?;
+    let folder = kernel.folder.join("modules");
+    let digest = digest(&sources, &kernel.release)?;
+    let work = folder.join(format!("{name}-{digest:016x}"));
+    let file = work.join(name).join(format!("{name}.ko"));
+    if !file.exists() {
+        let _ = fs::remove_dir_all(&work);
+        for source in &sources {
+            copy(source, &work.join(source.file_name().unwrap_or_default()))?;
+        }
+        make(&tree, &work.join(name))?;
+    }
+    Ok(file)
+}
+
+fn make(tree: &Path, folder: &Path) -> Result<(), String> {
+    let output = Command::new("make")
+        .arg("-C")
+        .arg(tree)
+        .arg(format!("M={}", folder.display()))
+        .args(["W=1", "KCFLAGS=-Werror", "modules"])
+        .output()
+        .map_err(|error| format!("make: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].concat();
+    Err(format!("{}: not built\n{}", folder.display(), String::from_utf8_lossy(&said)))
+}
+
+/// A digest of every file's name and bytes, and of the release.
+fn digest(folders: &[PathBuf], release: &str) -> Result<u64, String> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(release.as_bytes());
+    for folder in folders {
+        for (name, path) in files(folder)? {
+            hasher.write(name.as_bytes());
+            hasher.write(&fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
+        }
+    }
+    Ok(hasher.finish())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
+    files(from)?.into_iter().try_for_each(|(name, path)| {
+        fs::copy(&path, to.join(name)).map(drop).map_err(|error| format!("{}: {error}", path.display()))
+    })
+}
+
+/// The plain files of a folder by name, in order.
+fn files(folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(said)? {
+        let entry = entry.map_err(said)?;
+        if entry.file_type().map_err(said)?.is_file() {
+            files.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_a_name_and_perhaps_parameters() {
+        let module = |text: &str| text.parse::<Module>();
+        assert_eq!(module("kecho"), Ok(Module { name: "kecho".into(), parameters: None }));
+        let loaded = Module { name: "kecho".into(), parameters: Some("mode=ready port=80".into()) };
+        assert_eq!(module("kecho:mode=ready port=80"), Ok(loaded));
+        assert!(module("").is_err() && module("../x").is_err() && module(":a").is_err());
+    }
+
+    #[test]
+    fn a_digest_changes_with_a_byte_and_with_the_release() {
+        let folder = std::env::temp_dir().join(format!("staunch-module-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("a.c"), "one").expect("a file");
+        let of = |release| digest(std::slice::from_ref(&folder), release).expect("a digest");
+        let (first, other) = (of("6.1"), of("6.12"));
+        assert!(first == of("6.1") && first != other);
+        fs::write(folder.join("a.c"), "two").expect("a file");
+        assert_ne!(first, of("6.1"));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}
