@@ -1,17 +1,28 @@
 //! The server under the kernels of Debian 12 and 13 and under the newest one, in an emulated machine: what it
-//! runs on there, and that connections end and leave nothing behind.
+//! runs on there, and that connections end and leave nothing behind. Modules of `kernel/` are in `modules`.
 //!
-//! The script says what happened, line by line; here is what has to be so. `cargo xtask guest` makes the
+//! A script says what happened, line by line; here is what has to be so. `cargo xtask guest` makes the
 //! machine.
 #![forbid(unsafe_code)]
+
+mod modules;
+mod talk;
 
 use std::process::Command;
 
 use staunch_tests::process::{binary, is_installed};
 
+/// The kernels that modules are built for here.
+const SERIES_WITH_HEADERS: [&str; 2] = ["6.1", "6.12"];
+
+/// Whether there is an emulator, and where kernels come from. Tells what is missing.
+fn is_possible() -> bool {
+    is_installed("qemu-system-x86_64") && is_installed("apt-get")
+}
+
 /// What the script says, under a kernel of this series. `None`, with a reason, where there is no emulator.
 fn said_under(series: &str) -> Option<String> {
-    if !is_installed("qemu-system-x86_64") || !is_installed("apt-get") {
+    if !is_possible() {
         return None;
     }
     let (staunch, xtask) = (binary(), binary().with_file_name("xtask"));
