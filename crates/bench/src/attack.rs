@@ -4,19 +4,18 @@
 //! is the server's doing and not their own. Before each attack they are measured alone; beside it, once all
 //! its connections stand, or no more come. The server's processor time is steadier than a percentile, so it
 //! is reported too.
-
 use std::fs;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::figures::{Bar, Direction, Outcome};
 use super::generator::{self, Honest};
 use super::process::{self, Usage};
 use super::servers::{Server, pinned};
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
 use super::{content, machine};
+use crate::report::{Bar, Direction, Outcome};
 
 /// One way to be slow.
 struct Mode {

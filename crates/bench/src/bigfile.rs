@@ -2,14 +2,13 @@
 //!
 //! It owns the downloads. The file is pseudo-random, whole on the disk and in the page cache, and is read by
 //! curl, alone and four at a time.
-
 use super::content::{self, BIG_BYTES};
-use super::figures::{Bar, Direction, Outcome};
 use super::load::download;
 use super::process::{Memory, Usage};
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 const COST_ALONE: &str = "CPU per GiB, one at a time";
 const COST_TOGETHER: &str = "CPU per GiB, four at a time";

@@ -2,7 +2,6 @@
 //!
 //! It owns the changes and puts the files back. Every answer is compared with the file's two versions: any
 //! other bytes, status or broken connection is a failed request.
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::client::Client;
 use super::content::{self, Bytes, TREE_FILES};
-use super::figures::{Bar, Direction, Outcome};
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 const DELAY: &str = "time until a change is served";
 const FAILED: &str = "failed requests";

@@ -1,15 +1,13 @@
 //! `cargo xtask demo overload`: the story of overload, shown on this machine in under five minutes.
 //!
-//! It owns what is shown and the files that stay of it: `bench/runs/overload.json`, `.svg` and `.html`.
+//! It owns what is shown and the files that stay of it: `bench/runs/overload.json` and `.html`.
 //! What is measured belongs to `gate.rs`. It must never show a figure it has not measured, and never
 //! claim a bar: one round proves nothing.
 
 mod model;
 mod overload;
 mod page;
-mod plot;
 mod record;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -85,9 +83,7 @@ fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
     let (curves, absences) = model::curves(&record, &file, &staunch, &scratch);
     let notes: Vec<String> = plan.notes().into_iter().chain(absences).collect();
     notes.iter().for_each(|note| println!("note: {note}"));
-    let svg = plot::svg(&record, &curves);
-    write("overload.svg", &svg)?;
-    let page = write("overload.html", &page::html(&record, &svg, &notes))?;
+    let page = write("overload.html", &page::html(&record, &curves, &notes))?;
     println!("it took {:.0} s", began.elapsed().as_secs_f64());
     if !arguments.quiet {
         open(&page);

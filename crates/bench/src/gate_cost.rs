@@ -2,12 +2,11 @@
 //!
 //! It owns the bars. The frames are those of `gate-cost`, an example of the gate's crate. A test run costs
 //! something by itself, which is part of every figure: `empty` is a program that does nothing.
-
 use std::process::Command;
 
-use super::figures::{Bar, Direction, Outcome};
 use super::gate::bed::compile_pass;
 use super::setting::Setting;
+use crate::report::{Bar, Direction, Outcome};
 
 const MEASURE: &str = "cost of a frame";
 const UNIT: &str = "ns";

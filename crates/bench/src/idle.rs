@@ -2,17 +2,16 @@
 //!
 //! It owns no connection: a [`Crowd`] does. Memory is that of the server's processes; the kernel's own
 //! memory for a socket is the same for every server and is not counted.
-
 use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::crowd::Crowd;
-use super::figures::{Bar, Direction, Outcome};
 use super::process::{Memory, context_switches};
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
 use super::{content, machine};
+use crate::report::{Bar, Direction, Outcome};
 
 const RESIDENT: &str = "resident memory a connection";
 const WAKE_UPS: &str = "wake-ups in 10 s";

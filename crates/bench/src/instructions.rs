@@ -4,14 +4,13 @@
 //! the server's crate that feeds request heads to a session and its handler without any input or output. It
 //! is run for N and for 2 N requests: the difference, divided by N, knows nothing of its start. Starts differ
 //! by a million instructions, so only the function that answers is counted where no other thread takes part.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::figures::{Bar, Direction, Outcome};
 use super::setting::Setting;
+use crate::report::{Bar, Direction, Outcome};
 
 /// Instructions may rise by this factor before the bar is missed.
 const GROWTH_MAX: f64 = 1.02;

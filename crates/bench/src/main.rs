@@ -12,9 +12,7 @@ mod client;
 mod configuration;
 mod content;
 mod crowd;
-mod curve;
 mod demo;
-mod figures;
 mod gate;
 mod gate_cost;
 mod generator;
@@ -25,9 +23,9 @@ mod load;
 mod machine;
 mod memory;
 mod page;
-mod plot;
 mod pressure;
 mod process;
+mod report;
 mod run;
 mod scenario;
 mod seeing;
@@ -39,7 +37,6 @@ mod start;
 mod terminal;
 mod throughput;
 mod waiting;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

@@ -3,7 +3,6 @@
 //!
 //! It owns the peers and the control group. Only bytes and answers are judged, no times: a busy machine gives
 //! the same figures.
-
 use std::fs;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -15,11 +14,11 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use super::client::fetch;
-use super::figures::{Direction, Outcome};
 use super::process::{Memory, is_running};
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
 use super::{content, machine};
+use crate::report::{Direction, Outcome};
 
 const FILE: &str = "1400.txt";
 const PATH: &str = "/1400.txt";

@@ -4,22 +4,23 @@
 //! processor time, as that of an application behind the server would, so that all have about the same peak
 //! and one core can offer ten times of it. The peak of a server is what it answers to eight patient clients.
 //! Memory is flat when it does not grow during the worst overload, after tables and buffers have filled; how
-//! much it has grown since the start is reported beside it. The plot goes to `bench/runs/pressure.svg`.
-
+//! much it has grown since the start is reported beside it.
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
+use staunch_figures::plot::{Axis, Plot, Series};
+use staunch_figures::words;
+
 use super::configuration::caddy_work;
 use super::content;
-use super::curve::{self, Line};
-use super::figures::{Bar, Direction, Outcome, Summary};
 use super::generator::{self, Offered};
 use super::process::{Memory, growth};
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 /// Processor time of each answer.
 const WORK_US: u32 = 300;
@@ -37,6 +38,7 @@ const REST: Duration = Duration::from_secs(2);
 const FILE: &str = "5000.txt";
 const FILE_BYTES: usize = 5000;
 
+const NAME: &str = "pressure";
 const PEAK: &str = "peak per second";
 const P99: &str = "latency p99 at 10 x";
 const GROWTH: &str = "memory during 10 x, last third of the middle one";
@@ -46,16 +48,13 @@ const RESIDENT: &str = "memory after all";
 /// Runs the scenario.
 pub(super) fn run(setting: &Setting) -> Outcome {
     let mut outcome = Outcome::new(
-        "pressure",
+        NAME,
         "goodput, of the peak, when more is offered: a connection a request, 300 us of work, 1 s of patience",
     );
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
     judge(&mut outcome);
-    if let Err(error) = draw(setting, &outcome) {
-        outcome.errors.push(error);
-    }
     outcome
 }
 
@@ -177,24 +176,32 @@ fn judge(outcome: &mut Outcome) {
     }
 }
 
-/// Draws goodput against offered load, all servers in one plot.
-fn draw(setting: &Setting, outcome: &Outcome) -> Result<(), String> {
-    let lines: Vec<Line<'_>> = setting
-        .kinds
-        .iter()
-        .filter_map(|kind| {
-            let points: Vec<(f64, f64)> = MULTIPLES
-                .iter()
-                .filter_map(|multiple| {
-                    let samples = outcome.samples(kind.name(), &goodput_words(*multiple));
-                    Some((*multiple, Summary::of(samples)?.median))
-                })
-                .collect();
-            (!points.is_empty()).then(|| Line { name: kind.name(), points })
-        })
-        .collect();
-    let folder = setting.root.join("bench/runs");
-    let path = folder.join("pressure.svg");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    fs::write(&path, curve::svg(&lines)).map_err(|error| format!("{}: {error}", path.display()))
+/// Goodput against offered load, all servers in one plot; `None` of another scenario.
+pub(super) fn plot(outcome: &Outcome) -> Option<Plot> {
+    if outcome.name != NAME {
+        return None;
+    }
+    let line = |kind: &Kind, class| {
+        let at = |multiple: &f64| outcome.spread(kind.name(), &goodput_words(*multiple));
+        let spreads = MULTIPLES.iter().map(at);
+        let values: Vec<Option<f64>> = spreads.map(|spread| spread.map(|spread| spread.median)).collect();
+        Series::line(class, kind.name(), values)
+    };
+    let classes = [(Kind::Uring, "ours"), (Kind::Epoll, "ours-too"), (Kind::Nginx, "peer-1")];
+    let others = [(Kind::Lighttpd, "peer-2"), (Kind::H2o, "peer-3"), (Kind::Caddy, "peer-4")];
+    let series = classes.iter().chain(&others).map(|(kind, class)| line(kind, class));
+    let series: Vec<Series> = series.filter(|one| one.values.iter().any(Option::is_some)).collect();
+    let values = series.iter().flat_map(|one| &one.values).flatten().copied();
+    let y =
+        Axis::linear(0.0, values.fold(1.0, f64::max), true, "answered in time, of the peak", words::percent);
+    let x =
+        Axis::fitted(MULTIPLES.into_iter(), "offered, in multiples of the peak (logarithmic)", words::short);
+    Some(Plot {
+        title: "Goodput against offered load".to_owned(),
+        note: String::new(),
+        x,
+        y,
+        places: MULTIPLES.to_vec(),
+        series,
+    })
 }

@@ -4,18 +4,19 @@
 //! what it measures. Order: [`run`] builds the programs, then each scenario starts its servers, checks their
 //! answers, measures, judges its bars; at last the report is printed and stored in `bench/runs/`, which git
 //! ignores, or kept under a name in `bench/results/`, if a document is to cite it.
-
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use staunch_figures::plot::alone;
+
 use crate::building::Wanted;
-use crate::figures::{Outcome, Report};
+use crate::report::{Outcome, Report};
 use crate::scenario::Scenario;
 use crate::setting::Setting;
 use crate::setup::Kind;
-use crate::{crowd, machine, page, scenario, terminal};
+use crate::{crowd, machine, page, pressure, scenario, terminal};
 
 /// What is measured, how often, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// Write the report as an HTML page here too
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the plot of the scenario 'pressure' as SVG here
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// With the scenario 'instructions': record the counts that later runs are judged by
     #[arg(long)]
     record: bool,
@@ -192,6 +196,10 @@ fn store(arguments: &Arguments, report: &Report, root: &Path) -> Result<(), Stri
 fn write_asked(arguments: &Arguments, report: &Report) -> Result<(), String> {
     if let Some(path) = &arguments.json {
         write(path, &to_json(report)?)?;
+    }
+    if let Some(path) = &arguments.svg {
+        let plot = report.outcomes.iter().find_map(pressure::plot);
+        write(path, &alone(plot.as_ref()))?;
     }
     arguments.html.as_deref().map_or(Ok(()), |path| write(path, &page::html(report)))
 }

@@ -1,13 +1,12 @@
 //! The scenarios by name: what each needs built, and which are run when none is named.
 //!
 //! It owns the names. It must never measure.
-
-use super::figures::Outcome;
 use super::setting::Setting;
 use super::{
     attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, memory, pressure, seeing,
     start, throughput, waiting,
 };
+use crate::report::Outcome;
 
 /// One thing that is measured.
 pub(super) struct Scenario {

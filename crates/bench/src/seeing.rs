@@ -2,14 +2,13 @@
 //!
 //! It owns the three ways in which the same server is started. They run at once and are measured in turn, so
 //! that a slow change of the machine meets them all.
-
 use super::content;
-use super::figures::{Bar, Direction, Outcome};
 use super::load::Load;
 use super::process::Usage;
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 const COST: &str = "CPU per request";
 /// A log may cost this factor, on a connection that is kept, with 5 000 bytes an answer.

@@ -2,17 +2,16 @@
 //!
 //! It owns nothing but the clock: the time runs from before the process is made to the last byte of its
 //! first answer.
-
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::client::fetch;
 use super::content;
-use super::figures::{Bar, Direction, Outcome};
 use super::process::Memory;
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 const FIRST_ANSWER: &str = "time to the first answer";
 const MEMORY: &str = "resident memory when prepared";

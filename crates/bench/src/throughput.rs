@@ -3,18 +3,17 @@
 //! It owns what is asked for, how, and the promises about it. All servers of a scenario run at once and are
 //! measured in turn, round by round, so that a slow change of the machine meets them all; those not measured
 //! sleep.
-
 use std::fs;
 use std::path::PathBuf;
 
 use super::content;
-use super::figures::{Bar, Direction, Outcome};
 use super::load::{self, Load};
 use super::machine::CpuTimes;
 use super::process::Usage;
 use super::servers::Server;
 use super::setting::Setting;
 use super::setup::{Kind, Setup};
+use crate::report::{Bar, Direction, Outcome};
 
 const COST: &str = "CPU per request";
 const RATE: &str = "requests per second";

@@ -3,7 +3,6 @@
 //!
 //! It owns the guessers and the silent peers. The longest time of each round is judged, because each person
 //! waits for one answer.
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -18,10 +17,10 @@ use base64::prelude::BASE64_STANDARD;
 use rustix::net::{AddressFamily, SocketType};
 
 use super::client::fetch;
-use super::figures::{Direction, Outcome};
 use super::setting::Setting;
 use super::setup::Kind;
 use super::{content, machine};
+use crate::report::{Direction, Outcome};
 
 const GUESSERS: usize = 240;
 /// Right passwords in a round, each of a user who was not there before: the server remembers who was.

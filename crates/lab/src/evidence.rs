@@ -1,13 +1,13 @@
 //! What decides a claim: two costs beside each other, and the verdict that follows from their ranges.
 //!
 //! It must never know a claim. A verdict needs the whole range: what chance may have done decides nothing.
-
 use std::fmt;
 use std::ops::Range;
 
+use staunch_figures::statistics::Summary;
+
 use crate::ranking::cost;
 use crate::results::{Client, Measured, Row};
-use crate::statistics::Summary;
 
 /// What the data say of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,6 +31,7 @@ mod options;
 pub mod paper;
 pub mod plan;
 pub mod ranking;
+pub mod report;
 pub mod results;
 pub mod statistics;
 mod subject;

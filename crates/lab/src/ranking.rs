@@ -3,9 +3,10 @@
 //! Models are compared on questions that all of them were asked: so many children, loops and bytes. Of models
 //! with a pool count the sizes that all of them had at that question, together; where they have none in
 //! common, all sizes count. It must never compare models that were asked different things.
+use staunch_figures::statistics::Summary;
 
 use crate::results::{Client, Measured, Protocol, Results, Row};
-use crate::statistics::{Place, Summary, mean_costs, rank};
+use crate::statistics::{Place, mean_costs, rank};
 
 /// What the client asked, whatever answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

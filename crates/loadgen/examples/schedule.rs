@@ -2,12 +2,11 @@
 //! comes to the one asked for, over many seeds: `cargo run --release -p staunch-loadgen --example schedule`.
 //!
 //! It must never offer a request.
-
 use std::hint::black_box;
 use std::time::Instant;
 
+use staunch_figures::statistics::hurst::{Estimate, hurst};
 use staunch_loadgen::histogram::Histogram;
-use staunch_loadgen::hurst::{Estimate, hurst};
 use staunch_loadgen::schedule::{Arrivals, Profile, SOURCES_DEFAULT, Schedule, Share};
 
 /// Enough for a steady figure within a second or so.

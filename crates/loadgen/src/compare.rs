@@ -5,15 +5,13 @@
 //! out no difference at all. Nor may it compare what was measured differently without saying so.
 
 mod samples;
-mod statistics;
 mod text;
-
 use serde::Serialize;
+use staunch_figures::statistics::{self, Interval};
 
 use crate::fault::Fault;
 use crate::report::Document;
 use samples::{METRICS, Metric, Samples};
-use statistics::Interval;
 
 pub use samples::{RUNS_MIN, Side};
 pub use text::{json, text};

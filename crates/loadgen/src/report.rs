@@ -16,25 +16,23 @@ mod moments;
 mod page;
 mod series;
 mod server_side;
-pub mod style;
 mod summary;
 mod sweep;
 mod sweep_page;
-pub mod table;
-pub mod words;
 
 pub use document::Document;
 pub use log::{hdr_log, hgrm};
 pub use machine::Machine;
 pub use moments::{LatencyColumns, Moments};
-pub use page::{PLOT_STYLE, html, page, svg, whole, whole_with};
+pub use page::{document_page, html, svg};
 pub use series::{csv, ndjson_line};
 pub use summary::summary;
-pub use sweep::{PointDocument, Spread, SweepDocument, sweep_csv, sweep_json, sweep_text};
+pub use sweep::{PointDocument, SweepDocument, sweep_csv, sweep_json, sweep_text};
 pub use sweep_page::sweep_html;
 
 pub(crate) use fields::{CountField, ENDS, find as find_count, is_error};
 pub(crate) use server_side::PROCESS_CPU;
+use staunch_figures::words;
 
 use crate::drift;
 use crate::outcome::Outcome;

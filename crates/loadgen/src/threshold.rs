@@ -4,13 +4,12 @@
 //! fails.
 
 mod expression;
-
 use serde::Serialize;
+use staunch_figures::words;
 
 use crate::fault::Fault;
 use crate::histogram::Histogram;
 use crate::outcome::{Counts, Outcome, Times};
-use crate::report::words;
 use expression::{Expression, Metric, Operator, Unit};
 
 /// A condition under which a run has failed.

@@ -1,19 +1,11 @@
 //! `staunch lab`: the laboratory of server models.
 
 mod client;
-mod csv;
 mod list;
-#[cfg(test)]
-mod made_up;
-mod markdown;
-mod page;
 mod report;
-mod rows;
 mod run;
 mod serve;
-mod table;
 mod trace;
-
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};

@@ -2,14 +2,13 @@
 //! measured before, and what else the first half of the loads tells of it; what it predicts for all of them.
 //!
 //! It owns the way to that program and back. It must never compute a curve itself.
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde::Deserialize;
 
-use super::record::{Place, Record, Sides};
+use super::record::{Load, Record, Sides};
 
 /// Between two measured loads so many are predicted, so that the curve is smooth.
 const BETWEEN: u32 = 8;
@@ -86,7 +85,7 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    fn honest(&self, server: &Sides<impl Place>) -> Result<Vec<Curve>, String> {
+    fn honest(&self, server: &Sides<impl Load>) -> Result<Vec<Curve>, String> {
         let peak = self.peak(&server.name)?;
         self.find(&server.name, "requests", "50%")?;
         let places = places(&server.gate_off);
@@ -96,7 +95,7 @@ impl Model<'_> {
     }
 
     /// A flood a question, for the program varies requests only.
-    fn flooded(&self, flood: &Sides<impl Place>) -> Result<Vec<Curve>, String> {
+    fn flooded(&self, flood: &Sides<impl Load>) -> Result<Vec<Curve>, String> {
         let rate = format!("{:.0}/s", self.peak(&flood.name)?);
         self.find(&flood.name, "flood", &flood.gate_off.len().to_string())?;
         let mut rows = Vec::new();
@@ -155,8 +154,8 @@ fn pair(name: &str, flood: bool, rows: impl Iterator<Item = (f64, Row)>) -> Vec<
 }
 
 /// Measured loads and those between, by equal factors.
-fn places(points: &[super::record::Point<impl Place>]) -> Vec<f64> {
-    let measured: Vec<f64> = points.iter().map(|point| point.at.x()).collect();
+fn places(points: &[super::record::Point<impl Load>]) -> Vec<f64> {
+    let measured: Vec<f64> = points.iter().map(|point| point.at.load()).collect();
     let between = measured.windows(2).flat_map(|ends| {
         let factor = ends[1] / ends[0];
         (0..BETWEEN).map(move |step| ends[0] * factor.powf(f64::from(step) / f64::from(BETWEEN)))

@@ -1,82 +1,145 @@
-//! The page of the demonstration: the plot and what it was drawn from, which needs nothing else.
+//! The page of the demonstration: plots and what they were drawn from, which needs nothing else.
 //!
-//! It owns markup. Words from outside are escaped.
-
+//! It owns what is drawn and in which order. It must never compute a result. Words from outside are escaped.
 use std::fmt::Write;
 
-use super::record::{Place, Record, Sides};
-use crate::page::escape;
+use staunch_figures::plot::{Axis, Plot, Series, Shape, figure};
+use staunch_figures::{escape, page, words};
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;\
-    color:#1c2430}svg{width:100%;height:auto}table{border-collapse:collapse;margin:1rem 0}\
-    th,td{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #e2e6ec}th:first-child,\
-    td:first-child{text-align:left}.quiet{color:#667085}.wide{overflow-x:auto}";
+use super::model::Curve;
+use super::record::{Load, Record, Sides};
+
+/// Beside the style of every page: two panels in a row.
+const STYLE: &str = ".panels { display: grid; grid-template-columns: repeat(auto-fill, \
+    minmax(min(100%, 26rem), 1fr)); gap: 0 1.5rem; } .panels svg { font-size: 19px; }";
 
 /// The whole page.
-pub(super) fn html(record: &Record, svg: &str, notes: &[String]) -> String {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Overload, with the gate and without</title><style>{STYLE}</style></head><body>\
-         <h1>Overload, with the gate and without</h1>\
+pub(super) fn html(record: &Record, curves: &[Curve], notes: &[String]) -> String {
+    let mut body = "<h1>Overload, with the gate and without</h1>\
          <p>Clients come by the clock, each with a connection of its own, and wait one second. What counts \
-         is how many are answered within it. The gate (<code>staunch gate</code>) was told nothing about the \
-         servers.</p>{svg}"
-    );
-    table(&mut page, "More clients than can be served", "times the peak", &record.servers);
-    table(&mut page, "Clients seen before, under a flood of forged SYN segments", "SYN/s", &record.floods);
-    page.push_str("<h2>How it was measured</h2><ul>");
+         is how many are answered within it, of the server's peak. The gate (<code>staunch gate</code>) was \
+         told nothing about the servers.</p><div class=\"panels\">"
+        .to_owned();
+    for (index, plot) in plots(record, curves).iter().enumerate() {
+        body.push_str(&figure(&format!("panel-{}", index + 1), plot));
+    }
+    body.push_str("</div>");
+    table(&mut body, "More clients than can be served", "times the peak", &record.servers);
+    table(&mut body, "Clients seen before, under a flood of forged SYN segments", "SYN/s", &record.floods);
+    body.push_str("<h2>Notes</h2><ul>");
     for note in notes {
-        let _ = write!(page, "<li>{}", escape(note));
+        let _ = write!(body, "<li>{}", escape(note));
     }
-    let _ = write!(page, "<li>commit {}</ul><p class=\"quiet\">", escape(&record.commit));
-    for (name, value) in record.machine.iter().chain(&record.versions) {
-        let _ = write!(page, "{}: {}<br>", escape(name), escape(value));
-    }
-    page.push_str(
-        "</p><p class=\"quiet\">One round: figures with rounds are those of \
-                   <code>cargo xtask bench gate</code>.</p></body></html>\n",
+    body.push_str(
+        "<li>One round: figures with rounds are those of <code>cargo xtask bench gate</code>.</ul>",
     );
-    page
+    let commit = ("commit".to_owned(), record.commit.clone());
+    let facts = record.machine.iter().chain(&record.versions);
+    let facts = facts.map(|(name, value)| (name.clone(), value.clone()));
+    body.push_str(&page::colophon("cargo xtask demo overload", [commit].into_iter().chain(facts)));
+    page::whole("Overload, with the gate and without", STYLE, &body)
 }
 
-fn table<X: Place>(page: &mut String, title: &str, axis: &str, sides: &[Sides<X>]) {
-    let _ = write!(
-        page,
-        "<h2>{title}</h2><div class=\"wide\"><table><thead><tr><th>server<th>gate<th>{axis}<th>offered/s\
-         <th>in time/s<th>p50 ms<th>p99 ms<th>refused<th>timed out</tr></thead><tbody>"
-    );
-    for server in sides {
-        for (gate, points) in [("off", &server.gate_off), ("on", &server.gate_on)] {
-            for point in points {
-                let time = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"));
-                let _ = write!(
-                    page,
-                    "<tr><td>{}<td>{gate}<td>{}<td>{:.0}<td>{:.0}<td>{}<td>{}<td>{}<td>{}</tr>",
-                    escape(&server.name),
-                    point.at.x(),
-                    point.offered_per_s,
-                    point.goodput_per_s,
-                    time(point.p50_ms),
-                    time(point.p99_ms),
-                    point.refused,
-                    point.timed_out
-                );
-            }
+/// A panel to each server that more and more want to be served by, then to each that is flooded.
+fn plots(record: &Record, curves: &[Curve]) -> Vec<Plot> {
+    let honest = record.servers.iter().map(|server| {
+        panel(record, server, curves, &format!("{}, everybody honest", server.name), |places| {
+            Axis::fitted(places, "offered, in multiples of the peak", words::short)
+        })
+    });
+    let flooded = record.floods.iter().map(|flood| {
+        panel(record, flood, curves, &format!("{}, flooded; clients seen before", flood.name), |places| {
+            Axis::fitted(places, "forged SYN segments a second", words::short)
+        })
+    });
+    honest.chain(flooded).collect()
+}
+
+fn panel<X: Load>(
+    record: &Record,
+    sides: &Sides<X>,
+    curves: &[Curve],
+    title: &str,
+    axis: impl Fn(std::vec::IntoIter<f64>) -> Axis,
+) -> Plot {
+    let peak = record.peak_per_s(&sides.name).unwrap_or(1.0);
+    let mine: Vec<&Curve> =
+        curves.iter().filter(|curve| curve.flood == X::IS_FLOOD && curve.name == sides.name).collect();
+    let measured = || sides.gate_off.iter().chain(&sides.gate_on).map(|point| point.at.load());
+    let mut places: Vec<f64> =
+        mine.iter().flat_map(|curve| &curve.points).map(|point| point.0).chain(measured()).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let mut series = Vec::new();
+    for (gate, class, label) in [(true, "ours", "gate on"), (false, "timed_out", "gate off")] {
+        let points = if gate { &sides.gate_on } else { &sides.gate_off };
+        let at = |place: &f64| points.iter().find(|point| point.at.load() == *place);
+        let values: Vec<Option<f64>> =
+            places.iter().map(|place| Some(at(place)?.goodput_per_s / peak)).collect();
+        let shape = Shape::Points(vec![None; places.len()]);
+        series.push(Series { shape, ..Series::line(class, label, values) });
+        for curve in mine.iter().filter(|curve| curve.gate == gate) {
+            let at = |place: &f64| curve.points.iter().find(|point| point.0 == *place);
+            let values = places.iter().map(|place| Some(at(place)?.1 / peak)).collect();
+            series.push(Series::dashed(class, &format!("model, {label}"), values));
         }
     }
-    page.push_str("</tbody></table></div>");
+    series.retain(|one| one.values.iter().any(Option::is_some));
+    let values = series.iter().flat_map(|one| &one.values).flatten().copied();
+    let y = Axis::linear(0.0, values.fold(1.0, f64::max), true, "of the peak", words::percent);
+    let x = axis(places.clone().into_iter());
+    Plot { title: title.to_owned(), note: String::new(), x, y, places, series }
+}
+
+fn table<X: Load>(body: &mut String, title: &str, axis: &str, sides: &[Sides<X>]) {
+    let head = ["server", "gate", axis, "offered/s", "in time/s", "p50", "p99", "refused", "timed out"];
+    let points = sides.iter().flat_map(|server| {
+        let off = server.gate_off.iter().map(move |point| (server, "off", point));
+        off.chain(server.gate_on.iter().map(move |point| (server, "on", point)))
+    });
+    let rows = points.map(|(server, gate, point)| {
+        vec![
+            server.name.clone(),
+            gate.to_owned(),
+            words::number(point.at.load()),
+            words::count(point.offered_per_s.round() as u64),
+            words::count(point.goodput_per_s.round() as u64),
+            words::time_ms_or_dash(point.p50_ms),
+            words::time_ms_or_dash(point.p99_ms),
+            words::count(point.refused),
+            words::count(point.timed_out),
+        ]
+    });
+    let _ = write!(body, "<h2>{title}</h2>{}", page::table(&head, rows));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::record::{Multiple, Point};
+    use crate::gate::clients::Answers;
 
     #[test]
     fn words_from_outside_cannot_become_markup() {
         let record = Record { commit: "<script>".to_owned(), ..Record::default() };
-        let page = html(&record, "<svg></svg>", &["<b>note</b>".to_owned()]);
-        assert!(page.contains("<svg></svg>") && page.contains("&lt;b&gt;note"));
-        assert!(!page.contains("<script>") && !page.contains("<b>"));
+        let page = html(&record, &[], &["<b>note</b>".to_owned()]);
+        assert!(page.contains("&lt;b&gt;note") && !page.contains("<script>") && !page.contains("<b>"));
+    }
+
+    #[test]
+    fn a_panel_has_both_sides_and_the_model() {
+        let answers = Answers { seconds: 1.0, offered: 50, in_time: 50, ..Answers::default() };
+        let mut server = Sides::new("nginx");
+        for gate in [false, true] {
+            server.side(gate).push(Point::new(Multiple { offered_multiple: 0.5 }, &answers));
+        }
+        let record = Record { servers: vec![server], ..Record::default() };
+        let points = vec![(0.5, 50.0), (10.0, 90.0)];
+        let curve = Curve { name: "nginx".to_owned(), flood: false, gate: true, points };
+        let plots = plots(&record, &[curve]);
+        let labels: Vec<&str> = plots[0].series.iter().map(|one| one.label.as_str()).collect();
+        assert_eq!(labels, ["gate on", "model, gate on", "gate off"]);
+        assert_eq!(plots[0].places, [0.5, 10.0]);
+        assert!(html(&record, &[], &[]).contains("nginx, everybody honest"));
     }
 }

@@ -1,7 +1,6 @@
 //! What the demonstration found, in the form of `bench/runs/overload.json`.
 //!
 //! It owns the names in that file. It must never compute anything that was not measured.
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -68,20 +67,27 @@ pub(super) struct Syn {
     pub(super) syn_per_s: u32,
 }
 
-/// Where a point stands on its axis.
-pub(super) trait Place {
+/// What was offered at a point.
+pub(super) trait Load {
+    /// Whether it is a flood.
+    const IS_FLOOD: bool;
+
     /// Multiples of the peak, or segments a second.
-    fn x(&self) -> f64;
+    fn load(&self) -> f64;
 }
 
-impl Place for Multiple {
-    fn x(&self) -> f64 {
+impl Load for Multiple {
+    const IS_FLOOD: bool = false;
+
+    fn load(&self) -> f64 {
         self.offered_multiple
     }
 }
 
-impl Place for Syn {
-    fn x(&self) -> f64 {
+impl Load for Syn {
+    const IS_FLOOD: bool = true;
+
+    fn load(&self) -> f64 {
         f64::from(self.syn_per_s)
     }
 }

@@ -3,7 +3,6 @@
 //! It owns the bars on what is left for clients, those seen before and those never seen. Those never seen
 //! wait for three seconds, as a browser does much longer: the gate answers whoever asks a second time, and
 //! that is after a second. The peak is the mean of one measured just before and one just after.
-
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::clients::{Crowd, Who};
 use super::door;
 use super::stage::{Flooded, Stage};
 use super::subject::Name;
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;
@@ -176,7 +175,7 @@ fn judge(outcome: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Verdict;
+    use crate::report::Verdict;
 
     #[test]
     fn only_the_gate_is_judged() {

@@ -3,13 +3,12 @@
 //! It owns the bars on goodput and on the time of those who are let in, and on what the gate costs below
 //! capacity, where people come as they like and where the load is steady. Beside the gate stands what people
 //! do without one: a long queue, and a short one.
-
 use super::bed::Reception;
 use super::clients::{Answers, Crowd};
 use super::door::{self, Door};
 use super::stage::Stage;
 use super::subject::{Content, Name};
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
 
@@ -243,7 +242,7 @@ mod tests {
         judge(Name::Nginx, &mut outcome);
         assert_eq!(outcome.bars.len(), 6);
         // Without any deviation there is no ratio of it to judge.
-        let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::figures::Verdict::Pass);
+        let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::report::Verdict::Pass);
         assert_eq!(passed.count(), 5);
     }
 }

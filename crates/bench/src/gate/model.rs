@@ -4,18 +4,18 @@
 //!
 //! It owns the bar on the predictions. They are the program's own; only what they are held against is
 //! measured here.
-
 use std::fs;
 use std::process::Command;
 
 use serde::Serialize;
+use staunch_figures::statistics::median;
 
 use super::bed::{MODERATION_NS, Reception};
 use super::clients::{Answers, Crowd};
 use super::reception::{Costs, Floods};
 use super::stage::Stage;
 use super::subject::Name;
-use crate::figures::{Bar, Direction, Outcome, Summary};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 /// What nginx asks for when nothing is configured: full, it is a wait of a quarter of a second. A longer
@@ -194,7 +194,7 @@ fn medians(rounds: &[Vec<Point>]) -> Vec<Point> {
     let count = rounds.iter().map(Vec::len).min().unwrap_or(0);
     let median = |index: usize, of: fn(&Point) -> Option<f64>| {
         let samples: Vec<f64> = rounds.iter().filter_map(|round| of(&round[index])).collect();
-        Summary::of(&samples).map(|summary| summary.median)
+        median(&samples)
     };
     (0..count)
         .map(|index| Point {

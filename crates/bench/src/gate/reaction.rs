@@ -3,7 +3,6 @@
 //!
 //! It owns the bars on these times. They are read from the moments at which the daemon's lines come, and from
 //! what clients see; the daemon's own word on times is not taken.
-
 use std::time::{Duration, SystemTime};
 
 use super::bed::Reception;
@@ -11,8 +10,8 @@ use super::clients::{Answers, Crowd};
 use super::door::{self, Said};
 use super::stage::Stage;
 use super::subject::Name;
-use crate::figures::{Bar, Direction, Outcome};
 use crate::process::Usage;
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;

@@ -2,7 +2,6 @@
 //! runs only when it is named.
 //!
 //! It owns the bar on shedding without need. How many were shed is what the gate counts in the kernel.
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
@@ -12,8 +11,8 @@ use super::clients::{Crowd, Drift};
 use super::door;
 use super::stage::Stage;
 use super::subject::Name;
-use crate::figures::{Bar, Direction, Outcome};
 use crate::machine::CpuTimes;
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;

@@ -4,14 +4,15 @@
 //! that a slow change of the machine meets them all. nginx is slower than a generator; the floor is faster
 //! than one thread of any. Where there is a third processor each gets two of them, so that the servers are
 //! the limit: of a generator that is its own limit one learns another rate and latency of the same server.
-
 use std::time::Duration;
+
+use staunch_figures::statistics::median;
 
 use super::running;
 use super::tool::Tool;
 use crate::content;
-use crate::figures::{Bar, Direction, Outcome, Summary};
 use crate::load;
+use crate::report::{Bar, Direction, Outcome};
 use crate::servers::Server;
 use crate::setting::Setting;
 use crate::setup::{Kind, Setup};
@@ -136,7 +137,7 @@ fn judge(server: &str, outcome: &mut Outcome) {
 /// A generator that is further than 3 % from wrk on the good side is told too: it may be the other that is
 /// wrong.
 fn better(name: &str, measure: &str, direction: Direction, ratios: &[f64]) -> Option<String> {
-    let median = Summary::of(ratios)?.median;
+    let median = median(ratios)?;
     let is_better = match direction {
         Direction::AtMost => median < 0.97,
         Direction::AtLeast => median > 1.03,

@@ -4,14 +4,13 @@
 //! known time with each request, one at a time, so it alone sets the rate and both generators have the same
 //! to tell. What they say of themselves is compared: it is the only figure of a run that is over in some
 //! milliseconds.
-
 use std::time::Duration;
 
 use super::reading::{self, Said};
 use super::running;
 use super::tool::Tool;
 use super::truth::TruthServer;
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 /// Requests of a run.

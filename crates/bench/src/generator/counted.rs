@@ -4,12 +4,11 @@
 //! It owns the plan and the reading of what the laboratory says. On a real machine what a connection costs
 //! changes by a fifth from one round to the next; here two runs differ by a few in a thousand. Caches and the
 //! cost of entering the kernel are not in them.
-
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 /// Enough connections that the start of a pool is a small part.
@@ -133,6 +132,9 @@ fn measure(setting: &Setting) -> Result<Results, String> {
     let output = guest.current_dir(&setting.root).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("cargo xtask guest: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
+    // Before the machine boots its kernel may have to be fetched, which tells of itself.
+    let said: Vec<&str> = said.lines().skip_while(|line| !line.starts_with('{')).collect();
+    let said = said.join("\n");
     serde_json::from_str(&said).map_err(|error| {
         let heard = String::from_utf8_lossy(&output.stderr);
         format!("the laboratory said nothing that can be read: {error}: {said}{heard}")

@@ -2,13 +2,12 @@
 //!
 //! It owns the bars on rate and pace. What is judged is what arrived at the other end of the cable, counted
 //! there, and not what the generator says it sent.
-
 use std::time::Duration;
 
 use super::namespaces::{CLIENT_INTERFACE, Namespaces, SERVER_ADDRESS};
 use super::reading::Flooded;
 use super::running;
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 /// The rates that are paced, a second.
@@ -115,7 +114,7 @@ mod tests {
         let passed = outcome.bars.iter().map(|bar| bar.samples[0].round() as u64).collect::<Vec<_>>();
         assert_eq!(passed, [700_000, 2, 3, 1]);
         let verdicts: Vec<bool> =
-            outcome.bars.iter().map(|bar| bar.verdict == crate::figures::Verdict::Pass).collect();
+            outcome.bars.iter().map(|bar| bar.verdict == crate::report::Verdict::Pass).collect();
         assert_eq!(verdicts, [false, true, false, true]);
     }
 }

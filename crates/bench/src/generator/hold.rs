@@ -2,7 +2,6 @@
 //!
 //! It owns the bars on reaching the number, and on what the server itself keeps for a connection that is
 //! idle. What the machine needs for it is shown, and not judged: the kernel's part of it is the largest.
-
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -10,8 +9,8 @@ use std::time::Duration;
 use super::reading::Held;
 use super::running;
 use crate::content;
-use crate::figures::{Direction, Outcome};
 use crate::process::Memory;
+use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::{Kind, Setup};
 

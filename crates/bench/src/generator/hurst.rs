@@ -1,60 +1,61 @@
 //! The scenario `load-hurst`: whether self-similar schedules are as self-similar as they are asked to be.
 //!
-//! It owns the bar. The schedules are made and measured by `hurst`, an example of the generator's crate,
-//! because no crate of the server or the generator may be part of this program. Nothing depends on time here.
+//! It owns the bar. Nothing depends on time here.
+use staunch_figures::statistics::hurst::hurst;
+use staunch_loadgen::Fault;
+use staunch_loadgen::schedule::{Arrivals, Profile, SOURCES_DEFAULT, Schedule, Share};
 
-use std::process::Command;
-
-use crate::figures::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
 /// The Hurst parameters that are asked for.
 const ASKED: [f64; 4] = [0.6, 0.7, 0.8, 0.9];
-const SEEDS: u32 = 20;
+const SEEDS: u64 = 20;
 const ERROR_MAX: f64 = 0.05;
 
 const MEASURED: &str = "Hurst parameter measured";
 const ERROR: &str = "distance from the one asked for";
 
+const RATE_PER_S: f64 = 1000.0;
+/// Ten arrivals in each on average: with fewer, single arrivals hide the bursts.
+const BIN_NS: u64 = 10_000_000;
+/// Five minutes of the rate above. The longer a schedule, the nearer what is measured to what it follows.
+const BINS_COUNT: usize = 30_000;
+
 /// Runs the scenario.
 pub(crate) fn run(setting: &Setting) -> Outcome {
     let mut outcome =
         Outcome::new("load-hurst", "self-similar schedules of 20 seeds: the Hurst parameter, by wavelets");
-    setting.expect_steps(1);
-    setting.step("making schedules");
-    match schedules(setting) {
-        Ok(lines) => add(&lines, &mut outcome),
-        Err(error) => outcome.errors.push(error),
+    setting.expect_steps(ASKED.len());
+    for asked in ASKED {
+        setting.step(&format!("schedules of H {asked}"));
+        for seed in 1..=SEEDS {
+            match counts(asked, seed) {
+                Ok(counts) => add(asked, hurst(&counts).wavelet, &mut outcome),
+                Err(fault) => outcome.errors.push(fault.to_string()),
+            }
+        }
     }
     judge(&mut outcome);
     outcome
 }
 
-/// Runs the example.
-fn schedules(setting: &Setting) -> Result<String, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "-p", "staunch-loadgen", "--example", "hurst", "--"]);
-    command.arg(SEEDS.to_string()).args(ASKED.map(|asked| asked.to_string()));
-    let output = command.current_dir(&setting.root).output().map_err(|error| format!("cargo: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+/// Arrivals in each bin of one schedule.
+fn counts(hurst: f64, seed: u64) -> Result<Vec<f64>, Fault> {
+    let arrivals = Arrivals::SelfSimilar { hurst, sources: SOURCES_DEFAULT };
+    let profile = Profile::Steady { rate_per_s: RATE_PER_S };
+    let mut schedule = Schedule::new(&arrivals, &profile, seed, Share::WHOLE)?;
+    let mut counts = vec![0.0; BINS_COUNT];
+    while let Some(start_ns) = schedule.next_ns() {
+        let Some(count) = counts.get_mut((start_ns / BIN_NS) as usize) else { break };
+        *count += 1.0;
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("the example hurst failed: {}", said.lines().last().unwrap_or("it said nothing")))
+    Ok(counts)
 }
 
-/// Lines of three: asked for, seed, measured.
-fn add(lines: &str, outcome: &mut Outcome) {
-    for line in lines.lines() {
-        let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [asked, _, measured] = numbers[..] else {
-            outcome.errors.push(format!("the example hurst says '{line}'"));
-            continue;
-        };
-        outcome.add(&row(asked), MEASURED, "", measured);
-        outcome.add(&row(asked), ERROR, "", (measured - asked).abs());
-    }
+fn add(asked: f64, measured: f64, outcome: &mut Outcome) {
+    outcome.add(&row(asked), MEASURED, "", measured);
+    outcome.add(&row(asked), ERROR, "", (measured - asked).abs());
 }
 
 fn judge(outcome: &mut Outcome) {
@@ -74,22 +75,23 @@ fn row(asked: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Verdict;
 
     #[test]
     fn the_worst_seed_is_judged() {
         let mut outcome = Outcome::new("name", "title");
-        add("0.6 1 0.61\n0.6 2 0.54\n0.7 1 0.72\n0.8 1 0.75\n0.9 1 0.9\n", &mut outcome);
+        for (asked, measured) in [(0.6, 0.61), (0.6, 0.54), (0.7, 0.72), (0.8, 0.75), (0.9, 0.9)] {
+            add(asked, measured, &mut outcome);
+        }
         judge(&mut outcome);
-        let verdicts: Vec<bool> =
-            outcome.bars.iter().map(|bar| bar.verdict == crate::figures::Verdict::Pass).collect();
+        let verdicts: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == Verdict::Pass).collect();
         assert_eq!(verdicts, [false, true, false, true], "0.06 and 0.05 with a rounding error are too far");
-        assert!(outcome.errors.is_empty());
     }
 
     #[test]
-    fn words_that_are_no_figures_are_an_error() {
-        let mut outcome = Outcome::new("name", "title");
-        add("H alas\n", &mut outcome);
-        assert_eq!(outcome.errors, ["the example hurst says 'H alas'"]);
+    fn schedules_have_arrivals_in_their_bins() {
+        let counts = counts(0.8, 1).expect("a shape there is");
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        assert!((5.0..15.0).contains(&mean), "{mean}");
     }
 }

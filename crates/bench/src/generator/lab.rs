@@ -4,7 +4,6 @@
 //! client does: as often, and so that it costs the server as much. Both ask the same running server in turns,
 //! for as many answers, and each turn the other begins. It must never take processors but the first two that
 //! it may use: the first serves, the second asks.
-
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
@@ -12,11 +11,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+use staunch_figures::statistics::median;
 
 use super::running;
 use crate::client::fetch;
-use crate::figures::{Bar, Direction, Outcome, Summary};
 use crate::load::parse_wrk;
+use crate::report::{Bar, Direction, Outcome};
 use crate::servers::pinned;
 use crate::setting::Setting;
 use crate::{machine, process};
@@ -217,7 +217,7 @@ fn judge(case: &str, outcome: &mut Outcome) {
 
 /// Further from wrk than 5 % on the good side is told too: a client that asks otherwise measures otherwise.
 fn better(ours: &str, measure: &str, direction: Direction, ratios: &[f64]) -> Option<String> {
-    let median = Summary::of(ratios)?.median;
+    let median = median(ratios)?;
     let is_better = match direction {
         Direction::AtMost => median < 0.95,
         Direction::AtLeast => median > 1.05,
@@ -300,7 +300,7 @@ mod tests {
         let judged: Vec<(f64, bool)> = outcome
             .bars
             .iter()
-            .map(|bar| (bar.samples[0], bar.verdict == crate::figures::Verdict::Pass))
+            .map(|bar| (bar.samples[0], bar.verdict == crate::report::Verdict::Pass))
             .collect();
         assert_eq!(judged, [(0.94, false), (1.025, true)]);
         assert!(outcome.notes.is_empty() && !outcome.passed());

@@ -2,15 +2,14 @@
 //!
 //! It owns the bar on the schedule's drift. oha is measured beside; of it no bar is asked, because it does
 //! not say how far it is behind its schedule.
-
 use std::time::Duration;
 
 use super::reading::{Report, Said};
 use super::running::{self, Watched};
 use super::tool::Tool;
 use crate::content;
-use crate::figures::{Direction, Outcome};
 use crate::process;
+use crate::report::{Direction, Outcome};
 use crate::servers::Server;
 use crate::setting::Setting;
 use crate::setup::{Kind, Setup};

@@ -3,7 +3,6 @@
 //! It owns the bars on honest accounting. The server's capacity is known (1 000 a second: one worker, 1 ms of
 //! service), and it counts its own answers, which the generator's count is held against. nginx is offered ten
 //! times its capacity too: that is more than one core can offer, so there the generator has to say so.
-
 use std::time::Duration;
 
 use super::reading::Report;
@@ -11,8 +10,8 @@ use super::running::{self, Watched};
 use super::tool::Tool;
 use super::truth::TruthServer;
 use crate::content;
-use crate::figures::{Bar, Direction, Outcome};
 use crate::load::Load;
+use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::{Kind, Setup};
 

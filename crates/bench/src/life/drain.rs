@@ -1,15 +1,14 @@
 //! The scenario `drain`: TERM with 10 000 connections, busy ones and idle ones.
 //!
 //! It owns the bars: every answer under way is completed, and the end comes within the cap.
-
 use std::fs::File;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH, WORK_PATH};
 use crate::crowd::Crowd;
-use crate::figures::{Direction, Outcome};
 use crate::generator;
+use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
 

@@ -1,13 +1,12 @@
 //! The scenario `kill9`: a hundred times killed under load, and started again at once.
 //!
 //! It owns the bar: every start succeeds.
-
 use std::thread;
 use std::time::Instant;
 
 use super::lasting::{Lasting, PATH};
-use crate::figures::{Direction, Outcome};
 use crate::generator;
+use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
 

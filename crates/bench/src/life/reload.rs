@@ -1,15 +1,14 @@
 //! The scenario `reload`: HUP every second for five minutes, while content and configuration change.
 //!
 //! It owns the bars: no request fails, no connection is dropped, memory does not grow.
-
 use std::fs;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
-use crate::figures::{Direction, Outcome};
 use crate::generator;
 use crate::process::{Memory, growth};
+use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
 

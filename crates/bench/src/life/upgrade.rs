@@ -1,15 +1,14 @@
 //! The scenario `upgrade`: USR2 a hundred times, once of them with a program that does not serve.
 //!
 //! It owns the bar: no request fails.
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
-use crate::figures::{Direction, Outcome};
 use crate::generator;
+use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
 

@@ -2,14 +2,14 @@
 //!
 //! It must never compare what was asked differently: Staunch's engine speaks HTTP only, so it stands beside
 //! the other models in HTTP.
-
 use std::ops::Range;
+
+use staunch_figures::statistics::median;
 
 use super::Part;
 use crate::evidence::{Evidence, Figures, Verdict, asked, compare};
 use crate::ranking::{Question, cost, spoken};
 use crate::results::{Measured, Protocol, Results, Round, Row};
-use crate::statistics::median;
 
 /// What a connection may cost in place of the best plain model.
 const BAR_CONNECTION: Range<f64> = 0.0..1.05;

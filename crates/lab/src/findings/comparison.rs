@@ -1,12 +1,12 @@
 //! The paper's ranking and table beside ours.
 //!
 //! It must never rank the paper's models by rows that not all of them have.
+use staunch_figures::statistics::Summary;
 
 use crate::evidence::{Evidence, Figures, judge};
 use crate::paper::{PaperRow, RANKING, TABLE};
 use crate::ranking::{Ranking, as_the_paper_asked, cost, ranking};
 use crate::results::{Measured, Results};
-use crate::statistics::Summary;
 
 /// The paper's six models in our order.
 pub fn six(results: &Results) -> Option<Ranking> {

@@ -4,8 +4,8 @@
 //! batch means (A. M. Law, Simulation Modeling and Analysis, chapter 9; how many: B. Schmeiser,
 //! Operations Research 30, 1982, who finds 10 to 30 enough). It must never use steps after the last request
 //! was offered.
+use staunch_figures::statistics::correlation;
 
-use super::statistics::correlation;
 use crate::fault::Fault;
 use crate::report::{Document, PROCESS_CPU};
 

@@ -1,11 +1,12 @@
 //! A comparison as a table for people, and as JSON for programs.
 //!
 //! It must never show a difference without its interval.
+use staunch_figures::style::{BAD, CARE, GOOD, LOUD, paint};
+use staunch_figures::table::{Align, lines, wrap};
+use staunch_figures::words;
 
 use super::{Comparison, RUNS_MIN, Row, Verdict};
-use crate::report::style::{BAD, CARE, GOOD, LOUD, paint};
-use crate::report::table::{Align, lines, wrap};
-use crate::report::{layout, words};
+use crate::report::layout;
 
 /// As a table, notes below it, in lines of at most `width` characters as far as the table allows.
 pub fn text(comparison: &Comparison, colour: bool, width: usize) -> String {

@@ -8,31 +8,27 @@ pub(super) mod bins;
 mod plots;
 mod server_plots;
 mod tables;
-
 use std::fmt::Write;
 
+use staunch_figures::escape;
+use staunch_figures::plot::{Plot, alone, figure};
+use staunch_figures::{page, words};
+
 use crate::outcome::Outcome;
-use crate::plot::{Plot, alone, escape, figure};
 use crate::report::document::Document;
 use crate::report::drift_note;
 use crate::report::machine::Machine;
-use crate::report::words;
-
-/// Of the page with its plots.
-const STYLE: &str = concat!(include_str!("plot.css"), include_str!("page.css"));
-/// Of a plot that stands alone.
-pub const PLOT_STYLE: &str = include_str!("plot.css");
 
 /// The whole page of a run.
 pub fn html(outcome: &Outcome) -> String {
-    page(&Document::new(outcome))
+    document_page(&Document::new(outcome))
 }
 
-/// The same from a document, for instance one that was read from a file.
-pub fn page(document: &Document) -> String {
+/// The page of a document, for instance one that was read from a file.
+pub fn document_page(document: &Document) -> String {
     let mut body = String::new();
     heading(&mut body, document);
-    warnings(&mut body, &document.warnings);
+    body.push_str(&page::warnings(&document.warnings));
     body.push_str("<h2>What became of the requests</h2>");
     tables::lanes(&mut body, document);
     for flood in &document.floods {
@@ -55,30 +51,15 @@ pub fn page(document: &Document) -> String {
     body.push_str(&plots::connections(document));
     tables::network(&mut body, document);
     server_plots::section(&mut body, document);
-    colophon(&mut body, &document.command, &document.engine, &document.machine, &document.version);
-    whole(&format!("{} - staunch load", document.target), &body)
+    body.push_str(&colophon(&document.command, &document.engine, &document.machine, &document.version));
+    page::whole(&format!("{} - staunch load", document.target), "", &body)
 }
 
 /// Times by percentile as a picture that needs nothing else, for a document.
 pub fn svg(outcome: &Outcome) -> String {
     let document = Document::new(outcome);
     let plot = plots::percentiles(&document).map(|plot| Plot { title: lanes(&document), ..plot });
-    alone(plot.as_ref(), PLOT_STYLE)
-}
-
-/// A page of a title and a body. The body is markup: what comes from outside must be escaped in it.
-pub fn whole(title: &str, body: &str) -> String {
-    whole_with(title, "", body)
-}
-
-/// The same with more style than every page has.
-pub fn whole_with(title: &str, style: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{}</title><style>{STYLE}{style}</style></head><body>{body}</body></html>\n",
-        escape(title)
-    )
+    alone(plot.as_ref())
 }
 
 fn heading(body: &mut String, document: &Document) {
@@ -136,38 +117,20 @@ fn headline(document: &Document) -> String {
     format!("Of {count} requests offered{offered}, {answered}{latency}.")
 }
 
-/// Warnings, before anything that they may make worthless.
-pub(super) fn warnings(body: &mut String, warnings: &[String]) {
-    if warnings.is_empty() {
-        return;
-    }
-    body.push_str("<ul class=\"warnings\" role=\"alert\">");
-    for warning in warnings {
-        let _ = write!(body, "<li><strong>Warning:</strong> {}</li>", escape(warning));
-    }
-    body.push_str("</ul>");
-}
-
 /// The command that made it, and where.
-pub(super) fn colophon(body: &mut String, command: &str, engine: &str, machine: &Machine, version: &str) {
-    // A word of the command is broken only when it is longer than a line: not at the hyphens of a flag.
-    let words_of_command = command.split(' ').map(|word| format!("<span>{}</span>", escape(word)));
-    let command = words_of_command.collect::<Vec<String>>().join(" ");
+pub(super) fn colophon(command: &str, engine: &str, machine: &Machine, version: &str) -> String {
     let memory = match machine.memory_bytes {
         0 => "unknown".to_owned(),
         bytes => words::bytes(bytes as f64),
     };
-    let _ = write!(
-        body,
-        "<h2>How it was measured</h2><pre><code>{command}</code></pre><dl>\
-         <dt>Generator<dd>{}<dt>Processor<dd>{}, {} used<dt>Memory<dd>{memory}<dt>Kernel<dd>{}\
-         <dt>Version<dd>staunch {}</dl>",
-        escape(engine),
-        escape(&machine.processor),
-        machine.processors,
-        escape(&machine.kernel),
-        escape(version)
-    );
+    let facts = [
+        ("Generator", engine.to_owned()),
+        ("Processor", format!("{}, {} used", machine.processor, machine.processors)),
+        ("Memory", memory),
+        ("Kernel", machine.kernel.clone()),
+        ("Version", format!("staunch {version}")),
+    ];
+    page::colophon(command, facts)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //!
 //! Warnings stand first, because they say whether the rest can be believed. It must never print a control
 //! character that came from outside.
+use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
+use staunch_figures::table::{Align, lines, wrap};
+use staunch_figures::words;
 
 use crate::outcome::{Counts, Outcome};
 use crate::report::document::{Document, Figures, LaneDocument, Percentiles};
 use crate::report::drift_note;
 use crate::report::fields::{CountField, ENDS, is_error};
-use crate::report::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
-use crate::report::table::{Align, lines, wrap};
-use crate::report::words;
 
 /// The narrowest terminal that lines are broken for.
 const WIDTH_MIN: usize = 40;

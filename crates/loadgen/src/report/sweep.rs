@@ -2,18 +2,19 @@
 //! round.
 //!
 //! It must never hide a round: files hold each one.
-
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
+use staunch_figures::statistics::Spread;
+use staunch_figures::style::{LOUD, paint};
+use staunch_figures::table::{Align, lines};
+use staunch_figures::words;
 
 use crate::fault::Fault;
 use crate::report::document::{self, FORMAT, Figures};
 use crate::report::folded::folded;
+use crate::report::layout;
 use crate::report::machine::Machine;
-use crate::report::style::{LOUD, paint};
-use crate::report::table::{Align, lines};
-use crate::report::{layout, words};
 use crate::sweep_outcome::{SweepOutcome, SweepPoint};
 
 /// A sweep as it stands in a file.
@@ -58,30 +59,6 @@ pub struct PointDocument {
     pub rounds: Vec<Figures>,
 }
 
-/// Median, smallest and largest of the rounds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// The one in the middle, or the mean of the two there.
-    pub median: f64,
-    /// The smallest.
-    pub min: f64,
-    /// The largest.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Of the rounds in which the figure was measured.
-    pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
-        let mut sorted: Vec<f64> = values.flatten().collect();
-        sorted.sort_by(f64::total_cmp);
-        let (first, last) = (*sorted.first()?, *sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median =
-            if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
-        Some(Self { median, min: first, max: last })
-    }
-}
-
 impl PointDocument {
     fn new(point: &SweepPoint) -> Self {
         Self {
@@ -94,13 +71,14 @@ impl PointDocument {
 
     /// A figure over the rounds.
     pub fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.rounds.iter().map(of))
+        Spread::of(&self.rounds.iter().filter_map(of).collect::<Vec<f64>>())
     }
 
     /// A count a second over the rounds.
     pub fn rate(&self, of: impl Fn(&Figures) -> u64) -> Option<Spread> {
         let rounds = self.rounds.iter().zip(&self.seconds);
-        Spread::of(rounds.map(|(round, seconds)| (*seconds > 0.0).then(|| of(round) as f64 / seconds)))
+        let rates = rounds.filter(|(_, seconds)| **seconds > 0.0);
+        Spread::of(&rates.map(|(round, seconds)| of(round) as f64 / seconds).collect::<Vec<f64>>())
     }
 }
 
@@ -198,7 +176,7 @@ pub fn sweep_text(sweep: &SweepOutcome, colour: bool) -> String {
     );
     for warning in &document.warnings {
         let warning = format!("WARNING: {}", words::harmless(warning));
-        let _ = writeln!(text, "{}\n", paint(&warning, crate::report::style::BAD, colour));
+        let _ = writeln!(text, "{}\n", paint(&warning, staunch_figures::style::BAD, colour));
     }
     let header = ["load", "offered/s", "in time/s", "late/s", "failed/s", "p50", "p99"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -211,10 +189,8 @@ pub fn sweep_text(sweep: &SweepOutcome, colour: bool) -> String {
 }
 
 fn table_row(point: &PointDocument) -> Vec<String> {
-    let spread = |spread: Option<Spread>, words: fn(f64) -> String| match spread {
-        None => "-".to_owned(),
-        Some(Spread { median, min, max }) if min == max => words(median),
-        Some(Spread { median, min, max }) => format!("{} ({} to {})", words(median), words(min), words(max)),
+    let spread = |spread: Option<Spread>, words: fn(f64) -> String| {
+        spread.map_or_else(|| "-".to_owned(), |spread| spread.text(words))
     };
     let whole = |value: f64| words::count(value.round() as u64);
     vec![
@@ -232,16 +208,6 @@ fn table_row(point: &PointDocument) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::report::made_up;
-
-    #[test]
-    fn spreads_leave_out_what_was_not_measured() {
-        let of = |values: &[Option<f64>]| Spread::of(values.iter().copied());
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[None, None]), None);
-        assert_eq!(of(&[Some(3.0), None, Some(1.0)]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        let three = of(&[Some(3.0), Some(9.0), Some(1.0)]);
-        assert_eq!(three, Some(Spread { median: 3.0, min: 1.0, max: 9.0 }));
-    }
 
     #[test]
     fn files_hold_every_round() {

@@ -1,15 +1,17 @@
 //! A sweep as one HTML page: goodput, latency and losses against what was offered.
 //!
 //! It must never join rounds silently: each point has a stroke from its smallest to its largest round.
-
 use std::fmt::Write;
 
-use crate::plot::{Axis, Plot, Series, Shape, escape, figure};
+use staunch_figures::escape;
+use staunch_figures::plot::{Axis, Plot, Series, Shape, figure};
+use staunch_figures::statistics::Spread;
+use staunch_figures::{page, words};
+
 use crate::report::document::Figures;
 use crate::report::fields::{ENDS, is_error};
-use crate::report::page;
-use crate::report::sweep::{PointDocument, Spread, SweepDocument};
-use crate::report::words;
+use crate::report::page::{colophon, target};
+use crate::report::sweep::{PointDocument, SweepDocument};
 use crate::sweep_outcome::SweepOutcome;
 
 /// The whole page of a sweep.
@@ -19,17 +21,17 @@ pub fn sweep_html(sweep: &SweepOutcome) -> String {
     let _ = write!(
         body,
         "<h1>{}</h1><p class=\"quiet\">Sweep of {}</p><p class=\"headline\">{}</p>",
-        page::target(&document.target),
+        target(&document.target),
         escape(&document.began),
         headline(&document)
     );
-    page::warnings(&mut body, &document.warnings);
+    body.push_str(&page::warnings(&document.warnings));
     body.push_str(&goodput(&document));
     body.push_str(&latency(&document));
     body.push_str(&losses(&document));
     table(&mut body, &document.points);
-    page::colophon(&mut body, &document.command, &document.engine, &document.machine, &document.version);
-    page::whole(&format!("{} - staunch load sweep", document.target), &body)
+    body.push_str(&colophon(&document.command, &document.engine, &document.machine, &document.version));
+    page::whole(&format!("{} - staunch load sweep", document.target), "", &body)
 }
 
 /// What the server can do, and what is left of it under the most that was offered.

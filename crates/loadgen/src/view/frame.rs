@@ -2,16 +2,15 @@
 //!
 //! It owns their order and their widths. No line is longer than the terminal is wide, or drawing over it
 //! would leave rests behind.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use console::truncate_str;
+use staunch_figures::style::{BAD, CARE, LOUD, QUIET, paint};
+use staunch_figures::words;
 
 use super::spark;
 use crate::outcome::{Counts, Moment};
-use crate::report::style::{BAD, CARE, LOUD, QUIET, paint};
-use crate::report::words;
 use crate::report::{ENDS, is_error};
 
 /// Width of a line's name, and the blank behind it.

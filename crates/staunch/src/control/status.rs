@@ -1,19 +1,17 @@
 //! `staunch status`: whether a server runs, and how it is.
 //!
 //! Exit codes are those of a service's status (LSB 3.1): 0 runs, 3 does not run, 4 cannot be told.
-
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use staunch_loadgen::report::words;
+use staunch_figures::words;
 use staunch_server::metrics::{Readiness, Snapshot};
 
+use super::whereabouts::{Whereabouts, Which};
 use crate::config::Failure;
 use crate::output;
 use crate::top::{fetch, uptime};
-
-use super::whereabouts::{Whereabouts, Which};
 
 const NOT_RUNNING: u8 = 3;
 const UNKNOWN: u8 = 4;

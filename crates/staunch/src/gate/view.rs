@@ -1,13 +1,12 @@
 //! What the view shows, as lines: pure, from one snapshot.
 //!
 //! No line is longer than the terminal is wide, or drawing over it would leave rests behind.
-
 use std::collections::VecDeque;
 
 use console::truncate_str;
+use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
+use staunch_figures::words;
 use staunch_gate::snapshot::{ClassFigures, Snapshot};
-use staunch_loadgen::report::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
-use staunch_loadgen::report::words;
 use staunch_loadgen::view::spark;
 
 /// Width of a line's name, and the blank behind it.

@@ -2,7 +2,6 @@
 //!
 //! It owns arguments, the progress bar and the files. It must never run but in the first thread of the
 //! program: servers and clients end with the thread that starts them.
-
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,11 +16,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use staunch_lab::harness::{self, Outcome, Setup, Step};
 use staunch_lab::plan::{self, Plan};
+use staunch_lab::report;
 use staunch_lab::results::{Machine, Results};
 use staunch_netio::clock;
 use staunch_netio::host::cpu;
 
-use super::{csv, page, table};
 use crate::load::Sink;
 use crate::output;
 use crate::units::{self, CpuList};
@@ -110,7 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     if !is_standard_output_taken(arguments) {
         // Nobody reading is no reason to fail.
-        let _ = io::stdout().lock().write_all(table::table(&outcome.results).as_bytes());
+        let _ = io::stdout()
+            .lock()
+            .write_all(report::table(&outcome.results, console::colors_enabled()).as_bytes());
     }
     Ok(judge(&setup, &outcome))
 }
@@ -118,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 /// Opens the files before anything is measured, so that none of it is lost to a wrong path.
 fn open(arguments: &Arguments) -> Result<Vec<(Writer, Sink)>, String> {
     let files: [(&Option<PathBuf>, Writer); 3] =
-        [(&arguments.json, json), (&arguments.csv, csv::write), (&arguments.html, page::page)];
+        [(&arguments.json, json), (&arguments.csv, report::csv), (&arguments.html, report::page)];
     let wanted = files.into_iter().filter_map(|(path, writer)| Some((path.as_deref()?, writer)));
     if wanted.clone().filter(|(path, _)| *path == Path::new("-")).count() > 1 {
         return Err("only one result can go to standard output (-)".to_owned());

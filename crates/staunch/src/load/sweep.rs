@@ -1,5 +1,4 @@
 //! `staunch load sweep`: what a server can do, and what becomes of it when more is asked.
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use console::Term;
+use staunch_figures::words;
 use staunch_loadgen::Control;
 use staunch_loadgen::report;
-use staunch_loadgen::report::words;
 use staunch_loadgen::schedule::Arrivals;
 use staunch_loadgen::sweep::{self, Event, FACTORS, Stage, SweepPlan};
 use staunch_loadgen::sweep_outcome::SweepOutcome;

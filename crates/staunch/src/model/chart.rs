@@ -2,9 +2,8 @@
 //!
 //! It must never calculate, but for the ends of axes. What is without a gate has one colour, what is behind
 //! it another; what is served, be it too late, is dashed.
-
-use staunch_loadgen::plot::{Axis, Plot, Series, Shape};
-use staunch_loadgen::report::words;
+use staunch_figures::plot::{Axis, Plot, Series, Shape};
+use staunch_figures::words;
 
 use super::curves::Curves;
 use super::expected::Expected;

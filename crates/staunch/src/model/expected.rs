@@ -1,9 +1,8 @@
 //! What the model says of one load, for files and tables.
 //!
 //! It must never say more digits than the model has.
-
 use serde::{Deserialize, Serialize};
-use staunch_loadgen::report::words;
+use staunch_figures::words;
 use staunch_queueing::{Host, Load, Prediction, Run};
 
 /// What the model says of one load.

@@ -1,13 +1,12 @@
 //! `staunch model fit`: the host that explains the first part of a measurement, and what it says of the rest.
 //!
 //! It must never show a predicted point as fitted, nor hide that the points do not tell a figure.
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use staunch_loadgen::plot::alone;
-use staunch_loadgen::report::{PLOT_STYLE, words};
+use staunch_figures::plot::alone;
+use staunch_figures::words;
 use staunch_queueing::Service;
 use staunch_queueing::fit::Known;
 
@@ -122,7 +121,7 @@ pub(crate) fn run_command(arguments: &Arguments) -> Result<ExitCode, String> {
         Sink::open(path)?.write(&page::html(&name, &fitted))?;
     }
     if let (Some(path), Some(one)) = (&arguments.svg, fitted.first()) {
-        Sink::open(path)?.write(&alone(Some(&chart::plot(&one.chart())), PLOT_STYLE))?;
+        Sink::open(path)?.write(&alone(Some(&chart::plot(&one.chart()))))?;
     }
     let to_stdout =
         [&arguments.html, &arguments.svg].into_iter().flatten().any(|path| path.as_os_str() == "-");

@@ -2,12 +2,11 @@
 //!
 //! It owns what is taken when nothing is said. It must never guess mu2: that is the server's own figure, and
 //! who leaves it out is told what it is.
-
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::error::ErrorKind;
-use staunch_loadgen::report::words;
+use staunch_figures::words;
 use staunch_queueing::batching::Reception;
 use staunch_queueing::{Admission, Gate, Host, Service};
 

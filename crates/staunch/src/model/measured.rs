@@ -2,13 +2,13 @@
 //! measurement of the gate (`bench/runs/overload.json`).
 //!
 //! It must never guess what was offered: a figure that is missing is named with its place.
-
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use staunch_figures::statistics::{Spread, median};
 use staunch_loadgen::report::document::Figures;
-use staunch_loadgen::report::{PointDocument, Spread, SweepDocument};
+use staunch_loadgen::report::{PointDocument, SweepDocument};
 use staunch_queueing::Load;
 
 /// One server under growing load.
@@ -120,12 +120,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Curve>, String> {
 }
 
 fn of_sweep(document: &SweepDocument) -> Curve {
-    let seconds = document.points.iter().flat_map(|point| &point.seconds).copied().map(Some);
+    let seconds: Vec<f64> = document.points.iter().flat_map(|point| &point.seconds).copied().collect();
     Curve {
         name: document.target.clone(),
         over: Over::Requests,
         patience_s: document.patience_ms.map(|ms| ms / 1e3),
-        sending_s: Spread::of(seconds).map(|seconds| seconds.median),
+        sending_s: median(&seconds),
         off: document.points.iter().filter_map(of_point).collect(),
         on: Vec::new(),
     }

@@ -1,11 +1,11 @@
 //! Pages: a fit with its figures, or a plot alone. They work without a script.
 //!
 //! It must never put words from outside into markup as they are.
-
 use std::fmt::Write;
 
-use staunch_loadgen::plot::{Plot, escape, figure};
-use staunch_loadgen::report::{whole, words};
+use staunch_figures::escape;
+use staunch_figures::plot::{Plot, figure};
+use staunch_figures::{page, words};
 use staunch_queueing::{Gate, Host};
 
 use super::chart;
@@ -26,7 +26,7 @@ pub(crate) fn html(source: &str, fitted: &[Fitted]) -> String {
         section(&mut body, at, one);
     }
     let _ = write!(body, "<p class=\"quiet\">staunch {}</p>", env!("CARGO_PKG_VERSION"));
-    whole(&format!("{source} - staunch model fit"), &body)
+    page::whole(&format!("{source} - staunch model fit"), "", &body)
 }
 
 /// A page of one plot.
@@ -38,7 +38,7 @@ pub(crate) fn of_plot(host: &Host, gate: &Gate, plot: &Plot) -> String {
         escape(&gate_sentence(gate)),
         figure("goodput", plot)
     );
-    whole(&format!("{} - staunch model plot", plot.title), &body)
+    page::whole(&format!("{} - staunch model plot", plot.title), "", &body)
 }
 
 fn section(body: &mut String, at: usize, fitted: &Fitted) {
@@ -71,16 +71,6 @@ fn section(body: &mut String, at: usize, fitted: &Fitted) {
 }
 
 fn points(body: &mut String, title: &str, over: Over, points: &[FitPoint]) {
-    let _ = write!(body, "<h3>{title}</h3><div class=\"wide\"><table><thead><tr>");
-    for name in header(over) {
-        let _ = write!(body, "<th scope=\"col\" class=\"number\">{name}");
-    }
-    body.push_str("</tr></thead><tbody>");
-    for point in points {
-        body.push_str("<tr>");
-        for cell in cells(over, point) {
-            let _ = write!(body, "<td class=\"number\">{}", words::unbroken(&cell));
-        }
-    }
-    body.push_str("</tbody></table></div>");
+    let rows = points.iter().map(|point| cells(over, point));
+    let _ = write!(body, "<h3>{title}</h3>{}", page::table(&header(over), rows));
 }

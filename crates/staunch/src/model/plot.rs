@@ -1,10 +1,8 @@
 //! `staunch model plot`: goodput against offered load, with and without a gate, as a picture.
-
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use staunch_loadgen::plot::alone;
-use staunch_loadgen::report::PLOT_STYLE;
+use staunch_figures::plot::alone;
 use staunch_queueing::{Host, Load};
 
 use super::chart::{self, Chart};
@@ -76,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     let curves = curves(&host, gate, &along)?;
     let plot = chart::plot(&chart(arguments, &curves, is_even));
     if let Some(path) = &arguments.svg {
-        Sink::open(path)?.write(&alone(Some(&plot), PLOT_STYLE))?;
+        Sink::open(path)?.write(&alone(Some(&plot)))?;
     }
     if let Some(path) = &arguments.html {
         Sink::open(path)?.write(&page::of_plot(&host, &gate, &plot))?;

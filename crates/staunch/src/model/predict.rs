@@ -1,9 +1,9 @@
 //! `staunch model predict`: what comes of each offered load, with and without a gate.
-
 use clap::Args;
 use serde::Serialize;
-use staunch_loadgen::report::table::{Align, lines};
-use staunch_loadgen::report::{layout, words};
+use staunch_figures::table::{Align, lines};
+use staunch_figures::words;
+use staunch_loadgen::report::layout;
 use staunch_loadgen::sweep::FACTORS;
 use staunch_queueing::{Host, Load};
 

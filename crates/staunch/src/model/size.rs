@@ -1,11 +1,11 @@
 //! `staunch model size`: how many requests and how many forged SYN a second a host survives.
 //!
 //! It asks the model at many loads. It must never extrapolate: beyond what it asks it says "more than".
-
 use clap::Args;
 use serde::Serialize;
-use staunch_loadgen::report::table::{Align, lines};
-use staunch_loadgen::report::{layout, words};
+use staunch_figures::table::{Align, lines};
+use staunch_figures::words;
+use staunch_loadgen::report::layout;
 use staunch_queueing::{Host, Load};
 
 use super::expected::{expect, whole};

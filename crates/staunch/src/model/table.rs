@@ -1,9 +1,8 @@
 //! A fit for people: the host, the errors, measured beside predicted.
-
 use std::fmt::Write;
 
-use staunch_loadgen::report::table::{Align, lines};
-use staunch_loadgen::report::words;
+use staunch_figures::table::{Align, lines};
+use staunch_figures::words;
 
 use super::expected::{percent, signed_percent, whole};
 use super::fitted::{CurveFit, FitPoint};

@@ -1,12 +1,11 @@
 //! What the view shows, as lines: pure, from figures and rates.
 //!
 //! No line is longer than the terminal is wide, or drawing over it would leave rests behind.
-
 use std::collections::VecDeque;
 
 use console::truncate_str;
-use staunch_loadgen::report::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
-use staunch_loadgen::report::words;
+use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
+use staunch_figures::words;
 use staunch_loadgen::view::spark;
 use staunch_server::metrics::{ByReason, Readiness, Snapshot, WorkerFigures};
 

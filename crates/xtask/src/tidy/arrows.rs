@@ -1,7 +1,6 @@
 //! The arrows of the house: which crate may depend on which.
 //!
 //! It owns the allow-list. It must never know a crate from outside.
-
 use std::process::Command;
 
 use serde::Deserialize;
@@ -19,16 +18,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-confine", &[]),
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol"]),
-    ("staunch-loadgen", &["staunch-protocol", "staunch-netio"]),
+    ("staunch-figures", &[]),
+    ("staunch-loadgen", &["staunch-figures", "staunch-protocol", "staunch-netio"]),
     ("staunch-gate", &["staunch-netio"]),
     ("staunch-dostp", &["staunch-netio"]),
     ("staunch-live", &["staunch-protocol"]),
-    ("staunch-lab", &["staunch-engine", "staunch-protocol", "staunch-netio"]),
+    ("staunch-lab", &["staunch-figures", "staunch-engine", "staunch-protocol", "staunch-netio"]),
     ("staunch", &[ANY]),
     ("staunch-tests", &[ANY]),
     ("staunch-doctor", &[]),
     ("staunch-queueing", &[]),
-    ("staunch-bench", &[]),
+    ("staunch-bench", &["staunch-figures", "staunch-loadgen", "staunch-queueing"]),
     ("xtask", &[]),
 ];
 

@@ -1,12 +1,13 @@
 //! The plots of a run: what became of requests, how long they took, how far the generator was behind.
 //!
 //! It decides what is drawn over which axis. It must never leave out an end of requests that happened.
+use staunch_figures::plot::{Axis, Plot, Series, figure};
+use staunch_figures::words;
 
 use super::bins::Bins;
-use crate::plot::{Axis, Plot, Series, figure};
+use crate::report::blob;
 use crate::report::document::Document;
 use crate::report::fields::{ENDS, is_error};
-use crate::report::{blob, words};
 
 /// Points of a curve by percentile.
 const CURVE_POINTS: usize = 120;

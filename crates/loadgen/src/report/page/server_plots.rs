@@ -1,13 +1,13 @@
 //! The server's side on the run's axis of time: processors, queue, drops, memory.
 //!
 //! It must never draw what was not probed: a figure that could not be read has a gap.
+use staunch_figures::plot::{Axis, Plot, Series, figure};
+use staunch_figures::words;
 
 use super::bins::Bins;
 use super::plots::seconds;
-use crate::plot::{Axis, Plot, Series, figure};
 use crate::report::document::Document;
 use crate::report::server_side::{CPU_KINDS, DROPS, Drawn, PROCESS_KINDS};
-use crate::report::words;
 
 /// All of it, with its heading; nothing when the server was not probed.
 pub(super) fn section(body: &mut String, document: &Document) {

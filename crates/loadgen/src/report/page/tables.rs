@@ -1,14 +1,14 @@
 //! The tables of a run's page. Each adds up where a reader can see it.
 //!
 //! It must never leave out a row that is not 0.
-
 use std::fmt::Write;
 
+use staunch_figures::escape;
+use staunch_figures::words;
+
 use crate::outcome::Counts;
-use crate::plot::escape;
 use crate::report::document::{Document, Percentiles};
 use crate::report::fields::{ENDS, is_error};
-use crate::report::words;
 
 /// What was offered, and every end, by lane; a row below says whether it adds up.
 pub(super) fn lanes(body: &mut String, document: &Document) {

@@ -1,5 +1,4 @@
 //! The page as a whole: what it must hold, and what must never get into it.
-
 use super::*;
 use crate::report::made_up;
 
@@ -111,7 +110,7 @@ fn every_class_of_a_series_has_a_colour() {
     for path in html.split("<path class=\"").skip(1) {
         let classes = path.split('"').next().unwrap();
         for class in classes.split(' ') {
-            assert!(STYLE.contains(&format!(".{class} {{")), "{class}");
+            assert!(page::whole("", "", "").contains(&format!(".{class} {{")), "{class}");
         }
     }
 }

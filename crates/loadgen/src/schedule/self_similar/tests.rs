@@ -1,7 +1,7 @@
 //! Periods, rate and Hurst parameter of the sum of sources.
+use staunch_figures::statistics::hurst::{Estimate, hurst};
 
 use super::*;
-use crate::hurst::{Estimate, hurst};
 use crate::schedule::arrivals::SOURCES_DEFAULT;
 
 /// Counts of arrivals in bins of `bin` units, for `length` units.

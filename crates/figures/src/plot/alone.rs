@@ -1,12 +1,11 @@
 //! A plot as an SVG file of its own: title, legend and style inside it, to stand in a document.
 //!
 //! It must never ask for anything outside the file: who shows a picture does not fetch.
-
 use std::fmt::Write;
 
 use super::draw::{HEIGHT, WIDTH, description, grid, series};
-use super::markup::escape;
 use super::{Plot, Series, Shape};
+use crate::markup::escape;
 
 /// Room above the plot for title and a legend of one line.
 const HEAD: f64 = 54.0;
@@ -23,18 +22,21 @@ const MARK_WIDTH: f64 = 24.0;
 /// Between two entries of the legend.
 const GAP: f64 = 18.0;
 
-/// What a page gives and a picture has to bring: ground and letters.
-const STYLE: &str = ".ground { fill: var(--paper); } svg .title { fill: var(--ink); font-weight: 600; }";
+/// What a page gives and a picture has to bring: colours, ground and letters.
+const STYLE: &str = concat!(
+    include_str!("../plot.css"),
+    ".ground { fill: var(--paper); } svg .title { fill: var(--ink); font-weight: 600; }"
+);
 
 /// The plot as a file. One without a plot says that nothing was measured.
-pub fn alone(plot: Option<&Plot>, style: &str) -> String {
+pub fn alone(plot: Option<&Plot>) -> String {
     let title = plot.map_or("Nothing was measured", |plot| plot.title.as_str());
     let (legend, head) = plot.map_or((String::new(), HEAD), legend);
     let height = HEIGHT + head;
     let mut file = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"title desc\"><title id=\"title\">{title}</title>\
-         <desc id=\"desc\">{}</desc><style>{style}{STYLE}</style>\
+         <desc id=\"desc\">{}</desc><style>{STYLE}</style>\
          <rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\
          <text class=\"title\" x=\"14\" y=\"22\">{title}</text>{legend}",
         escape(&plot.map(description).unwrap_or_default()),
@@ -101,11 +103,9 @@ mod tests {
             places: vec![0.0, 4.0],
             series: vec![Series::dashed("one", "One & all", vec![Some(1.0), Some(2.0)])],
         };
-        let file = alone(Some(&plot), ".one { --c: red; }");
+        let file = alone(Some(&plot));
         assert!(file.starts_with("<svg xmlns=") && file.ends_with("</svg>\n"));
-        for part in
-            ["&lt;b&gt;", "One &amp; all", ".one { --c: red; }", "class=\"line dashed one\"", ">percentile<"]
-        {
+        for part in ["&lt;b&gt;", "One &amp; all", "--c:", "class=\"line dashed one\"", ">percentile<"] {
             assert!(file.contains(part), "{part} is not in {file}");
         }
         assert!(!file.contains("<b>") && file.matches("<g").count() == file.matches("</g>").count());
@@ -119,7 +119,7 @@ mod tests {
             let (x, y) = (axis(), axis());
             let series = vec![series.clone(); count];
             let plot = Plot { title: String::new(), note: String::new(), x, y, places: vec![1.0], series };
-            let file = alone(Some(&plot), "");
+            let file = alone(Some(&plot));
             [44, 64, 84].map(|y| file.matches(&format!("y=\"{y}\"")).count())
         };
         // Two labels and one series, then lines of as many as there is room for.
@@ -129,6 +129,6 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_said() {
-        assert!(alone(None, "").contains(">Nothing was measured<"));
+        assert!(alone(None).contains(">Nothing was measured<"));
     }
 }

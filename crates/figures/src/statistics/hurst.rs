@@ -18,7 +18,6 @@
 //!   empirical study", Fractals 3(4), 1995): a line through the logarithm of the variance of means of m bins.
 //!   The sample variance is too small because the mean is taken from the same series, by `1 - (m/n)^(2-2H)`;
 //!   that is put right. It knows less than the wavelet from the same counts, but shares no step with it.
-
 use std::f64::consts::LN_2;
 
 /// Fewer counts than these say nothing: the fit needs a few octaves.

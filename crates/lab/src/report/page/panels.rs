@@ -1,14 +1,14 @@
 //! Small plots, one a model: cost as one thing grows, and how connections were spread.
 //!
 //! It must never draw a line between rows that differ in more than what grows and in loops.
+use staunch_figures::plot::{Axis, Plot, Series, Shape, figure};
+use staunch_figures::statistics::{Summary, median};
+use staunch_figures::words;
 
-use staunch_lab::ranking::cost;
-use staunch_lab::results::{Client, Measured, Protocol, Results, Row};
-use staunch_lab::statistics::{Summary, mean_costs, median};
-use staunch_loadgen::plot::{Axis, Plot, Series, Shape, figure};
-use staunch_loadgen::report::words;
-
-use super::super::rows::{PROTOCOLS, shares};
+use crate::ranking::cost;
+use crate::report::rows::{PROTOCOLS, shares};
+use crate::results::{Client, Measured, Protocol, Results, Row};
+use crate::statistics::mean_costs;
 
 /// The classes of lines, in their order. A panel with more lines could not be read.
 const CLASSES: [&str; 4] = ["in_time", "wrong_answer", "timed_out", "refused"];
@@ -292,8 +292,8 @@ fn percent(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::made_up;
     use super::*;
+    use crate::report::made_up;
 
     #[test]
     fn a_line_joins_rows_that_differ_in_what_grows_alone() {

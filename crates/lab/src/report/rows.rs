@@ -1,14 +1,15 @@
 //! What was measured as words that the table and the page share: one row, one ranking, one comparison.
 //!
 //! It must never judge: verdicts come from the laboratory.
+use staunch_figures::statistics::{Summary, median};
+use staunch_figures::words;
 
-use staunch_lab::evidence::{Evidence, Verdict, asked, asked_by};
-use staunch_lab::findings::comparison;
-use staunch_lab::paper::{self, RANKING};
-use staunch_lab::ranking::{Ranking, cost};
-use staunch_lab::results::{Machine, Measured, Protocol, Results, Round};
-use staunch_lab::statistics::{Place, Summary, median};
-use staunch_loadgen::report::words;
+use crate::evidence::{Evidence, Verdict, asked, asked_by};
+use crate::findings::comparison;
+use crate::paper::{self, RANKING};
+use crate::ranking::{Ranking, cost};
+use crate::results::{Machine, Measured, Protocol, Results, Round};
+use crate::statistics::Place;
 
 /// All ways the client speaks, in the order of the report.
 pub(super) const PROTOCOLS: [Protocol; 3] = [Protocol::Paper, Protocol::Http, Protocol::KeepAlive];
@@ -204,8 +205,8 @@ pub(super) fn questions(ranking: &Ranking) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up;
     use super::*;
+    use crate::report::made_up;
 
     #[test]
     fn a_row_has_a_cell_a_column() {

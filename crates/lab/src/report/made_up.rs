@@ -1,7 +1,6 @@
 //! Results that nobody measured, for tests: the paper's table as three rounds, and an engine's models.
-
-use staunch_lab::paper;
-use staunch_lab::results::{Measured, Protocol, Results, Row};
+use crate::paper;
+use crate::results::{Measured, Protocol, Results, Row};
 
 /// What each round differs by from the paper's figure.
 const ROUNDS: [f64; 3] = [0.99, 1.0, 1.01];

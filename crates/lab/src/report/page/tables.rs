@@ -1,17 +1,16 @@
 //! Tables of the page: the paper beside ours, findings with what decides them, every row.
 //!
 //! It must never put words from outside into markup as they are.
-
 use std::fmt::Write as _;
 
-use staunch_lab::evidence::{Verdict, asked};
-use staunch_lab::findings::{Part, claims, comparison, findings as tested};
-use staunch_lab::paper;
-use staunch_lab::results::Results;
-use staunch_loadgen::plot::escape;
-use staunch_loadgen::report::words;
+use staunch_figures::escape;
+use staunch_figures::{page, words};
 
-use super::super::rows as said;
+use crate::evidence::{Verdict, asked};
+use crate::findings::{Part, claims, comparison, findings as tested};
+use crate::paper;
+use crate::report::rows as said;
+use crate::results::{Measured, Results};
 
 /// The paper's table and ranking beside ours.
 pub(super) fn paper(body: &mut String, results: &Results) {
@@ -32,22 +31,19 @@ pub(super) fn paper(body: &mut String, results: &Results) {
     let both = comparison::table(results);
     if both.iter().any(|(_, ours)| ours.is_some()) {
         body.push_str("<h3>Row by row: processor time of the server for each connection</h3>");
-        head(body, &["model", "asked", "bytes", "pool", "paper", "ours", "paper / ours"]);
-        for (row, ours) in both {
-            let pool = if row.pool > 0 { row.pool.to_string() } else { String::new() };
-            let _ = write!(body, "<tr><th scope=\"row\">{}", row.model);
-            for cell in [
+        let head = ["model", "asked", "bytes", "pool", "paper", "ours", "paper / ours"];
+        let rows = both.into_iter().map(|(row, ours)| {
+            vec![
+                row.model.to_owned(),
                 format!("{} x {}", row.children, words::count(row.loops)),
                 words::count(row.bytes as u64),
-                pool,
+                if row.pool > 0 { row.pool.to_string() } else { String::new() },
                 said::time(row.cpu_s()),
                 ours.map_or_else(|| "-".to_owned(), |ours| said::time(ours.median)),
                 ours.map_or_else(|| "-".to_owned(), |ours| format!("{:.1}", row.cpu_s() / ours.median)),
-            ] {
-                number(body, &cell);
-            }
-        }
-        body.push_str("</tbody></table></div>");
+            ]
+        });
+        body.push_str(&page::table(&head, rows));
     }
     body.push_str("<h3>Where the paper is silent, or contradicts itself</h3><ul>");
     for remark in paper::REMARKS {
@@ -112,22 +108,12 @@ fn verdict(verdict: Verdict) -> String {
 
 /// Connections of each child or thread, in figures.
 pub(super) fn spread(body: &mut String, results: &Results) {
-    let rows: Vec<[String; 3]> = results
-        .rows
-        .iter()
-        .filter_map(|one| Some([one.row.model.clone(), asked(&one.row), said::spread(one)?]))
-        .collect();
-    if rows.is_empty() {
-        return;
+    let of_row = |one: &Measured| Some(vec![one.row.model.clone(), asked(&one.row), said::spread(one)?]);
+    let rows: Vec<Vec<String>> = results.rows.iter().filter_map(of_row).collect();
+    if !rows.is_empty() {
+        let head = ["model", "asked", "how many: the least of one, and the most"];
+        let _ = write!(body, "<details><summary>In figures</summary>{}</details>", page::table(&head, rows));
     }
-    body.push_str("<details><summary>In figures</summary>");
-    head(body, &["model", "asked", "how many: the least of one, and the most"]);
-    for [model, asked, spread] in rows {
-        let _ = write!(body, "<tr><th scope=\"row\">{}", escape(&model));
-        number(body, &asked);
-        number(body, &spread);
-    }
-    body.push_str("</tbody></table></div></details>");
 }
 
 pub(super) fn faults(body: &mut String, results: &Results) {
@@ -151,32 +137,11 @@ pub(super) fn rows(body: &mut String, results: &Results) {
          processes had resident together: pages they share count in each.</p>",
     );
     for protocol in said::PROTOCOLS {
-        let of_protocol = staunch_lab::ranking::spoken(results, protocol);
+        let of_protocol = crate::ranking::spoken(results, protocol);
         if of_protocol.is_empty() {
             continue;
         }
-        let _ = write!(body, "<details><summary>{}</summary>", said::spoken(protocol));
-        head(body, &said::HEADER);
-        for one in of_protocol {
-            let mut cells = said::cells(one).into_iter();
-            let model = cells.next().unwrap_or_default();
-            let _ = write!(body, "<tr><th scope=\"row\">{}", escape(&model));
-            cells.for_each(|cell| number(body, &cell));
-        }
-        body.push_str("</tbody></table></div></details>");
+        let table = page::table(&said::HEADER, of_protocol.iter().map(|one| said::cells(one)));
+        let _ = write!(body, "<details><summary>{}</summary>{table}</details>", said::spoken(protocol));
     }
-}
-
-/// Opens a table. The first column has words, the others figures.
-fn head(body: &mut String, names: &[&str]) {
-    body.push_str("<div class=\"wide\"><table><thead><tr>");
-    for (index, name) in names.iter().enumerate() {
-        let class = if index > 0 { " class=\"number\"" } else { "" };
-        let _ = write!(body, "<th scope=\"col\"{class}>{}", escape(name));
-    }
-    body.push_str("</tr></thead><tbody>");
-}
-
-fn number(body: &mut String, cell: &str) {
-    let _ = write!(body, "<td class=\"number\">{}", words::unbroken(&escape(cell)));
 }

@@ -6,12 +6,10 @@
 mod alone;
 mod axis;
 mod draw;
-mod markup;
 
 pub use alone::alone;
 pub use axis::Axis;
 pub use draw::figure;
-pub use markup::escape;
 
 /// A plot: series over one axis of places.
 #[derive(Debug, Clone)]

@@ -1,27 +1,22 @@
 //! A run as text for a terminal: every row, the rankings, the paper beside ours, findings and claims.
 //!
 //! It must never colour where nobody sees colours, nor hide a failed connection.
-
 use std::fmt::Write as _;
 
-use staunch_lab::evidence::Verdict;
-use staunch_lab::findings::{Part, claims, comparison, findings};
-use staunch_lab::ranking::{ranking, spoken};
-use staunch_lab::results::{Measured, Protocol, Results};
-use staunch_loadgen::report::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
-use staunch_loadgen::report::table::{Align, lines, wrap};
+use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
+use staunch_figures::table::{Align, lines, wrap};
 
-use super::rows;
+use crate::evidence::Verdict;
+use crate::findings::{Part, claims, comparison, findings};
+use crate::ranking::{ranking, spoken};
+use crate::report::rows;
+use crate::results::{Measured, Protocol, Results};
 
 /// Sentences are broken at this width.
 const WIDTH: usize = 110;
 
-/// The whole text, in colours if standard output shows them.
-pub(crate) fn table(results: &Results) -> String {
-    text(results, console::colors_enabled())
-}
-
-fn text(results: &Results, colour: bool) -> String {
+/// The whole text, with `colour` for a terminal that shows it.
+pub fn table(results: &Results, colour: bool) -> String {
     let mut text = String::new();
     let title = format!("Plan {}: {}", results.plan, rows::circumstances(results));
     let _ = writeln!(text, "{}", paint(&title, LOUD, colour));
@@ -93,8 +88,7 @@ fn section(text: &mut String, results: &Results, protocol: Protocol, colour: boo
 }
 
 fn is_faulty(measured: &Measured) -> bool {
-    let is_faulty =
-        |round: &staunch_lab::results::Round| round.client.failed() > 0 || !round.leaks.is_empty();
+    let is_faulty = |round: &crate::results::Round| round.client.failed() > 0 || !round.leaks.is_empty();
     measured.rounds.is_empty() || measured.rounds.iter().any(is_faulty)
 }
 
@@ -104,7 +98,7 @@ fn spreads(text: &mut String, results: &Results, colour: bool) {
         .rows
         .iter()
         .filter_map(|one| {
-            let asked = staunch_lab::evidence::asked(&one.row);
+            let asked = crate::evidence::asked(&one.row);
             Some(vec![one.row.model.clone(), asked, rows::spread(one)?])
         })
         .collect();
@@ -175,13 +169,13 @@ fn verdict(verdict: Verdict, colour: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up;
     use super::*;
+    use crate::report::made_up;
 
     #[test]
     fn the_text_has_every_row_and_every_section() {
         let results = made_up::results();
-        let text = text(&results, false);
+        let text = table(&results, false);
         let rows = text.lines().filter(|line| line.starts_with("  iterative  ")).count();
         // Each in the table, and beside the paper's.
         assert_eq!(rows, 2 * 8, "{text}");
@@ -205,7 +199,7 @@ mod tests {
     fn colours_are_for_those_who_see_them_and_faults_are_shown() {
         let mut results = made_up::results();
         results.rows[0].rounds[0].leaks.push("a process is left".into());
-        let text = text(&results, true);
+        let text = table(&results, true);
         assert!(text.contains("\u{1b}[31;1m") && text.contains("round 1: a process is left"));
         assert!(!text.contains("nothing was left behind"));
     }
@@ -213,7 +207,7 @@ mod tests {
     #[test]
     fn a_run_without_rows_has_a_text() {
         let nothing = Results { rows: Vec::new(), ..made_up::results() };
-        let text = text(&nothing, false);
+        let text = table(&nothing, false);
         assert!(text.contains("not measured") && !text.contains("NaN"), "{text}");
     }
 }

@@ -4,23 +4,27 @@
 //! spreads, on the logarithms of the values: figures of speed differ by factors, and the interval then is one
 //! of the ratio of geometric means. Where a value is 0 there is no logarithm; then the difference of the
 //! values is divided by the first mean.
-
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::mean;
 
 /// How sure: 95 %, so 2.5 % beyond each end.
 const UPPER_TAIL: f64 = 0.975;
 
 /// A ratio of the second to the first, with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Interval {
-    pub(super) ratio: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub struct Interval {
+    /// The ratio.
+    pub ratio: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 /// The ratio of `b` to `a`. `None` with fewer than two values on a side, or when there is nothing to divide
 /// by.
-pub(super) fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
+pub fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
@@ -66,18 +70,13 @@ fn quantile(freedom: f64) -> f64 {
     distribution.inverse_cdf(UPPER_TAIL)
 }
 
-/// The arithmetic mean; 0 of nothing.
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 
 /// How much each value follows the one before it, -1 to 1: near 0 when they are independent.
-pub(super) fn correlation(values: &[f64]) -> f64 {
+pub fn correlation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let product: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
@@ -87,7 +86,23 @@ pub(super) fn correlation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::made_up::Numbers;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// Chance from a seed.
+    struct Numbers(Xoshiro256PlusPlus);
+
+    impl Numbers {
+        fn new(seed: u64) -> Self {
+            Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+        }
+
+        /// Normal with mean 0 and deviation 1 (Box and Muller).
+        fn normal(&mut self) -> f64 {
+            let radius = (-2.0 * (1.0 - self.0.random::<f64>()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * self.0.random::<f64>()).cos()
+        }
+    }
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
@@ -109,7 +124,7 @@ mod tests {
 
     /// How many of 4000 intervals hold the true ratio.
     fn covered(seed: u64, counts: (usize, usize), spreads: (f64, f64), truth: f64) -> f64 {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Numbers::new(seed);
         let mut held = 0;
         for _ in 0..4_000 {
             let a: Vec<f64> = (0..counts.0).map(|_| (spreads.0 * numbers.normal()).exp() * 100.0).collect();
@@ -150,7 +165,7 @@ mod tests {
 
     #[test]
     fn values_that_follow_each_other_are_seen() {
-        let mut numbers = Numbers(7);
+        let mut numbers = Numbers::new(7);
         let alone: Vec<f64> = (0..1_000).map(|_| numbers.normal()).collect();
         assert!(correlation(&alone).abs() < 0.1);
         let rising: Vec<f64> = (0..20).map(f64::from).collect();

@@ -1,11 +1,10 @@
 //! From a plot to markup: a figure with its title, its legend and its SVG.
 //!
 //! It must never write a colour: each series has a class.
-
 use std::fmt::Write;
 
-use super::markup::escape;
 use super::{Plot, Series, Shape};
+use crate::markup::escape;
 
 pub(super) const WIDTH: f64 = 720.0;
 pub(super) const HEIGHT: f64 = 270.0;

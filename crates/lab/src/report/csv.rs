@@ -1,10 +1,9 @@
 //! What the laboratory measured as CSV: a line for each round of each row.
 //!
 //! It must never round, reckon or leave out: that is for whoever reads it.
-
 use std::fmt::Write as _;
 
-use staunch_lab::results::{Client, Protocol, Results, Round, Row};
+use crate::results::{Client, Protocol, Results, Round, Row};
 
 const HEAD: &str = "model,protocol,children,loops,bytes,pool,round,\
     user_s,system_s,wall_s,answered,connections,failed,answer_bytes,\
@@ -12,7 +11,7 @@ const HEAD: &str = "model,protocol,children,loops,bytes,pool,round,\
     client_user_s,client_system_s,leaks,served_by,client";
 
 /// The table with its head.
-pub(super) fn write(results: &Results) -> String {
+pub fn csv(results: &Results) -> String {
     let mut text = format!("{HEAD}\n");
     for measured in &results.rows {
         for (index, round) in measured.rounds.iter().enumerate() {
@@ -49,7 +48,7 @@ fn line(text: &mut String, row: &Row, number: usize, round: &Round) {
 
 #[cfg(test)]
 mod tests {
-    use staunch_lab::results::{ClientReport, Machine, Measured, SCHEMA, Usage};
+    use crate::results::{ClientReport, Machine, Measured, SCHEMA, Usage};
 
     use super::*;
 
@@ -94,7 +93,7 @@ mod tests {
             },
             rows: vec![Measured { row, rounds: vec![round.clone(), round] }],
         };
-        let text = write(&results);
+        let text = csv(&results);
         let lines: Vec<&str> = text.lines().collect();
         let line = "prefork,keep-alive,1,11,4000,2,1,0.5,1.25,2.5,10,11,1,40000,3,0,0,0,4096,0,0,1,7 3,epoll";
         assert_eq!((lines.len(), lines[1]), (3, line));

@@ -5,17 +5,16 @@
 
 mod panels;
 mod tables;
-
 use std::fmt::Write as _;
 
-use staunch_lab::ranking::{ranking, spoken};
-use staunch_lab::results::{Protocol, Results};
-use staunch_lab::statistics::Place;
-use staunch_lab::{MODELS, Model};
-use staunch_loadgen::plot::escape;
-use staunch_loadgen::report::{whole_with, words};
+use staunch_figures::escape;
+use staunch_figures::{self as figures, words};
 
-use super::rows;
+use crate::ranking::{ranking, spoken};
+use crate::report::rows;
+use crate::results::{Protocol, Results};
+use crate::statistics::Place;
+use crate::{MODELS, Model};
 use panels::Over;
 
 /// Beside the style of every page: panels in columns, with letters that can be read at that size.
@@ -59,7 +58,7 @@ number of models that are surely cheaper: their whole range lies below its own. 
 (=) are tied, they cannot be told apart; nor can two of different places whose ranges overlap.</p>";
 
 /// The whole page.
-pub(crate) fn page(results: &Results) -> String {
+pub fn page(results: &Results) -> String {
     let mut body = String::new();
     let _ = write!(
         body,
@@ -85,8 +84,8 @@ pub(crate) fn page(results: &Results) -> String {
     tables::faults(&mut body, results);
     tables::rows(&mut body, results);
     models(&mut body);
-    colophon(&mut body, results);
-    whole_with("Server models compared - staunch lab", STYLE, &body)
+    body.push_str(&colophon(results));
+    figures::page::whole("Server models compared - staunch lab", STYLE, &body)
 }
 
 /// The cheapest and the dearest of each way to speak that more than one model was asked in.
@@ -190,28 +189,23 @@ fn models(body: &mut String) {
 }
 
 /// The command that measures the same again, and where this was measured.
-fn colophon(body: &mut String, results: &Results) {
-    let command = results.command.split(' ').map(|word| format!("<span>{}</span>", escape(word)));
+fn colophon(results: &Results) -> String {
     let machine = &results.machine;
-    let _ = write!(
-        body,
-        "<h2>How it was measured</h2><pre><code>{}</code></pre><dl><dt>Processor<dd>{}, {} of them\
-         <dt>Server<dd>{}<dt>Client<dd>{}<dt>Kernel<dd>{}<dt>Version<dd>staunch {}<dt>Began<dd>{}</dl>",
-        command.collect::<Vec<String>>().join(" "),
-        escape(&machine.processor),
-        machine.processors,
-        rows::cpus(&machine.server_cpus),
-        rows::cpus(&machine.client_cpus),
-        escape(&machine.kernel),
-        escape(&machine.version),
-        escape(&machine.began)
-    );
+    let facts = [
+        ("Processor", format!("{}, {} of them", machine.processor, machine.processors)),
+        ("Server", rows::cpus(&machine.server_cpus)),
+        ("Client", rows::cpus(&machine.client_cpus)),
+        ("Kernel", machine.kernel.clone()),
+        ("Version", format!("staunch {}", machine.version)),
+        ("Began", machine.began.clone()),
+    ];
+    figures::page::colophon(&results.command, facts)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up;
     use super::*;
+    use crate::report::made_up;
 
     #[test]
     fn the_page_has_every_section_and_escapes_what_comes_from_outside() {

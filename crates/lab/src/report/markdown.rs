@@ -1,19 +1,17 @@
 //! A run as Markdown, for a document: where and how, rankings, the paper beside ours, findings and claims.
 //!
 //! It must never say more than the page does; it has no plots.
-
 use std::fmt::Write as _;
 
-use staunch_lab::evidence::asked;
-use staunch_lab::findings::{Part, claims, comparison, findings};
-use staunch_lab::paper;
-use staunch_lab::ranking::{ranking, spoken};
-use staunch_lab::results::{Protocol, Results};
-
-use super::rows;
+use crate::evidence::asked;
+use crate::findings::{Part, claims, comparison, findings};
+use crate::paper;
+use crate::ranking::{ranking, spoken};
+use crate::report::rows;
+use crate::results::{Protocol, Results};
 
 /// The whole text.
-pub(super) fn markdown(results: &Results) -> String {
+pub fn markdown(results: &Results) -> String {
     let mut text = format!(
         "# Server models: what was measured\n\nMade by a program from `bench/results/lab/lab.json`; \
          [server-models.md](server-models.md) explains it.\n\n\
@@ -116,8 +114,8 @@ fn spreads(text: &mut String, results: &Results) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up;
     use super::*;
+    use crate::report::made_up;
 
     #[test]
     fn the_document_has_every_ranking_and_verdict() {

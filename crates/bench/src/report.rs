@@ -1,35 +1,8 @@
 //! What was measured: samples, figures, bars and the report that is stored.
 //!
 //! It owns the words and the arithmetic of results. It must never measure, print or read a file.
-
 use serde::{Deserialize, Serialize};
-
-/// Median and range of some samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Summary {
-    /// Smallest sample.
-    pub(super) min: f64,
-    /// Middle sample, or the mean of the two in the middle.
-    pub(super) median: f64,
-    /// Largest sample.
-    pub(super) max: f64,
-}
-
-impl Summary {
-    /// The summary of at least one sample; `None` of none.
-    pub(super) fn of(samples: &[f64]) -> Option<Self> {
-        let mut sorted = samples.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let median = if sorted.len() % 2 == 1 {
-            sorted[middle]
-        } else {
-            f64::midpoint(sorted[middle - 1], sorted[middle])
-        };
-        Some(Self { min, median, max })
-    }
-}
+use staunch_figures::statistics::{Spread, median};
 
 /// The samples of one measure of one server, one a round.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -95,10 +68,10 @@ impl Bar {
         unit: &str,
         samples: Vec<f64>,
     ) -> Self {
-        let verdict = match (Summary::of(&samples), direction) {
+        let verdict = match (median(&samples), direction) {
             (None, _) => Verdict::NotMeasured,
-            (Some(summary), Direction::AtMost) if summary.median <= limit => Verdict::Pass,
-            (Some(summary), Direction::AtLeast) if summary.median >= limit => Verdict::Pass,
+            (Some(median), Direction::AtMost) if median <= limit => Verdict::Pass,
+            (Some(median), Direction::AtLeast) if median >= limit => Verdict::Pass,
             _ => Verdict::Missed,
         };
         let (server, promise, unit) = (server.to_owned(), promise.to_owned(), unit.to_owned());
@@ -175,10 +148,14 @@ impl Outcome {
 
     /// Which of these servers has the smallest median of a measure.
     pub(super) fn cheapest<'n>(&self, servers: &[&'n str], measure: &str) -> Option<&'n str> {
-        let medians = servers.iter().filter_map(|server| {
-            Summary::of(self.samples(server, measure)).map(|summary| (summary.median, *server))
-        });
+        let medians =
+            servers.iter().filter_map(|server| Some((median(self.samples(server, measure))?, *server)));
         medians.min_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, server)| server)
+    }
+
+    /// Median and ends of one measure of one server.
+    pub(super) fn spread(&self, server: &str, measure: &str) -> Option<Spread> {
+        Spread::of(self.samples(server, measure))
     }
 
     /// The measures, each once, in the order in which they came.
@@ -237,13 +214,6 @@ pub(super) struct Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn median_of_odd_and_even() {
-        assert_eq!(Summary::of(&[3.0, 1.0, 2.0]), Some(Summary { min: 1.0, median: 2.0, max: 3.0 }));
-        assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]).map(|summary| summary.median), Some(2.5));
-        assert_eq!(Summary::of(&[]), None);
-    }
 
     #[test]
     fn a_bar_is_judged_by_its_median() {

@@ -1,5 +1,4 @@
 //! The yardstick is held against noise whose Hurst parameter is known exactly.
-
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_xoshiro::Xoshiro256PlusPlus;
