@@ -17,4 +17,3 @@ mod model;
 mod paper;
 mod report;
 mod run;
-mod trace;

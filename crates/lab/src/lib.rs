@@ -14,7 +14,6 @@
 #![deny(unsafe_code)]
 
 pub mod client;
-pub mod creation;
 pub mod evidence;
 pub mod findings;
 mod handler;
@@ -36,7 +35,6 @@ pub mod results;
 pub mod statistics;
 mod subject;
 mod syscall;
-pub mod trace;
 mod usage;
 pub mod wire;
 pub mod work;

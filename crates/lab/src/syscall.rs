@@ -1,18 +1,16 @@
 //! How a process of the laboratory is told to end, how its children follow it, and what else of the system
-//! has no safe form: children of the client, memory that is shared, what threads and processes have used;
-//! processes and threads that do nothing, to be measured.
+//! has no safe form: children of the client, memory that is shared, what threads and processes have used.
 //!
 //! It owns signals. It must never do what a model is about: accepting, reading, writing. A model starts its
 //! processes in its own file.
 #![allow(unsafe_code)]
-
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitStatus};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
@@ -222,17 +220,6 @@ pub(crate) fn thread_usage() -> Usage {
     usage(&used)
 }
 
-/// Processor time, user and system, of all children that were waited for, and of theirs, in nanoseconds.
-pub(crate) fn processor_time_of_ended_children_ns() -> u64 {
-    let nanoseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    // SAFETY: there is room for what is written; all zeroes would be valid too.
-    unsafe {
-        let mut usage: libc::rusage = MaybeUninit::zeroed().assume_init();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)
-    }
-}
-
 /// What this command starts is told to end (SIGTERM) when the thread that started it has gone.
 pub(crate) fn end_with_us(command: &mut Command) {
     let parent = std::process::id();
@@ -301,64 +288,4 @@ pub(crate) fn choose_port_late(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     let set =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
     if set == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(errno())) }
-}
-
-/// Copies this process, and waits until the copy, which does nothing, has ended.
-///
-/// # Errors
-/// Those of fork(2).
-pub(crate) fn fork_and_wait() -> io::Result<()> {
-    // SAFETY: the child ends at once; `_exit` may be called whatever other threads were at.
-    match unsafe { libc::fork() } {
-        // SAFETY: as above.
-        0 => unsafe { libc::_exit(0) },
-        child => wait(child),
-    }
-}
-
-/// Starts a process that shares this one's memory, so that nothing is copied, and waits until it has ended.
-///
-/// # Errors
-/// Those of clone(2).
-pub(crate) fn clone_and_wait(stack: &mut [u128]) -> io::Result<()> {
-    extern "C" fn nothing(_argument: *mut libc::c_void) -> libc::c_int {
-        0
-    }
-    let flags = libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: the stack is ours, ends at a multiple of 16 bytes, and is not touched before the child ends.
-    wait(unsafe { libc::clone(nothing, stack.as_mut_ptr_range().end.cast(), flags, null_mut()) })
-}
-
-fn wait(child: libc::pid_t) -> io::Result<()> {
-    if child < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: nobody asks how it ended, so nothing is written.
-    while unsafe { libc::waitpid(child, null_mut(), 0) } < 0 {
-        if errno() != libc::EINTR {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
-/// Starts a thread that does nothing, and waits until it has ended.
-///
-/// # Errors
-/// Those of pthread_create(3).
-pub(crate) fn thread_and_join() -> io::Result<()> {
-    extern "C" fn nothing(_argument: *mut libc::c_void) -> *mut libc::c_void {
-        null_mut()
-    }
-    let mut thread = MaybeUninit::uninit();
-    // SAFETY: the number of the thread is written before it is read, and joined once.
-    unsafe {
-        match libc::pthread_create(thread.as_mut_ptr(), null(), nothing, null_mut()) {
-            0 => {
-                libc::pthread_join(thread.assume_init(), null_mut());
-                Ok(())
-            }
-            error => Err(io::Error::from_raw_os_error(error)),
-        }
-    }
 }

@@ -5,7 +5,6 @@ mod list;
 mod report;
 mod run;
 mod serve;
-mod trace;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -20,8 +19,6 @@ Examples:
   staunch lab client 127.0.0.1 8080 8 5000 4000     8 children, 5000 connections each, 4000 bytes
   staunch lab run --plan quick --csv lab.csv        every model measured, in seconds
   staunch lab report lab.json --html lab.html       what was measured once, drawn again
-  staunch lab trace epoll-level                     its system calls for a request, and their times
-  staunch lab trace --creation                      what creating a process or a thread costs here
 
 One model is one file: crates/lab/src/models.";
 
@@ -45,8 +42,6 @@ enum Subcommands {
     Report(report::Arguments),
     /// Serve with one model until it is told to end
     Serve(serve::Arguments),
-    /// Show where the time of a request goes, by system call; what a process or a thread costs to create
-    Trace(trace::Arguments),
 }
 
 /// Runs it.
@@ -60,7 +55,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         Subcommands::Run(arguments) => return run::run(arguments),
         Subcommands::Report(arguments) => report::run(arguments)?,
         Subcommands::Serve(arguments) => serve::run(arguments)?,
-        Subcommands::Trace(arguments) => trace::run(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,6 @@
 //! The list of tools: how one sees that it is there, which Debian package brings it, and what it is for.
 //!
 //! It must never install anything.
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -69,7 +68,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("haproxy"), "haproxy", "a proxy that sends PROXY headers"),
     need(Purpose::Test, Probe::Program("tmux"), "tmux", "a terminal for the live view of the load generator"),
     need(Purpose::Test, Probe::Program("valgrind"), "valgrind", "counts instructions for the gate"),
-    need(Purpose::Test, Probe::Program("strace"), "strace", "shows the system calls of server models"),
+    need(Purpose::Test, Probe::Program("strace"), "strace", "makes system calls of the server fail"),
     need(Purpose::Test, Probe::Program("setpriv"), "util-linux", "takes privileges away; pins to processors"),
     need(Purpose::Test, Probe::Program("debootstrap"), "debootstrap", "a clean Debian to install in"),
     need(Purpose::Test, Probe::Program("systemd-nspawn"), "systemd-container", "boots the clean Debian"),
