@@ -1,5 +1,4 @@
 //! Every behaviour of a server goes under the count it belongs to, and the counts are those of the server.
-
 use staunch_tests::truth::Truth;
 
 use crate::generator::{WAYS, answers, count, ends, load, measure, measure_to, truth};
@@ -160,5 +159,5 @@ fn threads_share_the_requests() {
 fn bytes_are_those_of_the_server() {
     let truth = truth();
     let document = measure(&[&truth.url("/ok?bytes=1000"), "-n", "10", "-c", "1", "-t", "1"]);
-    assert_eq!(document["bytes"]["received"].as_u64(), Some(truth.finish().bytes_sent));
+    assert_eq!(document["received_bytes"].as_u64(), Some(truth.finish().bytes_sent));
 }

@@ -1,5 +1,4 @@
 //! Slow lanes, idle ones, and several at the same time.
-
 use serde_json::Value;
 use staunch_tests::process::Server;
 use staunch_tests::tree::Tree;
@@ -33,7 +32,7 @@ fn slow_bodies_are_sent_whole() {
         let document =
             measure(&[&url, "--slow", "body", "-c", "3", "-d", "1s", "--interval", "10ms", "--io", io]);
         assert_eq!(count(&document, "unfinished"), 3, "{io}: {document:#}");
-        assert!(document["bytes"]["sent"].as_u64() > Some(100), "{io}: {document:#}");
+        assert!(document["sent_bytes"].as_u64() > Some(100), "{io}: {document:#}");
     }
 }
 
@@ -44,7 +43,7 @@ fn slow_readers_take_their_time() {
         let url = truth.url("/ok?bytes=20000000");
         let document =
             measure(&[&url, "--slow", "reader", "-c", "3", "-d", "2s", "--interval", "100ms", "--io", io]);
-        let received = document["bytes"]["received"].as_u64().unwrap_or(0);
+        let received = document["received_bytes"].as_u64().unwrap_or(0);
         // Three readers, at most some twenty reads of one buffer each.
         assert!(received > 0 && received < 3 * 40 * 65536, "{io}: {document:#}");
         assert_eq!(count(&document, "unfinished"), 3, "{io}: {document:#}");

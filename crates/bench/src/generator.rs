@@ -16,7 +16,6 @@ mod lab;
 mod namespaces;
 mod open;
 mod overload;
-mod reading;
 mod running;
 mod strangers;
 mod tool;

@@ -4,6 +4,7 @@
 //! linked into what it measures.
 #![forbid(unsafe_code)]
 
+mod account;
 mod attack;
 mod bigfile;
 mod building;
@@ -25,6 +26,7 @@ mod memory;
 mod page;
 mod pressure;
 mod process;
+mod reading;
 mod report;
 mod run;
 mod scenario;

@@ -192,8 +192,9 @@ pub(super) fn plot(outcome: &Outcome) -> Option<Plot> {
     let series = classes.iter().chain(&others).map(|(kind, class)| line(kind, class));
     let series: Vec<Series> = series.filter(|one| one.values.iter().any(Option::is_some)).collect();
     let values = series.iter().flat_map(|one| &one.values).flatten().copied();
-    let y =
-        Axis::linear(0.0, values.fold(1.0, f64::max), true, "answered in time, of the peak", words::percent);
+    let ticks = (0..=5).map(|fifths| f64::from(fifths) / 5.0).map(|share| (share, words::percent(share)));
+    let label = "answered in time, of the peak";
+    let y = Axis::ticked(0.0, values.fold(1.1, f64::max), ticks.collect(), label, words::percent);
     let x =
         Axis::fitted(MULTIPLES.into_iter(), "offered, in multiples of the peak (logarithmic)", words::short);
     Some(Plot {

@@ -2,7 +2,6 @@
 //!
 //! Rule 1: every request that was offered ends in exactly one of the counts, see [`Counts::settled`]. Rule 2:
 //! times are counted from the moment a request was meant to start, not from the moment it could start.
-
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::time::{Duration, SystemTime};
@@ -122,7 +121,6 @@ pub struct Latency {
 
 /// What became of requests and connections. All are counts of requests unless they say otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Counts {
     /// What the schedule asked for; in a closed loop, what was begun.
     pub offered: u64,
@@ -156,8 +154,10 @@ pub struct Counts {
     /// SYN segments sent again, told by TCP_INFO of connections that took long.
     pub syn_retransmitted: u64,
     /// Bytes received, heads included.
+    #[serde(default)]
     pub received_bytes: u64,
     /// Bytes handed to the kernel to be sent.
+    #[serde(default)]
     pub sent_bytes: u64,
 }
 

@@ -167,7 +167,7 @@ fn places(points: &[super::record::Point<impl Load>]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::demo::record::{Multiple, Point};
-    use crate::gate::clients::Answers;
+    use staunch_loadgen::report::Document;
 
     #[test]
     fn predictions_become_two_curves() {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn places_go_from_the_first_to_the_last() {
-        let point = |offered_multiple| Point::new(Multiple { offered_multiple }, &Answers::default());
+        let point = |offered_multiple| Point::new(Multiple { offered_multiple }, &Document::default());
         let places = places(&[point(0.5), point(2.0), point(8.0)]);
         assert_eq!(places.len(), 17);
         assert!((places[4] - 1.0).abs() < 1e-9 && (places[16] - 8.0).abs() < 1e-9);

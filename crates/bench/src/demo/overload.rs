@@ -2,14 +2,15 @@
 //!
 //! It owns the order of the story and what is said on the way. It must never go on when a server fails: half
 //! a story is not shown.
-
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use staunch_loadgen::report::Document;
 
 use super::record::{Multiple, Point, Record, Sides, Syn};
+use crate::account::Account;
 use crate::gate::bed::Reception;
-use crate::gate::clients::{Answers, Crowd};
+use crate::gate::clients::Crowd;
 use crate::gate::door::{self, Door};
 use crate::gate::stage::{Flooded, Stage};
 use crate::gate::subject::Name;
@@ -135,9 +136,9 @@ fn as_came(meant: u32, came: f64) -> u32 {
     if came >= 0.9 * f64::from(meant) { meant } else { came.round() as u32 }
 }
 
-fn words(answers: &Answers, peak: f64) -> String {
+fn words(answers: &Document, peak: f64) -> String {
     let (offered, goodput) = (answers.offered_per_s(), answers.goodput_per_s());
-    let time = answers.latency_ms.p99.map_or_else(|| "-".to_owned(), |p99| format!("{p99:.0} ms"));
+    let time = answers.main.latency_ms.p99.map_or_else(|| "-".to_owned(), |p99| format!("{p99:.0} ms"));
     format!(
         "offered {offered:>6.0}/s, in time {goodput:>6.0}/s ({:>3.0} %), p99 {time}",
         100.0 * goodput / peak

@@ -117,7 +117,9 @@ fn table<X: Load>(body: &mut String, title: &str, axis: &str, sides: &[Sides<X>]
 mod tests {
     use super::*;
     use crate::demo::record::{Multiple, Point};
-    use crate::gate::clients::Answers;
+    use staunch_loadgen::Counts;
+
+    use crate::account::made_up;
 
     #[test]
     fn words_from_outside_cannot_become_markup() {
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_panel_has_both_sides_and_the_model() {
-        let answers = Answers { seconds: 1.0, offered: 50, in_time: 50, ..Answers::default() };
+        let answers = made_up(1.0, Counts { offered: 50, in_time: 50, ..Counts::default() }, &[50]);
         let mut server = Sides::new("nginx");
         for gate in [false, true] {
             server.side(gate).push(Point::new(Multiple { offered_multiple: 0.5 }, &answers));

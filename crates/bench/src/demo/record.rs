@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use staunch_loadgen::report::Document;
 
-use crate::gate::clients::Answers;
+use crate::account::Account;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -106,15 +107,15 @@ impl<X> Sides<X> {
 
 impl<X> Point<X> {
     /// What came of a crowd.
-    pub(super) fn new(at: X, answers: &Answers) -> Self {
+    pub(super) fn new(at: X, answers: &Document) -> Self {
         Self {
             at,
             offered_per_s: rounded(answers.offered_per_s()),
             goodput_per_s: rounded(answers.goodput_per_s()),
-            p50_ms: answers.latency_ms.p50.map(rounded),
-            p99_ms: answers.latency_ms.p99.map(rounded),
-            refused: answers.refused + answers.reset,
-            timed_out: answers.timed_out,
+            p50_ms: answers.main.latency_ms.p50.map(rounded),
+            p99_ms: answers.main.latency_ms.p99.map(rounded),
+            refused: answers.main.refused + answers.main.reset,
+            timed_out: answers.main.timed_out,
         }
     }
 }
@@ -137,14 +138,16 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use staunch_loadgen::Counts;
+
     use super::*;
+    use crate::account::made_up;
 
     #[test]
     fn the_file_has_the_names_it_promises() {
-        let mut answers =
-            Answers { seconds: 2.0, offered: 40, refused: 1, reset: 2, timed_out: 5, ..Answers::default() };
+        let counts = Counts { offered: 40, refused: 1, reset: 2, timed_out: 5, ..Counts::default() };
+        let mut answers = made_up(2.0, counts, &[20]);
         answers.moments.at_ms = vec![2000];
-        answers.moments.counts.in_time = vec![20];
         let mut server = Sides::new("nginx");
         server.side(false).push(Point::new(Multiple { offered_multiple: 0.5 }, &answers));
         let mut flood = Sides::new("nginx");

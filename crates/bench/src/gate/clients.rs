@@ -2,16 +2,16 @@
 //!
 //! It owns the runs of `staunch load` in the clients' namespace. It must never judge, and never let clients
 //! run on the server's processor.
-
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde::Deserialize;
+use staunch_loadgen::report::Document;
 
 use super::bed::Bed;
 use super::subject::Content;
+use crate::account::{self, Account};
 
 /// Patient clients that find a peak: enough that a server of one processor never waits.
 const PATIENT_CLIENTS: &str = "32";
@@ -85,93 +85,6 @@ impl Crowd {
     }
 }
 
-/// What came of a crowd, as `staunch load --json` says; see `docs/load.md`.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Answers {
-    /// When it began, RFC 3339 in UTC.
-    pub(crate) began: String,
-    /// How long requests were offered.
-    pub(crate) seconds: f64,
-    /// Requests meant to be made.
-    pub(crate) offered: u64,
-    /// Answered rightly before the client's patience was over.
-    pub(crate) in_time: u64,
-    /// Connections refused.
-    pub(crate) refused: u64,
-    /// Connections cut.
-    pub(crate) reset: u64,
-    /// Given up by the client.
-    pub(crate) timed_out: u64,
-    /// Never begun: the generator had no room or time.
-    pub(crate) unsent: u64,
-    /// Times of right answers.
-    pub(crate) latency_ms: Times,
-    /// By how much requests were begun later than they were meant to.
-    pub(crate) drift_ms: Drift,
-    /// Sentences.
-    pub(crate) warnings: Vec<String>,
-    /// The run in steps of 100 ms.
-    #[serde(default)]
-    pub(crate) moments: Moments,
-}
-
-/// Percentiles in ms; none when nobody was answered.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(crate) struct Times {
-    pub(crate) p50: Option<f64>,
-    pub(crate) p99: Option<f64>,
-}
-
-/// The same of the generator's lateness, with the most.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(crate) struct Drift {
-    pub(crate) p99: Option<f64>,
-    pub(crate) p999: Option<f64>,
-    pub(crate) max: Option<f64>,
-}
-
-/// Columns with a value a step.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Moments {
-    /// End of each step in ms since the beginning.
-    pub(crate) at_ms: Vec<u64>,
-    pub(crate) counts: Counts,
-    pub(crate) latency_ms: TimeColumns,
-}
-
-/// What happened in each step.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Counts {
-    pub(crate) in_time: Vec<u64>,
-}
-
-/// Times of the answers of each step.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct TimeColumns {
-    pub(crate) p99: Vec<Option<f64>>,
-}
-
-impl Answers {
-    /// Right answers in time, a second, while requests were offered: what is answered afterwards would be
-    /// more than a server can do.
-    pub(crate) fn goodput_per_s(&self) -> f64 {
-        self.in_time_between(0.0, self.seconds)
-    }
-
-    /// Right answers in time, a second, from one time of the run to another, in seconds.
-    pub(crate) fn in_time_between(&self, from: f64, to: f64) -> f64 {
-        let steps = self.moments.at_ms.iter().zip(&self.moments.counts.in_time);
-        let (from_ms, to_ms) = ((1000.0 * from).round() as u64, (1000.0 * to).round() as u64);
-        let meant = steps.filter(|(at_ms, _)| (from_ms + 1..=to_ms).contains(at_ms));
-        meant.map(|(_, count)| count).sum::<u64>() as f64 / (to - from).max(1e-3)
-    }
-
-    /// Requests offered, a second.
-    pub(crate) fn offered_per_s(&self) -> f64 {
-        self.offered as f64 / self.seconds.max(1e-3)
-    }
-}
-
 /// The namespace clients run in, the program they run, and what they ask for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clients<'a> {
@@ -197,7 +110,7 @@ impl Clients<'_> {
     ///
     /// # Errors
     /// A generator that fails, or does not end.
-    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Answers, String> {
+    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Document, String> {
         finish(self.come(crowd)?)
     }
 
@@ -206,7 +119,7 @@ impl Clients<'_> {
     ///
     /// # Errors
     /// A generator that fails, or does not end.
-    pub(crate) fn offer_after(&self, crowd: &Crowd, time: Duration) -> Result<Answers, String> {
+    pub(crate) fn offer_after(&self, crowd: &Crowd, time: Duration) -> Result<Document, String> {
         let before = self.come(&crowd.before(time))?;
         sleep(time);
         let measured = self.come(crowd)?;
@@ -245,7 +158,7 @@ impl Clients<'_> {
     }
 }
 
-fn finish(child: Child) -> Result<Answers, String> {
+fn finish(child: Child) -> Result<Document, String> {
     let output = child.wait_with_output().map_err(|error| format!("staunch load: {error}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     // Under load a server may refuse everybody: that is a finding, and stands in the report.
@@ -253,7 +166,7 @@ fn finish(child: Child) -> Result<Answers, String> {
     if !output.status.success() && !refuses_all {
         return Err(format!("staunch load: {}: {}", output.status, errors.trim()));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("staunch load wrote no report: {error}"))
+    account::read(&String::from_utf8_lossy(&output.stdout))
 }
 
 /// The addresses of a crowd, in words of some thousand each: the system takes no longer ones.
@@ -296,15 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read() {
-        let text = r#"{"began":"2026-11-21T10:00:00.000Z","seconds":2.0,"offered":8,"in_time":4,"refused":1,
-            "reset":0,"timed_out":3,"unsent":0,"latency_ms":{"p50":1.5,"p99":null},
-            "drift_ms":{"p99":0.1,"p999":0.4,"max":70.5},"warnings":[],
-            "moments":{"at_ms":[100,200,2100],"counts":{"in_time":[3,1,9]},
-            "latency_ms":{"p99":[null,null,null]}}}"#;
-        let answers: Answers = serde_json::from_str(text).expect("a report");
-        assert_eq!((answers.goodput_per_s(), answers.offered_per_s()), (2.0, 4.0));
-        assert!((answers.in_time_between(0.1, 0.2) - 10.0).abs() < 1e-9);
+    fn crowds_of_steps_are_rates_with_lengths() {
         assert_eq!(Crowd::steps(&[(10.0, 2), (20.0, 3)]).rate, "10/s for 2s, 20/s for 3s");
     }
 }

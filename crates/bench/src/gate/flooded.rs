@@ -11,6 +11,7 @@ use super::clients::{Crowd, Who};
 use super::door;
 use super::stage::{Flooded, Stage};
 use super::subject::Name;
+use crate::account::Account;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
@@ -135,15 +136,15 @@ fn measure(
         // The host is not equally quick all the time.
         outcome.add(&row, KEPT, "", goodput / f64::midpoint(before, after));
         before = after;
-        if let Some(p99_ms) = answers.latency_ms.p99 {
+        if let Some(p99_ms) = answers.main.latency_ms.p99 {
             outcome.add(&row, P99, "ms", p99_ms);
         }
         outcome.note(format!(
             "{row}: {came:.0} SYN/s came; offered {:.0}/s, in time {goodput:.0}/s, \
              refused {}, timed out {}; of the server's processor: {spent}",
             answers.offered_per_s(),
-            answers.refused + answers.reset,
-            answers.timed_out
+            answers.main.refused + answers.main.reset,
+            answers.main.timed_out
         ));
     }
     Ok(())

@@ -3,11 +3,15 @@
 //! It owns the bars on goodput and on the time of those who are let in, and on what the gate costs below
 //! capacity, where people come as they like and where the load is steady. Beside the gate stands what people
 //! do without one: a long queue, and a short one.
+use staunch_loadgen::Counts;
+use staunch_loadgen::report::Document;
+
 use super::bed::Reception;
-use super::clients::{Answers, Crowd};
 use super::door::{self, Door};
 use super::stage::Stage;
 use super::subject::{Content, Name};
+use crate::account::Account;
+use crate::gate::clients::Crowd;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::Kind;
@@ -152,26 +156,27 @@ fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut Outcome) ->
 }
 
 /// Everybody who came and was answered in time counts, also after nobody came any more.
-fn add_turn(row: &str, answers: &Answers, outcome: &mut Outcome) {
-    let steps: Vec<f64> = answers.moments.counts.in_time.iter().map(|count| *count as f64).collect();
+fn add_turn(row: &str, answers: &Document, outcome: &mut Outcome) {
+    let steps: Vec<f64> = answers.in_time_steps().iter().map(|count| *count as f64).collect();
     // The last steps are those after nothing is offered any more.
     let whole = ((answers.seconds * 10.0) as usize).min(steps.len());
-    outcome.add(row, MEAN, "", answers.in_time as f64 / answers.seconds);
+    outcome.add(row, MEAN, "", answers.main.in_time as f64 / answers.seconds);
     outcome.add(row, SPREAD, "", 10.0 * deviation(steps.get(BEGINNING..whole).unwrap_or_default()));
     outcome.note(format!("{row}, steadily: {}", told(answers)));
 }
 
-fn add(row: &str, multiple: f64, peak: f64, answers: &Answers, outcome: &mut Outcome) {
+fn add(row: &str, multiple: f64, peak: f64, answers: &Document, outcome: &mut Outcome) {
     outcome.add(row, &goodput_words(multiple), "", answers.goodput_per_s() / peak);
-    if let Some(p99_ms) = answers.latency_ms.p99 {
+    if let Some(p99_ms) = answers.main.latency_ms.p99 {
         outcome.add(row, &p99_words(multiple), "ms", p99_ms);
     }
     outcome.note(format!("{row}, {multiple} times: {}", told(answers)));
     answers.warnings.iter().for_each(|warning| outcome.note(format!("{row}: {warning}")));
 }
 
-fn told(answers: &Answers) -> String {
-    let Answers { offered, seconds, in_time, refused, reset, timed_out, unsent, .. } = answers;
+fn told(answers: &Document) -> String {
+    let Counts { offered, in_time, refused, reset, timed_out, unsent, .. } = answers.main.counts;
+    let seconds = answers.seconds;
     format!(
         "offered {offered} in {seconds:.1} s, in time {in_time}, refused {refused}, reset {reset}, \
          timed out {timed_out}, unsent {unsent}"
@@ -216,6 +221,7 @@ fn judge(name: Name, outcome: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::made_up;
 
     #[test]
     fn the_deviation_of_steps() {
@@ -226,10 +232,9 @@ mod tests {
     fn the_gate_is_judged_against_the_same_round_without() {
         let mut outcome = Outcome::new("name", "title");
         let mut say = |way: Way, multiple: f64, in_time: u64, p99: f64| {
-            let mut answers = Answers { seconds: 1.0, offered: 1000, in_time, ..Answers::default() };
-            answers.latency_ms.p99 = Some(p99);
-            answers.moments.at_ms = (1..=10).map(|step| 100 * step).collect();
-            answers.moments.counts.in_time = vec![in_time / 10; 10];
+            let counts = Counts { offered: 1000, in_time, ..Counts::default() };
+            let mut answers = made_up(1.0, counts, &[in_time / 10; 10]);
+            answers.main.latency_ms.p99 = Some(p99);
             if multiple < 1.0 {
                 add_turn(&way.row(Name::Nginx), &answers, &mut outcome);
             }

@@ -9,12 +9,14 @@ use std::process::Command;
 
 use serde::Serialize;
 use staunch_figures::statistics::median;
+use staunch_loadgen::report::Document;
 
 use super::bed::{MODERATION_NS, Reception};
-use super::clients::{Answers, Crowd};
 use super::reception::{Costs, Floods};
 use super::stage::Stage;
 use super::subject::Name;
+use crate::account::Account;
+use crate::gate::clients::Crowd;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 
@@ -178,13 +180,13 @@ fn sweep(over: &str, round: u32, setting: &Setting) -> Result<Vec<Point>, String
 }
 
 impl Point {
-    fn new(syn_per_s: f64, answers: &Answers) -> Self {
+    fn new(syn_per_s: f64, answers: &Document) -> Self {
         Self {
             offered_per_s: answers.offered_per_s(),
             syn_per_s,
             goodput_per_s: answers.goodput_per_s(),
-            p50_ms: answers.latency_ms.p50,
-            p99_ms: answers.latency_ms.p99,
+            p50_ms: answers.main.latency_ms.p50,
+            p99_ms: answers.main.latency_ms.p99,
         }
     }
 }

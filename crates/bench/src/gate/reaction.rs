@@ -5,11 +5,13 @@
 //! what clients see; the daemon's own word on times is not taken.
 use std::time::{Duration, SystemTime};
 
+use staunch_loadgen::report::Document;
+
 use super::bed::Reception;
-use super::clients::{Answers, Crowd};
 use super::door::{self, Said};
 use super::stage::Stage;
 use super::subject::Name;
+use crate::gate::clients::Crowd;
 use crate::process::Usage;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
@@ -82,7 +84,7 @@ fn measure(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     Ok(())
 }
 
-fn add_reaction(answers: &Answers, said: &[Said], outcome: &mut Outcome) -> Result<(), String> {
+fn add_reaction(answers: &Document, said: &[Said], outcome: &mut Outcome) -> Result<(), String> {
     said.iter().for_each(|(_, line)| outcome.note(line.clone()));
     let began = moment(&answers.began).ok_or_else(|| format!("no time: {}", answers.began))?;
     let step = began + Duration::from_secs(STEPS[0].1.into());
@@ -100,7 +102,7 @@ fn add_reaction(answers: &Answers, said: &[Said], outcome: &mut Outcome) -> Resu
 }
 
 /// From a step until those who are let in are answered soon, for good; in whole steps of the report.
-fn settled_ms(answers: &Answers, from_ms: u64, to_ms: u64) -> f64 {
+fn settled_ms(answers: &Document, from_ms: u64, to_ms: u64) -> f64 {
     let steps = answers.moments.at_ms.iter().zip(&answers.moments.latency_ms.p99);
     let slow = steps
         .filter(|(at, p99)| (from_ms + 1..=to_ms).contains(at) && p99.is_none_or(|ms| ms > SETTLED_P99_MS));
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn settled_is_when_answers_are_soon_for_good() {
-        let mut answers = Answers::default();
+        let mut answers = Document::default();
         answers.moments.at_ms = vec![2000, 2100, 2200, 2300, 2400];
         answers.moments.latency_ms.p99 = vec![Some(500.0), Some(300.0), Some(50.0), Some(60.0), None];
         assert!((settled_ms(&answers, 2000, 2300) - 100.0).abs() < 1e-9);

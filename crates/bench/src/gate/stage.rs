@@ -2,13 +2,14 @@
 //!
 //! It owns the order of a measurement: a crowd is there before it is measured, so that a figure is of the
 //! state that lasts and not of its beginning. It must never judge.
-
 use std::path::{Path, PathBuf};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
+use staunch_loadgen::report::Document;
+
 use super::bed::{Bed, Reception};
-use super::clients::{self, Answers, Clients, Crowd};
+use super::clients::{self, Clients, Crowd};
 use super::door::Door;
 use super::flood::Flood;
 use super::spent::Spent;
@@ -27,7 +28,7 @@ const ACQUAINTANCE: f64 = 0.5;
 #[derive(Debug)]
 pub(crate) struct Flooded {
     /// What the crowd got.
-    pub(crate) answers: Answers,
+    pub(crate) answers: Document,
     /// Segments of the flood a second.
     pub(crate) came_per_s: f64,
     /// Who had the server's processor.
@@ -114,7 +115,7 @@ impl Stage {
     ///
     /// # Errors
     /// See [`Clients::offer`].
-    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Answers, String> {
+    pub(crate) fn offer(&self, crowd: &Crowd) -> Result<Document, String> {
         self.clients().offer(crowd)
     }
 
@@ -122,7 +123,7 @@ impl Stage {
     ///
     /// # Errors
     /// See [`Clients::offer`].
-    pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Answers, String> {
+    pub(crate) fn steady(&self, per_second: f64, seconds: f64) -> Result<Document, String> {
         self.lasting(&Crowd::regulars(per_second, seconds))
     }
 
@@ -130,7 +131,7 @@ impl Stage {
     ///
     /// # Errors
     /// See [`Clients::offer`].
-    pub(crate) fn lasting(&self, crowd: &Crowd) -> Result<Answers, String> {
+    pub(crate) fn lasting(&self, crowd: &Crowd) -> Result<Document, String> {
         sleep(REST);
         self.clients().offer_after(crowd, BEFORE)
     }

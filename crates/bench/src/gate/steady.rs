@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
+use staunch_loadgen::report::document::Percentiles;
+
 use super::bed::Reception;
-use super::clients::{Crowd, Drift};
 use super::door;
 use super::stage::Stage;
 use super::subject::Name;
+use crate::gate::clients::Crowd;
 use crate::machine::CpuTimes;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
@@ -64,21 +66,21 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
         answers.map(|answers| (answers, watch.join().unwrap_or_default()))
     })?;
     outcome.note(format!("of the server's processor: {}", spent.told()));
-    outcome.note(lateness(&answers.drift_ms));
+    outcome.note(lateness(&answers.main.drift_ms));
     outcome.note(format!("seconds in which it had no time to spare: {}", words(&full)));
     let status = gate.status()?;
     let shed =
         shed(&status).ok_or_else(|| format!("the gate's status has no count of what was shed: {status}"))?;
     outcome.add(ROW, SHED, "", shed as f64);
-    outcome.add(ROW, LOST, "", answers.offered.saturating_sub(answers.in_time) as f64);
+    outcome.add(ROW, LOST, "", answers.main.offered.saturating_sub(answers.main.in_time) as f64);
     gate.said().into_iter().for_each(|(_, line)| outcome.note(line));
     Ok(())
 }
 
 /// A generator that stands still sends afterwards what it could not, all at once.
-fn lateness(drift: &Drift) -> String {
+fn lateness(drift: &Percentiles) -> String {
     let ms = |time: Option<f64>| time.map_or("?".to_owned(), |time| format!("{time:.2}"));
-    let Drift { p99, p999, max } = *drift;
+    let Percentiles { p99, p999, max, .. } = *drift;
     format!("requests begun late by: p99 {}, p99.9 {}, at most {} ms", ms(p99), ms(p999), ms(max))
 }
 

@@ -1,11 +1,10 @@
 //! Load beside something that happens to a server: what became of every request.
 //!
 //! It owns what is offered and what is said of it. It must never judge.
-
 use std::time::Duration;
 
-use super::reading::Report;
 use super::running;
+use crate::account::{self, lost, other_ends};
 use crate::setting::Setting;
 
 /// What came of it.
@@ -58,14 +57,14 @@ fn run(setting: &Setting, url: &str, words: &[&str], seconds: u32) -> Result<Bes
     let words = [&[&*program, "load", url], words, &engine].concat();
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     let watched = running::run(&words, Duration::from_secs(seconds.into()), &setting.scratch)?;
-    let report = Report::read(&watched.output)?;
+    let report = account::read(&watched.output)?.main;
     let answered = report.in_time + report.late;
     Ok(Beside {
         answered,
-        broken: report.lost() - report.refused,
+        broken: lost(&report) - report.refused,
         refused: report.refused,
         connections_begun: report.connections_begun,
         connections_ended: report.connections_ended,
-        words: format!("offered {}, answered {answered}, {}", report.offered, report.other_ends()),
+        words: format!("offered {}, answered {answered}, {}", report.offered, other_ends(&report)),
     })
 }

@@ -6,10 +6,10 @@
 //! milliseconds.
 use std::time::Duration;
 
-use super::reading::{self, Said};
 use super::running;
 use super::tool::Tool;
 use super::truth::TruthServer;
+use crate::reading::{self, Said};
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 

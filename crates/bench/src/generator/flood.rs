@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::namespaces::{CLIENT_INTERFACE, Namespaces, SERVER_ADDRESS};
-use super::reading::Flooded;
 use super::running;
+use crate::reading::Flooded;
 use crate::report::{Bar, Direction, Outcome};
 use crate::setting::Setting;
 

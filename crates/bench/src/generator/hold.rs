@@ -6,10 +6,10 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use super::reading::Held;
 use super::running;
 use crate::content;
 use crate::process::Memory;
+use crate::reading::Held;
 use crate::report::{Direction, Outcome};
 use crate::setting::Setting;
 use crate::setup::{Kind, Setup};

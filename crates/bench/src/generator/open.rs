@@ -4,11 +4,14 @@
 //! not say how far it is behind its schedule.
 use std::time::Duration;
 
-use super::reading::{Report, Said};
+use staunch_loadgen::report::Document;
+
 use super::running::{self, Watched};
 use super::tool::Tool;
+use crate::account::{self, Account, lost};
 use crate::content;
 use crate::process;
+use crate::reading::Said;
 use crate::report::{Direction, Outcome};
 use crate::servers::Server;
 use crate::setting::Setting;
@@ -86,7 +89,7 @@ fn measure_once(
     outcome.note(format!("{name}: {}", words.join(" ")));
     watched.disturbance(name).into_iter().for_each(|note| outcome.note(note));
     let said = if Tool::OURS.contains(&tool) {
-        let report = Report::read(&watched.output)?;
+        let report = account::read(&watched.output)?;
         add_schedule(name, &report, u64::from(RATE_PER_S) * u64::from(seconds), outcome)?;
         report.answers()?
     } else {
@@ -98,13 +101,14 @@ fn measure_once(
 }
 
 /// What ours says of its schedule.
-fn add_schedule(name: &str, report: &Report, scheduled: u64, outcome: &mut Outcome) -> Result<(), String> {
-    let drift_ms = report.drift_ms.p999.ok_or("staunch load reports no drift")?;
+fn add_schedule(name: &str, report: &Document, scheduled: u64, outcome: &mut Outcome) -> Result<(), String> {
+    let main = &report.main;
+    let drift_ms = main.drift_ms.p999.ok_or("staunch load reports no drift")?;
     outcome.add(name, DRIFT, "ms", drift_ms);
-    outcome.add(name, "drift, the longest", "ms", report.drift_ms.max.unwrap_or(drift_ms));
-    outcome.add(name, OFF_SCHEDULE, "", report.offered.abs_diff(scheduled) as f64);
-    outcome.add(name, UNSENT, "%", report.unsent as f64 * 100.0 / scheduled as f64);
-    outcome.add(name, LOST, "", report.lost() as f64);
+    outcome.add(name, "drift, the longest", "ms", main.drift_ms.max.unwrap_or(drift_ms));
+    outcome.add(name, OFF_SCHEDULE, "", main.offered.abs_diff(scheduled) as f64);
+    outcome.add(name, UNSENT, "%", main.unsent as f64 * 100.0 / scheduled as f64);
+    outcome.add(name, LOST, "", lost(main) as f64);
     report.warnings.iter().for_each(|warning| outcome.note(format!("{name} warns: {warning}")));
     Ok(())
 }
@@ -128,12 +132,14 @@ fn judge(name: &str, outcome: &mut Outcome) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Percentiles;
+    use staunch_loadgen::Counts;
+
     use super::*;
+    use crate::account::made_up;
 
     fn outcome(offered: u64, p999_ms: f64, unsent: u64) -> Outcome {
-        let drift_ms = Percentiles { p999: Some(p999_ms), ..Percentiles::default() };
-        let report = Report { offered, drift_ms, unsent, ..Report::default() };
+        let mut report = made_up(1.0, Counts { offered, unsent, ..Counts::default() }, &[]);
+        report.main.drift_ms.p999 = Some(p999_ms);
         let mut outcome = Outcome::new("name", "title");
         add_schedule("ours", &report, 400_000, &mut outcome).expect("a drift");
         judge("ours", &mut outcome);

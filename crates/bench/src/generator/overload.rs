@@ -5,10 +5,13 @@
 //! times its capacity too: that is more than one core can offer, so there the generator has to say so.
 use std::time::Duration;
 
-use super::reading::Report;
+use staunch_loadgen::Counts;
+use staunch_loadgen::report::Document;
+
 use super::running::{self, Watched};
 use super::tool::Tool;
 use super::truth::TruthServer;
+use crate::account;
 use crate::content;
 use crate::load::Load;
 use crate::report::{Bar, Direction, Outcome};
@@ -64,11 +67,11 @@ fn measure_known(tool: Tool, setting: &Setting, outcome: &mut Outcome) -> Result
     let answers: u64 = server.finish()?.answers.values().sum();
     let name = tool.name();
     let per_second = |count: u64| count as f64 / f64::from(SECONDS);
-    outcome.add(name, OFFERED, "", per_second(report.offered) / f64::from(rate));
-    add_ends(name, &report, outcome);
-    outcome.add(name, "answered in time per second", "", per_second(report.in_time));
+    outcome.add(name, OFFERED, "", per_second(report.main.offered) / f64::from(rate));
+    add_ends(name, &report.main, outcome);
+    outcome.add(name, "answered in time per second", "", per_second(report.main.in_time));
     outcome.add(name, "served per second, by the server", "", per_second(answers));
-    outcome.add(name, INVENTED, "", (report.in_time + report.late).saturating_sub(answers) as f64);
+    outcome.add(name, INVENTED, "", (report.main.in_time + report.main.late).saturating_sub(answers) as f64);
     let growth = growth(&watched.resident_bytes).ok_or("too short to see memory grow")?;
     outcome.add(name, GROWTH, "", growth);
     let largest = watched.resident_bytes.iter().copied().max().unwrap_or(0);
@@ -90,16 +93,16 @@ fn measure_nginx(setting: &Setting, outcome: &mut Outcome) -> Result<(), String>
     let words = Tool::Uring.strangers(&setting.programs, rate, NGINX_SECONDS, &server.url(&path));
     let (report, _) = offer(name, &words, NGINX_SECONDS, setting, outcome)?;
     let per_second = |count: u64| count as f64 / f64::from(NGINX_SECONDS);
-    outcome.add(name, OFFERED, "", per_second(report.offered) / f64::from(rate));
-    add_ends(name, &report, outcome);
-    outcome.add(name, "answered in time per second", "", per_second(report.in_time));
-    let attempted = per_second(report.attempted);
+    outcome.add(name, OFFERED, "", per_second(report.main.offered) / f64::from(rate));
+    add_ends(name, &report.main, outcome);
+    outcome.add(name, "answered in time per second", "", per_second(report.main.in_time));
+    let attempted = per_second(report.main.attempted);
     outcome.note(format!(
         "nginx answers {capacity:.0} connections a second; ten times that is {rate}/s, of which one core \
          could begin {attempted:.0}/s, so no bar is asked but the accounting and the warning"
     ));
     judge_ends(name, outcome);
-    let silent = report.unsent > 0 && report.warnings.is_empty();
+    let silent = report.main.unsent > 0 && report.warnings.is_empty();
     let samples = vec![f64::from(u8::from(silent))];
     let words = "silent about its own limit";
     outcome.bars.push(Bar::judge(name, words, Direction::AtMost, 0.0, "", samples));
@@ -112,31 +115,31 @@ fn offer(
     seconds: u32,
     setting: &Setting,
     outcome: &mut Outcome,
-) -> Result<(Report, Watched), String> {
+) -> Result<(Document, Watched), String> {
     let watched = running::run(words, Duration::from_secs(seconds.into()), &setting.scratch)?;
-    let report = Report::read(&watched.output)?;
+    let report = account::read(&watched.output)?;
     outcome.note(format!("{name}: {}", words.join(" ")));
     watched.disturbance(name).into_iter().for_each(|note| outcome.note(note));
     report.warnings.iter().for_each(|warning| outcome.note(format!("{name} warns: {warning}")));
-    outcome.add(name, "generator's CPU per request", "us", watched.cost_us(report.attempted));
+    outcome.add(name, "generator's CPU per request", "us", watched.cost_us(report.main.attempted));
     Ok((report, watched))
 }
 
 /// What became of every request.
-fn add_ends(name: &str, report: &Report, outcome: &mut Outcome) {
-    outcome.add(name, UNSENT, "", report.unsent as f64);
-    outcome.add(name, UNACCOUNTED, "", report.offered.abs_diff(report.settled()) as f64);
+fn add_ends(name: &str, counts: &Counts, outcome: &mut Outcome) {
+    outcome.add(name, UNSENT, "", counts.unsent as f64);
+    outcome.add(name, UNACCOUNTED, "", counts.offered.abs_diff(counts.settled()) as f64);
     let ends = [
-        ("offered", report.offered),
-        ("in time", report.in_time),
-        ("late", report.late),
-        ("timed out", report.timed_out),
-        ("refused", report.refused),
-        ("reset", report.reset),
-        ("wrong", report.wrong_answer),
-        ("failed", report.failed),
-        ("unsent", report.unsent),
-        ("unfinished", report.unfinished),
+        ("offered", counts.offered),
+        ("in time", counts.in_time),
+        ("late", counts.late),
+        ("timed out", counts.timed_out),
+        ("refused", counts.refused),
+        ("reset", counts.reset),
+        ("wrong", counts.wrong_answer),
+        ("failed", counts.failed),
+        ("unsent", counts.unsent),
+        ("unfinished", counts.unfinished),
     ];
     let words: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
     outcome.note(format!("{name}: {}", words.join(", ")));
@@ -180,9 +183,9 @@ mod tests {
 
     #[test]
     fn a_lost_request_and_an_invented_one_are_both_seen() {
-        let report = Report { offered: 10, in_time: 4, timed_out: 5, ..Report::default() };
-        let twice = Report { offered: 10, in_time: 6, timed_out: 5, ..Report::default() };
-        let whole = Report { offered: 10, in_time: 5, timed_out: 5, ..Report::default() };
+        let report = Counts { offered: 10, in_time: 4, timed_out: 5, ..Counts::default() };
+        let twice = Counts { offered: 10, in_time: 6, timed_out: 5, ..Counts::default() };
+        let whole = Counts { offered: 10, in_time: 5, timed_out: 5, ..Counts::default() };
         for (report, passes) in [(report, false), (twice, false), (whole, true)] {
             let mut outcome = Outcome::new("name", "title");
             add_ends("ours", &report, &mut outcome);

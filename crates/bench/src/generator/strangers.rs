@@ -1,12 +1,11 @@
 //! Clients that come once: a connection a request, for the scenarios that press on a server.
 //!
 //! It owns what they are offered and what is said of it. It must never judge.
-
 use std::time::Duration;
 
-use super::reading::Report;
 use super::running;
 use super::tool::Tool;
+use crate::account::{self, Account, lost, other_ends};
 use crate::machine;
 use crate::setting::Setting;
 
@@ -14,7 +13,7 @@ use crate::setting::Setting;
 const PATIENT_CLIENTS: u32 = 8;
 
 /// Until then queues fill.
-const FILLING_MS: u64 = 1000;
+const FILLING_S: f64 = 1.0;
 
 /// What came of an offered load.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub(crate) fn strangers_peak(setting: &Setting, url: &str) -> Result<f64, String
     let mut words = Tool::Epoll.closed(&setting.programs, 1, PATIENT_CLIENTS, setting.seconds, url);
     words.insert(words.len() - 1, "--no-keep-alive".to_owned());
     let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
-    Ok(Report::read(&watched.output)?.said()?.per_second)
+    Ok(account::read(&watched.output)?.said()?.per_second)
 }
 
 /// Offers so many requests a second, whose clients wait one second. Answers are counted from the second
@@ -50,12 +49,11 @@ pub(crate) fn strangers(setting: &Setting, url: &str, rate: u32) -> Result<Offer
     let words = Tool::Uring.strangers(&setting.programs, rate, seconds, url);
     let (cpus, words) = with_room(words);
     let watched = running::run_on(cpus, &words, Duration::from_secs(seconds.into()), &setting.scratch)?;
-    let report = Report::read(&watched.output)?;
-    let (offered, in_time, others) = (report.offered, report.in_time, report.other_ends());
-    let end_ms = u64::from(seconds) * 1000;
+    let report = account::read(&watched.output)?;
+    let (offered, in_time, others) = (report.main.offered, report.main.in_time, other_ends(&report.main));
     Ok(Offered {
-        in_time_per_s: report.moments.in_time_per_s(FILLING_MS, end_ms),
-        p99_ms: report.latency_ms.p99,
+        in_time_per_s: report.in_time_between(FILLING_S, f64::from(seconds)),
+        p99_ms: report.main.latency_ms.p99,
         cpus,
         words: format!("offered {offered} at {rate}/s, in time {in_time}, {others}"),
     })
@@ -94,7 +92,7 @@ pub(crate) struct Honest {
 pub(crate) fn honest(setting: &Setting, url: &str, rate: u32) -> Result<Honest, String> {
     let words = Tool::Epoll.open(&setting.programs, rate, setting.seconds, url);
     let watched = running::run(&words, Duration::from_secs(setting.seconds.into()), &setting.scratch)?;
-    let report = Report::read(&watched.output)?;
-    let lost = report.lost() + report.unsent;
+    let report = account::read(&watched.output)?;
+    let lost = lost(&report.main) + report.main.unsent;
     Ok(Honest { p99_ms: report.answers()?.p99_ms, lost })
 }

@@ -1,11 +1,11 @@
 //! The load generators that are compared, and their command lines.
 //!
 //! It must never measure. `taskset` comes from `running.rs`, so it is not among the words.
-
 use std::path::Path;
 
-use super::reading::{self, Report, Said};
 use super::running;
+use crate::account::{self, Account};
+use crate::reading::{self, Said};
 use crate::setup::Programs;
 
 /// A load generator.
@@ -46,7 +46,7 @@ impl Tool {
     pub(super) fn read(self, output: &str) -> Result<Said, String> {
         match self {
             Self::Wrk => reading::wrk(output),
-            Self::Uring | Self::Epoll => Report::read(output)?.said(),
+            Self::Uring | Self::Epoll => account::read(output)?.said(),
             Self::Oha => reading::oha(output),
         }
     }

@@ -1,5 +1,4 @@
 //! Comparing as a whole: verdicts, the exit code, and what is refused.
-
 use super::*;
 
 /// Compares, single runs too.
@@ -180,6 +179,6 @@ fn a_single_run_a_side_is_shown_and_not_judged() {
         super::compare(&side("a", vec![a]), &side("b", vec![b]), 3.0, Single::Show).unwrap()
     };
     assert!(!note(&both(a.clone(), b.clone())));
-    b.main.offered += 1;
+    b.main.counts.offered += 1;
     assert!(note(&both(a, b)));
 }

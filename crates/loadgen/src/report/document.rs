@@ -2,8 +2,8 @@
 //!
 //! It owns the names and units of the file. It must never lose a count: totals, lanes and moments can be
 //! checked against each other. Times are milliseconds, `null` where nothing was measured.
-
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub const FORMAT: u32 = 2;
 const FORMAT_MIN: u32 = 1;
 
 /// A run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// [`FORMAT`].
     pub format: u32,
@@ -77,44 +77,15 @@ pub struct LaneDocument {
 /// What was measured: counts of requests, then times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// What the schedule asked for; in a closed loop, what was begun.
-    pub offered: u64,
-    /// For these a connection was begun or a request was sent.
-    pub attempted: u64,
-    /// Answered rightly within the client's patience.
-    pub in_time: u64,
-    /// Answered rightly, but late.
-    pub late: u64,
-    /// The connection was refused.
-    pub refused: u64,
-    /// The connection was reset or ended before the answer was complete.
-    pub reset: u64,
-    /// Another answer came than the expected one.
-    pub wrong_answer: u64,
-    /// Given up when the client's patience was over.
-    pub timed_out: u64,
-    /// Failed otherwise.
-    pub failed: u64,
-    /// Not begun because the generator had nothing left to begin it with.
-    pub unsent: u64,
-    /// Under way when the run ended.
-    pub unfinished: u64,
+    /// What became of requests and connections.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Right answers in time, a second.
     pub rate_per_s: f64,
     /// Answers by status.
     pub statuses: BTreeMap<String, u64>,
-    /// Connections begun.
-    pub connections_begun: u64,
-    /// Connections made.
-    pub connections_made: u64,
-    /// Idle connections that the server closed.
-    pub connections_ended: u64,
     /// SYN segments sent, the repeated ones included.
     pub syn_sent: u64,
-    /// SYN segments sent again.
-    pub syn_retransmitted: u64,
-    /// Bytes both ways.
-    pub bytes: Bytes,
     /// From the intended start to the last byte of right answers.
     pub latency_ms: Percentiles,
     /// From the begin of connecting until connected.
@@ -125,15 +96,6 @@ pub struct Figures {
     pub drift_ms: Percentiles,
     /// The histograms these come from.
     pub histograms: Blobs,
-}
-
-/// Bytes both ways.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bytes {
-    /// Received, heads included.
-    pub received: u64,
-    /// Handed to the kernel to be sent.
-    pub sent: u64,
 }
 
 /// Percentiles in milliseconds; `None` when nothing was measured.
@@ -185,28 +147,13 @@ impl Percentiles {
 impl Figures {
     /// Of a lane.
     pub fn of(lane: &LaneOutcome) -> Self {
-        let (counts, times, statuses) = (&lane.counts, &lane.times, &lane.statuses);
+        let (counts, times, statuses) = (lane.counts, &lane.times, &lane.statuses);
         let seconds = lane.lasted.as_secs_f64();
         Self {
-            offered: counts.offered,
-            attempted: counts.attempted,
-            in_time: counts.in_time,
-            late: counts.late,
-            refused: counts.refused,
-            reset: counts.reset,
-            wrong_answer: counts.wrong_answer,
-            timed_out: counts.timed_out,
-            failed: counts.failed,
-            unsent: counts.unsent,
-            unfinished: counts.unfinished,
+            counts,
             rate_per_s: if seconds > 0.0 { counts.in_time as f64 / seconds } else { 0.0 },
             statuses: statuses.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
-            connections_begun: counts.connections_begun,
-            connections_made: counts.connections_made,
-            connections_ended: counts.connections_ended,
             syn_sent: counts.connections_begun + counts.syn_retransmitted,
-            syn_retransmitted: counts.syn_retransmitted,
-            bytes: Bytes { received: counts.received_bytes, sent: counts.sent_bytes },
             latency_ms: Percentiles::of(&times.complete),
             connect_ms: Percentiles::of(&times.connect),
             first_byte_ms: Percentiles::of(&times.first_byte),
@@ -224,28 +171,13 @@ impl Figures {
     pub fn of_main(outcome: &Outcome) -> Self {
         outcome.main().map(Self::of).unwrap_or_default()
     }
+}
 
-    /// The counts as the run had them.
-    pub fn counts(&self) -> Counts {
-        Counts {
-            offered: self.offered,
-            attempted: self.attempted,
-            in_time: self.in_time,
-            late: self.late,
-            refused: self.refused,
-            reset: self.reset,
-            wrong_answer: self.wrong_answer,
-            timed_out: self.timed_out,
-            failed: self.failed,
-            unsent: self.unsent,
-            unfinished: self.unfinished,
-            connections_begun: self.connections_begun,
-            connections_made: self.connections_made,
-            connections_ended: self.connections_ended,
-            syn_retransmitted: self.syn_retransmitted,
-            received_bytes: self.bytes.received,
-            sent_bytes: self.bytes.sent,
-        }
+impl Deref for Figures {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        &self.counts
     }
 }
 
@@ -335,7 +267,7 @@ mod tests {
         let outcome = made_up::overload();
         let document = Document::new(&outcome);
         assert_eq!(Document::read("a.json", &document.write()).unwrap(), document);
-        assert_eq!(document.main.counts(), outcome.counts());
+        assert_eq!(document.main.counts, outcome.counts());
         assert_eq!(document.began, "2025-11-21T08:00:00.123Z");
         let empty = Outcome { lanes: Vec::new(), moments: Vec::new(), ..outcome };
         let empty = Document::new(&empty);

@@ -1,13 +1,12 @@
 //! The machine a report was made on, from what the kernel tells about it.
 //!
 //! It must never fail: what cannot be read is said to be unknown.
-
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
 /// What a reader has to know about a machine to compare figures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,

@@ -76,7 +76,7 @@ impl Pen {
 
     /// What was offered, and every way in which some of it ended.
     fn ends(&self, document: &Document) -> Vec<String> {
-        let counts = document.main.counts();
+        let counts = document.main.counts;
         let rate = |count: u64| {
             if document.seconds > 0.0 { words::per_s(count as f64 / document.seconds) } else { String::new() }
         };
@@ -139,9 +139,9 @@ impl Pen {
             "bytes",
             format!(
                 "{} received ({}/s), {} sent",
-                words::bytes(main.bytes.received as f64),
-                per_s(main.bytes.received),
-                words::bytes(main.bytes.sent as f64)
+                words::bytes(main.received_bytes as f64),
+                per_s(main.received_bytes),
+                words::bytes(main.sent_bytes as f64)
             ),
         ));
         parts.iter().flat_map(|(name, words)| self.named(name, words)).collect()
@@ -164,7 +164,7 @@ impl Pen {
         let header = ["beside it", "offered", "in time", "", "errors", "waiting", "held", "p50", "p99"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
         for lane in lanes {
-            let counts = lane.figures.counts();
+            let counts = lane.figures.counts;
             let latency = &lane.figures.latency_ms;
             rows.push(vec![
                 words::harmless(&lane.name),

@@ -198,7 +198,7 @@ fn table_row(point: &PointDocument) -> Vec<String> {
         spread(point.rate(|round| round.offered), whole),
         spread(point.rate(|round| round.in_time), whole),
         spread(point.rate(|round| round.late), whole),
-        spread(point.rate(|round| round.counts().errors()), whole),
+        spread(point.rate(|round| round.counts.errors()), whole),
         spread(point.spread(|round| round.latency_ms.p50), words::time_ms),
         spread(point.spread(|round| round.latency_ms.p99), words::time_ms),
     ]

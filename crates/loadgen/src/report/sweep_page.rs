@@ -97,7 +97,7 @@ fn latency(document: &SweepDocument) -> String {
 fn losses(document: &SweepDocument) -> String {
     let share = |end: &'static crate::report::fields::CountField| {
         let of = move |round: &Figures| {
-            (round.offered > 0).then(|| end.get(&round.counts()) as f64 / round.offered as f64)
+            (round.offered > 0).then(|| end.get(&round.counts) as f64 / round.offered as f64)
         };
         range(end.name, end.words, &document.points, move |point| point.spread(of))
     };
@@ -170,7 +170,7 @@ fn table(body: &mut String, points: &[PointDocument]) {
             point.rate(|round| round.offered),
             goodput_of(point),
             point.rate(|round| round.late),
-            point.rate(|round| round.counts().errors()),
+            point.rate(|round| round.counts.errors()),
         ];
         let times = [point.spread(|round| round.latency_ms.p50), point.spread(|round| round.latency_ms.p99)];
         let _ = write!(body, "<tr><th scope=\"row\" class=\"number\">x{}", words::short(point.factor));

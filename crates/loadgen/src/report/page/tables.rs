@@ -13,7 +13,7 @@ use crate::report::fields::{ENDS, is_error};
 /// What was offered, and every end, by lane; a row below says whether it adds up.
 pub(super) fn lanes(body: &mut String, document: &Document) {
     let columns: Vec<(String, Counts)> =
-        document.lanes.iter().map(|lane| (escape(&lane.name), lane.figures.counts())).collect();
+        document.lanes.iter().map(|lane| (escape(&lane.name), lane.figures.counts)).collect();
     body.push_str("<div class=\"wide\"><table><thead><tr><th scope=\"col\">Requests");
     for (name, _) in &columns {
         // Counts stand below their lane's name; shares have a column of their own.
@@ -147,9 +147,9 @@ pub(super) fn network(body: &mut String, document: &Document) {
         ("of them sent again", words::count(main.syn_retransmitted)),
         (
             "received",
-            format!("{} ({}/s)", words::bytes(main.bytes.received as f64), per_s(main.bytes.received)),
+            format!("{} ({}/s)", words::bytes(main.received_bytes as f64), per_s(main.received_bytes)),
         ),
-        ("sent", format!("{} ({}/s)", words::bytes(main.bytes.sent as f64), per_s(main.bytes.sent))),
+        ("sent", format!("{} ({}/s)", words::bytes(main.sent_bytes as f64), per_s(main.sent_bytes))),
     ];
     body.push_str("<div class=\"wide\"><table><tbody>");
     for (name, value) in rows {
