@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use staunch_lab::results::{
-    Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage,
+    AskedBy, ClientReport, Measured, MeasuredOn, Protocol, Results, Round, Row, SCHEMA, Usage,
 };
 use staunch_lab::{MODELS, Model, PoolUse};
 use staunch_tests::process::{Finished, binary, finish};
@@ -37,7 +37,7 @@ fn made_up() -> Results {
         plan: "made up".into(),
         command: "staunch lab run --plan paper --scale 0.1 --html lab.html".into(),
         scale: 0.1,
-        machine: Machine {
+        machine: MeasuredOn {
             processor: "A processor with a name as long as they are @ 2.10GHz".into(),
             processors: 4,
             server_cpus: vec![0],
@@ -53,7 +53,7 @@ fn made_up() -> Results {
 fn measured(model: &Model, number: usize, protocol: Protocol, asked: (usize, u64, usize, usize)) -> Measured {
     let (children, loops, bytes, pool) = asked;
     let pool = if model.pool == PoolUse::None { 0 } else { pool };
-    let client = if protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+    let client = if protocol == Protocol::Paper { AskedBy::Processes } else { AskedBy::Epoll };
     let row = Row { model: model.name.into(), protocol, children, loops, bytes, pool, client };
     let dearer = if protocol == Protocol::KeepAlive { 2e-6 } else { 20e-6 };
     // Every fourth model costs the same: ties must be shown as well.

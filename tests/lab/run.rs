@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use staunch_lab::results::{Client, Protocol, Results, SCHEMA};
+use staunch_lab::results::{AskedBy, Protocol, Results, SCHEMA};
 use staunch_netio::host::cpu;
 use staunch_tests::process::{Finished, binary, finish};
 
@@ -82,7 +82,7 @@ fn a_plan_is_measured_and_written() {
     assert!(results.command.starts_with("staunch lab run --plan "), "{}", results.command);
     for measured in &results.rows {
         let name = &measured.row;
-        let client = if name.protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+        let client = if name.protocol == Protocol::Paper { AskedBy::Processes } else { AskedBy::Epoll };
         assert_eq!(name.client, client, "{name:?}");
         assert_eq!((measured.row.loops, measured.rounds.len()), (10, 2), "{name:?}");
         for round in &measured.rounds {

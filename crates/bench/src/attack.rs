@@ -13,9 +13,9 @@ use super::generator::{self, Honest};
 use super::process::{self, Usage};
 use super::servers::{Server, pinned};
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
+use super::setup::{ServerKind, Setup};
 use super::{content, machine};
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 /// One way to be slow.
 struct Mode {
@@ -47,12 +47,12 @@ const FILE: &str = "5000.txt";
 const FILE_BYTES: usize = 5000;
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "slow",
         "5 000 honest requests a second beside slowhttptest with 10 000 connections, in four modes",
     );
-    let kinds = setting.chosen(&Kind::OURS);
+    let kinds = setting.chosen(&ServerKind::OURS);
     if let Err(error) = measure(&kinds, setting, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -68,7 +68,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kinds: &[Kind], setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kinds: &[ServerKind], setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     setting.expect_steps(setting.rounds as usize * kinds.len() * MODES.len());
@@ -92,7 +92,7 @@ fn measure_once(
     server: &Server,
     mode: &Mode,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let (name, url) = (server.kind.name(), server.url(&format!("/{FILE}")));
     let (alone, alone_ns) = honest(server, &url, setting);

@@ -4,11 +4,11 @@
 //! curl, alone and four at a time.
 use super::content::{self, BIG_BYTES};
 use super::load::download;
-use super::process::{Memory, Usage};
+use super::process::{ProcessMemory, Usage};
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const COST_ALONE: &str = "CPU per GiB, one at a time";
 const COST_TOGETHER: &str = "CPU per GiB, four at a time";
@@ -21,8 +21,9 @@ const FILE: &str = "big.bin";
 const CHECK_FILE: &str = "100.txt";
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new("bigfile", "a file of 1 GiB, read by curl alone and four at a time");
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome =
+        ScenarioOutcome::new("bigfile", "a file of 1 GiB, read by curl alone and four at a time");
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -30,10 +31,10 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let mut kinds = setting.for_files();
-    kinds.retain(|kind| *kind != Kind::Floor);
+    kinds.retain(|kind| *kind != ServerKind::Floor);
     setting.expect_steps(1 + kinds.len() * (1 + setting.rounds as usize));
     setting.step("making the file");
     content::big_file(&folder, FILE)?;
@@ -75,17 +76,17 @@ fn check_bytes(server: &Server, folder: &std::path::Path) -> Result<(), String> 
     Err(format!("{} gives other bytes: {}", server.kind.name(), String::from_utf8_lossy(&said).trim()))
 }
 
-fn measure_once(server: &Server, outcome: &mut Outcome) -> Result<(), String> {
+fn measure_once(server: &Server, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let url = server.url(&format!("/{FILE}"));
     let gibibytes = DOWNLOADS as f64 * BIG_BYTES as f64 / (1_u64 << 30) as f64;
-    let memory_before = Memory::of(server.id());
+    let memory_before = ProcessMemory::of(server.id());
     for (measure, parallel) in [(COST_ALONE, 1), (COST_TOGETHER, DOWNLOADS)] {
         let before = Usage::of(server.id());
         download(&url, DOWNLOADS, parallel, BIG_BYTES)?;
         let spent_ns = Usage::of(server.id()).since_ns(&before);
         outcome.add(server.kind.name(), measure, "s", spent_ns as f64 / 1e9 / gibibytes);
     }
-    let memory = Memory::of(server.id());
+    let memory = ProcessMemory::of(server.id());
     let mebibytes = |bytes: u64| bytes as f64 / (1_u64 << 20) as f64;
     let growth = mebibytes(memory.resident_bytes) - mebibytes(memory_before.resident_bytes);
     outcome.add(server.kind.name(), GROWTH, "MiB", growth.max(0.0));
@@ -93,9 +94,10 @@ fn measure_once(server: &Server, outcome: &mut Outcome) -> Result<(), String> {
     Ok(())
 }
 
-fn judge(setting: &Setting, outcome: &mut Outcome) {
-    let peers: Vec<&'static str> = setting.chosen(&Kind::PEERS).into_iter().map(Kind::name).collect();
-    for kind in Kind::OURS {
+fn judge(setting: &Setting, outcome: &mut ScenarioOutcome) {
+    let peers: Vec<&'static str> =
+        setting.chosen(&ServerKind::PEERS).into_iter().map(ServerKind::name).collect();
+    for kind in ServerKind::OURS {
         for measure in [COST_ALONE, COST_TOGETHER] {
             let best = outcome.cheapest(&peers, measure);
             let samples = best.map_or_else(Vec::new, |best| outcome.ratios(kind.name(), best, measure));

@@ -8,12 +8,12 @@ use std::process::Command;
 
 use super::machine;
 use super::scenario::{Needs, Scenario};
-use super::setup::{Kind, Programs};
+use super::setup::{Programs, ServerKind};
 
 /// What a run needs.
 pub(super) struct Wanted<'a> {
     /// The servers that are compared.
-    kinds: &'a [Kind],
+    kinds: &'a [ServerKind],
     /// Whether the load generator is measured.
     generator: bool,
     /// Whether our program is asked for without either.
@@ -24,7 +24,7 @@ pub(super) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What these scenarios need of these servers.
-    pub(super) fn new(scenarios: &[&Scenario], kinds: &'a [Kind], given: Option<&'a Path>) -> Self {
+    pub(super) fn new(scenarios: &[&Scenario], kinds: &'a [ServerKind], given: Option<&'a Path>) -> Self {
         let any = |needs| scenarios.iter().any(|scenario| scenario.needs == needs);
         let kinds = if any(Needs::Servers) { kinds } else { &[] };
         Self { kinds, generator: any(Needs::Generator), program: any(Needs::Program), given }
@@ -36,7 +36,7 @@ impl<'a> Wanted<'a> {
     /// A compiler that fails, a given program that is not there.
     pub(super) fn build(&self, root: &Path, target: &Path) -> Result<Programs, String> {
         let floor = target.join("bench/floor");
-        if self.generator || self.kinds.contains(&Kind::Floor) {
+        if self.generator || self.kinds.contains(&ServerKind::Floor) {
             let source = root.join("bench/floor.c");
             execute(Command::new("cc").args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&floor).arg(source))?;
         }

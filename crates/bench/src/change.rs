@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::content::{self, Bytes, TREE_FILES};
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const DELAY: &str = "time until a change is served";
 const FAILED: &str = "failed requests";
@@ -30,10 +30,13 @@ const SEED: u64 = 5;
 
 /// Runs the scenario, for ours and for those peers that notice changes within seconds. nginx is left out: its
 /// open_file_cache answers with the old file until the entry's time is over.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome =
-        Outcome::new("change", "one file of 100 000 replaced by rename, 50 times, under a light load");
-    let kinds = setting.chosen(&[Kind::Uring, Kind::Epoll, Kind::Lighttpd, Kind::H2o]);
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "change",
+        "one file of 100 000 replaced by rename, 50 times, under a light load",
+    );
+    let kinds =
+        setting.chosen(&[ServerKind::Uring, ServerKind::Epoll, ServerKind::Lighttpd, ServerKind::H2o]);
     let folder = setting.scratch.join("tree");
     setting.expect_steps(1 + kinds.len());
     setting.step("making 100 000 files");
@@ -47,7 +50,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
             outcome.errors.push(format!("{}: {error}", kind.name()));
         }
     }
-    for kind in Kind::OURS {
+    for kind in ServerKind::OURS {
         let largest = outcome.samples(kind.name(), DELAY).iter().copied().reduce(f64::max);
         let words = format!("{DELAY}, the longest of {CHANGES}");
         let largest = largest.map_or_else(Vec::new, |largest| vec![largest]);
@@ -57,7 +60,12 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, folder: &Path, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(
+    kind: ServerKind,
+    setting: &Setting,
+    folder: &Path,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
     let changed = changed_files();
     for number in &changed {
         content::replace(folder, *number, 0)?;
@@ -95,7 +103,7 @@ fn change(server: &Server, folder: &Path, number: u32) -> Result<f64, String> {
     let (path, old, new) =
         (content::tree_path(number), content::tree_body(number, 0), content::tree_body(number, 1));
     sleep(CHANGE_PAUSE);
-    let mut client = Client::connect(server.address)?;
+    let mut client = HttpClient::connect(server.address)?;
     if client.get(&path)?.body != old {
         return Err(format!("{path}: wrong bytes before the change"));
     }
@@ -118,7 +126,7 @@ fn change(server: &Server, folder: &Path, number: u32) -> Result<f64, String> {
 fn light_load(address: SocketAddr, changed: &BTreeSet<u32>, stop: &AtomicBool) -> (u32, Vec<String>) {
     let (mut requests, mut faults) = (0, Vec::new());
     let mut numbers = Bytes::new(SEED + 1);
-    let mut client = Client::connect(address);
+    let mut client = HttpClient::connect(address);
     while !stop.load(Ordering::Relaxed) {
         let number = (numbers.next_number() % u64::from(TREE_FILES)) as u32;
         requests += 1;
@@ -126,14 +134,14 @@ fn light_load(address: SocketAddr, changed: &BTreeSet<u32>, stop: &AtomicBool) -
             client.as_mut().map_err(|error| error.clone()).and_then(|client| ask(client, number, changed))
         {
             faults.push(fault);
-            client = Client::connect(address);
+            client = HttpClient::connect(address);
         }
         sleep(LOAD_PAUSE);
     }
     (requests, faults)
 }
 
-fn ask(client: &mut Client, number: u32, changed: &BTreeSet<u32>) -> Result<(), String> {
+fn ask(client: &mut HttpClient, number: u32, changed: &BTreeSet<u32>) -> Result<(), String> {
     let path = content::tree_path(number);
     let reply = client.get(&path)?;
     let right = reply.body == content::tree_body(number, 0)

@@ -20,12 +20,12 @@ pub(super) struct Reply {
 
 /// A kept connection.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct HttpClient {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
-impl Client {
+impl HttpClient {
     /// Connects.
     ///
     /// # Errors
@@ -75,9 +75,9 @@ impl Client {
 /// One request on a connection of its own.
 ///
 /// # Errors
-/// As [`Client::get`].
+/// As [`HttpClient::get`].
 pub(super) fn fetch(address: SocketAddr, path: &str) -> Result<Reply, String> {
-    Client::connect(address)?.get(path)
+    HttpClient::connect(address)?.get(path)
 }
 
 /// The first answer among the bytes, once it is complete. What follows it is ignored: the floor answers a

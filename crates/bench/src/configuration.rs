@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::setup::{Kind, Setup};
+use super::setup::{ServerKind, Setup};
 
 /// Connections are kept this long, in seconds: longer than any scenario.
 const KEEP_ALIVE_S: u32 = 600;
@@ -189,7 +189,7 @@ pub(super) fn staunch_work(work_us: u32) -> String {
 
 /// The command that starts ours, word by word.
 pub(super) fn staunch(setup: &Setup<'_>, program: &str, port: u16) -> Vec<String> {
-    let engine = if setup.kind == Kind::Uring { "uring" } else { "epoll" };
+    let engine = if setup.kind == ServerKind::Uring { "uring" } else { "epoll" };
     let directory = setup.directory.to_string_lossy();
     let listen = format!("{}:{port}", setup.address);
     let mut words = vec![program, "serve", &directory, "--listen", &listen, "--workers", "1", "--cpus", "0"];

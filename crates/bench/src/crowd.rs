@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdout, Stdio};
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::servers::pinned;
 
 /// Connections of one holder: below the usual hard limit of 20 000 descriptors, and below the number of
@@ -81,7 +81,8 @@ pub(super) fn hold(words: &str) -> Result<(), String> {
     let path = part()?;
     let mut clients = Vec::new();
     for number in 0..count {
-        let mut client = Client::connect(address).map_err(|error| format!("connection {number}: {error}"))?;
+        let mut client =
+            HttpClient::connect(address).map_err(|error| format!("connection {number}: {error}"))?;
         let reply = client.get(path).map_err(|error| format!("connection {number}: {error}"))?;
         if reply.status != 200 || reply.close {
             return Err(format!("connection {number} got status {}, close: {}", reply.status, reply.close));

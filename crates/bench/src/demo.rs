@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use crate::gate::subject::Name;
-use overload::Plan;
+use overload::DemoPlan;
 
 /// What is shown.
 #[derive(Debug, Clone, clap::Args)]
@@ -68,7 +68,7 @@ fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
     };
     let began = Instant::now();
     let scratch = target.join("bench");
-    let plan = Plan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
+    let plan = DemoPlan::new(&arguments.servers, arguments.seconds, staunch.clone(), scratch.clone());
     let record = overload::run(&plan, root)?;
     let results = root.join("bench/runs");
     fs::create_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::gate::bed::compile_pass;
 use super::setting::Setting;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const MEASURE: &str = "cost of a frame";
 const UNIT: &str = "ns";
@@ -14,8 +14,8 @@ const UNIT: &str = "ns";
 const BARS: [(&str, f64); 2] = [("other", 30.0), ("syn-shed", 60.0)];
 
 /// Runs the scenario; it needs root.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new("gate-cost", "a frame at the gate, by test runs in the kernel");
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new("gate-cost", "a frame at the gate, by test runs in the kernel");
     if let Err(error) = measure(setting, &mut outcome) {
         if error.contains("CAP_BPF") {
             return outcome.skip(error);
@@ -25,7 +25,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.expect_steps(1 + setting.rounds as usize);
     setting.step("building the driver");
     let empty = compile_pass(&setting.scratch)?;

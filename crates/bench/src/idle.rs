@@ -7,11 +7,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::crowd::Crowd;
-use super::process::{Memory, context_switches};
+use super::process::{ProcessMemory, context_switches};
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
+use super::setup::{ServerKind, Setup};
 use super::{content, machine};
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const RESIDENT: &str = "resident memory a connection";
 const WAKE_UPS: &str = "wake-ups in 10 s";
@@ -26,9 +26,11 @@ const FILE: &str = "100.txt";
 const PATH: &str = "/100.txt";
 
 /// Runs the scenario. One round: what is measured does not depend on the speed of the machine.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome =
-        Outcome::new("idle", "100 000 kept connections that have made one request each and then sleep");
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "idle",
+        "100 000 kept connections that have made one request each and then sleep",
+    );
     let kinds = setting.for_files();
     setting.expect_steps(kinds.len());
     for kind in &kinds {
@@ -38,7 +40,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
         }
     }
     outcome.note("the aim for resident memory is 128 B a connection; the bar is 160 B".to_owned());
-    for kind in Kind::OURS {
+    for kind in ServerKind::OURS {
         let (resident, wake_ups) = (
             outcome.samples(kind.name(), RESIDENT).to_vec(),
             outcome.samples(kind.name(), WAKE_UPS).to_vec(),
@@ -56,7 +58,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("idle");
     let body = content::small_file(&folder, FILE, 100)?;
     let count = connections(kind);
@@ -75,11 +77,11 @@ fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     let first = Crowd::gather(server.address.port(), PATH, FIRST_CONNECTIONS);
     first.map_err(|error| format!("{error}; {}", server.last_words()))?.disperse();
     sleep(SETTLING_TIME);
-    let before = Memory::of(server.id());
+    let before = ProcessMemory::of(server.id());
     let crowd = Crowd::gather(server.address.port(), PATH, count)
         .map_err(|error| format!("{error}; {}", server.last_words()))?;
     sleep(SETTLING_TIME);
-    let after = Memory::of(server.id());
+    let after = ProcessMemory::of(server.id());
     let switches_before = context_switches(server.id());
     sleep(IDLE_TIME);
     let switches = context_switches(server.id()).saturating_sub(switches_before);
@@ -108,11 +110,11 @@ fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
 /// io_uring's direct descriptors are no entries of the process's own table, so only there does its limit not
 /// matter. nginx closes idle connections when less than 1/16 of its table is free, and lighttpd wants two
 /// descriptors for each.
-fn connections(kind: Kind) -> u32 {
+fn connections(kind: ServerKind) -> u32 {
     let limit = u32::try_from(machine::descriptors_max()).unwrap_or(u32::MAX);
     match kind {
-        Kind::Uring => CONNECTIONS,
-        Kind::Lighttpd => CONNECTIONS.min(limit / 8 * 3),
+        ServerKind::Uring => CONNECTIONS,
+        ServerKind::Lighttpd => CONNECTIONS.min(limit / 8 * 3),
         _ => CONNECTIONS.min(limit / 4 * 3),
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::setting::Setting;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 /// Instructions may rise by this factor before the bar is missed.
 const GROWTH_MAX: f64 = 1.02;
@@ -26,15 +26,15 @@ const RECORD: &str = "bench/instructions.json";
 const CASES: [&str; 7] = ["plain", "browser", "browsers", "unlike", "pipelined", "logged", "logged-browser"];
 
 /// Runs the scenario; with `setting.record` the counts become what later runs are judged by.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new("instructions", "the session's path alone, counted by callgrind");
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new("instructions", "the session's path alone, counted by callgrind");
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.expect_steps(1 + CASES.len());
     setting.step("building the driver");
     let driver = build(setting)?;

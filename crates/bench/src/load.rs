@@ -13,7 +13,7 @@ use super::machine;
 
 /// How wrk is to load a server.
 #[derive(Debug, Clone)]
-pub(super) struct Load<'a> {
+pub(super) struct WrkLoad<'a> {
     /// Connections kept open at a time.
     pub(super) connections: u32,
     /// Length in seconds.
@@ -24,7 +24,7 @@ pub(super) struct Load<'a> {
     pub(super) script: Option<&'a Path>,
 }
 
-impl Load<'_> {
+impl WrkLoad<'_> {
     /// The command as a reader may repeat it.
     pub(super) fn command(&self, url: &str) -> Vec<String> {
         let last = *processors().end();

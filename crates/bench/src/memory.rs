@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use super::client::fetch;
-use super::process::{Memory, is_running};
+use super::process::{ProcessMemory, is_running};
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
+use super::setup::{ServerKind, Setup};
 use super::{content, machine};
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 
 const FILE: &str = "1400.txt";
 const PATH: &str = "/1400.txt";
@@ -42,12 +42,12 @@ const ANSWERED: &str = "others answered there, of 10 a run";
 const OTHERS: usize = 10;
 
 /// Runs the scenario. One round: what is measured does not depend on the speed of the machine.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "memory",
         "2 000 peers that pipeline 16 KB of requests and never read; 4 000 of them in a group of 48 MB",
     );
-    let kinds = setting.chosen(&[Kind::Nginx, Kind::Uring, Kind::Epoll]);
+    let kinds = setting.chosen(&[ServerKind::Nginx, ServerKind::Uring, ServerKind::Epoll]);
     setting.expect_steps(2 * kinds.len());
     for kind in kinds {
         setting.step(kind.name());
@@ -71,23 +71,23 @@ pub(super) fn run(setting: &Setting) -> Outcome {
 }
 
 /// Memory of one server, before, beside and after the peers.
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     let setup = Setup { connections_max: 8192, ..Setup::new(kind, &folder, FILE) };
     let server = setting.start(&setup, PATH, &body)?;
     // Encodings are prepared by then.
     sleep(SETTLING_TIME);
-    let before = Memory::of(server.id());
+    let before = ProcessMemory::of(server.id());
     let peers = crowd(server.address, PEERS)?;
     sleep(SETTLING_TIME);
-    let beside = Memory::of(server.id());
+    let beside = ProcessMemory::of(server.id());
     if let Err(error) = server.check(PATH, &body) {
         outcome.note(format!("beside the peers: {error}"));
     }
     drop(peers);
     sleep(AFTERWARDS);
-    let after = Memory::of(server.id());
+    let after = ProcessMemory::of(server.id());
     let held = beside.anonymous_bytes.saturating_sub(before.anonymous_bytes);
     let name = kind.name();
     outcome.add(name, EACH, "B", held as f64 / PEERS as f64);
@@ -135,7 +135,7 @@ impl Group {
     }
 
     /// A server in it.
-    fn start(&self, kind: Kind, folder: &Path, port: u16, setting: &Setting) -> Result<Child, String> {
+    fn start(&self, kind: ServerKind, folder: &Path, port: u16, setting: &Setting) -> Result<Child, String> {
         let join = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
         let mut command = Command::new("sh");
         command.arg("-c").arg(join).arg(&self.0).arg(&setting.programs.staunch).arg("serve").arg(folder);
@@ -156,7 +156,7 @@ impl Drop for Group {
 }
 
 /// Crowds a small group again and again.
-fn crowd_group(kind: Kind, group: &Group, setting: &Setting, outcome: &mut Outcome) {
+fn crowd_group(kind: ServerKind, group: &Group, setting: &Setting, outcome: &mut ScenarioOutcome) {
     let (mut alive, mut answered) = (0, 0);
     for run in 1..=GROUP_RUNS {
         match crowd_once(kind, group, setting) {
@@ -172,7 +172,7 @@ fn crowd_group(kind: Kind, group: &Group, setting: &Setting, outcome: &mut Outco
 }
 
 /// How many others were answered beside the crowd.
-fn crowd_once(kind: Kind, group: &Group, setting: &Setting) -> Result<usize, String> {
+fn crowd_once(kind: ServerKind, group: &Group, setting: &Setting) -> Result<usize, String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, machine::free_port()?));
     let mut child = group.start(kind, &setting.scratch.join("files"), address.port(), setting)?;
     let result = (|| {

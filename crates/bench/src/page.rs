@@ -9,14 +9,14 @@ use staunch_figures::words::number;
 use staunch_figures::{escape, page};
 
 use crate::pressure;
-use crate::report::{Outcome, Report, Verdict};
-use crate::setup::Kind;
+use crate::report::{BarVerdict, Report, ScenarioOutcome};
+use crate::setup::ServerKind;
 use crate::terminal::{heading, limit_words, measured_words, verdict_words};
 
 /// The whole page.
 pub(super) fn html(report: &Report) -> String {
     let all = || report.outcomes.iter().flat_map(|outcome| &outcome.bars);
-    let passed = all().filter(|bar| bar.verdict == Verdict::Pass).count();
+    let passed = all().filter(|bar| bar.verdict == BarVerdict::Pass).count();
     let mut body = format!(
         "<h1>Staunch benchmark</h1><p class=\"quiet\">{} UTC, commit {}, {} rounds of {} s, one worker on \
          CPU 0, load on others</p><p class=\"headline\"><strong>{passed} of {} bars passed.</strong> Figures \
@@ -41,9 +41,9 @@ fn judged(body: &mut String, report: &Report) {
     for outcome in &report.outcomes {
         for bar in &outcome.bars {
             let class = match bar.verdict {
-                Verdict::Pass => "pass",
-                Verdict::Missed => "missed",
-                Verdict::NotMeasured => "quiet",
+                BarVerdict::Pass => "pass",
+                BarVerdict::Missed => "missed",
+                BarVerdict::NotMeasured => "quiet",
             };
             let name = escape(&outcome.name);
             let _ = write!(
@@ -60,7 +60,7 @@ fn judged(body: &mut String, report: &Report) {
     body.push_str("</tbody></table></div>");
 }
 
-fn scenario(body: &mut String, outcome: &Outcome) {
+fn scenario(body: &mut String, outcome: &ScenarioOutcome) {
     let (name, title) = (escape(&outcome.name), escape(&outcome.title));
     let _ = write!(body, "<section><h2 id=\"{name}\">{name}</h2><p class=\"quiet\">{title}</p>");
     for error in &outcome.errors {
@@ -87,7 +87,7 @@ fn scenario(body: &mut String, outcome: &Outcome) {
 }
 
 /// A bar to each server of one measure.
-fn measured(outcome: &Outcome, measure: &str, unit: &str) -> String {
+fn measured(outcome: &ScenarioOutcome, measure: &str, unit: &str) -> String {
     let of_measure = outcome.figures.iter().filter(|figure| figure.measure == measure);
     let bar = |server: &'_ str| {
         let spread = outcome.spread(server, measure)?;
@@ -106,7 +106,7 @@ fn measured(outcome: &Outcome, measure: &str, unit: &str) -> String {
 fn class(server: &str) -> &'static str {
     if server.starts_with("staunch") {
         "ours"
-    } else if server == Kind::Floor.name() {
+    } else if server == ServerKind::Floor.name() {
         "floor"
     } else {
         "peer"
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn words_from_outside_cannot_become_markup() {
-        let mut outcome = Outcome::new("name", "<b>title</b>");
+        let mut outcome = ScenarioOutcome::new("name", "<b>title</b>");
         outcome.errors.push("<script>\"".to_owned());
         outcome.add("nginx", "cost", "us", 9.5);
         let outcome = outcome.skip("<i>no reason</i>");

@@ -16,11 +16,11 @@ use staunch_figures::words;
 use super::configuration::caddy_work;
 use super::content;
 use super::generator::{self, Offered};
-use super::process::{Memory, growth};
+use super::process::{ProcessMemory, growth};
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 /// Processor time of each answer.
 const WORK_US: u32 = 300;
@@ -46,8 +46,8 @@ const GROWTH_WHOLE: &str = "memory after all, of at the start";
 const RESIDENT: &str = "memory after all";
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         NAME,
         "goodput, of the peak, when more is offered: a connection a request, 300 us of work, 1 s of patience",
     );
@@ -58,14 +58,14 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     let template = [caddy_work(WORK_US).into_bytes(), body.clone()].concat();
     fs::create_dir_all(folder.join("template")).map_err(|error| error.to_string())?;
     fs::write(folder.join("template").join(FILE), template).map_err(|error| error.to_string())?;
     let mut kinds = setting.kinds.clone();
-    kinds.retain(|kind| *kind != Kind::Floor);
+    kinds.retain(|kind| *kind != ServerKind::Floor);
     outcome.note(format!("patience of staunch: {PATIENCE}"));
     setting.expect_steps(setting.rounds as usize * kinds.len() * (1 + MULTIPLES.len()));
     for round in 1..=setting.rounds {
@@ -81,14 +81,14 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
 
 /// The whole curve of one server, from a fresh start.
 fn measure_one(
-    kind: Kind,
+    kind: ServerKind,
     round: u32,
     setting: &Setting,
     body: &[u8],
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let name = kind.name();
-    let folder = setting.scratch.join(if kind == Kind::Caddy { "files/template" } else { "files" });
+    let folder = setting.scratch.join(if kind == ServerKind::Caddy { "files/template" } else { "files" });
     let setup = Setup {
         work_us: WORK_US,
         connections_max: 16_000,
@@ -97,7 +97,7 @@ fn measure_one(
     };
     let path = format!("/{FILE}");
     let server = setting.start(&setup, &path, body)?;
-    let resident_at_start = Memory::of(server.id()).resident_bytes;
+    let resident_at_start = ProcessMemory::of(server.id()).resident_bytes;
     setting.step(&format!("round {round}, {name}, peak"));
     let url = server.url(&path);
     let peak = generator::strangers_peak(setting, &url)?;
@@ -119,7 +119,7 @@ fn measure_one(
         };
         add_point(name, multiple, peak, &offered, outcome);
     }
-    let resident = Memory::of(server.id()).resident_bytes;
+    let resident = ProcessMemory::of(server.id()).resident_bytes;
     outcome.add(name, GROWTH_WHOLE, "", resident as f64 / resident_at_start.max(1) as f64);
     outcome.add(name, RESIDENT, "MiB", resident as f64 / f64::from(1 << 20));
     check_alive(&server, &path, body)
@@ -132,7 +132,7 @@ fn watched<T>(process: u32, work: impl FnOnce() -> T) -> (T, Vec<u64>) {
         let watcher = scope.spawn(|| {
             let mut resident_bytes = Vec::new();
             while !over.load(Ordering::Relaxed) {
-                resident_bytes.push(Memory::of(process).resident_bytes);
+                resident_bytes.push(ProcessMemory::of(process).resident_bytes);
                 sleep(MEMORY_INTERVAL);
             }
             resident_bytes
@@ -143,7 +143,7 @@ fn watched<T>(process: u32, work: impl FnOnce() -> T) -> (T, Vec<u64>) {
     })
 }
 
-fn add_point(name: &str, multiple: f64, peak: f64, offered: &Offered, outcome: &mut Outcome) {
+fn add_point(name: &str, multiple: f64, peak: f64, offered: &Offered, outcome: &mut ScenarioOutcome) {
     outcome.add(name, &goodput_words(multiple), "", offered.in_time_per_s / peak);
     if multiple == WORST
         && let Some(p99_ms) = offered.p99_ms
@@ -163,8 +163,8 @@ fn goodput_words(multiple: f64) -> String {
     format!("goodput at {multiple} x")
 }
 
-fn judge(outcome: &mut Outcome) {
-    for kind in Kind::OURS {
+fn judge(outcome: &mut ScenarioOutcome) {
+    for kind in ServerKind::OURS {
         let name = kind.name();
         let mut bar = |measure: &str, direction, limit, unit| {
             let samples = outcome.samples(name, measure).to_vec();
@@ -177,18 +177,20 @@ fn judge(outcome: &mut Outcome) {
 }
 
 /// Goodput against offered load, all servers in one plot; `None` of another scenario.
-pub(super) fn plot(outcome: &Outcome) -> Option<Plot> {
+pub(super) fn plot(outcome: &ScenarioOutcome) -> Option<Plot> {
     if outcome.name != NAME {
         return None;
     }
-    let line = |kind: &Kind, class| {
+    let line = |kind: &ServerKind, class| {
         let at = |multiple: &f64| outcome.spread(kind.name(), &goodput_words(*multiple));
         let spreads = MULTIPLES.iter().map(at);
         let values: Vec<Option<f64>> = spreads.map(|spread| spread.map(|spread| spread.median)).collect();
         Series::line(class, kind.name(), values)
     };
-    let classes = [(Kind::Uring, "ours"), (Kind::Epoll, "ours-too"), (Kind::Nginx, "peer-1")];
-    let others = [(Kind::Lighttpd, "peer-2"), (Kind::H2o, "peer-3"), (Kind::Caddy, "peer-4")];
+    let classes =
+        [(ServerKind::Uring, "ours"), (ServerKind::Epoll, "ours-too"), (ServerKind::Nginx, "peer-1")];
+    let others =
+        [(ServerKind::Lighttpd, "peer-2"), (ServerKind::H2o, "peer-3"), (ServerKind::Caddy, "peer-4")];
     let series = classes.iter().chain(&others).map(|(kind, class)| line(kind, class));
     let series: Vec<Series> = series.filter(|one| one.values.iter().any(Option::is_some)).collect();
     let values = series.iter().flat_map(|one| &one.values).flatten().copied();

@@ -54,7 +54,7 @@ impl Usage {
 
 /// Memory of a process tree, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Memory {
+pub(super) struct ProcessMemory {
     /// Resident memory.
     pub(super) resident_bytes: u64,
     /// Resident memory that belongs to no file.
@@ -63,7 +63,7 @@ pub(super) struct Memory {
     pub(super) peak_bytes: u64,
 }
 
-impl Memory {
+impl ProcessMemory {
     /// Reads the memory of a process and its descendants.
     pub(super) fn of(root: u32) -> Self {
         let mut sum = Self::default();
@@ -206,7 +206,7 @@ mod tests {
         let before = Usage::of(own);
         let spun: u64 = (0..20_000_000_u64).fold(0, |sum, number| sum ^ std::hint::black_box(number));
         assert!(Usage::of(own).since_ns(&before) > 0, "{spun}");
-        assert!(Memory::of(own).resident_bytes > 100_000);
+        assert!(ProcessMemory::of(own).resident_bytes > 100_000);
         assert!(is_running(own) && waited_ns(own) > 0);
     }
 

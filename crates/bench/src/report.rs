@@ -30,7 +30,7 @@ pub(super) enum Direction {
 /// How a bar ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub(super) enum BarVerdict {
     /// The median is on the good side.
     Pass,
     /// It is not.
@@ -55,7 +55,7 @@ pub(super) struct Bar {
     /// What was measured, one a round.
     pub(super) samples: Vec<f64>,
     /// The verdict on the median of the samples.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: BarVerdict,
 }
 
 impl Bar {
@@ -69,10 +69,10 @@ impl Bar {
         samples: Vec<f64>,
     ) -> Self {
         let verdict = match (median(&samples), direction) {
-            (None, _) => Verdict::NotMeasured,
-            (Some(median), Direction::AtMost) if median <= limit => Verdict::Pass,
-            (Some(median), Direction::AtLeast) if median >= limit => Verdict::Pass,
-            _ => Verdict::Missed,
+            (None, _) => BarVerdict::NotMeasured,
+            (Some(median), Direction::AtMost) if median <= limit => BarVerdict::Pass,
+            (Some(median), Direction::AtLeast) if median >= limit => BarVerdict::Pass,
+            _ => BarVerdict::Missed,
         };
         let (server, promise, unit) = (server.to_owned(), promise.to_owned(), unit.to_owned());
         Self { server, promise, direction, limit, unit, samples, verdict }
@@ -81,7 +81,7 @@ impl Bar {
 
 /// What one scenario gave.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct ScenarioOutcome {
     /// Name on the command line.
     pub(super) name: String,
     /// One sentence: what was done.
@@ -99,7 +99,7 @@ pub(super) struct Outcome {
     pub(super) skipped: Option<String>,
 }
 
-impl Outcome {
+impl ScenarioOutcome {
     /// An empty outcome.
     pub(super) fn new(name: &str, title: &str) -> Self {
         Self { name: name.to_owned(), title: title.to_owned(), ..Self::default() }
@@ -185,7 +185,7 @@ impl Outcome {
 
     /// Whether every bar passed and nothing went wrong.
     pub(super) fn passed(&self) -> bool {
-        self.errors.is_empty() && self.bars.iter().all(|bar| bar.verdict == Verdict::Pass)
+        self.errors.is_empty() && self.bars.iter().all(|bar| bar.verdict == BarVerdict::Pass)
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) struct Report {
     /// Seconds of each measurement.
     pub(super) seconds: u32,
     /// The outcomes.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<ScenarioOutcome>,
 }
 
 #[cfg(test)]
@@ -220,15 +220,18 @@ mod tests {
         let at_most = |samples: &[f64]| {
             Bar::judge("own", "cost", Direction::AtMost, 0.65, "", samples.to_vec()).verdict
         };
-        assert_eq!(at_most(&[0.6, 0.64, 9.0]), Verdict::Pass);
-        assert_eq!(at_most(&[0.1, 0.66, 0.67]), Verdict::Missed);
-        assert_eq!(at_most(&[]), Verdict::NotMeasured);
-        assert_eq!(Bar::judge("own", "rate", Direction::AtLeast, 3.0, "", vec![3.0]).verdict, Verdict::Pass);
+        assert_eq!(at_most(&[0.6, 0.64, 9.0]), BarVerdict::Pass);
+        assert_eq!(at_most(&[0.1, 0.66, 0.67]), BarVerdict::Missed);
+        assert_eq!(at_most(&[]), BarVerdict::NotMeasured);
+        assert_eq!(
+            Bar::judge("own", "rate", Direction::AtLeast, 3.0, "", vec![3.0]).verdict,
+            BarVerdict::Pass
+        );
     }
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         for (own, rival) in [(1.0, 2.0), (3.0, 4.0)] {
             outcome.add("own", "cost", "us", own);
             outcome.add("rival", "cost", "us", rival);
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn an_error_or_an_unmeasured_bar_is_no_pass() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         assert!(outcome.passed());
         outcome.bars.push(Bar::judge("own", "cost", Direction::AtMost, 1.0, "", Vec::new()));
         assert!(!outcome.passed());
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_was_left_out_has_not_failed() {
-        let outcome = Outcome::new("name", "title").skip("no such program");
+        let outcome = ScenarioOutcome::new("name", "title").skip("no such program");
         assert!(outcome.passed());
         assert_eq!(outcome.skipped.as_deref(), Some("no such program"));
     }

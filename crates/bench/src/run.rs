@@ -12,10 +12,10 @@ use std::process::ExitCode;
 use staunch_figures::plot::alone;
 
 use crate::building::Wanted;
-use crate::report::{Outcome, Report};
+use crate::report::{Report, ScenarioOutcome};
 use crate::scenario::Scenario;
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 use crate::{crowd, machine, page, pressure, scenario, terminal};
 
 /// What is measured, how often, and where the report goes.
@@ -90,15 +90,15 @@ fn fail(error: String) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn choose_servers(words: &[String]) -> Result<Vec<Kind>, String> {
+fn choose_servers(words: &[String]) -> Result<Vec<ServerKind>, String> {
     if words.is_empty() {
-        return Ok(Kind::ALL.to_vec());
+        return Ok(ServerKind::ALL.to_vec());
     }
-    if let Some(word) = words.iter().find(|word| Kind::ALL.iter().all(|kind| kind.word() != *word)) {
-        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
+    if let Some(word) = words.iter().find(|word| ServerKind::ALL.iter().all(|kind| kind.word() != *word)) {
+        let known: Vec<&str> = ServerKind::ALL.iter().map(|kind| kind.word()).collect();
         return Err(format!("there is no server '{word}'; there are {}", known.join(", ")));
     }
-    Ok(Kind::ALL.into_iter().filter(|kind| words.iter().any(|word| word == kind.word())).collect())
+    Ok(ServerKind::ALL.into_iter().filter(|kind| words.iter().any(|word| word == kind.word())).collect())
 }
 
 /// Whether every bar passed.
@@ -106,7 +106,7 @@ fn measure(
     root: &Path,
     arguments: &Arguments,
     scenarios: &[&'static Scenario],
-    kinds: &[Kind],
+    kinds: &[ServerKind],
 ) -> Result<bool, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let scratch = target.join("bench");
@@ -134,7 +134,7 @@ fn measure(
     if !arguments.gate {
         store(arguments, &report, root)?;
     }
-    Ok(report.outcomes.iter().all(Outcome::passed))
+    Ok(report.outcomes.iter().all(ScenarioOutcome::passed))
 }
 
 fn begin_report(arguments: &Arguments, root: &Path) -> Report {
@@ -238,7 +238,10 @@ mod tests {
     #[test]
     fn servers_are_chosen_by_name() {
         let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert_eq!(choose_servers(&words(&["uring", "nginx"])), Ok(vec![Kind::Nginx, Kind::Uring]));
+        assert_eq!(
+            choose_servers(&words(&["uring", "nginx"])),
+            Ok(vec![ServerKind::Nginx, ServerKind::Uring])
+        );
         assert!(choose_servers(&words(&["apache"])).is_err());
     }
 
@@ -250,7 +253,7 @@ mod tests {
             Arguments::from_arg_matches(&arguments.get_matches_from(["bench"])).expect("defaults");
         let mut report = begin_report(&arguments, folder);
         report.command = format!("cargo xtask bench --staunch {}/target/staunch", folder.display());
-        report.outcomes.push(Outcome::new("name", "title"));
+        report.outcomes.push(ScenarioOutcome::new("name", "title"));
         report.outcomes[0].note(format!("{0}/target/staunch serve {0}/site", folder.display()));
         shorten_paths(&mut report, folder, &folder.join("target"));
         assert_eq!(report.command, "cargo xtask bench --staunch target/staunch");
@@ -272,7 +275,7 @@ mod tests {
         let arguments = Arguments::augment_args(clap::Command::new("bench")).get_matches_from(words);
         let arguments = Arguments::from_arg_matches(&arguments).expect("good words");
         let mut report = begin_report(&arguments, &folder);
-        report.outcomes.push(Outcome::new("name", "title"));
+        report.outcomes.push(ScenarioOutcome::new("name", "title"));
         store(&arguments, &report, &folder).expect("a folder of ours");
         let kept = folder.join("bench/results/one");
         let mut names: Vec<_> =

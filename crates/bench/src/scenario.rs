@@ -6,7 +6,7 @@ use super::{
     attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, memory, pressure, seeing,
     start, throughput, waiting,
 };
-use crate::report::Outcome;
+use crate::report::ScenarioOutcome;
 
 /// One thing that is measured.
 pub(super) struct Scenario {
@@ -17,7 +17,7 @@ pub(super) struct Scenario {
     /// Whether it takes so long, or so much memory, that it runs only when it is named.
     pub(super) named_only: bool,
     /// Measures.
-    pub(super) run: fn(&Setting) -> Outcome,
+    pub(super) run: fn(&Setting) -> ScenarioOutcome,
 }
 
 /// What must be built before a scenario.
@@ -74,11 +74,11 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { needs: Needs::Program, ..load("lab-counted", generator::lab_counted) },
 ];
 
-const fn server(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {
+const fn server(name: &'static str, run: fn(&Setting) -> ScenarioOutcome) -> Scenario {
     Scenario { name, needs: Needs::Servers, named_only: false, run }
 }
 
-const fn load(name: &'static str, run: fn(&Setting) -> Outcome) -> Scenario {
+const fn load(name: &'static str, run: fn(&Setting) -> ScenarioOutcome) -> Scenario {
     Scenario { name, needs: Needs::Generator, named_only: false, run }
 }
 

@@ -3,12 +3,12 @@
 //! It owns the three ways in which the same server is started. They run at once and are measured in turn, so
 //! that a slow change of the machine meets them all.
 use super::content;
-use super::load::Load;
+use super::load::WrkLoad;
 use super::process::Usage;
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const COST: &str = "CPU per request";
 /// A log may cost this factor, on a connection that is kept, with 5 000 bytes an answer.
@@ -22,10 +22,10 @@ const WARM_UP_S: u32 = 1;
 const WAYS: [&str; 3] = ["", ", access log", ", metrics"];
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "a file of 5 000 bytes, 64 kept connections, without and with an access log and metrics";
-    let mut outcome = Outcome::new("access-log", title);
-    let kinds = setting.chosen(&Kind::OURS);
+    let mut outcome = ScenarioOutcome::new("access-log", title);
+    let kinds = setting.chosen(&ServerKind::OURS);
     setting.expect_steps(kinds.len() * (setting.rounds as usize + 1));
     for kind in kinds {
         if let Err(error) = measure(kind, setting, &mut outcome) {
@@ -41,7 +41,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.step(&format!("starting {}", kind.name()));
     let folder = setting.scratch.join("files");
     let body = content::small_file(&folder, FILE, 5000)?;
@@ -66,9 +66,9 @@ fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
 }
 
 fn measure_once(server: &Server, setting: &Setting) -> Result<f64, String> {
-    let load = Load { connections: CONNECTIONS, seconds: setting.seconds, headers: &[], script: None };
+    let load = WrkLoad { connections: CONNECTIONS, seconds: setting.seconds, headers: &[], script: None };
     let url = server.url(PATH);
-    Load { seconds: WARM_UP_S, ..load.clone() }.run(&url)?;
+    WrkLoad { seconds: WARM_UP_S, ..load.clone() }.run(&url)?;
     let before = Usage::of(server.id());
     let answered = load.run(&url)?;
     let spent_ns = Usage::of(server.id()).since_ns(&before);

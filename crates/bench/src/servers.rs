@@ -11,14 +11,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::client::fetch;
-use super::setup::{Kind, Programs, Setup};
+use super::setup::{Programs, ServerKind, Setup};
 use super::{configuration, machine, process};
 
 /// A running server, pinned to CPU 0.
 #[derive(Debug)]
 pub(super) struct Server {
     /// Which.
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     /// Where it listens, as a client on this machine connects.
     pub(super) address: SocketAddr,
     /// The moment before it was started.
@@ -156,32 +156,32 @@ fn command_words(
         Ok(text(&path))
     };
     let words = match setup.kind {
-        Kind::Nginx => {
+        ServerKind::Nginx => {
             let path = configured("nginx.conf", configuration::nginx(setup, folder, port))?;
             vec!["nginx".to_owned(), "-c".to_owned(), path, "-e".to_owned(), text(&folder.join("error.log"))]
         }
-        Kind::Lighttpd => {
+        ServerKind::Lighttpd => {
             configured("work.lua", configuration::lighttpd_work(setup.work_us))?;
             let path = configured("lighttpd.conf", configuration::lighttpd(setup, folder, port))?;
             vec!["lighttpd".to_owned(), "-D".to_owned(), "-f".to_owned(), path]
         }
-        Kind::H2o => {
+        ServerKind::H2o => {
             let path = configured("h2o.conf", configuration::h2o(setup, folder, port))?;
             vec!["h2o".to_owned(), "-c".to_owned(), path]
         }
-        Kind::Caddy => {
+        ServerKind::Caddy => {
             let path = configured("Caddyfile", configuration::caddy(setup, port))?;
             ["env", "GOMAXPROCS=1", "caddy", "run", "--adapter", "caddyfile", "--config", &path]
                 .map(str::to_owned)
                 .to_vec()
         }
-        Kind::Floor => {
+        ServerKind::Floor => {
             let file = text(&setup.directory.join(setup.file));
             let close = u32::from(setup.close).to_string();
             let (address, responses) = (setup.address.to_string(), setup.pipelined.to_string());
             vec![text(&programs.floor), address, port.to_string(), file, responses, close]
         }
-        Kind::Uring | Kind::Epoll => {
+        ServerKind::Uring | ServerKind::Epoll => {
             let mut words = configuration::staunch(setup, &text(&programs.staunch), port);
             if setup.work_us > 0 {
                 let path = configured("staunch.toml", configuration::staunch_work(setup.work_us))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::servers::Server;
-use super::setup::{Kind, Programs, Setup};
+use super::setup::{Programs, ServerKind, Setup};
 
 /// What a scenario works with.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) struct Setting {
     /// Programs built for this run.
     pub(super) programs: Programs,
     /// The servers to measure.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<ServerKind>,
     /// How often each is measured.
     pub(super) rounds: u32,
     /// How long each measurement is, in seconds.
@@ -48,12 +48,12 @@ impl Setting {
     }
 
     /// The chosen servers whose configuration is made for files alone.
-    pub(super) fn for_files(&self) -> Vec<Kind> {
-        self.kinds.iter().copied().filter(|kind| *kind != Kind::Caddy).collect()
+    pub(super) fn for_files(&self) -> Vec<ServerKind> {
+        self.kinds.iter().copied().filter(|kind| *kind != ServerKind::Caddy).collect()
     }
 
     /// Those of the chosen servers that are among `kinds`, in the chosen order.
-    pub(super) fn chosen(&self, kinds: &[Kind]) -> Vec<Kind> {
+    pub(super) fn chosen(&self, kinds: &[ServerKind]) -> Vec<ServerKind> {
         self.kinds.iter().copied().filter(|kind| kinds.contains(kind)).collect()
     }
 

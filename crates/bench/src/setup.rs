@@ -9,7 +9,7 @@ use super::machine;
 
 /// A server that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     /// nginx with sendfile and open_file_cache.
     Nginx,
     /// lighttpd with its stat cache.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Epoll,
 }
 
-impl Kind {
+impl ServerKind {
     /// All, in the order in which they are measured and shown.
     pub(super) const ALL: [Self; 7] =
         [Self::Nginx, Self::Lighttpd, Self::H2o, Self::Caddy, Self::Floor, Self::Uring, Self::Epoll];
@@ -92,7 +92,7 @@ pub(super) struct Programs {
 #[derive(Debug, Clone)]
 pub(super) struct Setup<'a> {
     /// Which server.
-    pub(super) kind: Kind,
+    pub(super) kind: ServerKind,
     /// The directory it serves.
     pub(super) directory: &'a Path,
     /// What it listens on: 127.0.0.1, or 0.0.0.0 when clients need many addresses.
@@ -114,7 +114,7 @@ pub(super) struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// A server of one directory on 127.0.0.1 with some thousand connections.
-    pub(super) fn new(kind: Kind, directory: &'a Path, file: &'a str) -> Self {
+    pub(super) fn new(kind: ServerKind, directory: &'a Path, file: &'a str) -> Self {
         Self {
             kind,
             directory,
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        for (index, kind) in Kind::ALL.iter().enumerate() {
-            assert!(Kind::ALL[..index].iter().all(|other| other.name() != kind.name()));
-            assert!(Kind::ALL[..index].iter().all(|other| other.word() != kind.word()));
+        for (index, kind) in ServerKind::ALL.iter().enumerate() {
+            assert!(ServerKind::ALL[..index].iter().all(|other| other.name() != kind.name()));
+            assert!(ServerKind::ALL[..index].iter().all(|other| other.word() != kind.word()));
         }
     }
 }

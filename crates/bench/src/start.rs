@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::client::fetch;
 use super::content;
-use super::process::Memory;
+use super::process::ProcessMemory;
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const FIRST_ANSWER: &str = "time to the first answer";
 const MEMORY: &str = "resident memory when prepared";
@@ -25,11 +25,11 @@ const FILE: u32 = 77_777;
 const STATUS_PATH: &str = "/status.json";
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome =
-        Outcome::new("start", "a fresh process with 100 000 files (about 400 MB, in the page cache)");
+        ScenarioOutcome::new("start", "a fresh process with 100 000 files (about 400 MB, in the page cache)");
     let mut kinds = setting.for_files();
-    kinds.retain(|kind| *kind != Kind::Floor);
+    kinds.retain(|kind| *kind != ServerKind::Floor);
     setting.expect_steps(1 + kinds.len() * setting.rounds as usize);
     setting.step("making 100 000 files");
     if let Err(error) = content::tree(&setting.scratch.join("tree")) {
@@ -44,7 +44,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
             }
         }
     }
-    for kind in Kind::OURS {
+    for kind in ServerKind::OURS {
         let (times, memory) = (
             outcome.samples(kind.name(), FIRST_ANSWER).to_vec(),
             outcome.samples(kind.name(), MEMORY).to_vec(),
@@ -64,7 +64,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("tree");
     let budget = format!("{BUDGET_MIB}MiB");
     let setup = Setup {
@@ -76,7 +76,7 @@ fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     outcome.add(kind.name(), FIRST_ANSWER, "ms", server.first_answer_time().as_secs_f64() * 1000.0);
     if kind.is_ours() {
         wait_prepared(&server)?;
-        let resident_bytes = Memory::of(server.id()).resident_bytes;
+        let resident_bytes = ProcessMemory::of(server.id()).resident_bytes;
         outcome.add(kind.name(), MEMORY, "MiB", resident_bytes as f64 / f64::from(1 << 20));
         outcome.add(kind.name(), "time until all is prepared", "s", server.started.elapsed().as_secs_f64());
     }

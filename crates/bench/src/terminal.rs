@@ -8,7 +8,7 @@ use staunch_figures::style::{BAD, GOOD, LOUD, QUIET, paint};
 use staunch_figures::table::lines;
 use staunch_figures::words::number;
 
-use crate::report::{Bar, Direction, Outcome, Report, Verdict};
+use crate::report::{Bar, BarVerdict, Direction, Report, ScenarioOutcome};
 
 /// The whole report.
 pub(super) fn text(report: &Report, colour: bool) -> String {
@@ -65,7 +65,7 @@ fn bars(report: &Report, colour: bool) -> String {
 }
 
 /// One line a server, one column a measure.
-fn figures(outcome: &Outcome, colour: bool) -> String {
+fn figures(outcome: &ScenarioOutcome, colour: bool) -> String {
     let measures = outcome.measures();
     let mut header = vec![String::new()];
     header.extend(measures.iter().map(|(measure, unit)| heading(measure, unit)));
@@ -88,11 +88,11 @@ fn figures(outcome: &Outcome, colour: bool) -> String {
 }
 
 /// The verdict as a word and its colour.
-pub(super) fn verdict_words(verdict: Verdict) -> (&'static str, &'static str) {
+pub(super) fn verdict_words(verdict: BarVerdict) -> (&'static str, &'static str) {
     match verdict {
-        Verdict::Pass => ("pass", GOOD),
-        Verdict::Missed => ("MISSED", BAD),
-        Verdict::NotMeasured => ("not measured", QUIET),
+        BarVerdict::Pass => ("pass", GOOD),
+        BarVerdict::Missed => ("MISSED", BAD),
+        BarVerdict::NotMeasured => ("not measured", QUIET),
     }
 }
 

@@ -7,13 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::content;
-use super::load::{self, Load};
+use super::load::{self, WrkLoad};
 use super::machine::CpuTimes;
 use super::process::Usage;
 use super::servers::Server;
 use super::setting::Setting;
-use super::setup::{Kind, Setup};
-use crate::report::{Bar, Direction, Outcome};
+use super::setup::{ServerKind, Setup};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 
 const COST: &str = "CPU per request";
 const RATE: &str = "requests per second";
@@ -114,8 +114,8 @@ pub(super) const CONNECT: Work = Work {
 };
 
 /// Runs one scenario.
-pub(super) fn run(work: &Work, setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(work.name, work.title);
+pub(super) fn run(work: &Work, setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(work.name, work.title);
     if let Err(error) = measure(work, setting, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -123,12 +123,12 @@ pub(super) fn run(work: &Work, setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(work: &Work, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(work: &Work, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let file = format!("{}.txt", work.file_bytes);
     let (path, body) = (format!("/{file}"), content::small_file(&folder, &file, work.file_bytes)?);
     let script = pipelining_script(work, setting)?;
-    let load = Load {
+    let load = WrkLoad {
         connections: work.connections,
         seconds: setting.seconds,
         headers: work.headers,
@@ -168,9 +168,14 @@ fn measure(work: &Work, setting: &Setting, outcome: &mut Outcome) -> Result<(), 
     Ok(())
 }
 
-fn measure_once(server: &Server, load: &Load<'_>, path: &str, outcome: &mut Outcome) -> Result<(), String> {
+fn measure_once(
+    server: &Server,
+    load: &WrkLoad<'_>,
+    path: &str,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
     let (url, name) = (server.url(path), server.kind.name());
-    Load { seconds: WARM_UP_S, ..load.clone() }.run(&url)?;
+    WrkLoad { seconds: WARM_UP_S, ..load.clone() }.run(&url)?;
     let (cpus_before, before) = (CpuTimes::read(), Usage::of(server.id()));
     let answered = load.run(&url)?;
     let (spent_ns, cpus) = (Usage::of(server.id()).since_ns(&before), CpuTimes::read());
@@ -206,8 +211,8 @@ fn pipelining_script(work: &Work, setting: &Setting) -> Result<Option<PathBuf>, 
     Ok(Some(path))
 }
 
-fn judge(work: &Work, setting: &Setting, outcome: &mut Outcome) {
-    for kind in Kind::OURS {
+fn judge(work: &Work, setting: &Setting, outcome: &mut ScenarioOutcome) {
+    for kind in ServerKind::OURS {
         for promise in work.promises {
             let (rival, words) = rival(promise, setting, outcome);
             let samples =
@@ -218,11 +223,12 @@ fn judge(work: &Work, setting: &Setting, outcome: &mut Outcome) {
     }
 }
 
-fn rival(promise: &Promise, setting: &Setting, outcome: &Outcome) -> (Option<&'static str>, String) {
-    let peers: Vec<&'static str> = setting.chosen(&Kind::PEERS).into_iter().map(Kind::name).collect();
+fn rival(promise: &Promise, setting: &Setting, outcome: &ScenarioOutcome) -> (Option<&'static str>, String) {
+    let peers: Vec<&'static str> =
+        setting.chosen(&ServerKind::PEERS).into_iter().map(ServerKind::name).collect();
     match promise.rival {
-        Rival::Nginx => (Some(Kind::Nginx.name()), "nginx".to_owned()),
-        Rival::Floor => (Some(Kind::Floor.name()), "the floor".to_owned()),
+        Rival::Nginx => (Some(ServerKind::Nginx.name()), "nginx".to_owned()),
+        Rival::Floor => (Some(ServerKind::Floor.name()), "the floor".to_owned()),
         Rival::BestPeer => {
             let best = outcome.cheapest(&peers, promise.measure);
             (best, format!("the best peer{}", best.map_or_else(String::new, |name| format!(" ({name})"))))

@@ -18,9 +18,9 @@ use rustix::net::{AddressFamily, SocketType};
 
 use super::client::fetch;
 use super::setting::Setting;
-use super::setup::Kind;
+use super::setup::ServerKind;
 use super::{content, machine};
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 
 const GUESSERS: usize = 240;
 /// Right passwords in a round, each of a user who was not there before: the server remembers who was.
@@ -39,12 +39,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GATHERING: Duration = Duration::from_secs(3);
 
 /// Runs the scenario.
-pub(super) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "waiting",
         "a right password beside 240 guessers (bcrypt 12), /healthz beside 64 silent peers",
     );
-    let kinds: Vec<Kind> = setting.chosen(&[Kind::Uring, Kind::Epoll]);
+    let kinds: Vec<ServerKind> = setting.chosen(&[ServerKind::Uring, ServerKind::Epoll]);
     setting.expect_steps(kinds.len() * setting.rounds as usize);
     for round in 1..=setting.rounds {
         for kind in &kinds {
@@ -62,7 +62,7 @@ pub(super) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     for (what, many) in [(ONE, false), (MANY, true)] {
         // Started anew: who was found good is remembered.
         let server = Guarded::start(kind, setting)?;
@@ -130,7 +130,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    fn start(kind: Kind, setting: &Setting) -> Result<Self, String> {
+    fn start(kind: ServerKind, setting: &Setting) -> Result<Self, String> {
         let folder = setting.scratch.join("guarded");
         content::small_file(&folder, "a.txt", 100)?;
         let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));

@@ -5,8 +5,8 @@
 use crate::group::Group;
 use crate::groups::{Clients, Content, Deadlines, GLOBAL, Logs, Names, Network, PathRule, Pressure, Process};
 use crate::key::{Form, Key};
-use crate::node::{self, Kind, Misprint, Name, Node};
-use crate::reader::{Entry, Fault, Origin, Reader};
+use crate::node::{self, Misprint, Name, Node, ValueKind};
+use crate::reader::{Fault, GivenKey, Origin, Reader};
 use crate::report::{Faults, Section};
 use crate::sources::{File, Sources};
 
@@ -172,7 +172,7 @@ fn only_site(
 /// Defaults of a site's keys that depend on the sources: with a file, its folder must be said; `listing`
 /// becomes on or off.
 fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lists: bool) -> Option<Content> {
-    let is_unsaid = |entry: &Entry| entry.key.name == "root" && entry.origin == Origin::Default;
+    let is_unsaid = |entry: &GivenKey| entry.key.name == "root" && entry.origin == Origin::Default;
     if has_file && reader.entries.iter().any(is_unsaid) {
         let text = "missing: write the folder to serve, for example `root = \"/srv/www\"`";
         reader.faults.push(Fault { key: "root".into(), ..fault_at(reader.place.or(Some(0)), text.into()) });
@@ -181,7 +181,7 @@ fn settle(reader: &mut Reader<'_>, content: Option<Content>, has_file: bool, lis
     if content.listing.is_none() {
         content.listing = Some(lists);
         let entry = reader.entries.iter_mut().find(|entry| entry.key.name == "listing");
-        entry?.value = Node::new(Kind::Switch(lists));
+        entry?.value = Node::new(ValueKind::Switch(lists));
     }
     Some(content)
 }
@@ -206,7 +206,7 @@ fn several_sites(
         let entries = sections.iter_mut().find(|section| section.title == "site");
         let entry =
             entries.and_then(|section| section.entries.iter_mut().find(|entry| entry.key.name == "default"));
-        entry?.value = Node::new(Kind::Switch(true));
+        entry?.value = Node::new(ValueKind::Switch(true));
     }
     Some(sites)
 }
@@ -272,8 +272,8 @@ fn path_rules(
 fn tables<'a>(reader: &mut Reader<'_>, table: &'a [(Name, Node)], section: &str) -> Option<Vec<&'a Node>> {
     let (name, node) = table.iter().find(|(name, _)| name.text == section)?;
     match &node.kind {
-        Kind::List(items) => Some(items.iter().collect()),
-        Kind::Table(_) => {
+        ValueKind::List(items) => Some(items.iter().collect()),
+        ValueKind::Table(_) => {
             let text = format!("[{section}] has single brackets: write [[{section}]], there may be several");
             reader.faults.push(fault_at(name.place, text));
             None
@@ -286,7 +286,7 @@ fn tables<'a>(reader: &mut Reader<'_>, table: &'a [(Name, Node)], section: &str)
 }
 
 fn entries_of<'a>(reader: &mut Reader<'_>, node: &'a Node) -> Option<&'a [(Name, Node)]> {
-    if let Kind::Table(entries) = &node.kind {
+    if let ValueKind::Table(entries) = &node.kind {
         return Some(entries);
     }
     reader.faults.push(fault_at(node.place, format!("{} stands where a table should", node.describe())));

@@ -3,7 +3,7 @@
 //! It owns the macro that makes such a struct from a table of keys. It must never know one of them.
 
 use crate::key::Key;
-use crate::node::{Kind, Name, Node};
+use crate::node::{Name, Node, ValueKind};
 use crate::reader::Reader;
 use crate::syntax::{Complaint, Syntax, wrong_kind};
 
@@ -38,7 +38,7 @@ impl<G: Group + Clone + std::fmt::Debug + PartialEq> Syntax for Inline<G> {
     }
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<G> {
-        let Kind::Table(entries) = &node.kind else {
+        let ValueKind::Table(entries) = &node.kind else {
             complaints.push(wrong_kind(node, "a table".into()));
             return None;
         };
@@ -56,7 +56,7 @@ impl<G: Group + Clone + std::fmt::Debug + PartialEq> Syntax for Inline<G> {
     }
 
     fn write(value: &G) -> Node {
-        Node::new(Kind::Table(value.write()))
+        Node::new(ValueKind::Table(value.write()))
     }
 }
 

@@ -22,6 +22,6 @@ pub mod units;
 
 pub use config::{Config, Reading, Site, flags, read, read_whole};
 pub use environment::unknown_variables;
-pub use reader::{Entry, Origin};
+pub use reader::{GivenKey, Origin};
 pub use report::{Faults, Section, describe, show};
 pub use sources::{File, Sources};

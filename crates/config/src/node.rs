@@ -9,14 +9,14 @@ use toml::de::{DeTable, DeValue, Error};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// What stands there.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Where in the file it begins, in bytes; `None` for what came another way.
     pub place: Option<usize>,
 }
 
 /// What a value can be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A string, or any value of a flag or of the environment.
     Text(String),
     /// A string that must not be shown.
@@ -44,46 +44,46 @@ pub struct Name {
 
 impl Node {
     /// A value that stands in no file.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: ValueKind) -> Self {
         Self { kind, place: None }
     }
 
     /// A text that stands in no file.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::new(Kind::Text(text.into()))
+        Self::new(ValueKind::Text(text.into()))
     }
 
     /// A whole number that stands in no file.
     pub fn number(number: impl ToString) -> Self {
-        Self::new(Kind::Number(number.to_string()))
+        Self::new(ValueKind::Number(number.to_string()))
     }
 
     /// What people call what stands there.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
-            Kind::Text(text) => format!("{text:?}"),
-            Kind::Secret(_) => "a secret".into(),
-            Kind::Number(number) => number.clone(),
-            Kind::Switch(switch) => switch.to_string(),
-            Kind::Other => "a date or time".into(),
-            Kind::List(_) => "a list".into(),
-            Kind::Table(_) => "a table".into(),
+            ValueKind::Text(text) => format!("{text:?}"),
+            ValueKind::Secret(_) => "a secret".into(),
+            ValueKind::Number(number) => number.clone(),
+            ValueKind::Switch(switch) => switch.to_string(),
+            ValueKind::Other => "a date or time".into(),
+            ValueKind::List(_) => "a list".into(),
+            ValueKind::Table(_) => "a table".into(),
         }
     }
 
     /// As TOML, on one line. Secrets are `"***"`.
     pub fn to_toml(&self) -> String {
         match &self.kind {
-            Kind::Text(text) => quote(text),
-            Kind::Secret(_) | Kind::Other => quote("***"),
-            Kind::Number(number) => number.clone(),
-            Kind::Switch(switch) => switch.to_string(),
-            Kind::List(items) => {
+            ValueKind::Text(text) => quote(text),
+            ValueKind::Secret(_) | ValueKind::Other => quote("***"),
+            ValueKind::Number(number) => number.clone(),
+            ValueKind::Switch(switch) => switch.to_string(),
+            ValueKind::List(items) => {
                 let items: Vec<String> = items.iter().map(Self::to_toml).collect();
                 format!("[{}]", items.join(", "))
             }
-            Kind::Table(entries) if entries.is_empty() => "{}".into(),
-            Kind::Table(entries) => {
+            ValueKind::Table(entries) if entries.is_empty() => "{}".into(),
+            ValueKind::Table(entries) => {
                 let entry =
                     |(name, value): &(Name, Self)| format!("{} = {}", bare(&name.text), value.to_toml());
                 let entries: Vec<String> = entries.iter().map(entry).collect();
@@ -125,16 +125,16 @@ fn entries(table: DeTable<'_>) -> Vec<(Name, Node)> {
 fn node(value: Spanned<DeValue<'_>>) -> Node {
     let place = Some(value.span().start);
     let kind = match value.into_inner() {
-        DeValue::String(text) => Kind::Text(text.into_owned()),
+        DeValue::String(text) => ValueKind::Text(text.into_owned()),
         DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) => Kind::Number(number.to_string()),
-            Err(_) => Kind::Number(integer.as_str().to_owned()),
+            Ok(number) => ValueKind::Number(number.to_string()),
+            Err(_) => ValueKind::Number(integer.as_str().to_owned()),
         },
-        DeValue::Float(float) => Kind::Number(float.as_str().to_owned()),
-        DeValue::Boolean(switch) => Kind::Switch(switch),
-        DeValue::Datetime(_) => Kind::Other,
-        DeValue::Array(items) => Kind::List(items.into_iter().map(node).collect()),
-        DeValue::Table(table) => Kind::Table(entries(table)),
+        DeValue::Float(float) => ValueKind::Number(float.as_str().to_owned()),
+        DeValue::Boolean(switch) => ValueKind::Switch(switch),
+        DeValue::Datetime(_) => ValueKind::Other,
+        DeValue::Array(items) => ValueKind::List(items.into_iter().map(node).collect()),
+        DeValue::Table(table) => ValueKind::Table(entries(table)),
     };
     Node { kind, place }
 }

@@ -25,7 +25,7 @@ pub enum Origin {
 
 /// A value that was read.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct GivenKey {
     /// Its key.
     pub key: &'static Key,
     /// The value as it would be written.
@@ -56,7 +56,7 @@ pub struct Reader<'a> {
     /// Where the table begins, in bytes; `None` for the outermost.
     pub place: Option<usize>,
     /// What was read so far.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GivenKey>,
     /// What is wrong so far.
     pub faults: Vec<Fault>,
 }
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
             self.faults.push(Fault { key: key.name.into(), origin, place, text });
         }
         let value = value?;
-        self.entries.push(Entry { key, value: S::write(&value), origin });
+        self.entries.push(GivenKey { key, value: S::write(&value), origin });
         Some(value)
     }
 

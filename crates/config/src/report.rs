@@ -6,7 +6,7 @@ use crate::group::Group as _;
 use crate::groups::Content;
 use crate::key::Form;
 use crate::node::{Node, line_and_column};
-use crate::reader::{Entry, Fault, Origin};
+use crate::reader::{Fault, GivenKey, Origin};
 use crate::sources::File;
 
 /// More faults than this at once nobody reads.
@@ -18,7 +18,7 @@ pub struct Section {
     /// Nothing for the top, else `site`, `path` or `site.path`.
     pub title: String,
     /// Each value, in the order of the keys.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GivenKey>,
 }
 
 /// Everything that is wrong with the settings.
@@ -84,7 +84,7 @@ fn flag_of(name: &str) -> String {
 }
 
 /// Where a value comes from, as a comment says it.
-fn origin_of(entry: &Entry, file: Option<&File>) -> String {
+fn origin_of(entry: &GivenKey, file: Option<&File>) -> String {
     match (entry.origin, file) {
         (Origin::Flag, _) => flag_of(entry.key.name),
         (Origin::Environment, _) => entry.key.variable(),
@@ -102,7 +102,7 @@ pub fn show(sections: &[Section], file: Option<&File>) -> String {
         if !section.title.is_empty() {
             let _ = writeln!(out, "\n[[{}]]", section.title);
         }
-        let line = |entry: &Entry| {
+        let line = |entry: &GivenKey| {
             let value = format!("{} = {}", entry.key.name, entry.value.to_toml());
             (value, origin_of(entry, file))
         };
@@ -121,6 +121,6 @@ pub fn show(sections: &[Section], file: Option<&File>) -> String {
 const WIDTH_MAX: usize = 48;
 
 /// Name of the key, value, and where the value comes from.
-pub fn describe<'a>(entry: &'a Entry, file: Option<&File>) -> (&'static str, &'a Node, String) {
+pub fn describe<'a>(entry: &'a GivenKey, file: Option<&File>) -> (&'static str, &'a Node, String) {
     (entry.key.name, &entry.value, origin_of(entry, file))
 }

@@ -13,7 +13,7 @@ pub mod web;
 use std::fmt::{self, Debug, Display};
 use std::marker::PhantomData;
 
-use crate::node::{Kind, Name, Node};
+use crate::node::{Name, Node, ValueKind};
 
 /// What is wrong with a value, and where in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +91,9 @@ impl<S: Scalar> Syntax for S {
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<S::Value> {
         let parsed = match &node.kind {
-            Kind::Text(text) => S::parse(text),
-            Kind::Number(text) if !S::IS_TEXT => S::parse(text),
-            Kind::Switch(switch) if !S::IS_TEXT => S::parse(if *switch { "true" } else { "false" }),
+            ValueKind::Text(text) => S::parse(text),
+            ValueKind::Number(text) if !S::IS_TEXT => S::parse(text),
+            ValueKind::Switch(switch) if !S::IS_TEXT => S::parse(if *switch { "true" } else { "false" }),
             _ => {
                 complaints.push(wrong_kind(node, S::word()));
                 return None;
@@ -132,8 +132,8 @@ macro_rules! or_word {
 
             fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
                 match &node.kind {
-                    Kind::Text(text) if text == $word => Some(None),
-                    Kind::Switch(false) if $switch => Some(None),
+                    ValueKind::Text(text) if text == $word => Some(None),
+                    ValueKind::Switch(false) if $switch => Some(None),
                     _ => {
                         let before = complaints.len();
                         let value = S::read(node, complaints);
@@ -177,12 +177,12 @@ impl<S: Syntax> Syntax for Many<S> {
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
         let items = match &node.kind {
-            Kind::Text(text) if text.is_empty() => Vec::new(),
-            Kind::Text(text) => {
-                let item = |word: &str| Node { kind: Kind::Text(word.trim().into()), place: node.place };
+            ValueKind::Text(text) if text.is_empty() => Vec::new(),
+            ValueKind::Text(text) => {
+                let item = |word: &str| Node { kind: ValueKind::Text(word.trim().into()), place: node.place };
                 text.split(',').map(item).collect()
             }
-            Kind::List(items) => items.clone(),
+            ValueKind::List(items) => items.clone(),
             _ => vec![node.clone()],
         };
         let read: Vec<Option<S::Value>> = items.iter().map(|item| S::read(item, complaints)).collect();
@@ -190,7 +190,7 @@ impl<S: Syntax> Syntax for Many<S> {
     }
 
     fn write(value: &Self::Value) -> Node {
-        Node::new(Kind::List(value.iter().map(S::write).collect()))
+        Node::new(ValueKind::List(value.iter().map(S::write).collect()))
     }
 }
 
@@ -207,15 +207,15 @@ impl<K: Scalar, V: Scalar> Syntax for Map<K, V> {
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
         let entries = match &node.kind {
-            Kind::Text(text) if text.is_empty() => return Some(Vec::new()),
-            Kind::Table(entries) => entries,
+            ValueKind::Text(text) if text.is_empty() => return Some(Vec::new()),
+            ValueKind::Table(entries) => entries,
             _ => {
                 complaints.push(wrong_kind(node, "a table".into()));
                 return None;
             }
         };
         let mut pair = |(name, value): &(Name, Node)| {
-            let name = Node { kind: Kind::Text(name.text.clone()), place: name.place };
+            let name = Node { kind: ValueKind::Text(name.text.clone()), place: name.place };
             let name = <K as Syntax>::read(&name, complaints);
             let value = <V as Syntax>::read(value, complaints);
             Some((name?, value?))
@@ -236,9 +236,9 @@ impl<K: Scalar, V: Scalar> Syntax for Map<K, V> {
 
     fn write(value: &Self::Value) -> Node {
         let name = |key: &K::Value| match K::write(key).kind {
-            Kind::Text(text) | Kind::Number(text) => Name { text, place: None },
+            ValueKind::Text(text) | ValueKind::Number(text) => Name { text, place: None },
             other => Name { text: format!("{other:?}"), place: None },
         };
-        Node::new(Kind::Table(value.iter().map(|(key, value)| (name(key), V::write(value))).collect()))
+        Node::new(ValueKind::Table(value.iter().map(|(key, value)| (name(key), V::write(value))).collect()))
     }
 }

@@ -1,8 +1,8 @@
 //! What `--apply` changes and `--undo` takes back: sysctls, and the file that sets them at the next start.
 //!
 //! It owns that file. It must never write a sysctl that no finding named, nor forget what a value was
-//! before. Order: [`Change::of`], show `difference`, ask, `apply`. The kernel is told first, the file is
-//! written after; when anything fails, what was written is put back.
+//! before. Order: [`SettingChange::of`], show `difference`, ask, `apply`. The kernel is told first, the file
+//! is written after; when anything fails, what was written is put back.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -30,7 +30,7 @@ struct Setting {
 
 /// What is to be changed.
 #[derive(Debug)]
-pub struct Change {
+pub struct SettingChange {
     file: PathBuf,
     text_before: String,
     text_after: String,
@@ -47,7 +47,7 @@ pub struct Undone {
     pub left: Vec<String>,
 }
 
-impl Change {
+impl SettingChange {
     /// What the findings would change. `None` if they name nothing to set.
     ///
     /// # Errors

@@ -12,12 +12,12 @@ use crate::limits::{CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN};
 /// A living host, or a recorded one.
 pub struct Host {
     root: PathBuf,
-    ring: Ring,
+    ring: NicRing,
 }
 
 /// Whether this process can use io_uring.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ring {
+pub enum NicRing {
     /// It was tried and works; what of it.
     Works(String),
     /// It was tried; what keeps it from working.
@@ -35,7 +35,7 @@ pub(crate) struct Interface {
 
 impl Host {
     /// The host whose /proc and /sys stand beneath `root`: `/` for this one.
-    pub fn at(root: &Path, ring: Ring) -> Self {
+    pub fn at(root: &Path, ring: NicRing) -> Self {
         Self { root: root.to_path_buf(), ring }
     }
 
@@ -44,7 +44,7 @@ impl Host {
         &self.root
     }
 
-    pub(crate) fn ring(&self) -> &Ring {
+    pub(crate) fn ring(&self) -> &NicRing {
         &self.ring
     }
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_none() {
-        let host = Host::at(Path::new("/no such root"), Ring::Untried);
+        let host = Host::at(Path::new("/no such root"), NicRing::Untried);
         assert!(host.text("proc/stat").is_none() && host.sysctl("net.core.somaxconn").is_none());
         assert!(host.names("sys/class/net").is_empty() && host.interfaces().is_empty());
         assert_eq!(host.processors(), [0]);

@@ -5,8 +5,8 @@
 //! lifted, no privilege handed out. It reads files beneath a root and asks the kernel nothing else, so a
 //! recorded tree is judged like a living host.
 //!
-//! Order: [`Host::at`], [`examine()`], then [`text()`], [`json()`], [`explain()`]; or [`Change::of`] and its
-//! `apply`.
+//! Order: [`Host::at`], [`examine()`], then [`text()`], [`json()`], [`explain()`]; or [`SettingChange::of`]
+//! and its `apply`.
 #![forbid(unsafe_code)]
 
 mod change;
@@ -21,11 +21,11 @@ mod limits;
 mod page;
 mod text;
 
-pub use change::{Change, DEFAULT_FILE, Undone, undo};
+pub use change::{DEFAULT_FILE, SettingChange, Undone, undo};
 pub use examine::{Summary, examine};
 pub use explain::explain;
 pub use finding::{Finding, State};
-pub use host::{Host, Ring};
+pub use host::{Host, NicRing};
 pub use json::json;
 pub use page::page;
 pub use text::text;

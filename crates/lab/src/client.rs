@@ -27,7 +27,7 @@ use crate::results::ClientReport;
 use crate::syscall::thread_usage;
 pub use plan::{CHILDREN_MAX, LOOPS_MAX, Plan};
 
-use crew::Crew;
+use crew::ClientCrew;
 use tally::Board;
 
 /// How long children may take to end when they are told to; whoever waits for a peer longer is ended.
@@ -45,7 +45,7 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> bool) -> io::Result<Client
     let board = Arc::new(Board::new(plan.children)?);
     let (barrier, lift) = pipe_with(PipeFlags::CLOEXEC)?;
     let mut lift = Some(lift);
-    let mut crew = Crew::start(plan, &board, &Arc::new(barrier), &mut lift)?;
+    let mut crew = ClientCrew::start(plan, &board, &Arc::new(barrier), &mut lift)?;
     await_children(plan, &board, &crew)?;
     let before = thread_usage();
     let began_ns = clock::now_ns();
@@ -55,7 +55,7 @@ pub fn run(plan: &Plan, watch: &mut dyn FnMut(u64) -> bool) -> io::Result<Client
 }
 
 /// Waits until all children stand at the barrier.
-fn await_children(plan: &Plan, board: &Board, crew: &Crew) -> io::Result<()> {
+fn await_children(plan: &Plan, board: &Board, crew: &ClientCrew) -> io::Result<()> {
     let mut ready = 0;
     while ready < plan.children {
         clock::pause(Duration::from_millis(1));
@@ -68,7 +68,7 @@ fn await_children(plan: &Plan, board: &Board, crew: &Crew) -> io::Result<()> {
 }
 
 /// Waits until the last child has ended.
-fn supervise(crew: &mut Crew, board: &Board, began_ns: u64, watch: &mut dyn FnMut(u64) -> bool) {
+fn supervise(crew: &mut ClientCrew, board: &Board, began_ns: u64, watch: &mut dyn FnMut(u64) -> bool) {
     let mut told_ns = None;
     while crew.is_running() {
         let now_ns = clock::now_ns();

@@ -7,11 +7,11 @@ use std::ops::Range;
 use staunch_figures::statistics::Summary;
 
 use crate::ranking::cost;
-use crate::results::{Client, Measured, Row};
+use crate::results::{AskedBy, Measured, Row};
 
 /// What the data say of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// It holds, over the whole range.
     Confirmed,
     /// It does not, over the whole range.
@@ -22,7 +22,7 @@ pub enum Verdict {
     NotMeasured,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// Of a claim that says "always": one counter-example refutes it, one case that tells confirms it, and
     /// those that do not tell are no objection.
     pub fn of_cases(cases: impl IntoIterator<Item = Self>) -> Self {
@@ -42,7 +42,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Confirmed => "confirmed",
@@ -61,7 +61,7 @@ pub struct Evidence {
     /// The figures.
     pub figures: Figures,
     /// What they say.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
 }
 
 /// What a verdict rests on.
@@ -115,14 +115,14 @@ pub(crate) fn compare(
 }
 
 /// Whether the second is so many times the first.
-pub(crate) fn judge(first: &Summary, second: &Summary, times: &Range<f64>) -> Verdict {
+pub(crate) fn judge(first: &Summary, second: &Summary, times: &Range<f64>) -> ClaimVerdict {
     let (low, high) = (second.low / first.high, second.high / first.low);
     if low > times.start && high < times.end {
-        Verdict::Confirmed
+        ClaimVerdict::Confirmed
     } else if high < times.start || low > times.end {
-        Verdict::Refuted
+        ClaimVerdict::Refuted
     } else {
-        Verdict::NotSeparable
+        ClaimVerdict::NotSeparable
     }
 }
 
@@ -188,11 +188,11 @@ fn words(row: &Row) -> [String; 4] {
 }
 
 /// Who asked, if it was not the paper's client.
-pub fn asked_by(client: Client) -> &'static str {
+pub fn asked_by(client: AskedBy) -> &'static str {
     match client {
-        Client::Processes => "",
-        Client::Threads => "asked by threads",
-        Client::Epoll => "asked by epoll",
+        AskedBy::Processes => "",
+        AskedBy::Threads => "asked by threads",
+        AskedBy::Epoll => "asked by epoll",
     }
 }
 
@@ -208,13 +208,13 @@ mod tests {
     fn a_verdict_needs_the_whole_range() {
         let more = 1.0..f64::INFINITY;
         for (second, times, verdict) in [
-            (range(12.0, 13.0), more.clone(), Verdict::Confirmed),
-            (range(8.0, 9.0), more.clone(), Verdict::Refuted),
-            (range(10.5, 13.0), more, Verdict::NotSeparable),
-            (range(10.0, 11.0), 0.0..1.05, Verdict::NotSeparable),
-            (range(7.2, 7.4), 0.6..0.75, Verdict::Confirmed),
-            (range(8.5, 9.0), 0.6..0.75, Verdict::Refuted),
-            (range(7.0, 9.0), 0.6..0.75, Verdict::NotSeparable),
+            (range(12.0, 13.0), more.clone(), ClaimVerdict::Confirmed),
+            (range(8.0, 9.0), more.clone(), ClaimVerdict::Refuted),
+            (range(10.5, 13.0), more, ClaimVerdict::NotSeparable),
+            (range(10.0, 11.0), 0.0..1.05, ClaimVerdict::NotSeparable),
+            (range(7.2, 7.4), 0.6..0.75, ClaimVerdict::Confirmed),
+            (range(8.5, 9.0), 0.6..0.75, ClaimVerdict::Refuted),
+            (range(7.0, 9.0), 0.6..0.75, ClaimVerdict::NotSeparable),
         ] {
             assert_eq!(judge(&range(10.0, 11.0), &second, &times), verdict, "{second:?} {times:?}");
         }
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn one_counter_example_refutes_and_every_part_counts() {
-        use Verdict::{Confirmed, NotMeasured, NotSeparable, Refuted};
+        use ClaimVerdict::{Confirmed, NotMeasured, NotSeparable, Refuted};
         for (all, cases, parts) in [
             (vec![], NotMeasured, NotMeasured),
             (vec![Confirmed], Confirmed, Confirmed),
@@ -231,8 +231,8 @@ mod tests {
             (vec![Confirmed, Refuted, NotSeparable], Refuted, Refuted),
             (vec![Confirmed, NotMeasured], Confirmed, NotMeasured),
         ] {
-            assert_eq!(Verdict::of_cases(all.clone()), cases, "{all:?}");
-            assert_eq!(Verdict::of_parts(all.clone()), parts, "{all:?}");
+            assert_eq!(ClaimVerdict::of_cases(all.clone()), cases, "{all:?}");
+            assert_eq!(ClaimVerdict::of_parts(all.clone()), parts, "{all:?}");
         }
     }
 
@@ -256,7 +256,7 @@ mod tests {
         let row = |asked| crate::made_up::measured("a", asked, &[]).row;
         let of = |first, second| difference(&row(first), &row(second));
         assert_eq!(asked(&row((10, 500, 4000, 2))), "10 x 500, 4000 B, pool 2");
-        let by_epoll = Row { client: Client::Epoll, ..row((10, 500, 4000, 0)) };
+        let by_epoll = Row { client: AskedBy::Epoll, ..row((10, 500, 4000, 0)) };
         assert_eq!(asked(&by_epoll), "10 x 500, 4000 B, asked by epoll");
         assert_eq!(
             of((10, 500, 4000, 20), (10, 500, 4000, 2)),

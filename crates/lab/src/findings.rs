@@ -12,13 +12,13 @@ pub mod comparison;
 use std::ops::Range;
 
 pub use self::claims::claims;
-use crate::evidence::{Evidence, Figures, Verdict, compare, difference, extremes, growing};
+use crate::evidence::{ClaimVerdict, Evidence, Figures, compare, difference, extremes, growing};
 use crate::ranking::{Question, as_the_paper_asked, cost};
 use crate::results::{Measured, Results, Row};
 
 /// One of the six.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct PaperFinding {
     /// The model it is about.
     pub model: &'static str,
     /// What it says of, in a few words.
@@ -27,10 +27,10 @@ pub struct Finding {
     pub parts: Vec<Part>,
 }
 
-impl Finding {
+impl PaperFinding {
     /// Confirmed if all of its claims are, refuted if one is.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::of_parts(self.parts.iter().map(|part| part.verdict))
+    pub fn verdict(&self) -> ClaimVerdict {
+        ClaimVerdict::of_parts(self.parts.iter().map(|part| part.verdict))
     }
 }
 
@@ -40,7 +40,7 @@ pub struct Part {
     /// What is claimed.
     pub claim: String,
     /// What the data say of it.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// The cases that decide it.
     pub evidence: Vec<Evidence>,
     /// Why it is otherwise today, if it is; empty where nothing is known.
@@ -49,7 +49,7 @@ pub struct Part {
 
 impl Part {
     fn of(claim: &str, evidence: Vec<Evidence>, cause: &'static str) -> Self {
-        let verdict = Verdict::of_cases(evidence.iter().map(|case| case.verdict));
+        let verdict = ClaimVerdict::of_cases(evidence.iter().map(|case| case.verdict));
         Self { claim: claim.to_owned(), verdict, evidence, cause }
     }
 }
@@ -90,23 +90,23 @@ const ONE_IS_WOKEN: &str = "\
     memory, but no time.";
 
 /// All six, in the paper's order.
-pub fn findings(results: &Results) -> Vec<Finding> {
+pub fn findings(results: &Results) -> Vec<PaperFinding> {
     let rows = as_the_paper_asked(results);
     let of = |model: &str| Rows { model: model.to_owned(), of_model: of_model(&rows, model) };
     let [iterative, fork, prefork] = ["iterative", "fork", "prefork"].map(of);
     let [thread, prethread, handover] = ["thread", "prethread", "prethread-handover"].map(of);
     vec![
-        Finding {
+        PaperFinding {
             model: "iterative",
             title: "The iterative server",
             parts: vec![iterative.line(), iterative.third_less(), iterative.bytes()],
         },
-        Finding {
+        PaperFinding {
             model: "fork",
             title: "A process for each client",
             parts: vec![fork.same_total(LESS, "costs less when more children make it", FORK_HIDES_IT)],
         },
-        Finding {
+        PaperFinding {
             model: "prefork",
             title: "Pre-forked processes",
             parts: vec![
@@ -121,7 +121,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
                 ),
             ],
         },
-        Finding {
+        PaperFinding {
             model: "thread",
             title: "A thread for each client",
             parts: vec![
@@ -129,7 +129,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
                 thread.beside(&fork, LESS, "It is cheaper than a process for each client"),
             ],
         },
-        Finding {
+        PaperFinding {
             model: "prethread",
             title: "Pre-threaded, each accepts",
             parts: vec![
@@ -138,7 +138,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
                 prethread.beside(&thread, LESS, "It is cheaper than a thread for each client"),
             ],
         },
-        Finding {
+        PaperFinding {
             model: "prethread-handover",
             title: "Pre-threaded, the main thread accepts",
             parts: vec![
@@ -265,7 +265,7 @@ fn line(rows: &[&Measured]) -> Option<Evidence> {
     let r_squared = r_squared(&points).filter(|_| points.len() > 2)?;
     let children: Vec<String> = rows.iter().map(|one| one.row.children.to_string()).collect();
     let what = format!("{} children x {}, {} B", children.join(", "), rows[0].row.loops, rows[0].row.bytes);
-    let verdict = if r_squared >= LINE_R_SQUARED { Verdict::Confirmed } else { Verdict::Refuted };
+    let verdict = if r_squared >= LINE_R_SQUARED { ClaimVerdict::Confirmed } else { ClaimVerdict::Refuted };
     Some(Evidence { what, figures: Figures::Line(r_squared), verdict })
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Sized {
 }
 
 struct Prepared {
-    answer: wire::Answer,
+    answer: wire::WireAnswer,
     block: Arc<[u8]>,
     fields_bytes: usize,
 }
@@ -34,7 +34,7 @@ impl Handler for Sized {
 
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         work::burn(self.work_ns);
-        let wanted = wire::Answer::to(request);
+        let wanted = wire::WireAnswer::to(request);
         let last = self.last.take().filter(|last| last.answer == wanted);
         let last = self.last.insert(last.unwrap_or_else(|| prepare(wanted)));
         answer.block(wanted.status, &last.block, last.fields_bytes)
@@ -45,7 +45,7 @@ impl Handler for Sized {
     }
 }
 
-fn prepare(answer: wire::Answer) -> Prepared {
+fn prepare(answer: wire::WireAnswer) -> Prepared {
     let mut block = Vec::new();
     answer.write_fields(&mut block);
     let fields_bytes = block.len();

@@ -18,8 +18,8 @@ use staunch_netio::host::cpu;
 
 use crate::limits::{Limits, check_cpus};
 use crate::plan::Plan;
-use crate::results::{Client, Machine, Measured, Protocol, Results, Row, SCHEMA};
-use pace::Pace;
+use crate::results::{AskedBy, Measured, MeasuredOn, Protocol, Results, Row, SCHEMA};
+use pace::RoundPace;
 use round::Bench;
 
 /// What is measured, by what, where.
@@ -30,14 +30,14 @@ pub struct Setup {
     /// What is measured.
     pub plan: Plan,
     /// Where; its processors are those that server and client are tied to.
-    pub machine: Machine,
+    pub machine: MeasuredOn,
     /// The command that measures the same again.
     pub command: String,
 }
 
 /// What is measured next.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
+pub struct HarnessStep<'a> {
     /// The row.
     pub row: &'a Row,
     /// The round, from 1.
@@ -52,7 +52,7 @@ pub struct Step<'a> {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct PlanOutcome {
     /// What was measured, be it not all.
     pub results: Results,
     /// What went wrong, a sentence each with its row and round.
@@ -70,18 +70,22 @@ pub struct Outcome {
 /// # Errors
 /// What keeps the first row from being begun: a processor that is not there, a limit of the system that the
 /// plan does not fit into.
-pub fn run(setup: &Setup, stop: &AtomicBool, watch: &mut dyn FnMut(&Step<'_>)) -> Result<Outcome, String> {
+pub fn run(
+    setup: &Setup,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(&HarnessStep<'_>),
+) -> Result<PlanOutcome, String> {
     let rows = setup.plan.scaled_rows();
     let bench = prepare(setup, &rows)?;
     let mut measured: Vec<Measured> =
         rows.iter().map(|row| Measured { row: row.clone(), rounds: Vec::new() }).collect();
     let (mut faults, mut interrupted) = (Vec::new(), false);
-    let mut pace = Pace::new(&rows, setup.plan.rounds);
+    let mut pace = RoundPace::new(&rows, setup.plan.rounds);
     'rounds: for round in 1..=setup.plan.rounds {
         for (index, entry) in measured.iter_mut().enumerate() {
             let row = &rows[index];
             let (done, all) = pace.steps();
-            watch(&Step { row, round, done, all, left_s: pace.left_s() });
+            watch(&HarnessStep { row, round, done, all, left_s: pace.left_s() });
             let start_ns = clock::now_ns();
             match bench.measure(row, stop) {
                 Ok(Some(measured)) => {
@@ -97,7 +101,7 @@ pub fn run(setup: &Setup, stop: &AtomicBool, watch: &mut dyn FnMut(&Step<'_>)) -
             pace.did(index, (clock::now_ns() - start_ns) as f64 / 1e9);
         }
     }
-    Ok(Outcome { results: results(setup, measured), faults, interrupted })
+    Ok(PlanOutcome { results: results(setup, measured), faults, interrupted })
 }
 
 fn results(setup: &Setup, rows: Vec<Measured>) -> Results {
@@ -113,7 +117,7 @@ fn results(setup: &Setup, rows: Vec<Measured>) -> Results {
 
 /// Everything that can be refused is refused here.
 fn prepare<'a>(setup: &'a Setup, rows: &[Row]) -> Result<Bench<'a>, String> {
-    let Machine { server_cpus, client_cpus, .. } = &setup.machine;
+    let MeasuredOn { server_cpus, client_cpus, .. } = &setup.machine;
     let available = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     check_cpus("processors of the server", server_cpus, &available)?;
     check_cpus("processors of the client", client_cpus, &available)?;
@@ -141,9 +145,9 @@ pub fn describe(row: &Row) -> String {
         Protocol::KeepAlive => "keep-alive",
     };
     let client = match client {
-        Client::Processes => "",
-        Client::Threads => ", by threads",
-        Client::Epoll => ", by epoll",
+        AskedBy::Processes => "",
+        AskedBy::Threads => ", by threads",
+        AskedBy::Epoll => ", by epoll",
     };
     format!("{model}{pool}, {children} x {loops}, {bytes} B, {protocol}{client}")
 }

@@ -7,13 +7,13 @@ use std::net::{SocketAddr, TcpListener};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 
-use crate::usage::{self, Reading, Stat};
+use crate::usage::{self, Stat, UsageReading};
 
 /// More of one kind in a sentence nobody reads.
 const NAMED_MAX: usize = 5;
 
 /// What a server holds after a load that it did not hold before, a sentence each.
-pub(crate) fn after_load(before: &Reading, after: &Reading) -> Vec<String> {
+pub(crate) fn after_load(before: &UsageReading, after: &UsageReading) -> Vec<String> {
     let mut leaks = Vec::new();
     let new = |process: &&i32| !before.processes.contains_key(process);
     if after.processes.len() != before.processes.len() {

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, geteuid, getrlimit};
 
 use crate::model::{Model, PoolUse};
 use crate::models::MODELS;
-use crate::results::{Client, Row};
+use crate::results::{AskedBy, Row};
 
 /// Descriptors that a server has beside those of its clients and its pool.
 const DESCRIPTORS_SPARE: u64 = 32;
@@ -48,7 +48,7 @@ impl Limits {
             "fork" | "thread" => clients,
             _ => pool,
         };
-        let asking = if *client == Client::Epoll { 1 } else { clients };
+        let asking = if *client == AskedBy::Epoll { 1 } else { clients };
         let tasks = at_a_time + asking + PROCESSES_SPARE;
         let about = format!("{model} with a pool of {pool}, {clients} children");
         if let Some(limit) = self.processes.filter(|limit| *limit < tasks) {
@@ -104,7 +104,7 @@ mod tests {
             (row("thread", 140, 0), Some("needs 344 processes")),
             (row("poll", 100, 0), None),
             (row("prefork", 250, 50), Some("needs 364 processes")),
-            (Row { client: Client::Epoll, ..row("fork", 140, 0) }, None),
+            (Row { client: AskedBy::Epoll, ..row("fork", 140, 0) }, None),
             (row("poll", 180, 0), Some("poll with a pool of 0, 180 children: needs 212 descriptors")),
         ];
         for (row, expected) in table {

@@ -1,12 +1,14 @@
 //! Results that nobody measured, for tests.
 
-use crate::results::{Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
+use crate::results::{
+    AskedBy, ClientReport, Measured, MeasuredOn, Protocol, Results, Round, Row, SCHEMA, Usage,
+};
 
 /// A row in the paper's protocol: children, loops, bytes, pool; and of each round the microseconds that a
 /// connection cost the server.
 pub(crate) fn measured(model: &str, asked: (usize, u64, usize, usize), costs_us: &[f64]) -> Measured {
     let (children, loops, bytes, pool) = asked;
-    let (protocol, client) = (Protocol::Paper, Client::Processes);
+    let (protocol, client) = (Protocol::Paper, AskedBy::Processes);
     let row = Row { model: model.into(), protocol, children, loops, bytes, pool, client };
     let rounds = costs_us.iter().map(|us| round(&row, us * 1e-6)).collect();
     Measured { row, rounds }
@@ -25,7 +27,7 @@ pub(crate) fn results(rows: Vec<Measured>) -> Results {
         plan: "made up".into(),
         command: "staunch lab run".into(),
         scale: 1.0,
-        machine: Machine {
+        machine: MeasuredOn {
             processor: "none".into(),
             processors: 2,
             server_cpus: vec![0],

@@ -7,7 +7,9 @@
 //! that matter, as `printf("%g")` writes them, and a child asks more than once: 10 children, 0.064004 s,
 //! 9.04057 s, 4000 bytes, 5000 connections a child, a pool of 10. A test puts every row together again.
 
-use crate::results::{Client, ClientReport, Machine, Measured, Protocol, Results, Round, Row, SCHEMA, Usage};
+use crate::results::{
+    AskedBy, ClientReport, Measured, MeasuredOn, Protocol, Results, Round, Row, SCHEMA, Usage,
+};
 
 /// Where it stands.
 pub const SOURCE: &str = "\
@@ -114,7 +116,7 @@ pub fn as_results() -> Results {
             loops: row.loops,
             bytes: row.bytes,
             pool: row.pool,
-            client: Client::Processes,
+            client: AskedBy::Processes,
         };
         let connections = row.connections();
         let round = Round {
@@ -131,7 +133,7 @@ pub fn as_results() -> Results {
         plan: "paper".to_owned(),
         command: String::new(),
         scale: 1.0,
-        machine: Machine {
+        machine: MeasuredOn {
             processor: String::new(),
             processors: 0,
             server_cpus: Vec::new(),

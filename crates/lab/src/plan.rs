@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use crate::results::Row;
 use document::{Fault, Keys};
-use entry::Entry;
+use entry::RowEntry;
 
 /// More faults than this at once nobody reads.
 const FAULTS_SHOWN_MAX: usize = 20;
@@ -91,7 +91,7 @@ fn read(name: &str, text: &str, faults: &mut Vec<Fault>) -> Option<Plan> {
     let mut seen = HashSet::new();
     let mut rows = Vec::new();
     for (place, table) in entries {
-        let Some(entry) = Entry::read(place, table, faults) else { continue };
+        let Some(entry) = RowEntry::read(place, table, faults) else { continue };
         rows.extend(entry.rows().into_iter().filter(|row| seen.insert(row.clone())));
     }
     Some(Plan { name: name.to_owned(), rounds, scale, rows })

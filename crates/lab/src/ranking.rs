@@ -5,8 +5,8 @@
 //! common, all sizes count. It must never compare models that were asked different things.
 use staunch_figures::statistics::Summary;
 
-use crate::results::{Client, Measured, Protocol, Results, Row};
-use crate::statistics::{Place, mean_costs, rank};
+use crate::results::{AskedBy, Measured, Protocol, Results, Row};
+use crate::statistics::{Rank, mean_costs, rank};
 
 /// What the client asked, whatever answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Question {
     /// Bytes of each answer.
     pub bytes: usize,
     /// What its children are.
-    pub client: Client,
+    pub client: AskedBy,
 }
 
 impl Question {
@@ -37,7 +37,7 @@ pub struct Ranking {
     /// What all of them were asked.
     pub questions: Vec<Question>,
     /// Cheapest first, in seconds of the server's processors for each connection.
-    pub places: Vec<Place>,
+    pub places: Vec<Rank>,
 }
 
 /// The models of these rows on the questions that most of them share. Nothing if no two were asked the same.
@@ -95,7 +95,7 @@ pub fn spoken(results: &Results, protocol: Protocol) -> Vec<&Measured> {
 
 /// The rows that the paper's client asked by the paper's protocol.
 pub fn as_the_paper_asked(results: &Results) -> Vec<&Measured> {
-    spoken(results, Protocol::Paper).into_iter().filter(|one| one.row.client == Client::Processes).collect()
+    spoken(results, Protocol::Paper).into_iter().filter(|one| one.row.client == AskedBy::Processes).collect()
 }
 
 /// Processor time of the server for each connection, in seconds; the mean of several rows, each of the same
@@ -155,7 +155,7 @@ mod tests {
         let silent = measured("b", (1, 1, 1, 0), &[]);
         assert_eq!(ranking(&[&a, &silent]), None);
         let mut otherwise = measured("b", (1, 1, 1, 0), &[1.0]);
-        otherwise.row.client = Client::Epoll;
+        otherwise.row.client = AskedBy::Epoll;
         assert_eq!(ranking(&[&a, &otherwise]), None);
     }
 }

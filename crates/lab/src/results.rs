@@ -21,14 +21,14 @@ pub struct Results {
     /// What the plan's loops were multiplied by.
     pub scale: f64,
     /// Where and by what it was measured.
-    pub machine: Machine,
+    pub machine: MeasuredOn,
     /// Every row of the plan, in the plan's order.
     pub rows: Vec<Measured>,
 }
 
 /// Where and by what it was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct MeasuredOn {
     /// Model name of the processor.
     pub processor: String,
     /// How many processors there are.
@@ -62,13 +62,13 @@ pub struct Row {
     pub pool: usize,
     /// What the client's children are; files that do not say were written when there were only processes.
     #[serde(default)]
-    pub client: Client,
+    pub client: AskedBy,
 }
 
 /// What the client's children are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Client {
+pub enum AskedBy {
     /// A process each, as in the paper.
     #[default]
     Processes,
@@ -192,9 +192,9 @@ mod tests {
         let old =
             r#"{"model": "poll", "protocol": "http", "children": 1, "loops": 2, "bytes": 3, "pool": 0}"#;
         let row: Row = serde_json::from_str(old).expect("a row");
-        assert_eq!(row.client, Client::Processes);
-        let new = serde_json::to_string(&Row { client: Client::Epoll, ..row.clone() }).expect("text");
+        assert_eq!(row.client, AskedBy::Processes);
+        let new = serde_json::to_string(&Row { client: AskedBy::Epoll, ..row.clone() }).expect("text");
         assert!(new.contains(r#""client":"epoll""#), "{new}");
-        assert_eq!(serde_json::from_str::<Row>(&new).expect("a row").client, Client::Epoll);
+        assert_eq!(serde_json::from_str::<Row>(&new).expect("a row").client, AskedBy::Epoll);
     }
 }

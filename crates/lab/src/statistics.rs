@@ -7,7 +7,7 @@ use crate::results::{Measured, Round};
 
 /// Where a model stands among others.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct Rank {
     /// The model.
     pub name: String,
     /// Its cost.
@@ -20,12 +20,12 @@ pub struct Place {
 ///
 /// Two in the same place cannot be told apart: their ranges overlap. Ranges of different places may overlap
 /// as well, where one is wide.
-pub fn rank(entries: &[(&str, Summary)]) -> Vec<Place> {
+pub fn rank(entries: &[(&str, Summary)]) -> Vec<Rank> {
     let place_of = |&(name, summary): &(&str, Summary)| {
         let surely_before = entries.iter().filter(|(_, other)| other.high < summary.low).count();
-        Place { name: name.to_owned(), summary, place: 1 + surely_before }
+        Rank { name: name.to_owned(), summary, place: 1 + surely_before }
     };
-    let mut places: Vec<Place> = entries.iter().map(place_of).collect();
+    let mut places: Vec<Rank> = entries.iter().map(place_of).collect();
     places.sort_by(|a, b| a.place.cmp(&b.place).then(a.summary.median.total_cmp(&b.summary.median)));
     places
 }

@@ -23,7 +23,7 @@ const OTHERS_S: f64 = 0.03;
 
 /// All processes of a group, read at one moment or nearly.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct UsageReading {
     /// Processor time of those that live, and of their threads that have ended.
     processor_ns: u64,
     /// The part of it of threads that have ended.
@@ -59,7 +59,7 @@ pub(crate) struct Stat {
     resident_pages: u64,
 }
 
-impl Reading {
+impl UsageReading {
     /// Reads all processes of a group. Those that end meanwhile are left out.
     pub(crate) fn of(group: Pid) -> Self {
         let mut reading = Self::default();
@@ -151,7 +151,7 @@ impl Stat {
 /// mode all its life, which is wrong for all that live or work shortly. So the division is that of the
 /// server's processors, `ticks`, if there are any in which nobody else had much part, else that of the whole
 /// life.
-pub(crate) fn between(before: &Reading, after: &Reading, whole: &Usage, ticks: &Ticks) -> Usage {
+pub(crate) fn between(before: &UsageReading, after: &UsageReading, whole: &Usage, ticks: &Ticks) -> Usage {
     let somebody_ended = after.ended_threads_ns != before.ended_threads_ns
         || after.reaped_faults != before.reaped_faults
         || after.processes != before.processes;
@@ -317,9 +317,9 @@ mod tests {
         assert_eq!((used.user_s, used.system_s), (0.25, 0.75));
     }
 
-    fn reading(processor_ns: u64, ended_threads_ns: u64, faults: u64) -> Reading {
+    fn reading(processor_ns: u64, ended_threads_ns: u64, faults: u64) -> UsageReading {
         let counts = Usage { minor_faults: faults, voluntary_switches: 10 * faults, ..Usage::default() };
-        Reading { processor_ns, ended_threads_ns, counts, ..Reading::default() }
+        UsageReading { processor_ns, ended_threads_ns, counts, ..UsageReading::default() }
     }
 
     const WHOLE: Usage = Usage {
@@ -345,7 +345,7 @@ mod tests {
         let used = between(&before, &after, &WHOLE, &NO_TICKS);
         assert_eq!((used.user_s, used.system_s), (0.875, 2.625));
         assert_eq!((used.minor_faults, used.voluntary_switches, used.involuntary_switches), (90, 900, 4));
-        let reaped = Reading { reaped_faults: 5, ..reading(600_000_000, 0, 20) };
+        let reaped = UsageReading { reaped_faults: 5, ..reading(600_000_000, 0, 20) };
         assert_eq!(between(&before, &reaped, &WHOLE, &NO_TICKS).user_s, 0.875);
     }
 
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn this_process_is_read() {
         let group = rustix::process::getpgrp();
-        let reading = Reading::of(group);
+        let reading = UsageReading::of(group);
         let this = rustix::process::getpid().as_raw_nonzero().get();
         assert!(reading.processes.contains_key(&this) && reading.processor_ns > 0);
         assert!(reading.threads.iter().any(|(process, _)| *process == this));

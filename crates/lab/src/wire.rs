@@ -182,7 +182,7 @@ fn http(
     let date = date();
     let result = match session.poll_event(&mut input, 0, &date, head) {
         Event::Request(request) => {
-            let answer = Answer::to(&request);
+            let answer = WireAnswer::to(&request);
             let rule = session.begin_response(answer.status, &date, head);
             name_server(name, head);
             answer.write_fields(head);
@@ -219,12 +219,12 @@ fn name_server(name: &str, answer: &mut Vec<u8>) {
 
 /// The answer to an HTTP request, the same from every model and from the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct WireAnswer {
     pub(crate) status: Status,
     pub(crate) bytes: usize,
 }
 
-impl Answer {
+impl WireAnswer {
     pub(crate) fn to(request: &Request<'_>) -> Self {
         let nothing = |status| Self { status, bytes: 0 };
         match (request.method, request.path) {

@@ -9,9 +9,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use staunch_lab::harness::{Outcome, Setup, run};
+use staunch_lab::harness::{PlanOutcome, Setup, run};
 use staunch_lab::plan::Plan;
-use staunch_lab::results::{Client, Machine, Protocol, Row};
+use staunch_lab::results::{AskedBy, MeasuredOn, Protocol, Row};
 use staunch_netio::host::cpu;
 
 /// Plays `lab serve MODEL` and `lab client HOST PORT CHILDREN LOOPS BYTES`; the model says how to serve, the
@@ -58,7 +58,7 @@ impl Fake {
         Self { folder, program }
     }
 
-    fn run(&self, rows: &[(&str, u64)], rounds: u64, stop: &AtomicBool) -> Outcome {
+    fn run(&self, rows: &[(&str, u64)], rounds: u64, stop: &AtomicBool) -> PlanOutcome {
         let row = |&(model, loops): &(&str, u64)| Row {
             model: model.to_owned(),
             protocol: Protocol::Paper,
@@ -66,13 +66,13 @@ impl Fake {
             loops,
             bytes: 9,
             pool: 0,
-            client: Client::Processes,
+            client: AskedBy::Processes,
         };
         let cpus = cpu::available_cpus().expect("processors");
         let setup = Setup {
             program: self.program.clone(),
             plan: Plan { name: "fake".into(), rounds, scale: 1.0, rows: rows.iter().map(row).collect() },
-            machine: Machine {
+            machine: MeasuredOn {
                 processor: "A CPU".into(),
                 processors: cpus.len(),
                 server_cpus: vec![cpus[0]],

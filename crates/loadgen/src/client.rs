@@ -9,11 +9,11 @@ use staunch_netio::{Input, Io, Outgoing, Slot, Target};
 use staunch_protocol::answer::{HeadMemory, Step};
 
 use crate::check::CheckState;
-use crate::connection::{Connection, Flight, State};
-use crate::desk::Desk;
+use crate::connection::{ClientConnection, ConnectionState, Flight};
+use crate::desk::NetworkSide;
 use crate::end::End;
 use crate::mix::Mix;
-use crate::order::Order;
+use crate::order::WaitingOrder;
 use crate::tally::Tally;
 
 /// A connection that took at least so long may have sent its SYN again (RFC 6298: one second at first;
@@ -37,7 +37,7 @@ pub(crate) struct Client {
     /// Number of the next request of this lane on this thread.
     serial: u64,
     /// Connections with requests under way.
-    pub(crate) waiting: Order,
+    pub(crate) waiting: WaitingOrder,
     /// Connections the server is about to close: until when, which, and when they were begun.
     pub(crate) leaving: VecDeque<(u64, Slot, u64)>,
     pub(crate) tally: Tally,
@@ -67,7 +67,7 @@ impl Client {
             mix: plan.mix,
             memory: HeadMemory::default(),
             serial: 0,
-            waiting: Order::default(),
+            waiting: WaitingOrder::default(),
             leaving: VecDeque::new(),
             tally: Tally::touched(),
             in_flight: 0,
@@ -79,7 +79,7 @@ impl Client {
     ///
     /// # Errors
     /// The errno, when there is no room for one.
-    pub(crate) fn dial<I: Io>(&mut self, desk: &mut Desk<I>) -> Result<Slot, i32> {
+    pub(crate) fn dial<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> Result<Slot, i32> {
         let target = &self.targets[self.target_next];
         self.target_next = (self.target_next + 1) % self.targets.len();
         let slot = desk.connect(self.lane, target)?;
@@ -102,14 +102,14 @@ impl Client {
 
     /// Adds a request to a connection; `flush` sends it.
     #[inline]
-    pub(crate) fn ask<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, intended_ns: u64) {
+    pub(crate) fn ask<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
         self.expect(desk, slot, intended_ns);
         desk.connections[slot as usize].unsent += 1;
     }
 
     /// Adds a request whose bytes the lane sends by itself.
     #[inline]
-    pub(crate) fn expect<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, intended_ns: u64) {
+    pub(crate) fn expect<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, intended_ns: u64) {
         self.tally.counts.offered += 1;
         self.tally.counts.attempted += 1;
         self.tally.record_drift(desk.now_ns.saturating_sub(intended_ns));
@@ -123,9 +123,9 @@ impl Client {
 
     /// Sends what was asked, unless the connection is not made yet or a send is under way.
     #[inline]
-    pub(crate) fn flush<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    pub(crate) fn flush<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         let connection = &desk.connections[slot as usize];
-        if connection.state != State::Open || connection.sending || connection.unsent == 0 {
+        if connection.state != ConnectionState::Open || connection.sending || connection.unsent == 0 {
             return;
         }
         let mut outgoing = desk.take_spare();
@@ -142,7 +142,7 @@ impl Client {
 
     /// Sends a container of the lane's own making.
     #[inline]
-    pub(crate) fn send<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, outgoing: Box<Outgoing>) {
+    pub(crate) fn send<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, outgoing: Box<Outgoing>) {
         self.tally.counts.sent_bytes += outgoing.length_bytes();
         desk.connections[slot as usize].sending = true;
         desk.io.send(slot, outgoing, false);
@@ -152,7 +152,7 @@ impl Client {
     #[inline]
     pub(crate) fn sent<I: Io>(
         &mut self,
-        desk: &mut Desk<I>,
+        desk: &mut NetworkSide<I>,
         slot: Slot,
         outgoing: Box<Outgoing>,
         errno: i32,
@@ -169,17 +169,17 @@ impl Client {
     /// A server that takes no more may have answered before: what it said is read first, then comes its end.
     /// Of anything else no end may ever come.
     #[cold]
-    fn not_sent<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, errno: i32) {
+    fn not_sent<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let end = End::of_errno(errno);
-        if end != End::Reset && desk.connections[slot as usize].state == State::Open {
+        if end != End::Reset && desk.connections[slot as usize].state == ConnectionState::Open {
             self.give_up(desk, slot, end);
         }
     }
 
     /// The connection is made, or could not be. Returns whether it is.
-    pub(crate) fn connected<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, errno: i32) -> bool {
+    pub(crate) fn connected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) -> bool {
         let connection = &mut desk.connections[slot as usize];
-        if connection.state != State::Connecting {
+        if connection.state != ConnectionState::Connecting {
             return false;
         }
         let took_ns = desk.now_ns.saturating_sub(connection.begun_ns);
@@ -187,7 +187,7 @@ impl Client {
             self.give_up(desk, slot, End::of_errno(errno));
             return false;
         }
-        connection.state = State::Open;
+        connection.state = ConnectionState::Open;
         self.tally.counts.connections_made += 1;
         self.tally.times.connect.record(took_ns);
         desk.io.receive(slot);
@@ -199,7 +199,7 @@ impl Client {
     }
 
     /// The kernel told how many segments it has sent again.
-    pub(crate) fn inspected<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, retransmitted: u32) {
+    pub(crate) fn inspected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, retransmitted: u32) {
         self.tally.counts.syn_retransmitted += u64::from(retransmitted);
         if desk.connections[slot as usize].close_when_inspected {
             self.inspections -= 1;
@@ -210,10 +210,10 @@ impl Client {
     /// Bytes came. Returns how many requests they have answered; the connection may be leaving or closing
     /// afterwards.
     #[inline]
-    pub(crate) fn received<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, input: Input) -> u32 {
+    pub(crate) fn received<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, input: Input) -> u32 {
         self.tally.counts.received_bytes += u64::from(input.length);
         let connection = &mut desk.connections[slot as usize];
-        if connection.state != State::Open {
+        if connection.state != ConnectionState::Open {
             desk.io.release(input);
             return 0;
         }
@@ -234,11 +234,11 @@ impl Client {
     }
 
     /// The server has closed or reset the connection.
-    pub(crate) fn ended<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, errno: i32) {
+    pub(crate) fn ended<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let connection = &mut desk.connections[slot as usize];
         match connection.state {
-            State::Leaving => return desk.close(slot),
-            State::Open => {}
+            ConnectionState::Leaving => return desk.close(slot),
+            ConnectionState::Open => {}
             _ => return,
         }
         if connection.flights.is_empty() {
@@ -253,20 +253,20 @@ impl Client {
     }
 
     /// No further request goes over this connection: waits for the server to close it.
-    pub(crate) fn leave<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    pub(crate) fn leave<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         self.settle_flights(desk, slot, End::Reset);
         let connection = &mut desk.connections[slot as usize];
-        connection.state = State::Leaving;
+        connection.state = ConnectionState::Leaving;
         self.leaving.push_back((desk.now_ns + LEAVING_NS, slot, connection.begun_ns));
     }
 
     /// Closes a connection and settles what was under way on it.
-    pub(crate) fn give_up<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, end: End) {
+    pub(crate) fn give_up<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, end: End) {
         self.settle_flights(desk, slot, end);
         let connection = &mut desk.connections[slot as usize];
         let age_ns = desk.now_ns.saturating_sub(connection.begun_ns);
-        if connection.state == State::Connecting && age_ns >= RETRANSMISSION_AFTER_NS {
-            connection.state = State::Closing;
+        if connection.state == ConnectionState::Connecting && age_ns >= RETRANSMISSION_AFTER_NS {
+            connection.state = ConnectionState::Closing;
             connection.close_when_inspected = true;
             self.inspections += 1;
             desk.io.inspect(slot);
@@ -277,7 +277,7 @@ impl Client {
 
     /// Lists a connection among those that wait, if there is an end to its client's patience.
     #[inline]
-    fn await_answer<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    fn await_answer<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         if self.patience_ns.is_some() {
             self.waiting.insert(&mut desk.connections, slot);
         }
@@ -285,10 +285,10 @@ impl Client {
 
     /// Gives up what clients have waited too long for. Returns when there is something to be done again.
     #[inline]
-    pub(crate) fn expire<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn expire<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         while let Some(&(until_ns, slot, begun_ns)) = self.leaving.front() {
             let connection = &desk.connections[slot as usize];
-            let leaving = connection.state == State::Leaving && connection.begun_ns == begun_ns;
+            let leaving = connection.state == ConnectionState::Leaving && connection.begun_ns == begun_ns;
             if leaving && until_ns > desk.now_ns {
                 break;
             }
@@ -325,7 +325,7 @@ impl Client {
 
     /// Reads as many answers as the bytes hold.
     #[inline]
-    fn read(&mut self, connection: &mut Connection, mut bytes: &[u8], now_ns: u64) -> Reading {
+    fn read(&mut self, connection: &mut ClientConnection, mut bytes: &[u8], now_ns: u64) -> Reading {
         let mut answers = 0;
         while !bytes.is_empty() {
             let sent = connection.flights.len() - connection.unsent as usize;
@@ -365,7 +365,7 @@ impl Client {
 impl Client {
     /// The oldest flight was answered as a whole.
     #[inline]
-    fn settle_answer(&mut self, connection: &mut Connection, status: u16, now_ns: u64) {
+    fn settle_answer(&mut self, connection: &mut ClientConnection, status: u16, now_ns: u64) {
         let Some(flight) = connection.flights.pop_front() else { return };
         connection.answering = false;
         self.in_flight -= 1;
@@ -387,7 +387,7 @@ impl Client {
 
     /// All flights of a connection end: the oldest as told, those behind it because its connection ends, or
     /// because all of them wait for the same.
-    fn settle_flights<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, end: End) {
+    fn settle_flights<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, end: End) {
         self.waiting.remove(&mut desk.connections, slot);
         let flights = &mut desk.connections[slot as usize].flights;
         let count = flights.len() as u64;

@@ -63,7 +63,7 @@ pub struct Row {
     /// Its upper end.
     pub high_percent: Option<f64>,
     /// What that means.
-    pub verdict: Verdict,
+    pub verdict: Difference,
     /// Whether it is worse beyond the tolerance.
     pub failed: bool,
 }
@@ -71,7 +71,7 @@ pub struct Row {
 /// What a difference means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Difference {
     /// The second side is better.
     Better,
     /// The second side is worse.
@@ -126,7 +126,7 @@ fn row(metric: &Metric, samples: &Samples, tolerance_percent: f64, judged: bool)
     let (a, b) = samples.of(metric)?;
     let interval = statistics::ratio(&a, &b);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let verdict = interval.map_or(Verdict::NotSeparable, |interval| verdict(metric, &interval));
+    let verdict = interval.map_or(Difference::NotSeparable, |interval| verdict(metric, &interval));
     let ratio = match interval {
         Some(interval) => interval.ratio,
         None if judged => return None,
@@ -141,15 +141,15 @@ fn row(metric: &Metric, samples: &Samples, tolerance_percent: f64, judged: bool)
         low_percent: interval.map(|interval| percent(interval.low)),
         high_percent: interval.map(|interval| percent(interval.high)),
         verdict,
-        failed: judged && verdict == Verdict::Worse && difference_percent.abs() > tolerance_percent,
+        failed: judged && verdict == Difference::Worse && difference_percent.abs() > tolerance_percent,
     })
 }
 
-fn verdict(metric: &Metric, interval: &Interval) -> Verdict {
+fn verdict(metric: &Metric, interval: &Interval) -> Difference {
     match (interval.low > 1.0, interval.high < 1.0) {
-        (false, false) => Verdict::NotSeparable,
-        (is_above, _) if is_above == metric.is_more_better => Verdict::Better,
-        _ => Verdict::Worse,
+        (false, false) => Difference::NotSeparable,
+        (is_above, _) if is_above == metric.is_more_better => Difference::Better,
+        _ => Difference::Worse,
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Flight {
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     /// The slot has no connection.
     #[default]
     Free,
@@ -36,10 +36,10 @@ pub(crate) enum State {
 
 /// A connection, by slot of the backend.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     /// The lane it belongs to.
     pub(crate) lane: u16,
-    pub(crate) state: State,
+    pub(crate) state: ConnectionState,
     /// A container of ours is with the kernel.
     pub(crate) sending: bool,
     /// Counted by its dialer as being made.
@@ -68,14 +68,14 @@ pub(crate) struct Connection {
     pub(crate) links: Links,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Makes the slot ready for a new connection. Keeps the memory of the flights.
     pub(crate) fn begin(&mut self, lane: u16, now_ns: u64) {
         let mut flights = std::mem::take(&mut self.flights);
         flights.clear();
         *self = Self {
             lane,
-            state: State::Connecting,
+            state: ConnectionState::Connecting,
             dialing: true,
             begun_ns: now_ns,
             flights,
@@ -91,6 +91,6 @@ impl Connection {
 
     /// Whether there is a connection that was not given up.
     pub(crate) fn is_alive(&self) -> bool {
-        matches!(self.state, State::Connecting | State::Open)
+        matches!(self.state, ConnectionState::Connecting | ConnectionState::Open)
     }
 }

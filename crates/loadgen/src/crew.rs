@@ -12,29 +12,29 @@ use staunch_netio::uring::Uring;
 use staunch_netio::{Capacity, Epoll, Io, Waker, clock};
 
 use crate::backend::Backend;
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::fault::Fault;
 use crate::fitting::{self, Fittings};
 use crate::plan::Plan;
 use crate::tally::Report;
-use crate::worker::{Control, Times, Worker};
+use crate::worker::{RunControl, Times, Worker};
 
 /// Connections a thread may have on io_uring, which opens rings as it needs them.
 const CONNECTIONS_MAX: u32 = 4_000_000;
 
 /// The threads, waiting for their begin or working.
-pub(crate) struct Crew {
+pub(crate) struct WorkerThreads {
     begins: Vec<Sender<Times>>,
     threads: Vec<JoinHandle<Result<(), Fault>>>,
     pub(crate) reports: Receiver<Report>,
 }
 
-impl Crew {
+impl WorkerThreads {
     /// Starts the threads and waits until each is ready.
     ///
     /// # Errors
     /// The first fault of a thread: a processor that is not there, no ring, no memory, a wrong request.
-    pub(crate) fn hire(plan: &Plan, backend: Backend, control: &Arc<Control>) -> Result<Self, Fault> {
+    pub(crate) fn hire(plan: &Plan, backend: Backend, control: &Arc<RunControl>) -> Result<Self, Fault> {
         let (report, reports) = channel();
         let (ready, readies) = channel();
         let plan = Arc::new(plan.clone());
@@ -87,7 +87,7 @@ struct Post {
     number: usize,
     plan: Arc<Plan>,
     backend: Backend,
-    control: Arc<Control>,
+    control: Arc<RunControl>,
     ready: Sender<Result<(), Fault>>,
     begins: Receiver<Times>,
     report: Sender<Report>,
@@ -125,7 +125,7 @@ impl Post {
     }
 
     fn offer<I: Io>(&self, io: I, fittings: Fittings) -> Result<(), Fault> {
-        let desk = Desk::new(io, self.number as u32);
+        let desk = NetworkSide::new(io, self.number as u32);
         if self.ready.send(Ok(())).is_err() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use staunch_netio::{Io, Outgoing, Slot, Target};
 
-use crate::connection::{Connection, State};
+use crate::connection::{ClientConnection, ConnectionState};
 
 /// Empty containers that are kept. More are made when more sends are under way at once.
 const SPARE_COUNT_MAX: usize = 1024;
@@ -15,10 +15,10 @@ const SPARE_COUNT_MAX: usize = 1024;
 const SPARE_BYTES: usize = 16 * 1024;
 
 /// One thread's network and table.
-pub(crate) struct Desk<I> {
+pub(crate) struct NetworkSide<I> {
     pub(crate) io: I,
     /// By slot.
-    pub(crate) connections: Vec<Connection>,
+    pub(crate) connections: Vec<ClientConnection>,
     /// The time of what is being handled, in nanoseconds.
     pub(crate) now_ns: u64,
     /// What makes the time of day of it, in nanoseconds.
@@ -31,7 +31,7 @@ pub(crate) struct Desk<I> {
     spare: Vec<Box<Outgoing>>,
 }
 
-impl<I: Io> Desk<I> {
+impl<I: Io> NetworkSide<I> {
     pub(crate) fn new(io: I, thread: u32) -> Self {
         let now_ns = io.now_ns();
         let unix = io.wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -51,7 +51,7 @@ impl<I: Io> Desk<I> {
     pub(crate) fn connect(&mut self, lane: u16, target: &Target) -> Result<Slot, i32> {
         let slot = self.io.connect(target).map_err(|error| error.raw_os_error().unwrap_or_default())?;
         if self.connections.len() <= slot as usize {
-            self.connections.resize_with(slot as usize + 1, Connection::default);
+            self.connections.resize_with(slot as usize + 1, ClientConnection::default);
         }
         self.connections[slot as usize].begin(lane, self.now_ns);
         self.live += 1;
@@ -60,13 +60,13 @@ impl<I: Io> Desk<I> {
 
     /// Closes a connection; `Closed` will be reported.
     pub(crate) fn close(&mut self, slot: Slot) {
-        self.connections[slot as usize].state = State::Closing;
+        self.connections[slot as usize].state = ConnectionState::Closing;
         self.io.close(slot);
     }
 
     /// The connection is gone and its slot free.
     pub(crate) fn closed(&mut self, slot: Slot) {
-        self.connections[slot as usize].state = State::Free;
+        self.connections[slot as usize].state = ConnectionState::Free;
         self.live -= 1;
     }
 

@@ -6,7 +6,7 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::Client;
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 
 /// Pause after a connection failed, so that a server that is not there is not asked a million times a second.
 const PAUSE_NS: u64 = 10_000_000;
@@ -41,9 +41,9 @@ impl Dialer {
     pub(crate) fn due<I: Io>(
         &mut self,
         client: &mut Client,
-        desk: &mut Desk<I>,
+        desk: &mut NetworkSide<I>,
         mut dials_max: u64,
-        mut begun: impl FnMut(&mut Client, &mut Desk<I>, Slot),
+        mut begun: impl FnMut(&mut Client, &mut NetworkSide<I>, Slot),
     ) -> (u64, bool) {
         while self.live < self.wanted && self.connecting < CONNECTING_MAX && dials_max > 0 {
             dials_max -= 1;

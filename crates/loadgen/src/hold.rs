@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fault::Fault;
-use crate::outcome::{MOMENT_MS, Outcome};
+use crate::outcome::{MOMENT_MS, RunOutcome};
 use crate::plan::Plan;
 use crate::run::run;
-use crate::worker::Control;
+use crate::worker::RunControl;
 
 /// What holding came to.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct HoldOutcome {
     /// server is here.
     pub machine_bytes_each: f64,
     /// The run.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
 }
 
 /// Carries out a plan whose lanes hold so many connections, and ends it a while after all stood: what
@@ -43,7 +43,7 @@ pub fn hold(
     plan: &Plan,
     wanted: u64,
     hold_for: Duration,
-    control: &Arc<Control>,
+    control: &Arc<RunControl>,
     observe: &mut dyn FnMut(&crate::Moment),
 ) -> Result<HoldOutcome, Fault> {
     let before = Memory::now();

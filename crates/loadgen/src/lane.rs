@@ -10,7 +10,7 @@ pub(crate) mod slow;
 use staunch_netio::{Completion, Io, Slot};
 
 use crate::client::Client;
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 use closed::Closed;
 use hold::Hold;
@@ -28,7 +28,7 @@ pub(crate) enum Lane {
 impl Lane {
     /// Begins what is due. Returns when something is due again.
     #[inline]
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         match self {
             Self::Closed(lane) => lane.due(desk),
             Self::Open(lane) => lane.due(desk),
@@ -38,7 +38,7 @@ impl Lane {
     }
 
     /// Does what can be done before the run begins.
-    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut Desk<I>) {
+    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut NetworkSide<I>) {
         if let Self::Open(lane) = self {
             lane.prepare(desk);
         }
@@ -46,7 +46,7 @@ impl Lane {
 
     /// Deals with what has happened to one of its connections, the one in that slot.
     #[inline]
-    pub(crate) fn handle<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, completion: Completion) {
+    pub(crate) fn handle<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, completion: Completion) {
         match completion {
             Completion::Received { input, .. } => {
                 let answers = self.client().received(desk, slot, input);
@@ -113,7 +113,7 @@ impl Lane {
         }
     }
 
-    fn connected<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, errno: i32) {
+    fn connected<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, errno: i32) {
         let made = self.client().connected(desk, slot, errno);
         let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
         if was_dialing && let Some(dialer) = self.dialer() {
@@ -127,7 +127,7 @@ impl Lane {
     }
 
     #[inline]
-    fn received<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, answers: u32) {
+    fn received<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, answers: u32) {
         match self {
             Self::Slow(lane) => lane.received(desk, slot, answers),
             _ if answers == 0 => {}
@@ -137,7 +137,7 @@ impl Lane {
         }
     }
 
-    fn gone<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    fn gone<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         let was_dialing = std::mem::take(&mut desk.connections[slot as usize].dialing);
         match self {
             Self::Open(lane) => return lane.gone(desk),

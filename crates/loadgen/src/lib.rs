@@ -2,7 +2,7 @@
 //! of each request.
 //!
 //! It must never use the engine or the server: a meter must not share what it measures. Order of calls: make
-//! a [`Plan`], give it to [`run`](fn@run), write the [`Outcome`] with [`report`].
+//! a [`Plan`], give it to [`run`](fn@run), write the [`RunOutcome`] with [`report`].
 #![forbid(unsafe_code)]
 
 mod backend;
@@ -46,7 +46,7 @@ mod warnings;
 mod worker;
 
 pub use fault::Fault;
-pub use outcome::{Counts, Moment, Outcome};
+pub use outcome::{Counts, Moment, RunOutcome};
 pub use plan::Plan;
 pub use run::run;
-pub use worker::Control;
+pub use worker::RunControl;

@@ -7,7 +7,7 @@ mod list;
 mod plan;
 pub mod webstone;
 
-pub use plan::{Choice, Entry, MixPlan};
+pub use plan::{Choice, MixEntry, MixPlan};
 
 use rand::SeedableRng;
 use rand::distr::Distribution;
@@ -17,13 +17,13 @@ use staunch_netio::Outgoing;
 
 use crate::Fault;
 use crate::check::Check;
-use crate::request::Request;
+use crate::request::RenderedRequest;
 use crate::template::Values;
 
 /// The requests of one thread.
 #[derive(Debug)]
 pub struct Mix {
-    requests: Vec<Request>,
+    requests: Vec<RenderedRequest>,
     checks: Vec<Check>,
     chooser: Chooser,
     random: Xoshiro256PlusPlus,
@@ -50,7 +50,7 @@ impl Mix {
     /// # Errors
     /// What in the plan cannot be done, and in which request.
     pub fn new(plan: &MixPlan, seed: u64, thread: u32) -> Result<Self, Fault> {
-        let requests: Result<Vec<Request>, Fault> =
+        let requests: Result<Vec<RenderedRequest>, Fault> =
             plan.entries.iter().map(|entry| make_request(plan, entry)).collect();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ STREAM);
         (0..thread).for_each(|_| random.jump());
@@ -112,9 +112,9 @@ impl Mix {
     }
 }
 
-fn make_request(plan: &MixPlan, entry: &Entry) -> Result<Request, Fault> {
+fn make_request(plan: &MixPlan, entry: &MixEntry) -> Result<RenderedRequest, Fault> {
     let shown = || format!("{} {}", entry.request.method, entry.request.target).escape_debug().to_string();
-    let made = Request::new(&entry.request, &plan.authority, plan.keep_alive);
+    let made = RenderedRequest::new(&entry.request, &plan.authority, plan.keep_alive);
     let request = made.map_err(|fault| Fault::new(format!("{}: {fault}", shown())))?;
     if request.asked_by_head && entry.check.body != crate::check::BodyCheck::None {
         return Err(Fault::new(format!("{}: an answer to HEAD has no body to be checked", shown())));
@@ -146,7 +146,7 @@ impl Chooser {
 }
 
 fn given_weights(plan: &MixPlan) -> Result<Vec<f64>, Fault> {
-    let weight = |entry: &Entry| {
+    let weight = |entry: &MixEntry| {
         let usable = entry.weight > 0.0 && entry.weight.is_finite();
         let fault = || format!("the weight {} of {} is not above 0", entry.weight, entry.request.target);
         if usable { Ok(entry.weight) } else { Err(Fault::new(fault())) }

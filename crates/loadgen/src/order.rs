@@ -6,23 +6,23 @@
 
 use staunch_netio::Slot;
 
-use crate::connection::Connection;
+use crate::connection::ClientConnection;
 use crate::links::{Links, NONE};
 
 /// First and last of the list.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct WaitingOrder {
     first: Slot,
     last: Slot,
 }
 
-impl Default for Order {
+impl Default for WaitingOrder {
     fn default() -> Self {
         Self { first: NONE, last: NONE }
     }
 }
 
-impl Order {
+impl WaitingOrder {
     /// The one that has waited longest.
     #[inline]
     pub(crate) fn first(&self) -> Option<Slot> {
@@ -33,7 +33,7 @@ impl Order {
     /// requests whose predecessors were answered: they have waited already, and their place is looked for
     /// from the end.
     #[inline]
-    pub(crate) fn insert(&mut self, connections: &mut [Connection], slot: Slot) {
+    pub(crate) fn insert(&mut self, connections: &mut [ClientConnection], slot: Slot) {
         if connections[slot as usize].links.listed {
             return;
         }
@@ -56,7 +56,7 @@ impl Order {
 
     /// Takes a connection out, if it is listed.
     #[inline]
-    pub(crate) fn remove(&mut self, connections: &mut [Connection], slot: Slot) {
+    pub(crate) fn remove(&mut self, connections: &mut [ClientConnection], slot: Slot) {
         let links = std::mem::take(&mut connections[slot as usize].links);
         if !links.listed {
             return;
@@ -83,8 +83,9 @@ mod tests {
     proptest! {
         #[test]
         fn it_keeps_the_order_of_a_sorted_list(steps in vec((any::<bool>(), 0u32..8, 0u64..20), 0..200)) {
-            let mut connections: Vec<Connection> = (0..8).map(|_| Connection::default()).collect();
-            let (mut order, mut plain) = (Order::default(), Vec::<(u64, Slot)>::new());
+            let mut connections: Vec<ClientConnection> = Vec::new();
+            connections.resize_with(8, ClientConnection::default);
+            let (mut order, mut plain) = (WaitingOrder::default(), Vec::<(u64, Slot)>::new());
             for (insert, slot, intended_ns) in steps {
                 if !insert {
                     order.remove(&mut connections, slot);

@@ -14,7 +14,7 @@ use crate::probe::Sample;
 
 /// Everything a run measured.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The command line, as it can be typed again.
     pub command: String,
     /// When offering began.
@@ -212,7 +212,7 @@ impl LaneOutcome {
 
 /// What headlines, thresholds and sweeps are about. A lane beside the main one (slow clients, held
 /// connections) is a circumstance: its ends are no ends of the requests that are measured.
-impl Outcome {
+impl RunOutcome {
     /// The main lane; `None` in an outcome of nothing.
     pub fn main(&self) -> Option<&LaneOutcome> {
         self.lanes.first()

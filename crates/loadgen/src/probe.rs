@@ -2,7 +2,8 @@
 //!
 //! It owns open files of `/proc` and a netlink socket. It sees this machine only, and must never take the
 //! place of what the client counts. What cannot be read is said once and left out; the rest goes on. Order:
-//! [`Probe::open`] once, [`Probe::sample`] whenever a step of the run ends, [`Probe::take_faults`] after it.
+//! [`ServerProbe::open`] once, [`ServerProbe::sample`] whenever a step of the run ends,
+//! [`ServerProbe::take_faults`] after it.
 //!
 //! A sample costs about 0.13 ms of processor time, nearly all of it the kernel's for writing its tables as
 //! text: every 100 ms that is 0.13 % of a processor. For shares of processors 100 ms is also the finest step
@@ -76,7 +77,7 @@ pub struct AcceptQueue {
 
 /// An open probe.
 #[derive(Debug)]
-pub struct Probe {
+pub struct ServerProbe {
     times: Watched<Vec<TimesLine>>,
     net_rx: Watched<Vec<u32>>,
     softnet: Watched<Vec<SoftnetLine>>,
@@ -91,9 +92,9 @@ pub struct Probe {
     faults: Vec<Fault>,
 }
 
-impl Probe {
-    /// Opens what there is to be read; [`Probe::take_faults`] then says what is missing, for instance the
-    /// process.
+impl ServerProbe {
+    /// Opens what there is to be read; [`ServerProbe::take_faults`] then says what is missing, for instance
+    /// the process.
     ///
     /// # Errors
     /// When there is nothing to be read at all.

@@ -35,7 +35,7 @@ pub(crate) use server_side::PROCESS_CPU;
 use staunch_figures::words;
 
 use crate::drift;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// What is said at the times when only p99.9 and beyond are partly the generator's own. Where p99 is, a
 /// warning says so.
@@ -51,6 +51,6 @@ fn drift_note(figures: &document::Figures) -> Option<String> {
 }
 
 /// The run as JSON: see [`Document`].
-pub fn json(outcome: &Outcome) -> String {
+pub fn json(outcome: &RunOutcome) -> String {
     Document::new(outcome).write()
 }

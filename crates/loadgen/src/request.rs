@@ -42,7 +42,7 @@ impl RequestPlan {
 
 /// A request ready to be sent any number of times.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct RenderedRequest {
     pub(crate) asked_by_head: bool,
     content: Content,
 }
@@ -61,7 +61,7 @@ enum Content {
 /// memory is sent by the cheaper call, and what is pipelined goes out in one.
 const SHARED_BYTES_MIN: usize = 16 * 1024;
 
-impl Request {
+impl RenderedRequest {
     /// Makes what can be made beforehand.
     ///
     /// # Errors

@@ -10,29 +10,33 @@ use staunch_netio::host::cpu;
 use staunch_netio::{clock, descriptors};
 
 use crate::backend::Backend;
-use crate::crew::Crew;
+use crate::crew::WorkerThreads;
 use crate::describe;
 use crate::fault::Fault;
 use crate::flood::Flood;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, Outcome};
+use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome};
 use crate::plan::{LaneKind, LanePlan, Plan, SlotPlan};
-use crate::probe::Probe;
+use crate::probe::ServerProbe;
 use crate::tally::{Report, Span, Tally};
 use crate::warnings::{self, Effort};
-use crate::worker::{Control, GRACE_NS, Times};
+use crate::worker::{GRACE_NS, RunControl, Times};
 
 /// Carries a plan out, and shows every step when it is over. Ends when the plan's time is over, or when the
 /// control says so, and the open lanes' answers are there or given up.
 ///
 /// # Errors
 /// What keeps the plan from being carried out. What the server does is never an error.
-pub fn run(plan: &Plan, control: &Arc<Control>, observe: &mut dyn FnMut(&Moment)) -> Result<Outcome, Fault> {
+pub fn run(
+    plan: &Plan,
+    control: &Arc<RunControl>,
+    observe: &mut dyn FnMut(&Moment),
+) -> Result<RunOutcome, Fault> {
     let backend = Backend::choose(plan.io)?;
     // A limit that cannot be raised shows as requests that could not be begun.
     let _ = descriptors::raise_descriptor_limit();
-    let probe = plan.probe.as_ref().map(Probe::open).transpose()?;
-    let crew = Crew::hire(plan, backend, control)?;
+    let probe = plan.probe.as_ref().map(ServerProbe::open).transpose()?;
+    let crew = WorkerThreads::hire(plan, backend, control)?;
     let floods = start_floods(plan)?;
     let times = times(plan);
     let began = clock::unix_time();
@@ -48,7 +52,7 @@ pub fn run(plan: &Plan, control: &Arc<Control>, observe: &mut dyn FnMut(&Moment)
     crew.dismiss()?;
     sheet.note_lengths(plan, &times);
     let ran_ns = sheet.ended_ns.saturating_sub(times.began_ns);
-    let mut outcome = Outcome {
+    let mut outcome = RunOutcome {
         command: plan.command.clone(),
         began,
         target: plan.target.clone(),
@@ -61,7 +65,7 @@ pub fn run(plan: &Plan, control: &Arc<Control>, observe: &mut dyn FnMut(&Moment)
     let processors = cpu::available_cpus().map_or(1, |cpus| cpus.len());
     let effort = Effort { busy_ns: &sheet.busy_ns, ran_ns, processors };
     outcome.warnings = warnings::of(&outcome, plan, &effort);
-    let faults = sheet.probe.iter_mut().flat_map(Probe::take_faults);
+    let faults = sheet.probe.iter_mut().flat_map(ServerProbe::take_faults);
     outcome.warnings.extend(faults.map(|fault| format!("The probe: {fault}.")));
     outcome.warnings.extend(outcome.floods.iter().flat_map(|flood| flood.notes.clone()));
     Ok(outcome)
@@ -112,7 +116,7 @@ struct Sheet {
     held: Vec<Vec<u64>>,
     /// Processor time of each thread so far.
     busy_ns: Vec<u64>,
-    probe: Option<Probe>,
+    probe: Option<ServerProbe>,
     /// When the last thread offered no more, as far as threads are over.
     until_ns: u64,
     /// When the last report was made.
@@ -120,7 +124,7 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn new(plan: &Plan, probe: Option<Probe>) -> Self {
+    fn new(plan: &Plan, probe: Option<ServerProbe>) -> Self {
         let threads = plan.threads.len();
         let lanes = offering(plan);
         let lane = |lane: &LanePlan| LaneOutcome {

@@ -16,11 +16,11 @@ use std::thread;
 use staunch_netio::simulated::Simulated;
 use staunch_netio::{Capacity, Io};
 
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::fitting;
 use crate::outcome::Counts;
 use crate::tally::{Report, Span};
-use crate::worker::{Control, GRACE_NS, Times, Worker};
+use crate::worker::{GRACE_NS, RunControl, Times, Worker};
 use world::World;
 
 /// No run of the worlds drawn here needs as many turns: one that does spins.
@@ -64,7 +64,7 @@ pub(crate) fn open_plan() -> crate::Plan {
 /// A run under way.
 struct Run {
     worker: Worker<Simulated>,
-    control: Control,
+    control: RunControl,
     send: Sender<Report>,
     reports: Receiver<Report>,
     sums: Sums,
@@ -85,11 +85,11 @@ impl Run {
         let lanes = fitting::fit(plan, world.thread)
             .expect("a plan that can be carried out")
             .begin(began_ns, until_ns);
-        let worker = Worker::new(Desk::new(io, world.thread as u32), lanes, times);
+        let worker = Worker::new(NetworkSide::new(io, world.thread as u32), lanes, times);
         let (send, reports) = channel();
         let lanes = vec![Counts::default(); plan.lanes.len()];
         let sums = Sums { lanes, ..Sums::default() };
-        Self { worker, control: Control::default(), send, reports, sums }
+        Self { worker, control: RunControl::default(), send, reports, sums }
     }
 
     /// Milliseconds since the begin.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fault::Fault;
-use crate::outcome::{Moment, Outcome};
+use crate::outcome::{Moment, RunOutcome};
 use crate::plan::{LaneKind, Plan, SlotPlan};
 use crate::run::run;
 use crate::schedule::{Arrivals, Profile};
 use crate::sweep_outcome::{SweepOutcome, SweepPoint};
-use crate::worker::Control;
+use crate::worker::RunControl;
 
 /// Parts and multiples of the capacity that are offered when nothing else is asked for.
 pub const FACTORS: &[f64] = &[0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
@@ -51,7 +51,7 @@ pub struct SweepPlan {
 
 /// What is going on, for people who wait.
 #[derive(Debug, Clone, Copy)]
-pub enum Stage {
+pub enum SweepStage {
     /// The capacity is being found.
     Capacity,
     /// A point is being measured.
@@ -69,9 +69,9 @@ pub enum Stage {
 
 /// What a sweep tells while it goes on.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum SweepEvent<'a> {
     /// The next thing begins.
-    Begins(Stage),
+    Begins(SweepStage),
     /// A step of it.
     Step(&'a Moment),
     /// More than the capacity was answered in time: it is measured anew, and the sweep begins again.
@@ -107,23 +107,23 @@ impl SweepPlan {
 /// What keeps a run from being carried out, and a server that answers nothing at all.
 pub fn sweep(
     plan: &SweepPlan,
-    control: &Arc<Control>,
-    observe: &mut dyn FnMut(Event<'_>),
+    control: &Arc<RunControl>,
+    observe: &mut dyn FnMut(SweepEvent<'_>),
 ) -> Result<SweepOutcome, Fault> {
-    let mut measure = |plan: &Plan, observe: &mut dyn FnMut(Event<'_>)| {
-        run(plan, control, &mut |moment| observe(Event::Step(moment)))
+    let mut measure = |plan: &Plan, observe: &mut dyn FnMut(SweepEvent<'_>)| {
+        run(plan, control, &mut |moment| observe(SweepEvent::Step(moment)))
     };
     sweep_by(plan, control, &mut measure, observe)
 }
 
 /// What carries one run out.
-type Measure<'a> = dyn FnMut(&Plan, &mut dyn FnMut(Event<'_>)) -> Result<Outcome, Fault> + 'a;
+type Measure<'a> = dyn FnMut(&Plan, &mut dyn FnMut(SweepEvent<'_>)) -> Result<RunOutcome, Fault> + 'a;
 
 fn sweep_by(
     plan: &SweepPlan,
-    control: &Control,
+    control: &RunControl,
     measure: &mut Measure<'_>,
-    observe: &mut dyn FnMut(Event<'_>),
+    observe: &mut dyn FnMut(SweepEvent<'_>),
 ) -> Result<SweepOutcome, Fault> {
     let mut capacity_per_s = match plan.capacity_per_s {
         Some(known) => known,
@@ -137,7 +137,7 @@ fn sweep_by(
         let more = found_per_s > CAPACITY_EXCESS_MAX * capacity_per_s;
         if more && corrections_left > 0 && !control.is_stopped() {
             corrections_left -= 1;
-            observe(Event::Again { believed_per_s: capacity_per_s, found_per_s });
+            observe(SweepEvent::Again { believed_per_s: capacity_per_s, found_per_s });
             capacity_per_s = find_capacity(plan, measure, observe)?.max(found_per_s);
             continue;
         }
@@ -154,9 +154,9 @@ fn offer(
     plan: &SweepPlan,
     capacity_per_s: f64,
     stops: bool,
-    control: &Control,
+    control: &RunControl,
     measure: &mut Measure<'_>,
-    observe: &mut dyn FnMut(Event<'_>),
+    observe: &mut dyn FnMut(SweepEvent<'_>),
 ) -> Result<(Vec<SweepPoint>, f64), Fault> {
     let point =
         |&factor: &f64| SweepPoint { factor, offered_per_s: factor * capacity_per_s, rounds: Vec::new() };
@@ -173,7 +173,7 @@ fn offer(
             let point = &mut points[place];
             number += 1;
             let (factor, rate_per_s) = (point.factor, point.offered_per_s);
-            observe(Event::Begins(Stage::Point { number, round, factor, rate_per_s }));
+            observe(SweepEvent::Begins(SweepStage::Point { number, round, factor, rate_per_s }));
             let outcome = measure(&point_plan(plan, rate_per_s, round), observe)?;
             found_per_s = found_per_s.max(outcome.rate_per_s());
             point.rounds.push(outcome);
@@ -197,7 +197,7 @@ fn exceeded(capacity_per_s: f64, found_per_s: f64) -> String {
 fn find_capacity(
     plan: &SweepPlan,
     measure: &mut Measure<'_>,
-    observe: &mut dyn FnMut(Event<'_>),
+    observe: &mut dyn FnMut(SweepEvent<'_>),
 ) -> Result<f64, Fault> {
     let mut closed = plan.plan.clone();
     let per_request = plan.slots == SlotPlan::PerRequest;
@@ -210,13 +210,13 @@ fn find_capacity(
         };
         (lane.patience, lane.late_after) = (None, None);
     }
-    observe(Event::Begins(Stage::Capacity));
+    observe(SweepEvent::Begins(SweepStage::Capacity));
     let outcome = measure(&closed, observe)?;
     let rate = outcome.rate_per_s();
     if rate > 0.0 { Ok(rate) } else { Err(nothing_answered(&outcome)) }
 }
 
-fn nothing_answered(outcome: &Outcome) -> Fault {
+fn nothing_answered(outcome: &RunOutcome) -> Fault {
     let counts = outcome.counts();
     Fault::new(format!(
         "{} answered none of {} requests ({} refused, {} reset, {} wrong answers): \

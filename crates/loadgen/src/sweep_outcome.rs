@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// A whole sweep.
 #[derive(Debug, Clone)]
@@ -27,5 +27,5 @@ pub struct SweepPoint {
     /// Offered load, requests a second.
     pub offered_per_s: f64,
     /// Each round of its own.
-    pub rounds: Vec<Outcome>,
+    pub rounds: Vec<RunOutcome>,
 }

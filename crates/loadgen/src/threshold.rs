@@ -9,7 +9,7 @@ use staunch_figures::words;
 
 use crate::fault::Fault;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, Outcome, Times};
+use crate::outcome::{Counts, RunOutcome, Times};
 use expression::{Expression, Metric, Operator, Unit};
 
 /// A condition under which a run has failed.
@@ -46,7 +46,7 @@ impl Threshold {
     }
 
     /// Judges a run by its main lane.
-    pub fn judge(&self, outcome: &Outcome) -> Judgement {
+    pub fn judge(&self, outcome: &RunOutcome) -> Judgement {
         let Expression { metric, operator, limit, unit } = &self.expression;
         let measured = measure(metric, *unit, outcome);
         Judgement {
@@ -58,7 +58,7 @@ impl Threshold {
 }
 
 /// The measured value in base units: nanoseconds, a share in percent, a number, a number a second.
-fn measure(metric: &Metric, unit: Unit, outcome: &Outcome) -> Option<f64> {
+fn measure(metric: &Metric, unit: Unit, outcome: &RunOutcome) -> Option<f64> {
     let counts = outcome.counts();
     match metric {
         Metric::Time { kind, figure } => {
@@ -83,7 +83,7 @@ fn time(histogram: &Histogram, figure: expression::Figure) -> Option<f64> {
     })
 }
 
-fn in_unit(count: u64, unit: Unit, counts: &Counts, outcome: &Outcome) -> Option<f64> {
+fn in_unit(count: u64, unit: Unit, counts: &Counts, outcome: &RunOutcome) -> Option<f64> {
     let seconds = outcome.lasted().as_secs_f64();
     match unit {
         Unit::Percent => (counts.offered > 0).then(|| count as f64 * 100.0 / counts.offered as f64),
@@ -101,7 +101,7 @@ fn say(value: f64, unit: Unit) -> String {
     }
 }
 
-impl expression::Kind {
+impl expression::TermKind {
     fn of(self, times: &Times) -> &Histogram {
         match self {
             Self::Complete => &times.complete,
@@ -133,7 +133,7 @@ mod tests {
 
     /// 1000 requests in 10 s: 900 in time after 1, 2, ... 900 ms, 60 given up, 40 refused; 5 answers were
     /// 503.
-    fn outcome() -> Outcome {
+    fn outcome() -> RunOutcome {
         let counts = Counts {
             offered: 1_000,
             attempted: 1_000,
@@ -155,7 +155,7 @@ mod tests {
             statuses: BTreeMap::from([(200, 900), (503, 5)]),
             times,
         };
-        Outcome {
+        RunOutcome {
             command: String::new(),
             began: SystemTime::UNIX_EPOCH,
             target: String::new(),

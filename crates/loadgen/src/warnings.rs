@@ -4,7 +4,7 @@
 
 use crate::drift;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, Outcome};
+use crate::outcome::{Counts, RunOutcome};
 use crate::plan::{LaneKind, Plan, SlotPlan};
 
 /// A thread that worked for more than this share of the time had no time left.
@@ -21,13 +21,13 @@ pub(crate) struct Effort<'a> {
 }
 
 /// The findings, the gravest first.
-pub(crate) fn of(outcome: &Outcome, plan: &Plan, effort: &Effort<'_>) -> Vec<String> {
+pub(crate) fn of(outcome: &RunOutcome, plan: &Plan, effort: &Effort<'_>) -> Vec<String> {
     let counts = all_lanes(outcome);
     let checks = [unsent(&counts, plan), late(outcome, plan, effort), busy(plan, effort), sum(&counts)];
     checks.into_iter().flatten().collect()
 }
 
-fn all_lanes(outcome: &Outcome) -> Counts {
+fn all_lanes(outcome: &RunOutcome) -> Counts {
     let mut all = Counts::default();
     outcome.lanes.iter().for_each(|lane| all += lane.counts);
     all
@@ -57,7 +57,7 @@ fn unsent(counts: &Counts, plan: &Plan) -> Option<String> {
 
 /// Requests that were begun late, by so much that p99 is not the server's. Where only one start in a thousand
 /// was, the summary says so at the figures it concerns.
-fn late(outcome: &Outcome, plan: &Plan, effort: &Effort<'_>) -> Option<String> {
+fn late(outcome: &RunOutcome, plan: &Plan, effort: &Effort<'_>) -> Option<String> {
     let open = matches!(plan.lanes.first()?.kind, LaneKind::Open { .. });
     let times = outcome.times();
     let ms = |histogram: &Histogram| (histogram.count() > 0).then(|| histogram.percentile(99.0) as f64 / 1e6);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use staunch_netio::{Completion, Io, clock};
 
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::lane::Lane;
 use crate::outcome::MOMENT_MS;
 use crate::tally::{Report, Tally};
@@ -27,19 +27,19 @@ pub(crate) const GRACE_NS: u64 = 2_000_000_000;
 
 /// What people may change while it runs.
 #[derive(Debug)]
-pub struct Control {
+pub struct RunControl {
     stop: Arc<AtomicBool>,
     /// The bits of an `f64`.
     factor: AtomicU64,
 }
 
-impl Default for Control {
+impl Default for RunControl {
     fn default() -> Self {
         Self { stop: Arc::default(), factor: AtomicU64::new(1f64.to_bits()) }
     }
 }
 
-impl Control {
+impl RunControl {
     /// Ends the run soon, as if its time were over.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -84,7 +84,7 @@ pub(crate) struct Times {
 
 /// One thread's part of the run.
 pub(crate) struct Worker<I> {
-    pub(crate) desk: Desk<I>,
+    pub(crate) desk: NetworkSide<I>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) times: Times,
     next_report_ns: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Worker<I> {
 }
 
 impl<I: Io> Worker<I> {
-    pub(crate) fn new(desk: Desk<I>, lanes: Vec<Lane>, times: Times) -> Self {
+    pub(crate) fn new(desk: NetworkSide<I>, lanes: Vec<Lane>, times: Times) -> Self {
         let next_report_ns = times.began_ns + STEP_NS;
         let busy_before_ns = clock::thread_busy_ns();
         let (back, empty) = channel();
@@ -125,7 +125,7 @@ impl<I: Io> Worker<I> {
     ///
     /// # Errors
     /// What the backend cannot go on after.
-    pub(crate) fn run(mut self, control: &Control, reports: &Sender<Report>) -> io::Result<()> {
+    pub(crate) fn run(mut self, control: &RunControl, reports: &Sender<Report>) -> io::Result<()> {
         while self.turn(control, reports)? {}
         Ok(())
     }
@@ -134,7 +134,7 @@ impl<I: Io> Worker<I> {
     ///
     /// # Errors
     /// As `run`.
-    pub(crate) fn turn(&mut self, control: &Control, reports: &Sender<Report>) -> io::Result<bool> {
+    pub(crate) fn turn(&mut self, control: &RunControl, reports: &Sender<Report>) -> io::Result<bool> {
         self.desk.now_ns = self.desk.io.now_ns();
         self.follow(control);
         let due_ns = self.due();
@@ -166,7 +166,7 @@ impl<I: Io> Worker<I> {
     }
 
     /// Does what people want changed.
-    fn follow(&mut self, control: &Control) {
+    fn follow(&mut self, control: &RunControl) {
         let now_ns = self.desk.now_ns;
         let factor = control.factor();
         if factor != self.factor {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_factor_is_a_number_that_can_be_multiplied_by() {
-        let control = Control::default();
+        let control = RunControl::default();
         control.set_factor(0.0);
         assert_eq!(control.factor(), 0.0);
         control.set_factor(2.5);

@@ -2,7 +2,7 @@
 //!
 //! It must never look at queues.
 
-use crate::host::{Admission, Host, Load};
+use crate::host::{Admission, Host, OfferedLoad};
 
 /// The rates before the queue.
 pub(crate) struct Flow {
@@ -20,7 +20,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Thinning before S1, then what S1 leaves.
-    pub(crate) fn of(host: &Host, load: &Load) -> Flow {
+    pub(crate) fn of(host: &Host, load: &OfferedLoad) -> Flow {
         let arrivals = load.requests_per_s + load.flood_per_s;
         let mut flow = Flow {
             admitted_per_s: load.requests_per_s,
@@ -70,7 +70,7 @@ fn left(demand: f64, [taken, taken_full]: [f64; 2]) -> f64 {
 }
 
 /// Requests let in per second that leave just the time to serve them: `c = mu2 (1 - gate - (c + flood)/mu1)`.
-pub(crate) fn capacity(host: &Host, load: &Load) -> f64 {
+pub(crate) fn capacity(host: &Host, load: &OfferedLoad) -> f64 {
     let arrivals = load.requests_per_s + load.flood_per_s;
     let mu1 = host.reception.mu1(arrivals);
     let (gate_share, flood) = match host.gate {

@@ -51,17 +51,17 @@ pub enum Admission {
 
 /// What is asked of a host.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Load {
+pub struct OfferedLoad {
     /// Requests a second, each with a connection of its own, Poisson; clients do not wait for one another.
     pub requests_per_s: f64,
     /// Packets a second that cost S1 as much as a request does and never reach the application (forged SYN).
     pub flood_per_s: f64,
 }
 
-impl Load {
+impl OfferedLoad {
     /// Requests alone, per second.
-    pub fn requests(requests_per_s: f64) -> Load {
-        Load { requests_per_s, flood_per_s: 0.0 }
+    pub fn requests(requests_per_s: f64) -> OfferedLoad {
+        OfferedLoad { requests_per_s, flood_per_s: 0.0 }
     }
 }
 
@@ -113,7 +113,7 @@ impl Gate {
     }
 }
 
-impl Load {
+impl OfferedLoad {
     /// Says whether such a load can be.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         at_least_zero("the requests offered per second", self.requests_per_s)?;

@@ -30,6 +30,6 @@ pub mod simulate;
 mod tries;
 
 pub use episode::Run;
-pub use host::{Admission, Fault, Gate, Host, Load};
+pub use host::{Admission, Fault, Gate, Host, OfferedLoad};
 pub use patience::Service;
 pub use prediction::{Prediction, Response};

@@ -17,7 +17,7 @@ pub enum Service {
 
 /// One queue of K places, first come, first served, in its long-run state.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct PatientQueue {
     lambda: f64,
     mu: f64,
     places: u32,
@@ -32,15 +32,15 @@ enum Shape {
     Deterministic(Md1k),
 }
 
-impl Queue {
+impl PatientQueue {
     /// `lambda`: arrivals a second. `mu`: services a second; 0 if nobody is served. `places`: K.
-    pub fn new(service: Service, lambda: f64, mu: f64, places: u32) -> Queue {
+    pub fn new(service: Service, lambda: f64, mu: f64, places: u32) -> PatientQueue {
         let shape = match service {
             _ if lambda <= 0.0 || mu <= 0.0 || places == 0 => Shape::Idle,
             Service::Exponential => Shape::Exponential,
             Service::Deterministic => Shape::Deterministic(Md1k::new(lambda, mu, places)),
         };
-        Queue { lambda, mu, places, shape }
+        PatientQueue { lambda, mu, places, shape }
     }
 
     /// Those served a second, in time or not; equation (5) if service is exponential.
@@ -106,5 +106,5 @@ impl Queue {
 
 /// Answers in time a second of an M/M/1/K: `lambda`, `mu` per second, `places` K, `patience_s` T.
 pub fn goodput(lambda: f64, mu: f64, places: u32, patience_s: f64) -> f64 {
-    Queue::new(Service::Exponential, lambda, mu, places).goodput(patience_s)
+    PatientQueue::new(Service::Exponential, lambda, mu, places).goodput(patience_s)
 }

@@ -4,8 +4,8 @@
 
 use crate::episode::{self, Run};
 use crate::flow::{self, Flow};
-use crate::host::{Fault, Host, Load, above_zero, hold};
-use crate::patience::Queue;
+use crate::host::{Fault, Host, OfferedLoad, above_zero, hold};
+use crate::patience::PatientQueue;
 use crate::prediction::{Prediction, Response};
 use crate::tries::Tries;
 
@@ -13,11 +13,11 @@ impl Host {
     /// The long-run state under `load`: equations (4) and (5), then patience.
     ///
     /// A parameter out of its range is a [`Fault`].
-    pub fn predict(&self, load: &Load) -> Result<Prediction, Fault> {
+    pub fn predict(&self, load: &OfferedLoad) -> Result<Prediction, Fault> {
         self.check()?;
         load.check()?;
         let flow = Flow::of(self, load);
-        let queue = Queue::new(self.service, flow.admitted_per_s, flow.mu2r_per_s, self.places);
+        let queue = PatientQueue::new(self.service, flow.admitted_per_s, flow.mu2r_per_s, self.places);
         let throughput_per_s = queue.throughput();
         let tries = Tries::new(flow.found_share, self.retry_s, self.patience_s);
         let quantile = |share: f64| tries.quantile(&queue, share, self.patience_s);
@@ -40,7 +40,7 @@ impl Host {
     /// such a run shows more goodput than the long run will. Fluid approximation above capacity,
     /// [`Host::predict`] below. Whoever is served counts, in time or not, also if the run ends before (he is
     /// served in vain). Nobody may try again in it: that is known of the long run only.
-    pub fn predict_run(&self, load: &Load, run: &Run) -> Result<Prediction, Fault> {
+    pub fn predict_run(&self, load: &OfferedLoad, run: &Run) -> Result<Prediction, Fault> {
         above_zero("the time of sending in seconds", run.sending_s)?;
         let again = "the seconds until a client tries again, of a run that ends,";
         hold(self.retry_s <= 0.0, again, "0", self.retry_s)?;
@@ -57,7 +57,7 @@ impl Host {
     /// Without a gate the rate at which equation (4) leaves just enough: `lambda = mu2 (1 -
     /// (lambda+flood)/mu1)`. With one the same, as far as the gate lets the flood in and after its own cost
     /// for all that come (`load.requests_per_s` of them).
-    pub fn capacity_per_s(&self, load: &Load) -> Result<f64, Fault> {
+    pub fn capacity_per_s(&self, load: &OfferedLoad) -> Result<f64, Fault> {
         self.check()?;
         load.check()?;
         Ok(flow::capacity(self, load))

@@ -11,7 +11,7 @@ mod scenario;
 
 use crate::flow::Flow;
 use crate::host::{Fault, above_zero, at_least_zero};
-use machine::Machine;
+use machine::Simulator;
 pub use measured::Measured;
 pub use scenario::{Arrival, Scenario};
 
@@ -29,7 +29,7 @@ pub fn run(scenario: &Scenario) -> Result<Measured, Fault> {
 /// cost is that of `host.gate`, 0 if there is none.
 pub fn run_with(scenario: &Scenario, admit: impl FnMut(&Arrival) -> bool) -> Result<Measured, Fault> {
     check(scenario)?;
-    Ok(Machine::new(scenario, admit).play())
+    Ok(Simulator::new(scenario, admit).play())
 }
 
 fn check(scenario: &Scenario) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 //!
 //! It owns the shares of the tries. It must never change how many come in: that is `flow.rs`.
 
-use crate::patience::Queue;
+use crate::patience::PatientQueue;
 
 /// No client tries more often (Linux: `tcp_retries2`).
 const RETRIES_MAX: u32 = 15;
@@ -40,13 +40,13 @@ impl Tries {
     }
 
     /// Probability that somebody who comes in has his answer within `time_s` seconds of his first try.
-    pub(crate) fn within(&self, queue: &Queue, time_s: f64) -> f64 {
+    pub(crate) fn within(&self, queue: &PatientQueue, time_s: f64) -> f64 {
         let in_time = self.shares.iter().filter(|(after_s, _)| *after_s < time_s);
         in_time.map(|(after_s, share)| share * queue.within(time_s - after_s)).sum()
     }
 
-    /// As [`Queue::quantile`], since the first try.
-    pub(crate) fn quantile(&self, queue: &Queue, share: f64, patience_s: f64) -> Option<f64> {
+    /// As [`PatientQueue::quantile`], since the first try.
+    pub(crate) fn quantile(&self, queue: &PatientQueue, share: f64, patience_s: f64) -> Option<f64> {
         queue.quantile_of(|time_s| self.within(queue, time_s), share, patience_s)
     }
 

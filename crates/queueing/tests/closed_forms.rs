@@ -3,7 +3,7 @@
 //! It must never use the simulator.
 
 use staunch_queueing::md1k::Md1k;
-use staunch_queueing::patience::{Queue, goodput};
+use staunch_queueing::patience::{PatientQueue, goodput};
 use staunch_queueing::{Service, batching, mm1, mm1k, preemptive};
 
 #[track_caller]
@@ -180,9 +180,9 @@ fn long_queue_and_patience() {
 #[test]
 fn quantiles_of_mm1() {
     // The response of an M/M/1 is exponential.
-    let queue = Queue::new(Service::Exponential, 50.0, 100.0, 65_535);
+    let queue = PatientQueue::new(Service::Exponential, 50.0, 100.0, 65_535);
     let expected = -(0.01_f64.ln()) / 50.0;
     near(queue.quantile(0.99, f64::INFINITY).expect("answers come"), expected, 1e-6);
-    assert_eq!(Queue::new(Service::Exponential, 0.0, 100.0, 9).quantile(0.5, 1.0), None);
-    assert_eq!(Queue::new(Service::Deterministic, 9000.0, 100.0, 900).quantile(0.5, 1.0), None);
+    assert_eq!(PatientQueue::new(Service::Exponential, 0.0, 100.0, 9).quantile(0.5, 1.0), None);
+    assert_eq!(PatientQueue::new(Service::Deterministic, 9000.0, 100.0, 900).quantile(0.5, 1.0), None);
 }

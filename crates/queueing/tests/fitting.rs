@@ -5,7 +5,7 @@
 use staunch_queueing::batching::Reception;
 use staunch_queueing::fit::{Fit, FitFault, Known, Parameter, Point, fit, residuals};
 use staunch_queueing::simulate::{self, Scenario};
-use staunch_queueing::{Host, Load, Run, Service};
+use staunch_queueing::{Host, OfferedLoad, Run, Service};
 
 const UNKNOWN: Known = Known {
     peak_per_s: None,
@@ -40,7 +40,7 @@ fn host(mu1: f64, mu2_per_s: f64, places: u32, patience_s: f64) -> Host {
 /// What the host shows at these multiples of mu2, by the model.
 fn shown(host: &Host, multiples: &[f64], run: Option<Run>) -> Vec<Point> {
     let point = |multiple: &f64| {
-        let load = Load::requests(multiple * host.mu2_per_s);
+        let load = OfferedLoad::requests(multiple * host.mu2_per_s);
         let prediction = match run {
             Some(run) => host.predict_run(&load, &run),
             None => host.predict(&load),
@@ -59,7 +59,7 @@ fn shown(host: &Host, multiples: &[f64], run: Option<Run>) -> Vec<Point> {
 /// What the host shows in one simulated run of each load.
 fn played(host: &Host, multiples: &[f64], sending_s: f64) -> Vec<Point> {
     let point = |(multiple, seed): (&f64, u64)| {
-        let load = Load::requests(multiple * host.mu2_per_s);
+        let load = OfferedLoad::requests(multiple * host.mu2_per_s);
         let scenario = Scenario {
             host: host.clone(),
             load,
@@ -72,7 +72,7 @@ fn played(host: &Host, multiples: &[f64], sending_s: f64) -> Vec<Point> {
         };
         let measured = simulate::run(&scenario).expect("a possible scenario");
         Point {
-            load: Load::requests(measured.offered as f64 / sending_s),
+            load: OfferedLoad::requests(measured.offered as f64 / sending_s),
             goodput_per_s: measured.good as f64 / sending_s,
             p50_s: measured.quantile_in_time(0.5),
             refused_per_s: Some(measured.refused as f64 / sending_s),
@@ -94,9 +94,9 @@ fn mu1(fit: &Fit) -> f64 {
 #[test]
 fn a_peak_that_is_known_leaves_mu1_to_the_flood() {
     let truth = host(180_000.0, 2400.0, 512, 1.0);
-    let peak_per_s = truth.capacity_per_s(&Load::requests(0.0)).expect("a possible host");
+    let peak_per_s = truth.capacity_per_s(&OfferedLoad::requests(0.0)).expect("a possible host");
     let point = |flood_per_s: f64| {
-        let load = Load { requests_per_s: peak_per_s, flood_per_s };
+        let load = OfferedLoad { requests_per_s: peak_per_s, flood_per_s };
         let goodput_per_s = truth.predict(&load).expect("a possible host").goodput_per_s;
         Point { load, goodput_per_s, p50_s: None, refused_per_s: None }
     };
@@ -123,7 +123,7 @@ fn batches_are_told_by_the_beginning_of_a_flood() {
     let reception = Reception { packet_s: 3.5e-6, interrupt_s: 21e-6, window_s: 125e-6, full_share: 1.0 };
     let truth = Host { reception, ..host(1.0, 2000.0, 512, 1.0) };
     let point = |flood_per_s: f64| {
-        let load = Load { requests_per_s: 1900.0, flood_per_s };
+        let load = OfferedLoad { requests_per_s: 1900.0, flood_per_s };
         let goodput_per_s = truth.predict(&load).expect("a possible host").goodput_per_s;
         Point { load, goodput_per_s, p50_s: None, refused_per_s: None }
     };
@@ -135,7 +135,7 @@ fn batches_are_told_by_the_beginning_of_a_flood() {
         let error_max = rest.iter().map(|residual| residual.relative.abs()).fold(0.0, f64::max);
         (fit.host.reception.interrupt_s, error_max)
     };
-    let peak_per_s = Some(truth.capacity_per_s(&Load::requests(0.0)).expect("a possible host"));
+    let peak_per_s = Some(truth.capacity_per_s(&OfferedLoad::requests(0.0)).expect("a possible host"));
     let constant = Known { peak_per_s, places: Some(512), patience_s: Some(1.0), ..UNKNOWN };
     let (interrupt_s, error_max) = fitted(&Known { window_s: 125e-6, ..constant });
     near("c0", interrupt_s, 21e-6, 0.15);
@@ -202,7 +202,7 @@ fn patience_is_found_where_the_queue_is_longer() {
 fn measured_server_from_its_first_points() {
     // The epoll server of the other suite, backlog 4096: T and K as they were set, runs of about 2.5 s.
     let measured = |requests_per_s, goodput_per_s, p50_ms| Point {
-        load: Load::requests(requests_per_s),
+        load: OfferedLoad::requests(requests_per_s),
         goodput_per_s,
         p50_s: Some(p50_ms / 1000.0),
         refused_per_s: None,

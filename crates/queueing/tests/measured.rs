@@ -4,7 +4,7 @@
 //! It must never fit a number on the very points it is compared with, unless it says so.
 
 use staunch_queueing::batching::Reception;
-use staunch_queueing::{Admission, Gate, Host, Load, Run, Service, preemptive};
+use staunch_queueing::{Admission, Gate, Host, OfferedLoad, Run, Service, preemptive};
 
 #[track_caller]
 fn near(value: f64, measured: f64, relative: f64) {
@@ -73,7 +73,7 @@ fn gate_under_a_flood() {
     let measured =
         [(92_000.0, 20_844.0), (187_000.0, 19_820.0), (373_000.0, 17_248.0), (916_000.0, 10_151.0)];
     for (flood_per_s, answered) in measured {
-        let load = Load { requests_per_s: 0.0, flood_per_s };
+        let load = OfferedLoad { requests_per_s: 0.0, flood_per_s };
         near(host.capacity_per_s(&load).expect("a possible host"), answered, 0.12);
     }
     // The other server, 5000 of the flood let in a second: 4129 a second without a flood.
@@ -83,7 +83,7 @@ fn gate_under_a_flood() {
     for (flood_per_s, answered) in
         [(94_000.0, 3709.0), (281_000.0, 3137.0), (560_000.0, 2759.0), (928_000.0, 1976.0)]
     {
-        let load = Load { requests_per_s: 0.0, flood_per_s };
+        let load = OfferedLoad { requests_per_s: 0.0, flood_per_s };
         near(small.capacity_per_s(&load).expect("a possible host"), answered, 0.10);
     }
 }
@@ -119,10 +119,10 @@ fn all_honest_no_gate_backlog_4096() {
         (20_000.0, 497.0),
     ] {
         let host = small_server(4096, None);
-        let run = host.predict_run(&Load::requests(offered), &RUN).expect("a possible host");
+        let run = host.predict_run(&OfferedLoad::requests(offered), &RUN).expect("a possible host");
         near(run.goodput_per_s, answered, 0.20);
         // Had it gone on, nobody would have been served in time: the queue holds 2.3 s.
-        let steady = host.predict(&Load::requests(offered)).expect("a possible host");
+        let steady = host.predict(&OfferedLoad::requests(offered)).expect("a possible host");
         assert_eq!(steady.goodput_per_s > 1.0, offered < 1780.0, "{offered}");
     }
 }
@@ -134,8 +134,9 @@ fn all_honest_no_gate_backlog_128() {
     for (offered, answered, median_ms) in
         [(2000.0, 1787.0, 77.0), (6000.0, 1745.0, 82.0), (20_000.0, 1751.0, 83.0)]
     {
-        let run =
-            small_server(128, None).predict_run(&Load::requests(offered), &RUN).expect("a possible host");
+        let run = small_server(128, None)
+            .predict_run(&OfferedLoad::requests(offered), &RUN)
+            .expect("a possible host");
         near(run.goodput_per_s, answered, 0.12);
         near(run.in_time.expect("answers come").p50_s * 1000.0, median_ms, 0.15);
     }
@@ -145,7 +146,7 @@ fn all_honest_no_gate_backlog_128() {
 fn all_honest_gate_1700_backlog_128() {
     for (offered, answered) in [(2000.0, 1668.0), (6000.0, 1662.0), (20_000.0, 1666.0)] {
         let run = small_server(128, Some(1700.0))
-            .predict_run(&Load::requests(offered), &RUN)
+            .predict_run(&OfferedLoad::requests(offered), &RUN)
             .expect("a possible host");
         near(run.goodput_per_s, answered, 0.05);
         assert!(run.in_time.is_some_and(|response| response.p99_s < 0.065), "{run:?}");
@@ -158,7 +159,7 @@ fn all_honest_gate_2200_backlog_4096() {
     // slowest within a quarter of what was measured (562 to 640 ms).
     for (offered, answered) in [(3000.0, 1684.0), (6000.0, 1674.0), (12_000.0, 1706.0), (20_000.0, 1710.0)] {
         let run = small_server(4096, Some(2200.0))
-            .predict_run(&Load::requests(offered), &RUN)
+            .predict_run(&OfferedLoad::requests(offered), &RUN)
             .expect("a possible host");
         near(run.goodput_per_s, answered, 0.08);
         near(run.in_time.expect("answers come").p99_s, 0.6, 0.25);

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use staunch_queueing::batching::Reception;
 use staunch_queueing::simulate::{Scenario, run};
-use staunch_queueing::{Admission, Gate, Host, Load, Prediction, Run, Service, mm1k};
+use staunch_queueing::{Admission, Gate, Host, OfferedLoad, Prediction, Run, Service, mm1k};
 
 /// Positive numbers over many orders of magnitude.
 fn positive(from: i32, to: i32) -> impl Strategy<Value = f64> {
@@ -54,13 +54,13 @@ fn host() -> impl Strategy<Value = Host> {
     )
 }
 
-fn load() -> impl Strategy<Value = Load> {
+fn load() -> impl Strategy<Value = OfferedLoad> {
     (prop_oneof![positive(-3, 9), Just(0.0)], prop_oneof![positive(-3, 9), Just(0.0)])
-        .prop_map(|(requests_per_s, flood_per_s)| Load { requests_per_s, flood_per_s })
+        .prop_map(|(requests_per_s, flood_per_s)| OfferedLoad { requests_per_s, flood_per_s })
 }
 
 /// Nothing is served that did not come, nothing counted twice, nothing undefined.
-fn conserved(host: &Host, load: &Load, prediction: &Prediction) -> Result<(), TestCaseError> {
+fn conserved(host: &Host, load: &OfferedLoad, prediction: &Prediction) -> Result<(), TestCaseError> {
     let slack = 1e-9 * (load.requests_per_s + host.mu2_per_s);
     let Prediction { goodput_per_s, throughput_per_s, admitted_per_s, refused_per_s, .. } = *prediction;
     prop_assert!(goodput_per_s >= 0.0 && goodput_per_s <= throughput_per_s + slack, "{prediction:?}");
@@ -116,7 +116,8 @@ proptest! {
     fn longer_patience_and_less_flood_serve_no_fewer(
         host in host(), load in load(), more in 1.0..100.0
     ) {
-        let goodput = |host: &Host, load: &Load| host.predict(load).expect("a possible host").goodput_per_s;
+        let goodput =
+            |host: &Host, load: &OfferedLoad| host.predict(load).expect("a possible host").goodput_per_s;
         let slack = 1e-9 * load.requests_per_s;
         // Who has more time to try again takes places from others, and is late more often.
         let host = Host { retry_s: 0.0, ..host };
@@ -125,8 +126,8 @@ proptest! {
         prop_assert!(goodput(&patient, &load) >= before - slack);
         // A flood coalesces interrupts, so it must not make reception cheaper here.
         let steady = Host { reception: Reception { window_s: 0.0, ..host.reception }, gate: None, ..host };
-        let flooded = Load { flood_per_s: load.flood_per_s * more, ..load };
-        let served = |load: &Load| steady.predict(load).expect("a possible host").throughput_per_s;
+        let flooded = OfferedLoad { flood_per_s: load.flood_per_s * more, ..load };
+        let served = |load: &OfferedLoad| steady.predict(load).expect("a possible host").throughput_per_s;
         prop_assert!(served(&flooded) <= served(&load) + slack);
     }
 
@@ -149,7 +150,7 @@ proptest! {
         };
         let host = Host { gate: None, ..host };
         let (requests_per_s, flood_per_s) = (load.requests_per_s * unit, load.flood_per_s * unit);
-        let faster = Load { requests_per_s, flood_per_s };
+        let faster = OfferedLoad { requests_per_s, flood_per_s };
         let one = host.predict(&load).expect("a possible host");
         let other = scaled.predict(&faster).expect("a possible host");
         let off = (one.throughput_per_s * unit - other.throughput_per_s).abs();
@@ -170,7 +171,7 @@ proptest! {
         Just(-1.0), Just(f64::NAN), Just(f64::NEG_INFINITY)
     ]) {
         let mut host = host;
-        let mut load = Load::requests(1.0);
+        let mut load = OfferedLoad::requests(1.0);
         match fault {
             0 => host.reception.packet_s = bad,
             1 => host.reception.interrupt_s = bad,
@@ -190,7 +191,7 @@ proptest! {
         // As much time as 300 services, whatever the host's speed.
         let sending_s = 300.0 / host.mu2_per_s;
         let requests_per_s = factor * host.mu2_per_s;
-        let load = Load { requests_per_s, flood_per_s: flood * requests_per_s };
+        let load = OfferedLoad { requests_per_s, flood_per_s: flood * requests_per_s };
         let handshake_s = handshake / host.mu2_per_s;
         let (reception_places, warm_up_s) = (100, 0.0);
         let scenario =

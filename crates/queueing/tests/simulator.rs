@@ -5,7 +5,7 @@
 
 use staunch_queueing::batching::Reception;
 use staunch_queueing::simulate::{Measured, Scenario, run, run_with};
-use staunch_queueing::{Admission, Gate, Host, Load, Run, Service, mm1k, preemptive};
+use staunch_queueing::{Admission, Gate, Host, OfferedLoad, Run, Service, mm1k, preemptive};
 
 const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 /// Student's t for 7 degrees of freedom, two-sided 99.9 %.
@@ -26,7 +26,7 @@ fn host(service: Service, places: u32) -> Host {
     }
 }
 
-fn scenario(host: Host, load: Load) -> Scenario {
+fn scenario(host: Host, load: OfferedLoad) -> Scenario {
     Scenario {
         host,
         load,
@@ -62,7 +62,7 @@ fn lost(measured: &Measured) -> f64 {
 #[test]
 fn exponential_queue() {
     for (lambda, places) in [(500.0, 5), (900.0, 20), (1000.0, 10), (1500.0, 8), (4000.0, 50)] {
-        let runs = runs(&scenario(host(Service::Exponential, places), Load::requests(lambda)));
+        let runs = runs(&scenario(host(Service::Exponential, places), OfferedLoad::requests(lambda)));
         let rho = lambda / 1000.0;
         agrees("loss", &runs, lost, mm1k::loss(rho, places), 0.0);
         agrees(
@@ -82,8 +82,8 @@ fn exponential_queue() {
 fn deterministic_queue() {
     for (lambda, places) in [(500.0, 3), (900.0, 10), (1000.0, 6), (1300.0, 12), (4000.0, 50)] {
         let host = host(Service::Deterministic, places);
-        let prediction = host.predict(&Load::requests(lambda)).expect("a possible host");
-        let runs = runs(&scenario(host, Load::requests(lambda)));
+        let prediction = host.predict(&OfferedLoad::requests(lambda)).expect("a possible host");
+        let runs = runs(&scenario(host, OfferedLoad::requests(lambda)));
         agrees("loss", &runs, lost, prediction.refused_per_s / lambda, 0.0);
         agrees("throughput", &runs, Measured::throughput_per_s, prediction.throughput_per_s, 0.0);
         agrees("response", &runs, Measured::mean_response_s, prediction.response_mean_s, 0.0);
@@ -95,8 +95,8 @@ fn patience_by_exponential_and_deterministic_service() {
     for (service, left_out) in [(Service::Exponential, 0.0), (Service::Deterministic, 0.02)] {
         for (lambda, places, patience_s) in [(800.0, 100, 0.004), (1200.0, 40, 0.038), (950.0, 60, 0.02)] {
             let host = Host { patience_s, ..host(service, places) };
-            let prediction = host.predict(&Load::requests(lambda)).expect("a possible host");
-            let runs = runs(&scenario(host, Load::requests(lambda)));
+            let prediction = host.predict(&OfferedLoad::requests(lambda)).expect("a possible host");
+            let runs = runs(&scenario(host, OfferedLoad::requests(lambda)));
             // The uniform rest of service moves a deterministic response by less than one service.
             agrees("goodput", &runs, Measured::goodput_per_s, prediction.goodput_per_s, left_out);
             let in_time = prediction.in_time.expect("answers come in time");
@@ -112,7 +112,7 @@ fn reception_before_application() {
     // What equation (4) takes for a slower server are interruptions: a packet costs 1/20 of a request here.
     let base = Host { reception: Reception::constant(20_000.0), ..host(Service::Exponential, 20) };
     for lambda in [400.0, 950.0, 3000.0, 10_000.0, 16_000.0] {
-        let runs = runs(&scenario(base.clone(), Load::requests(lambda)));
+        let runs = runs(&scenario(base.clone(), OfferedLoad::requests(lambda)));
         let expected = preemptive::t2(lambda, 20_000.0, 1000.0, 20);
         agrees("T2 (5)", &runs, Measured::throughput_per_s, expected, 0.01);
         agrees("busy (1)", &runs, |run| run.reception_s / run.elapsed_s, lambda / 20_000.0, 0.002);
@@ -130,7 +130,7 @@ fn where_the_paper_ends() {
     let coarse = Host { reception: Reception::constant(2000.0), ..host(Service::Exponential, 6) };
     let lambda = 500.0;
     let predicted = lambda - preemptive::t2(lambda, 2000.0, 1000.0, 6);
-    for run in runs(&scenario(coarse, Load::requests(lambda))) {
+    for run in runs(&scenario(coarse, OfferedLoad::requests(lambda))) {
         let refused = run.refused as f64 / run.elapsed_s;
         assert!(refused > 2.0 * predicted, "{refused} refused, {predicted} predicted");
     }
@@ -141,7 +141,7 @@ fn reception_that_loses() {
     // Equation (2): l1 places before S1, with and without more packets than it can deal with.
     let host = Host { reception: Reception::constant(1000.0), ..host(Service::Exponential, 1) };
     for (flood_per_s, places) in [(1500.0, 1), (1500.0, 8), (800.0, 5), (1000.0, 20)] {
-        let load = Load { requests_per_s: 0.0, flood_per_s };
+        let load = OfferedLoad { requests_per_s: 0.0, flood_per_s };
         let played = Scenario { reception_places: places, ..scenario(host.clone(), load) };
         let share = |run: &Measured| run.lost as f64 / run.received as f64;
         agrees("loss (2)", &runs(&played), share, mm1k::loss(flood_per_s / 1000.0, places), 0.0);
@@ -153,7 +153,7 @@ fn interrupts_in_batches() {
     let reception = Reception { packet_s: 4e-6, interrupt_s: 6e-6, window_s: 200e-6, full_share: 1.0 };
     let base = Host { reception, ..host(Service::Deterministic, 20) };
     for flood_per_s in [1000.0, 5000.0, 20_000.0] {
-        let load = Load { requests_per_s: 0.0, flood_per_s };
+        let load = OfferedLoad { requests_per_s: 0.0, flood_per_s };
         let short = Scenario { warm_up_s: 1.0, sending_s: 11.0, ..scenario(base.clone(), load) };
         let runs = runs(&short);
         let batch = |run: &Measured| run.received as f64 / run.interrupts as f64;
@@ -172,7 +172,7 @@ fn a_full_line_costs_less() {
     for (requests_per_s, flood_per_s, left_out) in
         [(2000.0, 0.0, 0.01), (1000.0, 60_000.0, 0.01), (1000.0, 150_000.0, 0.04)]
     {
-        let load = Load { requests_per_s, flood_per_s };
+        let load = OfferedLoad { requests_per_s, flood_per_s };
         let prediction = base.predict(&load).expect("a possible host");
         let scenario = scenario(base.clone(), load);
         let played = Scenario { handshake_s: 0.02, warm_up_s: 5.0, sending_s: 15.0, ..scenario };
@@ -194,7 +194,7 @@ fn gate_as_thinning() {
         ..host(Service::Deterministic, 4096)
     };
     for (requests_per_s, flood_per_s) in [(500.0, 0.0), (3000.0, 0.0), (10_000.0, 0.0), (900.0, 50_000.0)] {
-        let load = Load { requests_per_s, flood_per_s };
+        let load = OfferedLoad { requests_per_s, flood_per_s };
         let prediction = base.predict(&load).expect("a possible host");
         let played = Scenario { warm_up_s: 2.0, sending_s: 32.0, ..scenario(base.clone(), load) };
         let runs = runs(&played);
@@ -208,7 +208,7 @@ fn gate_as_thinning() {
 fn rule_of_ones_own() {
     // Who lets in only while the queue is short keeps the server busy and the answers fast.
     let host = Host { patience_s: 1.0, ..host(Service::Deterministic, 4096) };
-    let overload = Scenario { seed: 11, ..scenario(host, Load::requests(10_000.0)) };
+    let overload = Scenario { seed: 11, ..scenario(host, OfferedLoad::requests(10_000.0)) };
     let gated = run_with(&overload, |arrival| arrival.waiting < 25).expect("a possible scenario");
     let open = run_with(&overload, |_| true).expect("a possible scenario");
     assert!(gated.goodput_per_s() > 999.0, "{}", gated.goodput_per_s());
@@ -221,7 +221,7 @@ fn rule_of_ones_own() {
 fn run_from_an_empty_queue() {
     for (lambda, places) in [(1500.0, 4096), (3000.0, 4096), (12_000.0, 4096), (3000.0, 129)] {
         let host = Host { patience_s: 1.0, ..host(Service::Deterministic, places) };
-        let load = Load::requests(lambda);
+        let load = OfferedLoad::requests(lambda);
         let prediction =
             host.predict_run(&load, &Run { sending_s: 2.5, drain_counted: true }).expect("a possible host");
         let played = Scenario { warm_up_s: 0.0, sending_s: 2.5, drain: true, ..scenario(host, load) };
@@ -237,7 +237,7 @@ fn run_from_an_empty_queue() {
 #[test]
 fn same_seed_same_run() {
     let host = Host { patience_s: 1.0, ..host(Service::Exponential, 40) };
-    let one = Scenario { seed: 5, sending_s: 12.0, ..scenario(host, Load::requests(1500.0)) };
+    let one = Scenario { seed: 5, sending_s: 12.0, ..scenario(host, OfferedLoad::requests(1500.0)) };
     let other = Scenario { seed: 6, ..one.clone() };
     assert_eq!(run(&one), run(&one));
     assert_ne!(run(&one), run(&other));
@@ -245,11 +245,11 @@ fn same_seed_same_run() {
 
 #[test]
 fn impossible_scenarios() {
-    let good = scenario(host(Service::Exponential, 40), Load::requests(10.0));
+    let good = scenario(host(Service::Exponential, 40), OfferedLoad::requests(10.0));
     let message = |scenario: &Scenario| run(scenario).expect_err("an impossible scenario").to_string();
     let never = Scenario { sending_s: 10.0, ..good.clone() };
     assert!(message(&never).starts_with("the time of sending after the warm-up in seconds must be above 0"));
-    let nobody = Scenario { load: Load::requests(0.0), ..good.clone() };
+    let nobody = Scenario { load: OfferedLoad::requests(0.0), ..good.clone() };
     assert!(message(&nobody).starts_with("the load in packets a second must be above 0"));
     let idle = Scenario { host: Host { mu2_per_s: 0.0, ..good.host.clone() }, ..good };
     assert_eq!(message(&idle), "mu2 in requests a second must be above 0 and finite, but is 0");

@@ -61,10 +61,10 @@ impl Listener {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn serve(self, admin: Admin) -> Result<Door, String> {
+    pub(crate) fn serve(self, admin: Admin) -> Result<AdminDoor, String> {
         let (listener, closed) = (Arc::new(self.listener), Arc::new(AtomicBool::new(false)));
         let desk = Desk {
-            door: Door { listener: Arc::clone(&listener), closed: Arc::clone(&closed) },
+            door: AdminDoor { listener: Arc::clone(&listener), closed: Arc::clone(&closed) },
             admin,
             peers: Vec::with_capacity(PEERS_MAX),
             rest_until_ms: 0,
@@ -73,17 +73,17 @@ impl Listener {
             .name("admin".into())
             .spawn(move || desk.run())
             .map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok(Door { listener, closed })
+        Ok(AdminDoor { listener, closed })
     }
 }
 
 /// A listener with a thread behind it.
-pub(crate) struct Door {
+pub(crate) struct AdminDoor {
     listener: Arc<TcpListener>,
     closed: Arc<AtomicBool>,
 }
 
-impl Door {
+impl AdminDoor {
     /// Accepts no more. What is being answered is answered.
     pub(crate) fn close(&self) {
         self.closed.store(true, Relaxed);
@@ -98,7 +98,7 @@ impl Door {
 
 /// The thread's own.
 struct Desk {
-    door: Door,
+    door: AdminDoor,
     admin: Admin,
     /// The oldest first.
     peers: Vec<Peer>,

@@ -15,7 +15,7 @@ use staunch_server::log::LineQueue;
 use staunch_server::{Progress, SitesShared};
 
 use crate::confinement;
-use crate::reach::Host;
+use crate::reach::OwnAddresses;
 use crate::units::show_size;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,7 +28,7 @@ pub(crate) struct Told<'a> {
     pub(crate) config: &'a Config,
     /// Whether the settings stand in a file.
     pub(crate) has_file: bool,
-    pub(crate) host: Host,
+    pub(crate) host: OwnAddresses,
     pub(crate) confinement: &'a Confinement,
     pub(crate) gate: Option<&'a str>,
 }

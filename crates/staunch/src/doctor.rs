@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use console::Term;
-use staunch_doctor::{Change, Finding, Host, Ring, State};
+use staunch_doctor::{Finding, Host, NicRing, SettingChange, State};
 use staunch_netio::uring;
 
 /// What stands at the end of the help.
@@ -91,17 +91,17 @@ fn host(root: &Path) -> Result<Host, String> {
     }
     let ring = if root == Path::new("/") {
         match uring::probe() {
-            Ok(features) => Ring::Works(features.to_string()),
-            Err(refusal) => Ring::Refused(refusal.to_string()),
+            Ok(features) => NicRing::Works(features.to_string()),
+            Err(refusal) => NicRing::Refused(refusal.to_string()),
         }
     } else {
-        Ring::Untried
+        NicRing::Untried
     };
     Ok(Host::at(root, ring))
 }
 
 fn apply(host: &Host, findings: &[Finding], file: &Path, yes: bool) -> Result<ExitCode, String> {
-    let Some(change) = Change::of(host, findings, file)? else {
+    let Some(change) = SettingChange::of(host, findings, file)? else {
         say("nothing to set: what can be set is right\n");
         return Ok(ExitCode::SUCCESS);
     };

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 
 use arguments::Protection;
 
-pub(crate) use served::Gate;
+pub(crate) use served::ServedGate;
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\

@@ -1,8 +1,8 @@
 //! The life of a server: how it arrives, what it obeys while it serves, and how it goes.
 //!
 //! It owns the signals of the process and what systemd is told. It must never be on the path of a request,
-//! nor wake up while nothing happens. Order of calls: [`Arrival::new`] before anything else is opened,
-//! [`Arrival::sockets`] for the engine, [`Arrival::keep`] when all that can fail has been tried, then the
+//! nor wake up while nothing happens. Order of calls: [`Takeover::new`] before anything else is opened,
+//! [`Takeover::sockets`] for the engine, [`Takeover::keep`] when all that can fail has been tried, then the
 //! engine runs, and [`Keeper::leave`] ends it.
 //!
 //! | signal | what it does |
@@ -34,14 +34,14 @@ use program::Program;
 use signals::Signals;
 
 /// A process that has just been started.
-pub(crate) struct Arrival {
+pub(crate) struct Takeover {
     signals: Signals,
     program: Program,
     handed: Vec<Handed>,
     ready: Option<Ready>,
 }
 
-impl Arrival {
+impl Takeover {
     /// Takes hold of the signals, and of what the program before this one or systemd has left open.
     ///
     /// # Errors

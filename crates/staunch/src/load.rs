@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use staunch_loadgen::mix::webstone;
 
-use arguments::{Connections, Generator, Load, Requests, Results};
+use arguments::{Connections, Generator, LoadArguments, Requests, Results};
 pub(crate) use files::Sink;
 pub(crate) use keys::end_on_signal;
 use plan::Aim;
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     url: Option<String>,
 
     #[command(flatten)]
-    load: Load,
+    load: LoadArguments,
     #[command(flatten)]
     requests: Requests,
     #[command(flatten)]

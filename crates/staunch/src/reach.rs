@@ -9,11 +9,11 @@ const ADDRESSES_SHOWN_MAX: usize = 4;
 
 /// Addresses of this host that others may know, as they were when it was asked.
 #[derive(Debug, Default)]
-pub(crate) struct Host {
+pub(crate) struct OwnAddresses {
     addresses: Vec<IpAddr>,
 }
 
-impl Host {
+impl OwnAddresses {
     /// Asks the kernel. To be called before the process is confined; what cannot be read is not said.
     pub(crate) fn ask() -> Self {
         let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn each_place_has_an_address_that_opens_and_who_reaches_it() {
-        let host = Host::of(IPV4, IPV6);
+        let host = OwnAddresses::of(IPV4, IPV6);
         for (listening, expected) in [
             ("127.0.0.1:80", vec!["listening on http://127.0.0.1:80/ (this machine only)"]),
             ("[::1]:81", vec!["listening on http://[::1]:81/ (this machine only)"]),
@@ -130,8 +130,8 @@ mod tests {
     #[test]
     fn many_addresses_are_not_all_said() {
         let table: String = (1..=9).map(|number| format!("|-- 10.0.0.{number}\n/32 host LOCAL\n")).collect();
-        let lines = Host::of(&table, "").lines(&["0.0.0.0:1".parse().expect("an address")]);
+        let lines = OwnAddresses::of(&table, "").lines(&["0.0.0.0:1".parse().expect("an address")]);
         assert!(lines[1].ends_with("http://10.0.0.4:1/  and 5 more"), "{lines:?}");
-        assert_eq!(Host::default().lines(&["0.0.0.0:1".parse().expect("an address")]).len(), 1);
+        assert_eq!(OwnAddresses::default().lines(&["0.0.0.0:1".parse().expect("an address")]).len(), 1);
     }
 }

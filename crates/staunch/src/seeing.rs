@@ -21,7 +21,7 @@ use staunch_server::log::{
 use staunch_server::metrics::{SiteFigures, Sources};
 use staunch_server::{About, Admin, MoreMetrics};
 
-use crate::admin::{Door, Listener};
+use crate::admin::{AdminDoor, Listener};
 use crate::config::Failure;
 
 /// How long the end of the process waits for the last lines of the access log.
@@ -41,7 +41,7 @@ pub(crate) struct Seeing {
     listener: Option<Listener>,
     hosts: Vec<String>,
     takes_over: bool,
-    shown: OnceLock<(Arc<Sources>, Door)>,
+    shown: OnceLock<(Arc<Sources>, AdminDoor)>,
 }
 
 /// Logs that are opened and not yet written to.

@@ -11,9 +11,9 @@ use staunch_server::{About, Reporting, SitesShared, StatusPage};
 use crate::banner::{self, Told};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
-use crate::gate::Gate;
-use crate::life::{Arrival, Duties};
-use crate::reach::Host;
+use crate::gate::ServedGate;
+use crate::life::{Duties, Takeover};
+use crate::reach::OwnAddresses;
 use crate::reload::Reload;
 use crate::seeing::Seeing;
 use crate::settings;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.test {
         return config::test(&arguments.loader);
     }
-    let mut arrival = Arrival::new()?;
+    let mut arrival = Takeover::new()?;
     // tidy: allow(clock): the status page tells for how long it has been up.
     let started = Instant::now();
     let config = arguments.loader.load()?;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
-    let host = Host::ask();
+    let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     seeing.commit(seeing.prepare(&config.logs)?);
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let gate_words = gate_words.as_deref();
     let told = Told { config: &config, has_file, host, confinement: &confinement, gate: gate_words };
     banner::print(&seeing.block, &told, &engine);
-    let mut gate = gate.map(Gate::run).transpose()?;
+    let mut gate = gate.map(ServedGate::run).transpose()?;
     seeing.announce();
     warnings(&config).iter().for_each(|text| (seeing.notice)(text));
     let shown = Arc::clone(&sites);
@@ -99,7 +99,7 @@ fn gate<M: Send + 'static>(
     engine: &Engine<M>,
     seeing: &Seeing,
     takes_over: bool,
-) -> Result<Option<Gate>, String> {
+) -> Result<Option<ServedGate>, String> {
     let interfaces = &config.process.gate;
     if takes_over && !interfaces.is_empty() {
         (seeing.notice)(
@@ -108,7 +108,7 @@ fn gate<M: Send + 'static>(
         );
         return Ok(None);
     }
-    Gate::put_up(interfaces, engine.addresses(), &seeing.notice)
+    ServedGate::put_up(interfaces, engine.addresses(), &seeing.notice)
 }
 
 /// What is done when signals come.

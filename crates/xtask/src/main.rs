@@ -11,6 +11,7 @@ mod guest;
 mod install;
 mod measure;
 mod running;
+mod stress;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +47,8 @@ enum Chore {
     Container(container::Arguments),
     /// Load the server for long and watch its memory
     Soak(measure::Arguments),
+    /// Run the tests again and again while every processor is kept busy by something else
+    StressTests(stress::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
+        Chore::StressTests(arguments) => stress::run(&root(), &arguments),
         Chore::Soak(arguments) => measure::run(&root(), "soak", &arguments),
     }
 }

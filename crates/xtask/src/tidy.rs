@@ -17,11 +17,13 @@ mod finding;
 mod lengths;
 mod links;
 mod masking;
+mod module_file;
 mod modules;
 mod names;
 mod output;
 mod paths;
 mod source;
+mod type_names;
 mod walls;
 mod words;
 
@@ -52,6 +54,8 @@ const RULES: &[Rule] = &[
     Rule { name: "line-length", check: lengths::lines },
     Rule { name: "c-source", check: c_source::check },
     Rule { name: "name", check: names::check },
+    Rule { name: "module-file", check: module_file::check },
+    Rule { name: "type-name", check: type_names::check },
     Rule { name: "leftover", check: words::leftovers },
     Rule { name: "machine-path", check: words::machine_paths },
     Rule { name: "wire", check: conversations::check },

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::record::{Load, Record, Sides};
+use super::record::{Offer, Record, Sides};
 
 /// Between two measured loads so many are predicted, so that the curve is smooth.
 const BETWEEN: u32 = 8;
@@ -85,7 +85,7 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    fn honest(&self, server: &Sides<impl Load>) -> Result<Vec<Curve>, String> {
+    fn honest(&self, server: &Sides<impl Offer>) -> Result<Vec<Curve>, String> {
         let peak = self.peak(&server.name)?;
         self.find(&server.name, "requests", "50%")?;
         let places = places(&server.gate_off);
@@ -95,7 +95,7 @@ impl Model<'_> {
     }
 
     /// A flood a question, for the program varies requests only.
-    fn flooded(&self, flood: &Sides<impl Load>) -> Result<Vec<Curve>, String> {
+    fn flooded(&self, flood: &Sides<impl Offer>) -> Result<Vec<Curve>, String> {
         let rate = format!("{:.0}/s", self.peak(&flood.name)?);
         self.find(&flood.name, "flood", &flood.gate_off.len().to_string())?;
         let mut rows = Vec::new();
@@ -154,7 +154,7 @@ fn pair(name: &str, flood: bool, rows: impl Iterator<Item = (f64, Row)>) -> Vec<
 }
 
 /// Measured loads and those between, by equal factors.
-fn places(points: &[super::record::Point<impl Load>]) -> Vec<f64> {
+fn places(points: &[super::record::Point<impl Offer>]) -> Vec<f64> {
     let measured: Vec<f64> = points.iter().map(|point| point.at.load()).collect();
     let between = measured.windows(2).flat_map(|ends| {
         let factor = ends[1] / ends[0];

@@ -11,7 +11,7 @@ use super::record::{Multiple, Point, Record, Sides, Syn};
 use crate::account::Account;
 use crate::gate::bed::Reception;
 use crate::gate::clients::Crowd;
-use crate::gate::door::{self, Door};
+use crate::gate::door::{self, GateProcess};
 use crate::gate::stage::{Flooded, Stage};
 use crate::gate::subject::Name;
 use crate::machine;
@@ -25,7 +25,7 @@ const BACKLOG: u32 = 4096;
 
 /// What is shown.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct DemoPlan {
     servers: Vec<Name>,
     left_out: Vec<Name>,
     seconds: f64,
@@ -35,7 +35,7 @@ pub(super) struct Plan {
     absence: Option<String>,
 }
 
-impl Plan {
+impl DemoPlan {
     /// These servers, or all that are here.
     pub(super) fn new(servers: &[Name], seconds: f64, staunch: PathBuf, scratch: PathBuf) -> Self {
         let wanted = if servers.is_empty() { &Name::ALL[..] } else { servers };
@@ -71,7 +71,7 @@ impl Plan {
 ///
 /// # Errors
 /// No privilege, no server, or one that fails.
-pub(super) fn run(plan: &Plan, root: &Path) -> Result<Record, String> {
+pub(super) fn run(plan: &DemoPlan, root: &Path) -> Result<Record, String> {
     if plan.servers.is_empty() {
         return Err("no server is installed; run: cargo xtask install --for bench".to_owned());
     }
@@ -99,7 +99,7 @@ pub(super) fn run(plan: &Plan, root: &Path) -> Result<Record, String> {
     Ok(record)
 }
 
-fn show(name: Name, plan: &Plan, bar: &ProgressBar) -> Result<(Sides<Multiple>, Sides<Syn>), String> {
+fn show(name: Name, plan: &DemoPlan, bar: &ProgressBar) -> Result<(Sides<Multiple>, Sides<Syn>), String> {
     let (mut server, mut floods) = (Sides::new(name.text()), Sides::new(name.text()));
     bar.set_message(format!("{}: its peak", name.text()));
     let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &plan.staunch, &plan.scratch)?;
@@ -123,7 +123,7 @@ fn show(name: Name, plan: &Plan, bar: &ProgressBar) -> Result<(Sides<Multiple>, 
             say(bar, &format!("{title} {:>4} k SYN/s {}", syn_per_s / 1000, words(&answers, peak)));
             floods.side(*gate).push(Point::new(Syn { syn_per_s }, &answers));
         }
-        let said = door.as_ref().map(Door::said).unwrap_or_default();
+        let said = door.as_ref().map(GateProcess::said).unwrap_or_default();
         bar.suspend(|| said.iter().for_each(|(_, line)| println!("         {line}")));
         drop(door);
     }

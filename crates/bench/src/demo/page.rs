@@ -7,7 +7,7 @@ use staunch_figures::plot::{Axis, Plot, Series, Shape, figure};
 use staunch_figures::{escape, page, words};
 
 use super::model::Curve;
-use super::record::{Load, Record, Sides};
+use super::record::{Offer, Record, Sides};
 
 /// Beside the style of every page: two panels in a row.
 const STYLE: &str = ".panels { display: grid; grid-template-columns: repeat(auto-fill, \
@@ -55,7 +55,7 @@ fn plots(record: &Record, curves: &[Curve]) -> Vec<Plot> {
     honest.chain(flooded).collect()
 }
 
-fn panel<X: Load>(
+fn panel<X: Offer>(
     record: &Record,
     sides: &Sides<X>,
     curves: &[Curve],
@@ -91,7 +91,7 @@ fn panel<X: Load>(
     Plot { title: title.to_owned(), note: String::new(), x, y, places, series }
 }
 
-fn table<X: Load>(body: &mut String, title: &str, axis: &str, sides: &[Sides<X>]) {
+fn table<X: Offer>(body: &mut String, title: &str, axis: &str, sides: &[Sides<X>]) {
     let head = ["server", "gate", axis, "offered/s", "in time/s", "p50", "p99", "refused", "timed out"];
     let points = sides.iter().flat_map(|server| {
         let off = server.gate_off.iter().map(move |point| (server, "off", point));

@@ -69,7 +69,7 @@ pub(super) struct Syn {
 }
 
 /// What was offered at a point.
-pub(super) trait Load {
+pub(super) trait Offer {
     /// Whether it is a flood.
     const IS_FLOOD: bool;
 
@@ -77,7 +77,7 @@ pub(super) trait Load {
     fn load(&self) -> f64;
 }
 
-impl Load for Multiple {
+impl Offer for Multiple {
     const IS_FLOOD: bool = false;
 
     fn load(&self) -> f64 {
@@ -85,7 +85,7 @@ impl Load for Multiple {
     }
 }
 
-impl Load for Syn {
+impl Offer for Syn {
     const IS_FLOOD: bool = true;
 
     fn load(&self) -> f64 {

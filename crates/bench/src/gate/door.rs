@@ -24,7 +24,7 @@ pub(crate) type Said = (SystemTime, String);
 
 /// A gate that is up.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct GateProcess {
     child: Child,
     namespace: String,
     interface: String,
@@ -42,7 +42,7 @@ pub(crate) fn absence(staunch: &Path) -> Option<String> {
     }
 }
 
-impl Door {
+impl GateProcess {
     /// Starts it on processor 0, beside the server it protects, and waits until it says how it is.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for GateProcess {
     fn drop(&mut self) {
         process::end(&process::descendants(self.child.id()));
         // Collects the ended child; there is nothing to do about a failure.

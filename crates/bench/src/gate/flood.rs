@@ -18,14 +18,14 @@ const LIMIT: &str = "60s";
 
 /// A flood under way.
 #[derive(Debug)]
-pub(crate) struct Flood {
+pub(crate) struct Flooder {
     child: Child,
     /// When it was there, and what had come by then.
     began: Instant,
     before: u64,
 }
 
-impl Flood {
+impl Flooder {
     /// Begins it, at so many segments a second.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Flood {
     }
 }
 
-impl Drop for Flood {
+impl Drop for Flooder {
     fn drop(&mut self) {
         process::end(&process::descendants(self.child.id()));
         // Collects the ended child; there is nothing to do about a failure.

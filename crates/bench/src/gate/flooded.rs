@@ -12,7 +12,7 @@ use super::door;
 use super::stage::{Flooded, Stage};
 use super::subject::Name;
 use crate::account::Account;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;
@@ -72,8 +72,8 @@ const CASES: [Case; 5] = [
 ];
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "gate-flood",
         "nginx offered 1.2 times its peak under a flood of forged SYN segments: 300 us of work, a request a \
          connection",
@@ -106,7 +106,7 @@ fn measure(
     gates: &[bool],
     round: u32,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let seconds = f64::from(setting.seconds);
     let staunch = &setting.programs.staunch;
@@ -151,7 +151,7 @@ fn measure(
 }
 
 /// What the server answers without flood and gate.
-fn peak(stage: &Stage, case: &Case, seconds: f64, outcome: &mut Outcome) -> Result<f64, String> {
+fn peak(stage: &Stage, case: &Case, seconds: f64, outcome: &mut ScenarioOutcome) -> Result<f64, String> {
     sleep(REST);
     let spent = stage.spent(None)?;
     let peak = stage.peak(seconds)?;
@@ -164,7 +164,7 @@ fn row(case: &Case, gate: bool) -> String {
     format!("{}, gate {}", case.title, if gate { "on" } else { "off" })
 }
 
-fn judge(outcome: &mut Outcome) {
+fn judge(outcome: &mut ScenarioOutcome) {
     for case in &CASES {
         let Some(kept_min) = case.kept_min else { continue };
         let row = row(case, true);
@@ -176,17 +176,17 @@ fn judge(outcome: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Verdict;
+    use crate::report::BarVerdict;
 
     #[test]
     fn only_the_gate_is_judged() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         for case in &CASES {
             outcome.add(&row(case, false), KEPT, "", 0.07);
             outcome.add(&row(case, true), KEPT, "", 0.94);
         }
         judge(&mut outcome);
-        let passed: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == Verdict::Pass).collect();
+        let passed: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == BarVerdict::Pass).collect();
         // Seen before, never seen, a million, a million on another core.
         assert_eq!(passed, [false, true, true, false]);
     }

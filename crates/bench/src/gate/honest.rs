@@ -7,14 +7,14 @@ use staunch_loadgen::Counts;
 use staunch_loadgen::report::Document;
 
 use super::bed::Reception;
-use super::door::{self, Door};
+use super::door::{self, GateProcess};
 use super::stage::Stage;
 use super::subject::{Content, Name};
 use crate::account::Account;
 use crate::gate::clients::Crowd;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 
 /// What is offered, as multiples of the server's peak.
 const MULTIPLES: [f64; 4] = [BELOW, 2.0, 5.0, 10.0];
@@ -67,8 +67,8 @@ impl Way {
 }
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "gate-honest",
         "goodput, of the peak, when more is offered: a connection a request, 300 us of work, 1 s of patience",
     );
@@ -104,14 +104,20 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
 /// The servers that were asked for; Apache when all were, and it is here.
 pub(super) fn chosen(setting: &Setting) -> Vec<Name> {
     let is_chosen = |name: &Name| match name {
-        Name::Nginx => setting.kinds.contains(&Kind::Nginx),
-        Name::Staunch => Kind::OURS.iter().any(|kind| setting.kinds.contains(kind)),
-        Name::Apache => setting.kinds.len() == Kind::ALL.len() && Name::Apache.is_installed(),
+        Name::Nginx => setting.kinds.contains(&ServerKind::Nginx),
+        Name::Staunch => ServerKind::OURS.iter().any(|kind| setting.kinds.contains(kind)),
+        Name::Apache => setting.kinds.len() == ServerKind::ALL.len() && Name::Apache.is_installed(),
     };
     Name::ALL.into_iter().filter(is_chosen).collect()
 }
 
-fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(
+    name: Name,
+    way: Way,
+    round: u32,
+    setting: &Setting,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
     let (row, seconds) = (way.row(name), f64::from(setting.seconds));
     setting.step(&format!("round {round}, {row}, peak"));
     let staunch = &setting.programs.staunch;
@@ -125,7 +131,7 @@ fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Ou
         let answers = stage.steady(peak * multiple, seconds)?;
         add(&row, multiple, peak, &answers, outcome);
     }
-    let said = gate.iter().flat_map(Door::said);
+    let said = gate.iter().flat_map(GateProcess::said);
     said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));
     Ok(())
 }
@@ -133,7 +139,7 @@ fn measure(name: Name, way: Way, round: u32, setting: &Setting, outcome: &mut Ou
 /// A steady load without the gate and with it, of WebStone's files as in the paper, the same ones in the same
 /// order. One that comes by chance would show nothing but its own deviation: the better a server keeps up
 /// with it, the larger.
-fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let (seconds, staunch) = (f64::from(setting.seconds), &setting.programs.staunch);
     setting.step(&format!("round {round}, {}, steadily below capacity", name.text()));
     let (content, reception) = (Content::WebStone, Reception::OwnCore);
@@ -147,7 +153,7 @@ fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut Outcome) ->
         for way in ways {
             let gate = if way == Way::Gate { Some(stage.gate(&[])?) } else { None };
             pair.push((way.row(name), stage.lasting(&crowd)?));
-            let said = gate.iter().flat_map(Door::said);
+            let said = gate.iter().flat_map(GateProcess::said);
             said.for_each(|(_, line)| outcome.note(format!("{}, steadily: {line}", way.row(name))));
         }
         pair.iter().for_each(|(row, answers)| add_turn(row, answers, outcome));
@@ -156,7 +162,7 @@ fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut Outcome) ->
 }
 
 /// Everybody who came and was answered in time counts, also after nobody came any more.
-fn add_turn(row: &str, answers: &Document, outcome: &mut Outcome) {
+fn add_turn(row: &str, answers: &Document, outcome: &mut ScenarioOutcome) {
     let steps: Vec<f64> = answers.in_time_steps().iter().map(|count| *count as f64).collect();
     // The last steps are those after nothing is offered any more.
     let whole = ((answers.seconds * 10.0) as usize).min(steps.len());
@@ -165,7 +171,7 @@ fn add_turn(row: &str, answers: &Document, outcome: &mut Outcome) {
     outcome.note(format!("{row}, steadily: {}", told(answers)));
 }
 
-fn add(row: &str, multiple: f64, peak: f64, answers: &Document, outcome: &mut Outcome) {
+fn add(row: &str, multiple: f64, peak: f64, answers: &Document, outcome: &mut ScenarioOutcome) {
     outcome.add(row, &goodput_words(multiple), "", answers.goodput_per_s() / peak);
     if let Some(p99_ms) = answers.main.latency_ms.p99 {
         outcome.add(row, &p99_words(multiple), "ms", p99_ms);
@@ -197,7 +203,7 @@ fn p99_words(multiple: f64) -> String {
     format!("latency p99 at {multiple} x")
 }
 
-fn judge(name: Name, outcome: &mut Outcome) {
+fn judge(name: Name, outcome: &mut ScenarioOutcome) {
     let (gate, bare) = (Way::Gate.row(name), Way::Bare.row(name));
     let (goodput, p99) = (goodput_words(10.0), p99_words(10.0));
     let (kept, time) = (outcome.samples(&gate, &goodput).to_vec(), outcome.samples(&gate, &p99).to_vec());
@@ -230,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_gate_is_judged_against_the_same_round_without() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         let mut say = |way: Way, multiple: f64, in_time: u64, p99: f64| {
             let counts = Counts { offered: 1000, in_time, ..Counts::default() };
             let mut answers = made_up(1.0, counts, &[in_time / 10; 10]);
@@ -247,7 +253,7 @@ mod tests {
         judge(Name::Nginx, &mut outcome);
         assert_eq!(outcome.bars.len(), 6);
         // Without any deviation there is no ratio of it to judge.
-        let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::report::Verdict::Pass);
+        let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::report::BarVerdict::Pass);
         assert_eq!(passed.count(), 5);
     }
 }

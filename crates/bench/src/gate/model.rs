@@ -17,7 +17,7 @@ use super::stage::Stage;
 use super::subject::Name;
 use crate::account::Account;
 use crate::gate::clients::Crowd;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 /// What nginx asks for when nothing is configured: full, it is a wait of a quarter of a second. A longer
@@ -63,8 +63,8 @@ struct Point {
 }
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "gate-model",
         "nginx without the gate: two sweeps, and what the model says of each from its first third",
     );
@@ -89,7 +89,7 @@ fn has_model(setting: &Setting) -> bool {
 }
 
 /// In each round both sweeps and the costs of reception, so that all meet the same host.
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let mut rounds: [Vec<Vec<Point>>; 2] = Default::default();
     let mut reception = Floods::default();
     for round in 1..=setting.rounds {
@@ -108,7 +108,7 @@ fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
 
 /// Reception as it was measured, in the words of `staunch model fit`: what is left to find is mu2. A third of
 /// a sweep cannot tell a host that does more from one whose reception costs less.
-fn known(costs: &Costs, outcome: &mut Outcome) -> [String; 6] {
+fn known(costs: &Costs, outcome: &mut ScenarioOutcome) -> [String; 6] {
     let (packet_us, interrupt_us) = (costs.packet_s * 1e6, costs.interrupt_s * 1e6);
     let full_percent = costs.full_share * 100.0;
     outcome.add(RECEPTION, "c1, for a SYN", "us", packet_us);
@@ -143,7 +143,7 @@ fn fit(sweep: &Sweep, known: &[String], setting: &Setting) -> Result<serde_json:
 }
 
 /// What the fit says.
-fn add(over: &str, said: &serde_json::Value, outcome: &mut Outcome) -> Result<(), String> {
+fn add(over: &str, said: &serde_json::Value, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let number = |pointer: &str| said.pointer(pointer).and_then(serde_json::Value::as_f64);
     let error = number("/fits/0/error_predicted_max").ok_or("staunch model fit has predicted nothing")?;
     outcome.add(over, ERROR, "", error);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_fit_without_predictions_is_no_pass() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         let fit = serde_json::json!({"fits": [{"error_predicted_max": 0.08, "slope": -0.01}]});
         add("flood", &fit, &mut outcome).expect("a prediction");
         assert_eq!(outcome.samples("flood", ERROR), [0.08]);

@@ -13,7 +13,7 @@ use super::stage::Stage;
 use super::subject::Name;
 use crate::gate::clients::Crowd;
 use crate::process::Usage;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;
@@ -33,8 +33,8 @@ const CHANGES: &str = "changes of state a minute at 1.0 x";
 const BUSY: &str = "processor of the idle daemon";
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "gate-reaction",
         "nginx offered 0.5, 10, 0.5 times its peak; then its peak for a minute; then nothing",
     );
@@ -59,7 +59,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(round: u32, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
     let peak = stage.peak(f64::from(setting.seconds))?;
@@ -84,7 +84,7 @@ fn measure(round: u32, setting: &Setting, outcome: &mut Outcome) -> Result<(), S
     Ok(())
 }
 
-fn add_reaction(answers: &Document, said: &[Said], outcome: &mut Outcome) -> Result<(), String> {
+fn add_reaction(answers: &Document, said: &[Said], outcome: &mut ScenarioOutcome) -> Result<(), String> {
     said.iter().for_each(|(_, line)| outcome.note(line.clone()));
     let began = moment(&answers.began).ok_or_else(|| format!("no time: {}", answers.began))?;
     let step = began + Duration::from_secs(STEPS[0].1.into());

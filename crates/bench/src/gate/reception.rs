@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::bed::MODERATION_NS;
 use super::clients::Crowd;
-use super::flood::Flood;
+use super::flood::Flooder;
 use super::stage::Stage;
 use crate::process::{self, Usage};
 
@@ -114,7 +114,7 @@ impl Flooded {
 }
 
 fn flooded(stage: &Stage, syn_per_s: u32, seconds: f64) -> Result<Flooded, String> {
-    let flood = Flood::begin(&stage.bed, &stage.staunch, syn_per_s)?;
+    let flood = Flooder::begin(&stage.bed, &stage.staunch, syn_per_s)?;
     let receiver = stage.bed.receiver()?;
     // To count takes a while, so everything is read right after it.
     let (came_before, began, before) = (stage.bed.came()?, Instant::now(), Usage::of(receiver));

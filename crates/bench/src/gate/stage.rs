@@ -10,8 +10,8 @@ use staunch_loadgen::report::Document;
 
 use super::bed::{Bed, Reception};
 use super::clients::{self, Clients, Crowd};
-use super::door::Door;
-use super::flood::Flood;
+use super::door::GateProcess;
+use super::flood::Flooder;
 use super::spent::Spent;
 use super::subject::{Content, Name, Subject};
 
@@ -95,19 +95,19 @@ impl Stage {
     /// Opens the gate before the server.
     ///
     /// # Errors
-    /// See [`Door::open`].
-    pub(crate) fn gate(&self, arguments: &[&str]) -> Result<Door, String> {
+    /// See [`GateProcess::open`].
+    pub(crate) fn gate(&self, arguments: &[&str]) -> Result<GateProcess, String> {
         if arguments.contains(&"cookie") {
             self.bed.take_cookies(&self.scratch)?;
         }
-        Door::open(&self.bed, &self.staunch, arguments)
+        GateProcess::open(&self.bed, &self.staunch, arguments)
     }
 
     /// Begins to look at who has the server's processor.
     ///
     /// # Errors
     /// See [`Spent::begin`].
-    pub(crate) fn spent(&self, door: Option<&Door>) -> Result<Spent, String> {
+    pub(crate) fn spent(&self, door: Option<&GateProcess>) -> Result<Spent, String> {
         Spent::begin(&self.subject, &self.bed, door)
     }
 
@@ -140,18 +140,18 @@ impl Stage {
     /// have been seen. The door is the gate's, if there is one.
     ///
     /// # Errors
-    /// See [`Clients::offer`] and [`Flood::begin`].
+    /// See [`Clients::offer`] and [`Flooder::begin`].
     pub(crate) fn flooded(
         &self,
         syn_per_s: u32,
         crowd: &Crowd,
         peak: f64,
-        door: Option<&Door>,
+        door: Option<&GateProcess>,
     ) -> Result<Flooded, String> {
         sleep(REST);
         let per_second = ACQUAINTANCE * peak;
         self.offer(&Crowd::regulars(per_second, 1.2 * f64::from(clients::REGULARS) / per_second))?;
-        let flood = Flood::begin(&self.bed, &self.staunch, syn_per_s)?;
+        let flood = Flooder::begin(&self.bed, &self.staunch, syn_per_s)?;
         let meanwhile = Duration::from_secs_f64(crowd.seconds.unwrap_or_default()).saturating_sub(STARTS);
         let (answers, spent) = thread::scope(|scope| {
             let spent = scope.spawn(|| {

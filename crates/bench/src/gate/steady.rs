@@ -14,7 +14,7 @@ use super::stage::Stage;
 use super::subject::Name;
 use crate::gate::clients::Crowd;
 use crate::machine::CpuTimes;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 const BACKLOG: u32 = 4096;
@@ -30,9 +30,11 @@ const SHED: &str = "SYN shed in ten minutes";
 const LOST: &str = "requests not answered in time";
 
 /// Runs the scenario, once.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome =
-        Outcome::new("gate-steady", "nginx offered 0.88 times the least of five peaks for ten minutes");
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "gate-steady",
+        "nginx offered 0.88 times the least of five peaks for ten minutes",
+    );
     if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
     }
@@ -45,7 +47,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let staunch = &setting.programs.staunch;
     let stage = Stage::set(Name::Nginx, Reception::OwnCore, BACKLOG, staunch, &setting.scratch)?;
     let peaks =

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::bed::{Bed, SERVER_ADDRESS};
-use crate::setup::{Kind, Setup};
+use crate::setup::{ServerKind, Setup};
 use crate::{configuration, content, machine, process};
 
 /// Processor time of an answer of nginx and Staunch, in us. Apache compresses a page in about the same.
@@ -209,7 +209,7 @@ fn words(name: Name, staunch: &Path, folder: &Path, files: &Path) -> Result<Vec<
                 address,
                 work_us: WORK_US,
                 connections_max: 16_000,
-                ..Setup::new(Kind::Nginx, files, FILE)
+                ..Setup::new(ServerKind::Nginx, files, FILE)
             };
             let path = configured("nginx.conf", configuration::nginx(&setup, folder, 80))?;
             vec!["nginx".to_owned(), "-c".to_owned(), path, "-e".to_owned(), text(&folder.join("error.log"))]

@@ -12,10 +12,10 @@ use super::running;
 use super::tool::Tool;
 use crate::content;
 use crate::load;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::servers::Server;
 use crate::setting::Setting;
-use crate::setup::{Kind, Setup};
+use crate::setup::{ServerKind, Setup};
 
 const TOOLS: [Tool; 3] = [Tool::Wrk, Tool::Uring, Tool::Epoll];
 const CONNECTIONS: u32 = 64;
@@ -38,12 +38,12 @@ const PROMISES: [(&str, Direction, f64); 4] = [
 ];
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "load-closed",
         "closed loop, a file of 5 000 bytes, 64 kept connections: the generator beside wrk",
     );
-    let kinds = setting.chosen(&[Kind::Nginx, Kind::Floor]);
+    let kinds = setting.chosen(&[ServerKind::Nginx, ServerKind::Floor]);
     if let Err(error) = measure(setting, &kinds, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, kinds: &[Kind], outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, kinds: &[ServerKind], outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let (path, body) = (format!("/{FILE}"), content::small_file(&folder, FILE, FILE_BYTES)?);
     setting.expect_steps(kinds.len() + kinds.len() * TOOLS.len() * setting.rounds as usize);
@@ -100,7 +100,7 @@ fn measure_once(
     server: &Server,
     path: &str,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let name = row(tool, server.kind.name());
     let words = tool.closed(&setting.programs, last(), CONNECTIONS, setting.seconds, &server.url(path));
@@ -121,7 +121,7 @@ fn last() -> usize {
     *load::processors().end()
 }
 
-fn judge(server: &str, outcome: &mut Outcome) {
+fn judge(server: &str, outcome: &mut ScenarioOutcome) {
     let rival = row(Tool::Wrk, server);
     for tool in Tool::OURS {
         let name = row(tool, server);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn wrk_is_the_measure_on_the_same_server() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         for (server, wrk, ours) in [("nginx", 100.0, 98.0), ("floor", 200.0, 190.0)] {
             outcome.add(&row(Tool::Wrk, server), RATE, "", wrk);
             outcome.add(&row(Tool::Uring, server), RATE, "", ours);

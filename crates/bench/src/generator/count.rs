@@ -10,7 +10,7 @@ use super::running;
 use super::tool::Tool;
 use super::truth::TruthServer;
 use crate::reading::{self, Said};
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 /// Requests of a run.
@@ -27,9 +27,9 @@ const AB: &str = "ab";
 const DISTANCE_MAX: f64 = 0.03;
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "so many requests of a server that takes 500 us for each: the rate, beside ab's";
-    let mut outcome = Outcome::new("load-count", title);
+    let mut outcome = ScenarioOutcome::new("load-count", title);
     setting.expect_steps(REQUESTS.len() * setting.rounds as usize);
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
@@ -43,7 +43,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let server = TruthServer::start_shared(&setting.programs, SERVICE_TIME)?;
     outcome.note(format!("server: {}", server.command));
     let url = format!("{}/ok", server.url);
@@ -81,7 +81,7 @@ fn read(name: &str, output: &str) -> Result<Said, String> {
     tool.map_or_else(|| reading::ab(output), |tool| tool.read(output))
 }
 
-fn judge(outcome: &mut Outcome) {
+fn judge(outcome: &mut ScenarioOutcome) {
     for tool in Tool::OURS {
         for requests in REQUESTS {
             let name = row(tool.name(), requests);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_rate_is_judged_on_both_sides_of_abs() {
         for (rate, passes) in [(98.0, true), (102.0, true), (20.0, false), (104.0, false)] {
-            let mut outcome = Outcome::new("name", "title");
+            let mut outcome = ScenarioOutcome::new("name", "title");
             for requests in REQUESTS {
                 outcome.add(&row(AB, requests), RATE, "", 100.0);
                 Tool::OURS.iter().for_each(|tool| outcome.add(&row(tool.name(), requests), RATE, "", rate));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 /// Enough connections that the start of a pool is a small part.
@@ -110,8 +110,9 @@ impl Row {
 }
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new("lab-counted", "server models by instructions: 4 000 bytes by HTTP");
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome =
+        ScenarioOutcome::new("lab-counted", "server models by instructions: 4 000 bytes by HTTP");
     match measure(setting) {
         Ok(results) => tell(&results, &mut outcome),
         Err(error) => outcome.errors.push(error),
@@ -141,7 +142,7 @@ fn measure(setting: &Setting) -> Result<Results, String> {
     })
 }
 
-fn tell(results: &Results, outcome: &mut Outcome) {
+fn tell(results: &Results, outcome: &mut ScenarioOutcome) {
     outcome.note(format!("Linux {} in QEMU, one processor", results.machine.kernel));
     for (protocol, children, measure, limit) in WAYS {
         let is_meant = |row: &&Row| row.row.protocol == protocol && row.row.children == children;
@@ -185,7 +186,7 @@ mod tests {
             row("select", "keep-alive", 0.03),
             row("staunch-uring", "keep-alive", 0.033),
         ];
-        let mut outcome = Outcome::new("", "");
+        let mut outcome = ScenarioOutcome::new("", "");
         tell(&Results { machine: Emulated { kernel: "6".to_owned() }, rows }, &mut outcome);
         let ratios: Vec<f64> = outcome.bars.iter().flat_map(|bar| bar.samples.clone()).collect();
         assert!((ratios[0] - 0.8).abs() < 1e-9 && (ratios[1] - 1.1).abs() < 1e-9, "{ratios:?}");

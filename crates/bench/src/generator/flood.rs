@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::namespaces::{CLIENT_INTERFACE, Namespaces, SERVER_ADDRESS};
 use super::running;
 use crate::reading::Flooded;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 /// The rates that are paced, a second.
@@ -21,8 +21,8 @@ const ERROR: &str = "error of the pace";
 const UNPACED: &str = "as fast as it can";
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "load-flood",
         "SYN segments from forged addresses into a network namespace, by one core; what arrives is counted",
     );
@@ -47,7 +47,7 @@ fn measure(
     rate: Option<u32>,
     namespaces: &Namespaces,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let name = row(rate);
     let program = setting.programs.staunch.to_string_lossy();
@@ -68,7 +68,7 @@ fn measure(
     Ok(())
 }
 
-fn add(name: &str, rate: Option<u32>, arrived: u64, flooded: &Flooded, outcome: &mut Outcome) {
+fn add(name: &str, rate: Option<u32>, arrived: u64, flooded: &Flooded, outcome: &mut ScenarioOutcome) {
     let per_second = arrived as f64 / flooded.seconds;
     outcome.add(name, ARRIVED, "", per_second);
     outcome.add(name, SENT, "", flooded.rate_per_s);
@@ -79,7 +79,7 @@ fn add(name: &str, rate: Option<u32>, arrived: u64, flooded: &Flooded, outcome: 
     }
 }
 
-fn judge(outcome: &mut Outcome) {
+fn judge(outcome: &mut ScenarioOutcome) {
     let fastest = outcome.samples(UNPACED, ARRIVED).to_vec();
     outcome.bars.push(Bar::judge(UNPACED, ARRIVED, Direction::AtLeast, RATE_MIN, "", fastest));
     for rate in RATES {
@@ -105,7 +105,7 @@ mod tests {
             rate_per_s: sent as f64 / 2.0,
             method: "live_frames".to_owned(),
         };
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         add(UNPACED, None, 1_400_000, &flooded(1_800_000), &mut outcome);
         add("10000/s", Some(10_000), 19_700, &flooded(20_000), &mut outcome);
         add("100000/s", Some(100_000), 195_000, &flooded(200_000), &mut outcome);
@@ -114,7 +114,7 @@ mod tests {
         let passed = outcome.bars.iter().map(|bar| bar.samples[0].round() as u64).collect::<Vec<_>>();
         assert_eq!(passed, [700_000, 2, 3, 1]);
         let verdicts: Vec<bool> =
-            outcome.bars.iter().map(|bar| bar.verdict == crate::report::Verdict::Pass).collect();
+            outcome.bars.iter().map(|bar| bar.verdict == crate::report::BarVerdict::Pass).collect();
         assert_eq!(verdicts, [false, true, false, true]);
     }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::running;
 use crate::content;
-use crate::process::Memory;
+use crate::process::ProcessMemory;
 use crate::reading::Held;
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::{Kind, Setup};
+use crate::setup::{ServerKind, Setup};
 
 /// Connections of the short scenario.
 const FEW: u64 = 100_000;
@@ -36,18 +36,18 @@ const BYTES_EACH_MAX: f64 = 130.0;
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Holds 100 000.
-pub(crate) fn run(setting: &Setting) -> Outcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     hold("load-hold", "100 000 connections held by one thread against staunch serve", FEW, setting)
 }
 
 /// Holds a million.
-pub(crate) fn run_million(setting: &Setting) -> Outcome {
+pub(crate) fn run_million(setting: &Setting) -> ScenarioOutcome {
     let title = "1 000 000 connections held by one thread against staunch serve";
     hold("load-hold-million", title, MILLION, setting)
 }
 
-fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(name, title);
+fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(name, title);
     if let Some(reason) = too_small(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), count) {
         return outcome.skip(reason);
     }
@@ -59,27 +59,27 @@ fn hold(name: &str, title: &str, count: u64, setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(count: u64, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(count: u64, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("idle");
     let body = content::small_file(&folder, FILE, FILE_BYTES)?;
     let path = format!("/{FILE}");
     let limit = (count + count / 10).min(PLACES_MAX).to_string();
     // Otherwise the server closes idle ones for others as soon as four in five of its places are taken.
     let arguments = ["--max-connections", &limit, "--soft-connections", &limit];
-    let setup = Setup { arguments: &arguments, ..Setup::new(Kind::Uring, &folder, FILE) };
+    let setup = Setup { arguments: &arguments, ..Setup::new(ServerKind::Uring, &folder, FILE) };
     let server = setting.start(&setup, &path, &body)?;
     setting.step("holding");
     let program = setting.programs.staunch.to_string_lossy();
     let url = server.url(&path);
     let words = words(&program, &url, &count.to_string());
-    let before = Memory::of(server.id());
+    let before = ProcessMemory::of(server.id());
     let (id, scratch) = (server.id(), setting.scratch.as_path());
     let (run, looks) = thread::scope(|scope| {
         let run = scope.spawn(|| running::run(&words, TIME_MAX, scratch));
         let mut looks = vec![before];
         while !run.is_finished() {
             thread::sleep(LOOK_INTERVAL);
-            looks.push(Memory::of(id));
+            looks.push(ProcessMemory::of(id));
         }
         (run.join().unwrap_or_else(|_| Err("the run was not watched to its end".into())), looks)
     });

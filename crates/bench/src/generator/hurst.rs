@@ -5,7 +5,7 @@ use staunch_figures::statistics::hurst::hurst;
 use staunch_loadgen::Fault;
 use staunch_loadgen::schedule::{Arrivals, Profile, SOURCES_DEFAULT, Schedule, Share};
 
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 
 /// The Hurst parameters that are asked for.
@@ -23,9 +23,11 @@ const BIN_NS: u64 = 10_000_000;
 const BINS_COUNT: usize = 30_000;
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome =
-        Outcome::new("load-hurst", "self-similar schedules of 20 seeds: the Hurst parameter, by wavelets");
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "load-hurst",
+        "self-similar schedules of 20 seeds: the Hurst parameter, by wavelets",
+    );
     setting.expect_steps(ASKED.len());
     for asked in ASKED {
         setting.step(&format!("schedules of H {asked}"));
@@ -53,12 +55,12 @@ fn counts(hurst: f64, seed: u64) -> Result<Vec<f64>, Fault> {
     Ok(counts)
 }
 
-fn add(asked: f64, measured: f64, outcome: &mut Outcome) {
+fn add(asked: f64, measured: f64, outcome: &mut ScenarioOutcome) {
     outcome.add(&row(asked), MEASURED, "", measured);
     outcome.add(&row(asked), ERROR, "", (measured - asked).abs());
 }
 
-fn judge(outcome: &mut Outcome) {
+fn judge(outcome: &mut ScenarioOutcome) {
     for name in ASKED.map(row) {
         let largest = outcome.samples(&name, ERROR).iter().copied().reduce(f64::max);
         let count = outcome.samples(&name, ERROR).len();
@@ -75,16 +77,16 @@ fn row(asked: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Verdict;
+    use crate::report::BarVerdict;
 
     #[test]
     fn the_worst_seed_is_judged() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         for (asked, measured) in [(0.6, 0.61), (0.6, 0.54), (0.7, 0.72), (0.8, 0.75), (0.9, 0.9)] {
             add(asked, measured, &mut outcome);
         }
         judge(&mut outcome);
-        let verdicts: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == Verdict::Pass).collect();
+        let verdicts: Vec<bool> = outcome.bars.iter().map(|bar| bar.verdict == BarVerdict::Pass).collect();
         assert_eq!(verdicts, [false, true, false, true], "0.06 and 0.05 with a rounding error are too far");
     }
 

@@ -16,7 +16,7 @@ use staunch_figures::statistics::median;
 use super::running;
 use crate::client::fetch;
 use crate::load::parse_wrk;
-use crate::report::{Bar, Direction, Outcome};
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::servers::pinned;
 use crate::setting::Setting;
 use crate::{machine, process};
@@ -79,8 +79,8 @@ struct Report {
 }
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "lab-client",
         "the laboratory's client beside wrk: 4 000 bytes by HTTP, closed loop, one thread",
     );
@@ -100,7 +100,7 @@ fn cases() -> impl Iterator<Item = (&'static str, u32, (&'static str, &'static s
     MODELS.into_iter().flat_map(of_model)
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let (server_cpu, client_cpu) = processors()?;
     let models = MODELS.map(|name| Model::start(name, server_cpu, setting));
     let models = models.into_iter().collect::<Result<Vec<Model>, String>>()?;
@@ -141,7 +141,7 @@ impl Case<'_> {
         tool: Tool,
         cpu: usize,
         setting: &Setting,
-        outcome: &mut Outcome,
+        outcome: &mut ScenarioOutcome,
     ) -> Result<(), String> {
         let row = row(tool, &self.name());
         let before = process::Usage::of(self.model.child.id());
@@ -206,7 +206,7 @@ fn read(text: &str) -> Result<Run, String> {
     }
 }
 
-fn judge(case: &str, outcome: &mut Outcome) {
+fn judge(case: &str, outcome: &mut ScenarioOutcome) {
     let (ours, rival) = (row(Tool::Lab, case), row(Tool::Wrk, case));
     for (measure, direction, limit) in PROMISES {
         let ratios = outcome.ratios(&ours, &rival, measure);
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn wrk_is_the_measure_in_each_case() {
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         let case = case_name("poll", 10, "close");
         assert_eq!(case, "poll, 10 close");
         for (tool, rate, cost) in [(Tool::Wrk, 100.0, 20.0), (Tool::Lab, 94.0, 20.5)] {
@@ -300,7 +300,7 @@ mod tests {
         let judged: Vec<(f64, bool)> = outcome
             .bars
             .iter()
-            .map(|bar| (bar.samples[0], bar.verdict == crate::report::Verdict::Pass))
+            .map(|bar| (bar.samples[0], bar.verdict == crate::report::BarVerdict::Pass))
             .collect();
         assert_eq!(judged, [(0.94, false), (1.025, true)]);
         assert!(outcome.notes.is_empty() && !outcome.passed());

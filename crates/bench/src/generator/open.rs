@@ -12,10 +12,10 @@ use crate::account::{self, Account, lost};
 use crate::content;
 use crate::process;
 use crate::reading::Said;
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::servers::Server;
 use crate::setting::Setting;
-use crate::setup::{Kind, Setup};
+use crate::setup::{ServerKind, Setup};
 
 const TOOLS: [Tool; 3] = [Tool::Uring, Tool::Epoll, Tool::Oha];
 const RATE_PER_S: u32 = 100_000;
@@ -37,8 +37,8 @@ const SERVER_WAITED: &str = "server waited for its processor";
 const LOST: &str = "sent and not rightly answered";
 
 /// Runs the scenario.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "load-open",
         "open loop, 100 000 scheduled requests a second, kept connections, one thread, against the floor",
     );
@@ -51,10 +51,10 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let folder = setting.scratch.join("files");
     let (path, body) = (format!("/{FILE}"), content::small_file(&folder, FILE, FILE_BYTES)?);
-    let server = setting.start(&Setup::new(Kind::Floor, &folder, FILE), &path, &body)?;
+    let server = setting.start(&Setup::new(ServerKind::Floor, &folder, FILE), &path, &body)?;
     let is_there = |tool: &Tool| *tool != Tool::Oha || setting.programs.oha.is_file();
     let mut tools: Vec<Tool> = TOOLS.into_iter().filter(is_there).collect();
     if tools.len() < TOOLS.len() {
@@ -79,7 +79,7 @@ fn measure_once(
     server: &Server,
     path: &str,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {
     let (name, seconds) = (tool.name(), setting.seconds);
     let words = tool.open(&setting.programs, RATE_PER_S, seconds, &server.url(path));
@@ -101,7 +101,12 @@ fn measure_once(
 }
 
 /// What ours says of its schedule.
-fn add_schedule(name: &str, report: &Document, scheduled: u64, outcome: &mut Outcome) -> Result<(), String> {
+fn add_schedule(
+    name: &str,
+    report: &Document,
+    scheduled: u64,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
     let main = &report.main;
     let drift_ms = main.drift_ms.p999.ok_or("staunch load reports no drift")?;
     outcome.add(name, DRIFT, "ms", drift_ms);
@@ -113,7 +118,7 @@ fn add_schedule(name: &str, report: &Document, scheduled: u64, outcome: &mut Out
     Ok(())
 }
 
-fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut Outcome) {
+fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut ScenarioOutcome) {
     outcome.add(name, ANSWERED, "", said.per_second);
     outcome.add(name, "latency p50", "ms", said.p50_ms);
     outcome.add(name, "latency p99", "ms", said.p99_ms);
@@ -123,7 +128,7 @@ fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut Outcome
     outcome.add(name, "generator's CPU per request", "us", watched.cost_us(said.answered));
 }
 
-fn judge(name: &str, outcome: &mut Outcome) {
+fn judge(name: &str, outcome: &mut ScenarioOutcome) {
     outcome.judge(name, DRIFT, Direction::AtMost, DRIFT_P999_MS_MAX, "ms");
     outcome.judge(name, OFF_SCHEDULE, Direction::AtMost, OFF_SCHEDULE_MAX, "");
     outcome.judge(name, UNSENT, Direction::AtMost, UNSENT_PERCENT_MAX, "%");
@@ -137,10 +142,10 @@ mod tests {
     use super::*;
     use crate::account::made_up;
 
-    fn outcome(offered: u64, p999_ms: f64, unsent: u64) -> Outcome {
+    fn outcome(offered: u64, p999_ms: f64, unsent: u64) -> ScenarioOutcome {
         let mut report = made_up(1.0, Counts { offered, unsent, ..Counts::default() }, &[]);
         report.main.drift_ms.p999 = Some(p999_ms);
-        let mut outcome = Outcome::new("name", "title");
+        let mut outcome = ScenarioOutcome::new("name", "title");
         add_schedule("ours", &report, 400_000, &mut outcome).expect("a drift");
         judge("ours", &mut outcome);
         outcome

@@ -13,10 +13,10 @@ use super::tool::Tool;
 use super::truth::TruthServer;
 use crate::account;
 use crate::content;
-use crate::load::Load;
-use crate::report::{Bar, Direction, Outcome};
+use crate::load::WrkLoad;
+use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::{Kind, Setup};
+use crate::setup::{ServerKind, Setup};
 
 const SERVICE_TIME: &str = "1ms";
 const CAPACITY_PER_S: u32 = 1000;
@@ -37,8 +37,8 @@ const UNACCOUNTED: &str = "offered without a known end";
 const INVENTED: &str = "answers beyond the server's count";
 
 /// Runs the scenario: once for each of ours, because what is counted does not depend on the machine's speed.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome = Outcome::new(
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
         "load-overload",
         "open loop at ten times the capacity, a connection for each request, 1 s of patience, 30 s",
     );
@@ -50,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
         }
         judge(tool.name(), &mut outcome);
     }
-    if setting.kinds.contains(&Kind::Nginx)
+    if setting.kinds.contains(&ServerKind::Nginx)
         && let Err(error) = measure_nginx(setting, &mut outcome)
     {
         outcome.errors.push(format!("nginx: {error}"));
@@ -58,7 +58,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure_known(tool: Tool, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure_known(tool: Tool, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let server = TruthServer::start(&setting.programs, SERVICE_TIME, BACKLOG)?;
     let rate = CAPACITY_PER_S * OVERLOAD;
     let words = tool.strangers(&setting.programs, rate, SECONDS, &format!("{}/ok", server.url));
@@ -80,12 +80,12 @@ fn measure_known(tool: Tool, setting: &Setting, outcome: &mut Outcome) -> Result
 }
 
 /// Finds what nginx can do, and offers ten times of it.
-fn measure_nginx(setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure_nginx(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.step("nginx's capacity");
     let folder = setting.scratch.join("files");
     let (path, body) = (format!("/{FILE}"), content::small_file(&folder, FILE, FILE_BYTES)?);
-    let server = setting.start(&Setup::new(Kind::Nginx, &folder, FILE), &path, &body)?;
-    let closing = Load { connections: 16, seconds: 2, headers: &["Connection: close"], script: None };
+    let server = setting.start(&Setup::new(ServerKind::Nginx, &folder, FILE), &path, &body)?;
+    let closing = WrkLoad { connections: 16, seconds: 2, headers: &["Connection: close"], script: None };
     let capacity = closing.run(&server.url(&path))?.per_second;
     let rate = (capacity * f64::from(OVERLOAD)) as u32;
     let name = "staunch uring, nginx";
@@ -114,7 +114,7 @@ fn offer(
     words: &[String],
     seconds: u32,
     setting: &Setting,
-    outcome: &mut Outcome,
+    outcome: &mut ScenarioOutcome,
 ) -> Result<(Document, Watched), String> {
     let watched = running::run(words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = account::read(&watched.output)?;
@@ -126,7 +126,7 @@ fn offer(
 }
 
 /// What became of every request.
-fn add_ends(name: &str, counts: &Counts, outcome: &mut Outcome) {
+fn add_ends(name: &str, counts: &Counts, outcome: &mut ScenarioOutcome) {
     outcome.add(name, UNSENT, "", counts.unsent as f64);
     outcome.add(name, UNACCOUNTED, "", counts.offered.abs_diff(counts.settled()) as f64);
     let ends = [
@@ -154,7 +154,7 @@ fn growth(resident_bytes: &[u64]) -> Option<f64> {
     (third > 0).then(|| mean(&samples[samples.len() - third..]) / mean(&samples[..third]))
 }
 
-fn judge(name: &str, outcome: &mut Outcome) {
+fn judge(name: &str, outcome: &mut ScenarioOutcome) {
     outcome.judge(name, OFFERED, Direction::AtLeast, 0.98, "");
     outcome.judge(name, OFFERED, Direction::AtMost, 1.02, "");
     outcome.judge(name, GROWTH, Direction::AtMost, 1.05, "");
@@ -163,7 +163,7 @@ fn judge(name: &str, outcome: &mut Outcome) {
     judge_ends(name, outcome);
 }
 
-fn judge_ends(name: &str, outcome: &mut Outcome) {
+fn judge_ends(name: &str, outcome: &mut ScenarioOutcome) {
     outcome.judge(name, UNACCOUNTED, Direction::AtMost, 0.0, "");
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let twice = Counts { offered: 10, in_time: 6, timed_out: 5, ..Counts::default() };
         let whole = Counts { offered: 10, in_time: 5, timed_out: 5, ..Counts::default() };
         for (report, passes) in [(report, false), (twice, false), (whole, true)] {
-            let mut outcome = Outcome::new("name", "title");
+            let mut outcome = ScenarioOutcome::new("name", "title");
             add_ends("ours", &report, &mut outcome);
             judge_ends("ours", &mut outcome);
             assert_eq!(outcome.passed(), passes, "{report:?}");

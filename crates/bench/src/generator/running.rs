@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::machine::CpuTimes;
-use crate::process::{self, Memory};
+use crate::process::{self, ProcessMemory};
 use crate::servers::pinned;
 
 /// The processor that generators run on.
@@ -120,7 +120,7 @@ fn watch(process: u32, started: Instant, time_max: Duration) -> (Vec<u64>, bool)
             return (resident_bytes, false);
         }
         if started.elapsed() >= MEMORY_INTERVAL * (resident_bytes.len() as u32 + 1) {
-            resident_bytes.push(Memory::of(process).resident_bytes);
+            resident_bytes.push(ProcessMemory::of(process).resident_bytes);
         }
         sleep(LOOK_INTERVAL);
     }

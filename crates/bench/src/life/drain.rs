@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use super::lasting::{Lasting, PATH, WORK_PATH};
 use crate::crowd::Crowd;
 use crate::generator;
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 
 const CONNECTIONS: u32 = 10_000;
 /// Less than the kernel takes in at once, so that no connection waits for the memory of others.
@@ -25,10 +25,10 @@ const BUSY: &str = "until the end, 10 000 busy";
 const IDLE: &str = "until the end, 10 000 idle";
 
 /// Runs the scenario: once for each way to the network.
-pub(crate) fn run(setting: &Setting) -> Outcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "TERM with 10 000 connections: all of them in the middle of an answer, or all idle";
-    let mut outcome = Outcome::new("drain", title);
-    let kinds = setting.chosen(&Kind::OURS);
+    let mut outcome = ScenarioOutcome::new("drain", title);
+    let kinds = setting.chosen(&ServerKind::OURS);
     setting.expect_steps(kinds.len() * 2);
     for kind in kinds {
         for (what, measure) in [("busy", busy as Measure), ("idle", idle)] {
@@ -44,9 +44,9 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-type Measure = fn(Kind, &Setting, &mut Outcome) -> Result<(), String>;
+type Measure = fn(ServerKind, &Setting, &mut ScenarioOutcome) -> Result<(), String>;
 
-fn busy(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn busy(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let mut server = Lasting::start(setting, kind)?;
     let path = server.folder.join("site").join(&WORK_PATH[1..]);
     File::create(&path)
@@ -68,7 +68,7 @@ fn busy(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), Stri
     Ok(())
 }
 
-fn idle(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn idle(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let mut server = Lasting::start(setting, kind)?;
     let crowd = Crowd::gather(server.address.port(), PATH, CONNECTIONS)?;
     let taken = end(&mut server)?;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::lasting::{Lasting, PATH};
 use crate::generator;
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 
 const KILLS: u32 = 100;
 /// As long as the load goes on: longer than all starts take.
@@ -18,10 +18,12 @@ const CONNECTIONS: u32 = 200;
 const STARTED: &str = "starts that succeeded";
 
 /// Runs the scenario: once for each way to the network.
-pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut outcome =
-        Outcome::new("kill9", "killed with signal 9 under load 100 times, each time started again at once");
-    let kinds = setting.chosen(&Kind::OURS);
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "kill9",
+        "killed with signal 9 under load 100 times, each time started again at once",
+    );
+    let kinds = setting.chosen(&ServerKind::OURS);
     setting.expect_steps(kinds.len());
     for kind in kinds {
         setting.step(kind.name());
@@ -33,7 +35,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let mut server = Lasting::start(setting, kind)?;
     let url = server.url(PATH);
     let name = kind.name();

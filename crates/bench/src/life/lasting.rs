@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::client::fetch;
 use crate::servers::pinned;
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 use crate::{content, machine, process};
 
 /// Asked for by the load.
@@ -41,7 +41,7 @@ impl Lasting {
     ///
     /// # Errors
     /// It does not start or answers wrongly.
-    pub(super) fn start(setting: &Setting, kind: Kind) -> Result<Self, String> {
+    pub(super) fn start(setting: &Setting, kind: ServerKind) -> Result<Self, String> {
         let folder = setting.scratch.join("life").join(kind.word());
         // What an earlier run has left: it may not be there.
         let _ = fs::remove_dir_all(&folder);
@@ -50,7 +50,7 @@ impl Lasting {
         let named = |error: std::io::Error| format!("{}: {error}", folder.display());
         fs::copy(&setting.programs.staunch, &program).map_err(named)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, machine::free_port()?));
-        let engine = if kind == Kind::Epoll { "epoll" } else { "uring" };
+        let engine = if kind == ServerKind::Epoll { "epoll" } else { "uring" };
         configure(&folder, address, 0)?;
         let child = spawn(&folder, &program, engine)?;
         let mut server = Self { address, folder, program, engine, child, body };

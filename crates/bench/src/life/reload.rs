@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
 use crate::generator;
-use crate::process::{Memory, growth};
-use crate::report::{Direction, Outcome};
+use crate::process::{ProcessMemory, growth};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 
 const SECONDS: u32 = 300;
 const RATE: u32 = 20_000;
@@ -20,10 +20,10 @@ const DROPPED: &str = "connections dropped";
 const GROWTH: &str = "memory, last third of the middle one";
 
 /// Runs the scenario: once for each way to the network.
-pub(crate) fn run(setting: &Setting) -> Outcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "HUP every second for 5 minutes, content and configuration changing, 20 000 requests/s kept";
-    let mut outcome = Outcome::new("reload", title);
-    let kinds = setting.chosen(&Kind::OURS);
+    let mut outcome = ScenarioOutcome::new("reload", title);
+    let kinds = setting.chosen(&ServerKind::OURS);
     setting.expect_steps(kinds.len());
     for kind in kinds {
         setting.step(kind.name());
@@ -37,7 +37,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let server = Lasting::start(setting, kind)?;
     let url = server.url(PATH);
     let (beside, changed) = thread::scope(|scope| {
@@ -73,7 +73,7 @@ fn change(server: &Lasting) -> Result<Vec<u64>, String> {
         let path = server.folder.join("site/changing.txt");
         fs::write(&path, round.to_string()).map_err(|error| format!("{}: {error}", path.display()))?;
         server.signal("-HUP")?;
-        resident_bytes.push(Memory::of(process).resident_bytes);
+        resident_bytes.push(ProcessMemory::of(process).resident_bytes);
     }
     Ok(resident_bytes)
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH};
 use crate::generator;
-use crate::report::{Direction, Outcome};
+use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
-use crate::setup::Kind;
+use crate::setup::ServerKind;
 
 const UPGRADES: u32 = 100;
 /// Before which of them one is tried with a broken program.
@@ -24,10 +24,10 @@ const FAILED: &str = "requests failed";
 const DONE: &str = "upgrades under load";
 
 /// Runs the scenario: once for each way to the network.
-pub(crate) fn run(setting: &Setting) -> Outcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "100 upgrades under 20 000 requests/s on kept connections, one more with a broken program";
-    let mut outcome = Outcome::new("upgrade", title);
-    let kinds = setting.chosen(&Kind::OURS);
+    let mut outcome = ScenarioOutcome::new("upgrade", title);
+    let kinds = setting.chosen(&ServerKind::OURS);
     setting.expect_steps(kinds.len());
     for kind in kinds {
         setting.step(kind.name());
@@ -40,7 +40,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     outcome
 }
 
-fn measure(kind: Kind, setting: &Setting, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let server = Lasting::start(setting, kind)?;
     let url = server.url(PATH);
     let name = kind.name();

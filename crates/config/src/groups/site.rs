@@ -1,7 +1,7 @@
 //! Keys of a site, and of the rules for its paths.
 
 use crate::group::{Conflict, Inline, group};
-use crate::node::{Kind, Node};
+use crate::node::{Node, ValueKind};
 use crate::redirects::{self, Rule};
 use crate::syntax::access::{Denial, Denied};
 use crate::syntax::attempt::{Attempt, Try};
@@ -176,7 +176,7 @@ impl Syntax for Redirects {
     }
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Self::Value> {
-        let Kind::List(items) = &node.kind else {
+        let ValueKind::List(items) = &node.kind else {
             return Many::<Inline<Redirect>>::read(node, complaints);
         };
         let read = items.iter().map(|item| (item.place, Inline::<Redirect>::read(item, complaints)));

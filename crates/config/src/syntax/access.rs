@@ -2,7 +2,7 @@
 //!
 //! It must never judge an address: it says which networks are meant.
 
-use crate::node::{Kind, Node};
+use crate::node::{Node, ValueKind};
 use crate::syntax::choice::OnOff;
 use crate::syntax::text::{AddressBlock, Block};
 use crate::syntax::{Complaint, Many, Scalar, Syntax};
@@ -31,8 +31,8 @@ impl Syntax for Denial {
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Denied> {
         let switch = match &node.kind {
-            Kind::Switch(switch) => Some(*switch),
-            Kind::Text(text) => OnOff::parse(text).ok(),
+            ValueKind::Switch(switch) => Some(*switch),
+            ValueKind::Text(text) => OnOff::parse(text).ok(),
             _ => None,
         };
         match switch {

@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::node::{Kind, Node};
+use crate::node::{Node, ValueKind};
 use crate::syntax::Scalar;
 
 /// `on` or `off`; in a file `true` or `false`.
@@ -20,7 +20,7 @@ impl Scalar for OnOff {
     }
 
     fn write(value: &bool) -> Node {
-        Node::new(Kind::Switch(*value))
+        Node::new(ValueKind::Switch(*value))
     }
 }
 

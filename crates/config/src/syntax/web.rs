@@ -2,7 +2,7 @@
 //!
 //! What passes here can be put into an answer: no control character, no field that the server sets itself.
 
-use crate::node::{Kind, Node};
+use crate::node::{Node, ValueKind};
 use crate::syntax::Scalar;
 use crate::syntax::text::scalars;
 
@@ -66,7 +66,7 @@ impl Scalar for PasswordHash {
     }
 
     fn write(hash: &String) -> Node {
-        Node::new(Kind::Secret(hash.clone()))
+        Node::new(ValueKind::Secret(hash.clone()))
     }
 }
 

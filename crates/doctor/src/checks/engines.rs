@@ -3,7 +3,7 @@
 //! It must never advise to lift what blocks them: whoever set it had reasons, and epoll serves as well.
 
 use crate::check::{Check, Judge, Verdict};
-use crate::host::{Host, Ring};
+use crate::host::{Host, NicRing};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -82,9 +82,9 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn ring(host: &Host) -> Verdict {
     match host.ring() {
-        Ring::Works(what) => Verdict::ok("works").because(what),
-        Ring::Refused(why) => Verdict::ok("blocked; epoll serves").because(why),
-        Ring::Untried => Verdict::unknown("not tried"),
+        NicRing::Works(what) => Verdict::ok("works").because(what),
+        NicRing::Refused(why) => Verdict::ok("blocked; epoll serves").because(why),
+        NicRing::Untried => Verdict::unknown("not tried"),
     }
 }
 

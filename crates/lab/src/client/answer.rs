@@ -35,7 +35,7 @@ pub(super) enum Heard {
 }
 
 /// The answer of one loop.
-pub(super) struct Answer {
+pub(super) struct AnswerInPart {
     protocol: Protocol,
     wanted: u64,
     bytes: u64,
@@ -44,7 +44,7 @@ pub(super) struct Answer {
     is_over: bool,
 }
 
-impl Answer {
+impl AnswerInPart {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             protocol: plan.protocol,
@@ -126,19 +126,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::results::Client;
+    use crate::results::AskedBy;
 
-    fn answer(protocol: Protocol) -> Answer {
+    fn answer(protocol: Protocol) -> AnswerInPart {
         let (address, patience) = (([127, 0, 0, 1], 80).into(), Duration::from_secs(1));
-        let client = Client::Processes;
+        let client = AskedBy::Processes;
         let mut answer =
-            Answer::new(&Plan { address, children: 1, loops: 1, bytes: 4, protocol, client, patience });
+            AnswerInPart::new(&Plan { address, children: 1, loops: 1, bytes: 4, protocol, client, patience });
         answer.begin();
         answer
     }
 
     /// What came of these pieces, and of the end if it was waited for.
-    fn outcome(answer: &mut Answer, pieces: &[&[u8]]) -> Result<Heard, Fault> {
+    fn outcome(answer: &mut AnswerInPart, pieces: &[&[u8]]) -> Result<Heard, Fault> {
         let mut memory = HeadMemory::new();
         for piece in pieces {
             if answer.hear(&mut memory, piece)? == Heard::Whole {

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use staunch_netio::clock;
 use staunch_protocol::answer::HeadMemory;
 
-use super::answer::{Answer, Heard, request};
+use super::answer::{AnswerInPart, Heard, request};
 use super::fault::Fault;
 use super::loops::Loops;
 use super::plan::Plan;
@@ -46,7 +46,7 @@ struct Child<'a> {
     loops: Loops<'a>,
     source: Source,
     request: Vec<u8>,
-    answer: Answer,
+    answer: AnswerInPart,
     buffer: Vec<u8>,
     memory: HeadMemory,
     /// The connection that is kept, with keep-alive.
@@ -59,7 +59,7 @@ impl<'a> Child<'a> {
             loops: Loops::new(plan.loops, board.tally(number)),
             source: Source::patient(plan.address, plan.patience),
             request: request(plan).into_bytes(),
-            answer: Answer::new(plan),
+            answer: AnswerInPart::new(plan),
             // Written now, so that no page of it is missing later.
             buffer: vec![1; RECEIVE_BYTES],
             memory: HeadMemory::new(),

@@ -15,19 +15,19 @@ use super::child;
 use super::event_loop;
 use super::plan::Plan;
 use super::tally::Board;
-use crate::results::Client;
+use crate::results::AskedBy;
 use crate::syscall::fork;
 
 /// Stack of a thread: a child calls no deeper than a few functions, and its buffer is not on the stack.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// All children that have not been seen to end; those that live in one process are one here.
-pub(super) enum Crew {
+pub(super) enum ClientCrew {
     Processes(Vec<Pid>),
     Threads(Vec<JoinHandle<()>>),
 }
 
-impl Crew {
+impl ClientCrew {
     /// Starts all of them. They wait at the barrier until nobody holds `lift` any more.
     ///
     /// # Errors
@@ -40,9 +40,9 @@ impl Crew {
     ) -> io::Result<Self> {
         let cpus = available_cpus()?;
         let (mut crew, count) = match plan.client {
-            Client::Processes => (Self::Processes(Vec::new()), plan.children),
-            Client::Threads => (Self::Threads(Vec::new()), plan.children),
-            Client::Epoll => (Self::Processes(Vec::new()), cpus.len().min(plan.children)),
+            AskedBy::Processes => (Self::Processes(Vec::new()), plan.children),
+            AskedBy::Threads => (Self::Threads(Vec::new()), plan.children),
+            AskedBy::Epoll => (Self::Processes(Vec::new()), cpus.len().min(plan.children)),
         };
         for number in 0..count {
             if let Err(error) =
@@ -71,11 +71,11 @@ impl Crew {
                 drop(lift.take());
                 match plan.client {
                     // Nobody hears of an error but by the loops that are missing.
-                    Client::Epoll => {
+                    AskedBy::Epoll => {
                         let children = (number..plan.children).step_by(count);
                         _ = event_loop::live(plan, board, barrier, children, cpu);
                     }
-                    Client::Processes | Client::Threads => child::live(plan, board, number, barrier),
+                    AskedBy::Processes | AskedBy::Threads => child::live(plan, board, number, barrier),
                 }
             })?),
             Self::Threads(threads) => {

@@ -26,7 +26,7 @@ use super::plan::Plan;
 use super::tally::Board;
 use crate::results::Usage;
 use crate::syscall::thread_usage;
-use seat::{Desk, Seat};
+use seat::{Seat, SeatTable};
 
 /// What is taken at once: most of what a crowd of a thousand has, in little memory.
 const EVENTS_COUNT: usize = 256;
@@ -72,7 +72,7 @@ pub(super) fn live(
 /// All children of this process.
 struct Crowd<'a> {
     board: &'a Board,
-    desk: Desk,
+    desk: SeatTable,
     seats: Vec<Seat<'a>>,
     /// Those whose last loop has failed. They begin anew in the next turn: a failure may take no time, and
     /// others are to have theirs.
@@ -96,7 +96,7 @@ impl<'a> Crowd<'a> {
         let seats: Vec<Seat<'a>> = children.map(|number| Seat::new(plan, board.tally(number))).collect();
         Ok(Self {
             board,
-            desk: Desk::new(plan, epoll),
+            desk: SeatTable::new(plan, epoll),
             failed: Vec::with_capacity(seats.len()),
             asking: Vec::with_capacity(seats.len()),
             living: seats.len(),

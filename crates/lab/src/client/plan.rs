@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::results::{Client, Protocol};
+use crate::results::{AskedBy, Protocol};
 
 /// Most children: half of the process numbers a small machine has.
 pub const CHILDREN_MAX: usize = 16_384;
@@ -28,7 +28,7 @@ pub struct Plan {
     /// How it is asked.
     pub protocol: Protocol,
     /// What the children are.
-    pub client: Client,
+    pub client: AskedBy,
     /// How long a child waits for its peer in one step: to be connected, to be answered.
     pub patience: Duration,
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use staunch_figures::statistics::median;
 
 use super::Part;
-use crate::evidence::{Evidence, Figures, Verdict, asked, compare};
+use crate::evidence::{ClaimVerdict, Evidence, Figures, asked, compare};
 use crate::ranking::{Question, cost, spoken};
 use crate::results::{Measured, Protocol, Results, Round, Row};
 
@@ -80,7 +80,7 @@ fn client(results: &Results) -> Part {
     let claim = "The client is not the bottleneck: it is busy for less than 95 % of its processors' time, or \
                  the server is busier";
     let mut part = Part::of(claim, evidence, LOOPBACK);
-    let is_fault = |case: &Evidence| case.verdict == Verdict::Refuted;
+    let is_fault = |case: &Evidence| case.verdict == ClaimVerdict::Refuted;
     let (mut shown, rest): (Vec<_>, Vec<_>) = part.evidence.into_iter().partition(is_fault);
     shown.extend(rest);
     shown.truncate(CLIENT_ROWS_SHOWN);
@@ -102,11 +102,11 @@ fn shares(results: &Results, one: &Measured) -> Option<Evidence> {
     let server =
         share(&|round| round.server.user_s + round.server.system_s, machine.server_cpus.len().max(1))?;
     let verdict = if machine.client_cpus.iter().any(|cpu| machine.server_cpus.contains(cpu)) {
-        Verdict::NotSeparable
+        ClaimVerdict::NotSeparable
     } else if client < CLIENT_SHARE_MAX || server > client {
-        Verdict::Confirmed
+        ClaimVerdict::Confirmed
     } else {
-        Verdict::Refuted
+        ClaimVerdict::Refuted
     };
     let what = format!("{}, {}", one.row.model, asked(&one.row));
     Some(Evidence { what, figures: Figures::Shares(client, server), verdict })

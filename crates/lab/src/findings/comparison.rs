@@ -52,7 +52,7 @@ pub fn table(results: &Results) -> Vec<(&'static PaperRow, Option<Summary>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Verdict;
+    use crate::evidence::ClaimVerdict;
     use crate::made_up::{measured, results};
     use crate::paper;
 
@@ -69,7 +69,7 @@ mod tests {
         let order = order(&ranking);
         let refuted: Vec<&str> = order
             .iter()
-            .filter(|case| case.verdict == Verdict::Refuted)
+            .filter(|case| case.verdict == ClaimVerdict::Refuted)
             .map(|case| case.what.as_str())
             .collect();
         assert_eq!(order.len(), 14);

@@ -25,15 +25,15 @@ fn part(rows: Vec<Measured>, model: &str, claim: &str) -> Part {
 fn decides(model: &str, claim: &str, build: impl Fn(f64, f64) -> Vec<Measured>, ratios: (f64, f64)) {
     let (confirming, refuting) = ratios;
     for (ratio, spread, verdict) in [
-        (confirming, 0.01, Verdict::Confirmed),
-        (refuting, 0.01, Verdict::Refuted),
-        (confirming, 0.8, Verdict::NotSeparable),
+        (confirming, 0.01, ClaimVerdict::Confirmed),
+        (refuting, 0.01, ClaimVerdict::Refuted),
+        (confirming, 0.8, ClaimVerdict::NotSeparable),
     ] {
         let part = part(build(ratio, spread), model, claim);
         assert_eq!(part.verdict, verdict, "{model}: {claim}: {ratio} {spread}: {:?}", part.evidence);
         assert!(!part.evidence.is_empty());
     }
-    assert_eq!(part(Vec::new(), model, claim).verdict, Verdict::NotMeasured, "{model}: {claim}");
+    assert_eq!(part(Vec::new(), model, claim).verdict, ClaimVerdict::NotMeasured, "{model}: {claim}");
 }
 
 /// Two rows of one model, the second so many times the first.
@@ -83,20 +83,20 @@ fn a_line_is_straight_or_it_is_not() {
         let asked: Vec<Asked> = asked.map(|(children, us)| ((children, 5000, 4000, 0), us)).collect();
         part(rows("iterative", &asked, 0.01), "iterative", "straight line").verdict
     };
-    assert_eq!(with([100.0, 99.0, 101.0, 100.0]), Verdict::Confirmed);
-    assert_eq!(with([100.0, 200.0, 30.0, 90.0]), Verdict::Refuted);
+    assert_eq!(with([100.0, 99.0, 101.0, 100.0]), ClaimVerdict::Confirmed);
+    assert_eq!(with([100.0, 200.0, 30.0, 90.0]), ClaimVerdict::Refuted);
     let two: Vec<Asked> = vec![((1, 5, 40, 0), 1.0), ((2, 5, 40, 0), 9.0)];
-    assert_eq!(part(rows("iterative", &two, 0.01), "iterative", "line").verdict, Verdict::NotMeasured);
+    assert_eq!(part(rows("iterative", &two, 0.01), "iterative", "line").verdict, ClaimVerdict::NotMeasured);
 }
 
 #[test]
 fn the_papers_rows_say_of_its_findings_what_its_remarks_say() {
     let all = findings(&paper::as_results());
-    let verdicts: Vec<(&str, Vec<Verdict>)> = all
+    let verdicts: Vec<(&str, Vec<ClaimVerdict>)> = all
         .iter()
         .map(|finding| (finding.model, finding.parts.iter().map(|part| part.verdict).collect()))
         .collect();
-    use Verdict::{Confirmed, Refuted};
+    use ClaimVerdict::{Confirmed, Refuted};
     assert_eq!(
         verdicts,
         [
@@ -116,10 +116,10 @@ fn the_engine_is_measured_against_the_best_plain_model() {
         spoken(protocol, measured(model, (10, 500, 4000, 0), &[us, us * 1.01, us * 1.02]))
     };
     for (engine, connection, keep_alive) in [
-        (90.0, Verdict::Confirmed, Verdict::Confirmed),
-        (102.0, Verdict::Confirmed, Verdict::NotSeparable),
-        (104.0, Verdict::NotSeparable, Verdict::Refuted),
-        (120.0, Verdict::Refuted, Verdict::Refuted),
+        (90.0, ClaimVerdict::Confirmed, ClaimVerdict::Confirmed),
+        (102.0, ClaimVerdict::Confirmed, ClaimVerdict::NotSeparable),
+        (104.0, ClaimVerdict::NotSeparable, ClaimVerdict::Refuted),
+        (120.0, ClaimVerdict::Refuted, ClaimVerdict::Refuted),
     ] {
         let mut rows = Vec::new();
         for protocol in [Protocol::Http, Protocol::KeepAlive] {
@@ -134,8 +134,9 @@ fn the_engine_is_measured_against_the_best_plain_model() {
         assert_eq!(claims[2].verdict, keep_alive, "{engine}: {:?}", claims[2].evidence);
         assert!(claims[0].evidence[0].what.ends_with("staunch-epoll instead of epoll-edge"));
     }
-    let verdicts: Vec<Verdict> = claims(&results(Vec::new())).iter().map(|claim| claim.verdict).collect();
-    assert_eq!(verdicts, [Verdict::NotMeasured; 5]);
+    let verdicts: Vec<ClaimVerdict> =
+        claims(&results(Vec::new())).iter().map(|claim| claim.verdict).collect();
+    assert_eq!(verdicts, [ClaimVerdict::NotMeasured; 5]);
 }
 
 #[test]
@@ -150,13 +151,13 @@ fn a_busy_client_is_the_bottleneck_unless_the_server_is_busier() {
         results(vec![row])
     };
     let verdict = |results: &Results| client(results).verdict;
-    assert_eq!(verdict(&with(0.5, 0.6, 1.0)), Verdict::Confirmed);
-    assert_eq!(verdict(&with(0.97, 0.99, 1.0)), Verdict::Confirmed);
-    assert_eq!(verdict(&with(0.97, 0.6, 1.0)), Verdict::Refuted);
-    assert_eq!(verdict(&with(0.97, 0.6, 0.001)), Verdict::NotMeasured);
+    assert_eq!(verdict(&with(0.5, 0.6, 1.0)), ClaimVerdict::Confirmed);
+    assert_eq!(verdict(&with(0.97, 0.99, 1.0)), ClaimVerdict::Confirmed);
+    assert_eq!(verdict(&with(0.97, 0.6, 1.0)), ClaimVerdict::Refuted);
+    assert_eq!(verdict(&with(0.97, 0.6, 0.001)), ClaimVerdict::NotMeasured);
     let mut shared = with(0.5, 0.6, 1.0);
     shared.machine.client_cpus = vec![0];
-    assert_eq!(verdict(&shared), Verdict::NotSeparable);
+    assert_eq!(verdict(&shared), ClaimVerdict::NotSeparable);
 }
 
 fn client(results: &Results) -> Part {

@@ -9,7 +9,7 @@ const START_CONNECTIONS: u64 = 500;
 
 /// The steps of a run.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RoundPace {
     /// Connections of each row, and what the start is worth.
     weights: Vec<u64>,
     /// What each row took last.
@@ -18,7 +18,7 @@ pub(super) struct Pace {
     done: u64,
 }
 
-impl Pace {
+impl RoundPace {
     pub(super) fn new(rows: &[Row], rounds: u64) -> Self {
         let weight = |row: &Row| (row.children as u64).saturating_mul(row.loops) + START_CONNECTIONS;
         Self { weights: rows.iter().map(weight).collect(), took_s: vec![None; rows.len()], rounds, done: 0 }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_reckoned_from_what_was_done() {
-        let mut pace = Pace::new(&[row(500), row(1500)], 2);
+        let mut pace = RoundPace::new(&[row(500), row(1500)], 2);
         assert_eq!((pace.steps(), pace.left_s()), ((0, 4), None));
         pace.did(0, 1.0);
         assert_eq!((pace.steps(), pace.left_s()), ((1, 4), Some(1.0 + 2.0 * 2.0)));

@@ -12,9 +12,9 @@ use staunch_netio::clock;
 
 use crate::leaks;
 use crate::meter;
-use crate::results::{Client, ClientReport, Protocol, Round, Row};
+use crate::results::{AskedBy, ClientReport, Protocol, Round, Row};
 use crate::subject::Subject;
-use crate::usage::{self, Reading, Ticks};
+use crate::usage::{self, Ticks, UsageReading};
 
 /// How long a server may take to listen, to rest, to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -65,14 +65,14 @@ impl Bench<'_> {
         let (mut server, address) = self.start_server(row)?;
         let group = server.group();
         // As many as the pool is to have, and one that leads them.
-        let is_complete = |reading: &Reading| reading.threads.len() > row.pool;
-        let before = Reading::at_rest(group, PATIENCE, is_complete);
+        let is_complete = |reading: &UsageReading| reading.threads.len() > row.pool;
+        let before = UsageReading::at_rest(group, PATIENCE, is_complete);
         let ticks_before = Ticks::of(self.server_cpus);
         let mut client = self.start_client(row, address)?;
         let peak_memory_bytes = self.attend(&mut server, &mut client, stop)?.max(before.resident_bytes);
         let report = report(&mut client)?;
-        let is_as_before = |reading: &Reading| leaks::after_load(&before, reading).is_empty();
-        let after = Reading::at_rest(group, PATIENCE_AFTER_LOAD, is_as_before);
+        let is_as_before = |reading: &UsageReading| leaks::after_load(&before, reading).is_empty();
+        let after = UsageReading::at_rest(group, PATIENCE_AFTER_LOAD, is_as_before);
         let ticks = Ticks::of(self.server_cpus).since(ticks_before);
         server.tell(Signal::TERM);
         let (status, whole) = server.wait(PATIENCE).map_err(|text| format!("the server: {text}"))?;
@@ -121,9 +121,9 @@ impl Bench<'_> {
             Protocol::KeepAlive => arguments.push("--keep-alive"),
         }
         match row.client {
-            Client::Processes => {}
-            Client::Threads => arguments.push("--threads"),
-            Client::Epoll => arguments.push("--epoll"),
+            AskedBy::Processes => {}
+            AskedBy::Threads => arguments.push("--threads"),
+            AskedBy::Epoll => arguments.push("--epoll"),
         }
         Subject::start(self.program, &arguments, self.client_cpus, &self.own_cpus)
     }

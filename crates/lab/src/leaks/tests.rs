@@ -10,8 +10,8 @@ use super::*;
 /// How long anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn holding(threads: &[(i32, i32)], descriptors: &[((i32, i32), &str)]) -> Reading {
-    let mut reading = Reading::default();
+fn holding(threads: &[(i32, i32)], descriptors: &[((i32, i32), &str)]) -> UsageReading {
+    let mut reading = UsageReading::default();
     reading.processes = threads.iter().map(|(process, _)| (*process, "model".to_owned())).collect();
     reading.threads = threads.iter().copied().collect();
     reading.descriptors = descriptors.iter().map(|(key, target)| (*key, (*target).to_owned())).collect();

@@ -5,7 +5,7 @@
 use super::document::{Fault, Keys, Table, unknown};
 use crate::model::{Model, PoolUse};
 use crate::models::MODELS;
-use crate::results::{Client, Protocol, Row};
+use crate::results::{AskedBy, Protocol, Row};
 use crate::wire::ANSWER_BYTES_MAX;
 
 /// Children of a client: processes that each hold a connection; more fill a machine's table of processes.
@@ -18,24 +18,24 @@ const POOL_MAX: u64 = 5_000;
 const PROTOCOLS: [(&str, Protocol); 3] =
     [("paper", Protocol::Paper), ("http", Protocol::Http), ("keep-alive", Protocol::KeepAlive)];
 
-const CLIENTS: [(&str, Client); 3] =
-    [("processes", Client::Processes), ("threads", Client::Threads), ("epoll", Client::Epoll)];
+const CLIENTS: [(&str, AskedBy); 3] =
+    [("processes", AskedBy::Processes), ("threads", AskedBy::Threads), ("epoll", AskedBy::Epoll)];
 
 /// Every model that speaks the protocol.
 const ALL: &str = "all";
 
 /// What an entry combines.
-pub(super) struct Entry {
+pub(super) struct RowEntry {
     models: Vec<&'static Model>,
     protocols: Vec<Protocol>,
     children: Vec<u64>,
     loops: Vec<u64>,
     bytes: Vec<u64>,
     pools: Vec<u64>,
-    clients: Vec<Client>,
+    clients: Vec<AskedBy>,
 }
 
-impl Entry {
+impl RowEntry {
     /// Reads it; `None` if something is wrong, which is noted then.
     pub(super) fn read(place: usize, table: &Table<'_>, faults: &mut Vec<Fault>) -> Option<Self> {
         let faults_before = faults.len();

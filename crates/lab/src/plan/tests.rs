@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::Model;
 use crate::models::MODELS;
-use crate::results::{Client, Protocol};
+use crate::results::{AskedBy, Protocol};
 
 fn fault(text: &str) -> String {
     Plan::parse("p.toml", text).expect_err("a fault")
@@ -69,9 +69,9 @@ fn the_paper_s_client_asks_unless_another_is_named() {
         let plan = Plan::parse("p", &row(lines)).expect("a plan");
         plan.rows.iter().map(|row| row.client).collect::<Vec<_>>()
     };
-    assert_eq!(clients(""), [Client::Processes]);
+    assert_eq!(clients(""), [AskedBy::Processes]);
     let all = "client = [\"epoll\", \"threads\", \"processes\"]";
-    assert_eq!(clients(all), [Client::Epoll, Client::Threads, Client::Processes]);
+    assert_eq!(clients(all), [AskedBy::Epoll, AskedBy::Threads, AskedBy::Processes]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_papers_plan_has_the_papers_table() {
     let plan = Plan::bundled("paper").expect("a plan");
     for &(number, children, loops, bytes, pool) in PAPER {
         let model: &&Model = MODELS.iter().find(|model| model.paper_row == Some(number)).expect("a model");
-        let (protocol, client) = (Protocol::Paper, Client::Processes);
+        let (protocol, client) = (Protocol::Paper, AskedBy::Processes);
         let row = Row { model: model.name.into(), protocol, children, loops, bytes, pool, client };
         assert!(plan.rows.contains(&row), "{row:?}");
     }
@@ -217,7 +217,7 @@ fn http_is_asked_by_the_client_that_costs_least() {
     for (name, _) in BUNDLED {
         let plan = Plan::bundled(name).expect("a plan");
         for row in &plan.rows {
-            let client = if row.protocol == Protocol::Paper { Client::Processes } else { Client::Epoll };
+            let client = if row.protocol == Protocol::Paper { AskedBy::Processes } else { AskedBy::Epoll };
             assert_eq!(row.client, client, "{name}: {row:?}");
         }
     }

@@ -3,7 +3,7 @@
 //! It must never round, reckon or leave out: that is for whoever reads it.
 use std::fmt::Write as _;
 
-use crate::results::{Client, Protocol, Results, Round, Row};
+use crate::results::{AskedBy, Protocol, Results, Round, Row};
 
 const HEAD: &str = "model,protocol,children,loops,bytes,pool,round,\
     user_s,system_s,wall_s,answered,connections,failed,answer_bytes,\
@@ -28,9 +28,9 @@ fn line(text: &mut String, row: &Row, number: usize, round: &Round) {
         Protocol::KeepAlive => "keep-alive",
     };
     let asking = match row.client {
-        Client::Processes => "processes",
-        Client::Threads => "threads",
-        Client::Epoll => "epoll",
+        AskedBy::Processes => "processes",
+        AskedBy::Threads => "threads",
+        AskedBy::Epoll => "epoll",
     };
     let Round { server, client, .. } = round;
     let served_by: Vec<String> = round.served_by.iter().map(u64::to_string).collect();
@@ -48,7 +48,7 @@ fn line(text: &mut String, row: &Row, number: usize, round: &Round) {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::{ClientReport, Machine, Measured, SCHEMA, Usage};
+    use crate::results::{ClientReport, Measured, MeasuredOn, SCHEMA, Usage};
 
     use super::*;
 
@@ -75,14 +75,14 @@ mod tests {
             loops: 11,
             bytes: 4000,
             pool: 2,
-            client: Client::Epoll,
+            client: AskedBy::Epoll,
         };
         let results = Results {
             schema: SCHEMA,
             plan: "quick".into(),
             command: "staunch lab run".into(),
             scale: 1.0,
-            machine: Machine {
+            machine: MeasuredOn {
                 processor: "A CPU".into(),
                 processors: 2,
                 server_cpus: vec![0],

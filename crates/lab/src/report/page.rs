@@ -13,7 +13,7 @@ use staunch_figures::{self as figures, words};
 use crate::ranking::{ranking, spoken};
 use crate::report::rows;
 use crate::results::{Protocol, Results};
-use crate::statistics::Place;
+use crate::statistics::Rank;
 use crate::{MODELS, Model};
 use panels::Over;
 
@@ -94,7 +94,7 @@ fn headline(results: &Results) -> String {
     for protocol in [Protocol::Paper, Protocol::Http, Protocol::KeepAlive] {
         let Some(ranking) = ranking(&spoken(results, protocol)) else { continue };
         let (Some(first), Some(last)) = (ranking.places.first(), ranking.places.last()) else { continue };
-        let tied: Vec<&Place> = ranking.places.iter().filter(|place| place.place == first.place).collect();
+        let tied: Vec<&Rank> = ranking.places.iter().filter(|place| place.place == first.place).collect();
         if protocol == Protocol::Http && sentences.len() == 1 {
             continue; // a connection for each answer once more
         }
@@ -159,7 +159,7 @@ fn rankings(body: &mut String, results: &Results) {
 }
 
 /// A bar for each model, as long as its cost.
-fn bars(body: &mut String, places: &[Place]) {
+fn bars(body: &mut String, places: &[Rank]) {
     let most = places.iter().map(|place| place.summary.median).fold(0.0, f64::max);
     body.push_str("<div class=\"wide\"><table class=\"shares\"><tbody>");
     for place in places {

@@ -4,12 +4,12 @@
 use staunch_figures::statistics::{Summary, median};
 use staunch_figures::words;
 
-use crate::evidence::{Evidence, Verdict, asked, asked_by};
+use crate::evidence::{ClaimVerdict, Evidence, asked, asked_by};
 use crate::findings::comparison;
 use crate::paper::{self, RANKING};
 use crate::ranking::{Ranking, cost};
-use crate::results::{Machine, Measured, Protocol, Results, Round};
-use crate::statistics::Place;
+use crate::results::{Measured, MeasuredOn, Protocol, Results, Round};
+use crate::statistics::Rank;
 
 /// All ways the client speaks, in the order of the report.
 pub(super) const PROTOCOLS: [Protocol; 3] = [Protocol::Paper, Protocol::Http, Protocol::KeepAlive];
@@ -131,7 +131,7 @@ pub(super) fn faultless(results: &Results) -> String {
 
 /// Where and how, in a line.
 pub(super) fn circumstances(results: &Results) -> String {
-    let Machine { processor, server_cpus, client_cpus, kernel, .. } = &results.machine;
+    let MeasuredOn { processor, server_cpus, client_cpus, kernel, .. } = &results.machine;
     let rounds = results.rows.iter().map(|one| one.rounds.len()).max().unwrap_or(0);
     format!(
         "{rounds} rounds, loops x {}; {processor}, server on {}, client on {}; Linux {kernel}",
@@ -148,16 +148,16 @@ pub(super) fn cpus(cpus: &[usize]) -> String {
 }
 
 /// A place as a number, with `=` in front if others share it.
-pub(super) fn place_words(place: &Place, places: &[Place]) -> String {
+pub(super) fn place_words(place: &Rank, places: &[Rank]) -> String {
     let shared = places.iter().filter(|other| other.place == place.place).count() > 1;
     format!("{}{}", if shared { "=" } else { "" }, place.place)
 }
 
 /// The order of places, those who share one joined: `iterative; prethread = thread; fork`.
-pub(super) fn order_words(places: &[Place]) -> String {
+pub(super) fn order_words(places: &[Rank]) -> String {
     let groups = places.chunk_by(|a, b| a.place == b.place);
     let names =
-        |group: &[Place]| group.iter().map(|place| place.name.as_str()).collect::<Vec<&str>>().join(" = ");
+        |group: &[Rank]| group.iter().map(|place| place.name.as_str()).collect::<Vec<&str>>().join(" = ");
     groups.map(names).collect::<Vec<String>>().join("; ")
 }
 
@@ -180,11 +180,13 @@ pub(super) fn agreement(results: &Results) -> Option<Vec<String>> {
         "Of the {} pairs the paper puts in order, so here: {}; the other way round: {}; not told \
          apart: {}.",
         order.len(),
-        is(Verdict::Confirmed).count(),
-        is(Verdict::Refuted).count(),
-        is(Verdict::NotSeparable).count()
+        is(ClaimVerdict::Confirmed).count(),
+        is(ClaimVerdict::Refuted).count(),
+        is(ClaimVerdict::NotSeparable).count()
     ));
-    for (verdict, words) in [(Verdict::Refuted, "Not so here"), (Verdict::NotSeparable, "Not told apart")] {
+    for (verdict, words) in
+        [(ClaimVerdict::Refuted, "Not so here"), (ClaimVerdict::NotSeparable, "Not told apart")]
+    {
         sentences.extend(is(verdict).map(|case| format!("{words}: {} ({}).", case.what, case.figures)));
     }
     Some(sentences)

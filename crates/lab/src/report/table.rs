@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::table::{Align, lines, wrap};
 
-use crate::evidence::Verdict;
+use crate::evidence::ClaimVerdict;
 use crate::findings::{Part, claims, comparison, findings};
 use crate::ranking::{ranking, spoken};
 use crate::report::rows;
@@ -149,7 +149,7 @@ fn part(text: &mut String, part: &Part, colour: bool) {
     for line in lines(&cells, &[]) {
         let _ = writeln!(text, "                       {}", paint(&line, QUIET, colour));
     }
-    if !part.cause.is_empty() && part.verdict == Verdict::Refuted {
+    if !part.cause.is_empty() && part.verdict == ClaimVerdict::Refuted {
         for line in wrap(part.cause, WIDTH - 21) {
             let _ = writeln!(text, "                       {line}");
         }
@@ -157,12 +157,12 @@ fn part(text: &mut String, part: &Part, colour: bool) {
 }
 
 /// A verdict, as wide as the longest.
-fn verdict(verdict: Verdict, colour: bool) -> String {
+fn verdict(verdict: ClaimVerdict, colour: bool) -> String {
     let code = match verdict {
-        Verdict::Confirmed => GOOD,
-        Verdict::Refuted => BAD,
-        Verdict::NotSeparable => CARE,
-        Verdict::NotMeasured => QUIET,
+        ClaimVerdict::Confirmed => GOOD,
+        ClaimVerdict::Refuted => BAD,
+        ClaimVerdict::NotSeparable => CARE,
+        ClaimVerdict::NotMeasured => QUIET,
     };
     paint(&format!("{:<13}", verdict.to_string()), code, colour)
 }

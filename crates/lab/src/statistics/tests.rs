@@ -22,7 +22,7 @@ fn named(summaries: &[Summary]) -> Vec<(String, Summary)> {
     summaries.iter().enumerate().map(|(number, summary)| (number.to_string(), *summary)).collect()
 }
 
-fn ranked(summaries: &[Summary]) -> Vec<Place> {
+fn ranked(summaries: &[Summary]) -> Vec<Rank> {
     let named = named(summaries);
     rank(&named.iter().map(|(name, summary)| (name.as_str(), *summary)).collect::<Vec<_>>())
 }

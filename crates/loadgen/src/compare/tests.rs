@@ -48,16 +48,16 @@ fn a_slower_group_is_worse_and_fails() {
     let fast = side("fast", runs(1_000.0, 1..6));
     let slow = side("slow", runs(700.0, 6..11));
     let worse = compare(&fast, &slow, 3.0).unwrap();
-    assert_eq!(row(&worse, "rate").verdict, Verdict::Worse);
+    assert_eq!(row(&worse, "rate").verdict, Difference::Worse);
     assert!(worse.failed && row(&worse, "rate").failed);
     let rate = row(&worse, "rate");
     assert!(rate.low_percent < Some(-28.0) && rate.high_percent > Some(-32.0), "{rate:?}");
     let better = compare(&slow, &fast, 3.0).unwrap();
-    assert_eq!(row(&better, "rate").verdict, Verdict::Better);
+    assert_eq!(row(&better, "rate").verdict, Difference::Better);
     assert!(!row(&better, "rate").failed);
     // The same change is tolerated when the tolerance is larger.
     let tolerant = compare(&fast, &slow, 40.0).unwrap();
-    assert!(!tolerant.failed && row(&tolerant, "rate").verdict == Verdict::Worse);
+    assert!(!tolerant.failed && row(&tolerant, "rate").verdict == Difference::Worse);
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn batches_of_equal_runs_are_separated_5_times_of_100_and_shifted_ones_are_found
         let a = side("a", vec![noisy(&mut numbers, &base, 50_000.0, 10.0)]);
         let b = side("b", vec![noisy(&mut numbers, &base, 50_000.0, 10.0)]);
         let equal = compare(&a, &b, 0.0).unwrap();
-        separated += usize::from(row(&equal, "p99").verdict != Verdict::NotSeparable);
-        separated += usize::from(row(&equal, "rate").verdict != Verdict::NotSeparable);
+        separated += usize::from(row(&equal, "p99").verdict != Difference::NotSeparable);
+        separated += usize::from(row(&equal, "rate").verdict != Difference::NotSeparable);
     }
     let share = separated as f64 / (2 * trials) as f64;
     // Four times the deviation of the share itself, sqrt(0.05 * 0.95 / 800).
@@ -80,8 +80,8 @@ fn batches_of_equal_runs_are_separated_5_times_of_100_and_shifted_ones_are_found
         let a = side("a", vec![noisy(&mut numbers, &base, 50_000.0, 10.0)]);
         let b = side("b", vec![noisy(&mut numbers, &base, 45_000.0, 11.0)]);
         let shifted = compare(&a, &b, 3.0).unwrap();
-        assert_eq!(row(&shifted, "p99").verdict, Verdict::Worse);
-        assert_eq!(row(&shifted, "rate").verdict, Verdict::Worse);
+        assert_eq!(row(&shifted, "p99").verdict, Difference::Worse);
+        assert_eq!(row(&shifted, "rate").verdict, Difference::Worse);
         assert!(shifted.failed && shifted.method.contains("20 batches"));
     }
 }

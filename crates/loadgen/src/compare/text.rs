@@ -5,7 +5,7 @@ use staunch_figures::style::{BAD, CARE, GOOD, LOUD, paint};
 use staunch_figures::table::{Align, lines, wrap};
 use staunch_figures::words;
 
-use super::{Comparison, RUNS_MIN, Row, Verdict};
+use super::{Comparison, Difference, RUNS_MIN, Row};
 use crate::report::layout;
 
 /// As a table, notes below it, in lines of at most `width` characters as far as the table allows.
@@ -60,20 +60,20 @@ fn cells(row: &Row) -> Vec<String> {
             .zip(row.high_percent)
             .map_or_else(|| "-".to_owned(), |(low, high)| format!("{} to {}", percent(low), percent(high))),
         match (row.verdict, row.failed) {
-            (Verdict::Better, _) => "better".to_owned(),
-            (Verdict::Worse, true) => "WORSE".to_owned(),
-            (Verdict::Worse, false) => "worse, tolerated".to_owned(),
-            (Verdict::NotSeparable, _) if row.low_percent.is_none() => String::new(),
-            (Verdict::NotSeparable, _) => "not separable".to_owned(),
+            (Difference::Better, _) => "better".to_owned(),
+            (Difference::Worse, true) => "WORSE".to_owned(),
+            (Difference::Worse, false) => "worse, tolerated".to_owned(),
+            (Difference::NotSeparable, _) if row.low_percent.is_none() => String::new(),
+            (Difference::NotSeparable, _) => "not separable".to_owned(),
         },
     ]
 }
 
 fn code(row: &Row) -> &'static str {
     match row.verdict {
-        Verdict::Better => GOOD,
-        Verdict::Worse if row.failed => BAD,
-        Verdict::Worse => CARE,
-        Verdict::NotSeparable => "",
+        Difference::Better => GOOD,
+        Difference::Worse if row.failed => BAD,
+        Difference::Worse => CARE,
+        Difference::NotSeparable => "",
     }
 }

@@ -34,7 +34,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(1);
 
 /// What the program says of itself while it runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Progress {
+pub(super) struct FloodProgress {
     /// Frames handed to the interface.
     pub(super) sent: u64,
     /// Frames that were due while the thread was not running, and are not made up for.
@@ -50,9 +50,9 @@ pub(super) struct Reader {
 
 impl Reader {
     /// What has been done until now.
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> FloodProgress {
         let [started_ns, _, sent, given_up, seen_ns] = self.map.get(&0, 0).unwrap_or_default();
-        Progress { sent, given_up, ran_ns: seen_ns.saturating_sub(started_ns) }
+        FloodProgress { sent, given_up, ran_ns: seen_ns.saturating_sub(started_ns) }
     }
 }
 

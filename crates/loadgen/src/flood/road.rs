@@ -29,7 +29,7 @@ enum Way {
 
 /// What has been done until now.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
+pub(super) struct RoadReading {
     pub(super) sent: u64,
     pub(super) dropped: u64,
     pub(super) given_up: u64,
@@ -44,14 +44,14 @@ pub(super) enum Gauge {
 }
 
 impl Gauge {
-    pub(super) fn read(&self) -> Reading {
+    pub(super) fn read(&self) -> RoadReading {
         match self {
             Self::Map(reader) => {
                 let progress = reader.progress();
                 let (sent, given_up, ran_ns) = (progress.sent, progress.given_up, progress.ran_ns);
-                Reading { sent, dropped: 0, given_up, ran_ns }
+                RoadReading { sent, dropped: 0, given_up, ran_ns }
             }
-            Self::Counts(counts) => Reading {
+            Self::Counts(counts) => RoadReading {
                 sent: counts.sent.load(Ordering::Relaxed),
                 dropped: counts.dropped.load(Ordering::Relaxed),
                 given_up: counts.given_up.load(Ordering::Relaxed),

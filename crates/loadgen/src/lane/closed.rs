@@ -6,7 +6,7 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::Client;
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 
 /// The lane.
@@ -52,7 +52,7 @@ impl Closed {
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         let (pipeline, left) = (u64::from(self.pipeline), &mut self.left);
         let dials_max = left.div_ceil(pipeline);
         let (dial_ns, full) = self.dialer.due(&mut self.client, desk, dials_max, |client, desk, slot| {
@@ -71,7 +71,7 @@ impl Closed {
 
     /// Requests of a connection were answered.
     #[inline]
-    pub(crate) fn answered<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, answers: u32) {
+    pub(crate) fn answered<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, answers: u32) {
         let connection = &desk.connections[slot as usize];
         if self.stopped || !connection.is_alive() {
             return;

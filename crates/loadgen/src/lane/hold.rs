@@ -5,8 +5,8 @@
 use staunch_netio::Io;
 
 use crate::client::Client;
-use crate::connection::{Connection, State};
-use crate::desk::Desk;
+use crate::connection::{ClientConnection, ConnectionState};
+use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 
 /// The lane.
@@ -29,7 +29,7 @@ impl Hold {
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         let request_first = self.request_first;
         let (dial_ns, full) = self.dialer.due(&mut self.client, desk, u64::MAX, |client, desk, slot| {
             if request_first {
@@ -43,7 +43,7 @@ impl Hold {
     }
 
     /// Something has happened to a connection: counts it, or no longer.
-    pub(crate) fn recount(&mut self, connection: &mut Connection) {
+    pub(crate) fn recount(&mut self, connection: &mut ClientConnection) {
         let stands = Self::stands(connection);
         if stands != connection.held {
             connection.held = stands;
@@ -53,7 +53,7 @@ impl Hold {
 
     /// Whether a connection is held: made, kept by the server as far as one knows, and answered if it has
     /// asked. One in the queue of the kernel is made, but its request is held by nobody until then.
-    pub(crate) fn stands(connection: &Connection) -> bool {
-        connection.state == State::Open && connection.flights.is_empty()
+    pub(crate) fn stands(connection: &ClientConnection) -> bool {
+        connection.state == ConnectionState::Open && connection.flights.is_empty()
     }
 }

@@ -6,7 +6,7 @@
 use staunch_netio::{Io, Slot};
 
 use crate::client::Client;
-use crate::desk::Desk;
+use crate::desk::NetworkSide;
 use crate::plan::SlotPlan;
 use crate::schedule::Schedule;
 
@@ -68,7 +68,7 @@ impl Open {
 
     /// Begins kept connections before the schedule begins: a crowd on kept connections is connected already,
     /// and making them all in the first moments would be a load that nobody asked for.
-    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut Desk<I>) {
+    pub(crate) fn prepare<I: Io>(&mut self, desk: &mut NetworkSide<I>) {
         while self.to_prepare > 0 && self.live - (self.idle.len() as u32).min(self.live) < PREPARING_MAX {
             self.to_prepare -= 1;
             if self.client.dial(desk).is_err() {
@@ -79,7 +79,7 @@ impl Open {
     }
 
     /// A connection is made. One that no request waits for is idle.
-    pub(crate) fn opened<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    pub(crate) fn opened<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         let connection = &desk.connections[slot as usize];
         if connection.flights.is_empty() {
             self.idle.push((slot, connection.begun_ns));
@@ -87,7 +87,7 @@ impl Open {
     }
 
     /// Begins what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         for _ in 0..STARTS_MAX {
             match self.start_ns() {
                 Some(at_ns) if at_ns <= desk.now_ns => {
@@ -106,7 +106,7 @@ impl Open {
 
     /// Requests of a connection were answered.
     #[inline]
-    pub(crate) fn answered<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    pub(crate) fn answered<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         let connection = &desk.connections[slot as usize];
         if !connection.is_alive() || !connection.flights.is_empty() {
             return;
@@ -118,7 +118,7 @@ impl Open {
     }
 
     /// A connection is gone.
-    pub(crate) fn gone<I: Io>(&mut self, desk: &Desk<I>) {
+    pub(crate) fn gone<I: Io>(&mut self, desk: &NetworkSide<I>) {
         self.live -= 1;
         // Entries of connections that ended while idle are dropped when they are most of the list.
         if self.idle.len() > 2 * self.live as usize + 64 {
@@ -165,7 +165,7 @@ impl Open {
         self.next_ns = self.schedule.peek_ns().map(|at| self.began_ns.saturating_add(at));
     }
 
-    fn begin<I: Io>(&mut self, desk: &mut Desk<I>, intended_ns: u64) {
+    fn begin<I: Io>(&mut self, desk: &mut NetworkSide<I>, intended_ns: u64) {
         if !self.client.has_patience(intended_ns, desk.now_ns) {
             return self.client.leave_unsent();
         }
@@ -183,7 +183,7 @@ impl Open {
         }
     }
 
-    fn take_idle<I: Io>(&mut self, desk: &Desk<I>) -> Option<Slot> {
+    fn take_idle<I: Io>(&mut self, desk: &NetworkSide<I>) -> Option<Slot> {
         while let Some(entry) = self.idle.pop() {
             if is_idle(desk, entry) {
                 return Some(entry.0);
@@ -193,7 +193,7 @@ impl Open {
     }
 }
 
-fn is_idle<I: Io>(desk: &Desk<I>, (slot, begun_ns): (Slot, u64)) -> bool {
+fn is_idle<I: Io>(desk: &NetworkSide<I>, (slot, begun_ns): (Slot, u64)) -> bool {
     let connection = &desk.connections[slot as usize];
     connection.begun_ns == begun_ns && connection.is_alive() && connection.flights.is_empty()
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use staunch_netio::{Io, Slice, Slot};
 
 use crate::client::Client;
-use crate::connection::State;
-use crate::desk::Desk;
+use crate::connection::ConnectionState;
+use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 
 /// What is slow about a client.
@@ -49,7 +49,7 @@ impl Slow {
     }
 
     /// Begins and goes on with what is due. Returns when something is due again.
-    pub(crate) fn due<I: Io>(&mut self, desk: &mut Desk<I>) -> u64 {
+    pub(crate) fn due<I: Io>(&mut self, desk: &mut NetworkSide<I>) -> u64 {
         let drips = matches!(self.pace, Pace::Drip { .. });
         let (dial_ns, full) = self.dialer.due(&mut self.client, desk, u64::MAX, |client, desk, slot| {
             if drips {
@@ -75,7 +75,7 @@ impl Slow {
     }
 
     /// The connection is made.
-    pub(crate) fn opened<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    pub(crate) fn opened<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         if let Pace::Drip { at_once, .. } = &self.pace {
             if !at_once.is_empty() {
                 let bytes = Arc::clone(at_once);
@@ -86,8 +86,8 @@ impl Slow {
     }
 
     /// Bytes of an answer came; `answers` are whole.
-    pub(crate) fn received<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, answers: u32) {
-        if desk.connections[slot as usize].state != State::Open {
+    pub(crate) fn received<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot, answers: u32) {
+        if desk.connections[slot as usize].state != ConnectionState::Open {
             return;
         }
         match &self.pace {
@@ -108,7 +108,7 @@ impl Slow {
     }
 
     /// A connection is gone.
-    pub(crate) fn gone<I: Io>(&mut self, desk: &Desk<I>) {
+    pub(crate) fn gone<I: Io>(&mut self, desk: &NetworkSide<I>) {
         // Entries of connections that have ended are dropped when they are most of the list: a server that
         // closes at once would fill it during a long interval.
         if self.due.len() > 2 * self.dialer.live as usize + 64 {
@@ -123,7 +123,7 @@ impl Slow {
         self.due.clear();
     }
 
-    fn go_on<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot) {
+    fn go_on<I: Io>(&mut self, desk: &mut NetworkSide<I>, slot: Slot) {
         let Pace::Drip { slowly, length_bytes, .. } = &self.pace else {
             desk.connections[slot as usize].resting = false;
             return desk.io.receive(slot);
@@ -142,12 +142,19 @@ impl Slow {
         self.go_on_later(desk, slot);
     }
 
-    fn go_on_later<I: Io>(&mut self, desk: &Desk<I>, slot: Slot) {
+    fn go_on_later<I: Io>(&mut self, desk: &NetworkSide<I>, slot: Slot) {
         let begun_ns = desk.connections[slot as usize].begun_ns;
         self.due.push_back((desk.now_ns + self.interval_ns, slot, begun_ns));
     }
 
-    fn send<I: Io>(&mut self, desk: &mut Desk<I>, slot: Slot, bytes: Arc<[u8]>, start: usize, end: usize) {
+    fn send<I: Io>(
+        &mut self,
+        desk: &mut NetworkSide<I>,
+        slot: Slot,
+        bytes: Arc<[u8]>,
+        start: usize,
+        end: usize,
+    ) {
         let mut outgoing = desk.take_spare();
         let end = end.min(bytes.len());
         outgoing.push_shared(Slice { bytes, start, end });
@@ -156,7 +163,7 @@ impl Slow {
 }
 
 /// Whether a slot's connection is the one that was begun then, and open.
-fn is_open<I: Io>(desk: &Desk<I>, slot: Slot, begun_ns: u64) -> bool {
+fn is_open<I: Io>(desk: &NetworkSide<I>, slot: Slot, begun_ns: u64) -> bool {
     let connection = &desk.connections[slot as usize];
-    connection.state == State::Open && connection.begun_ns == begun_ns
+    connection.state == ConnectionState::Open && connection.begun_ns == begun_ns
 }

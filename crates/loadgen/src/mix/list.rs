@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::plan::{Choice, Entry, MixPlan};
+use super::plan::{Choice, MixEntry, MixPlan};
 use crate::Fault;
 use crate::check::BodyCheck;
 use crate::template::Template;
@@ -51,7 +51,7 @@ impl MixPlan {
 
 struct List {
     server: Option<Url>,
-    entries: Vec<Entry>,
+    entries: Vec<MixEntry>,
     weighted: bool,
 }
 
@@ -74,7 +74,7 @@ impl List {
             let empty = weight.is_none() && length_bytes.is_none();
             return if empty { Ok(()) } else { Err(Fault::new("there is no path or URL")) };
         };
-        let mut entry = Entry::get(self.resolve(target)?);
+        let mut entry = MixEntry::get(self.resolve(target)?);
         self.weighted |= weight.is_some();
         entry.weight = weight.unwrap_or(1.0);
         entry.check.body = length_bytes.map_or(BodyCheck::None, BodyCheck::Length);

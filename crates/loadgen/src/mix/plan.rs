@@ -12,7 +12,7 @@ pub struct MixPlan {
     /// What the field Host says.
     pub authority: String,
     /// The requests, at least one.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MixEntry>,
     /// How the next one is chosen.
     pub choice: Choice,
     /// Whether connections stay open; if not, requests say `Connection: close`.
@@ -21,7 +21,7 @@ pub struct MixPlan {
 
 /// One request of a mix.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct MixEntry {
     /// How often it is chosen, beside the others; above 0. Has a meaning in [`Choice::Weighted`] only.
     pub weight: f64,
     /// What is sent.
@@ -44,7 +44,7 @@ pub enum Choice {
     },
 }
 
-impl Entry {
+impl MixEntry {
     /// GET of a path, with weight 1; any answer from 200 to 399 is right.
     pub fn get(target: impl Into<String>) -> Self {
         Self { weight: 1.0, request: RequestPlan::get(target), check: Check::default() }
@@ -54,11 +54,11 @@ impl Entry {
 impl MixPlan {
     /// GET of one URL, connections kept open.
     pub fn single(url: &Url) -> Self {
-        Self::of(url, vec![Entry::get(&url.target)], Choice::InOrder)
+        Self::of(url, vec![MixEntry::get(&url.target)], Choice::InOrder)
     }
 
     /// These requests to the server of `url`, connections kept open.
-    pub fn of(url: &Url, entries: Vec<Entry>, choice: Choice) -> Self {
+    pub fn of(url: &Url, entries: Vec<MixEntry>, choice: Choice) -> Self {
         Self { authority: url.authority(), entries, choice, keep_alive: true }
     }
 }

@@ -10,7 +10,8 @@ fn url() -> Url {
 }
 
 fn plan(weights: &[f64], choice: Choice) -> MixPlan {
-    let entry = |(index, weight): (usize, &f64)| Entry { weight: *weight, ..Entry::get(format!("/{index}")) };
+    let entry =
+        |(index, weight): (usize, &f64)| MixEntry { weight: *weight, ..MixEntry::get(format!("/{index}")) };
     MixPlan::of(&url(), weights.iter().enumerate().map(entry).collect(), choice)
 }
 

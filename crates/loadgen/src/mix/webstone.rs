@@ -8,7 +8,7 @@ use std::path::Path;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::plan::{Choice, Entry, MixPlan};
+use super::plan::{Choice, MixEntry, MixPlan};
 use crate::Fault;
 use crate::check::BodyCheck;
 use crate::url::Url;
@@ -39,7 +39,7 @@ impl MixPlan {
     pub fn webstone(url: &Url) -> Self {
         let folder = url.target.split('?').next().unwrap_or_default().trim_end_matches('/');
         let entry = |class: &Class| {
-            let mut entry = Entry::get(format!("{folder}/{}", class.name));
+            let mut entry = MixEntry::get(format!("{folder}/{}", class.name));
             entry.weight = class.per_mille.into();
             entry.check.body = BodyCheck::Length(class.length_bytes as u64);
             entry

@@ -16,7 +16,7 @@ fn listener(backlog: i32) -> (std::os::fd::OwnedFd, SocketAddr) {
 }
 
 /// Time passes by work, until something of it is to be seen.
-fn sample_until(probe: &mut Probe, mut seen: impl FnMut(&Sample) -> bool) -> Sample {
+fn sample_until(probe: &mut ServerProbe, mut seen: impl FnMut(&Sample) -> bool) -> Sample {
     loop {
         let sample = probe.sample(7);
         if seen(&sample) {
@@ -29,7 +29,7 @@ fn sample_until(probe: &mut Probe, mut seen: impl FnMut(&Sample) -> bool) -> Sam
 fn everything_is_seen() {
     let (_listener, address) = listener(5);
     let plan = ProbePlan { pid: Some(std::process::id()), port: Some(address.port()) };
-    let mut probe = Probe::open(&plan).unwrap();
+    let mut probe = ServerProbe::open(&plan).unwrap();
     assert_eq!(probe.take_faults(), []);
     let first = probe.sample(1000);
     assert_eq!((first.at_ns, first.span_ns), (1000, None));
@@ -57,7 +57,7 @@ fn everything_is_seen() {
 #[test]
 fn overflows_are_seen() {
     let (_listener, address) = listener(1);
-    let mut probe = Probe::open(&ProbePlan { pid: None, port: Some(address.port()) }).unwrap();
+    let mut probe = ServerProbe::open(&ProbePlan { pid: None, port: Some(address.port()) }).unwrap();
     let _waiting: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
     sample_until(&mut probe, |sample| sample.accept_queue.unwrap().waiting == 2);
     TcpStream::connect_timeout(&address, Duration::from_millis(20)).unwrap_err();
@@ -74,7 +74,7 @@ fn overflows_are_seen() {
 #[test]
 fn opened_and_lost_connections_are_counted() {
     let (listener, address) = listener(16);
-    let mut probe = Probe::open(&ProbePlan::default()).unwrap();
+    let mut probe = ServerProbe::open(&ProbePlan::default()).unwrap();
     let waiting: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
     // Closing a listener resets who waits there.
     drop(listener);
@@ -91,7 +91,7 @@ fn opened_and_lost_connections_are_counted() {
 #[test]
 fn a_process_that_ends_is_left_out_and_the_rest_goes_on() {
     let mut child = Command::new("sleep").arg("3600").stdout(Stdio::null()).spawn().unwrap();
-    let mut probe = Probe::open(&ProbePlan { pid: Some(child.id()), port: None }).unwrap();
+    let mut probe = ServerProbe::open(&ProbePlan { pid: Some(child.id()), port: None }).unwrap();
     assert!(probe.sample(1).process.is_some());
     child.kill().unwrap();
     child.wait().unwrap();
@@ -110,7 +110,7 @@ fn what_is_not_there_is_named_and_the_rest_goes_on() {
     let (gone, address) = listener(5);
     drop(gone);
     let plan = ProbePlan { pid: Some(u32::MAX), port: Some(address.port()) };
-    let mut probe = Probe::open(&plan).unwrap();
+    let mut probe = ServerProbe::open(&plan).unwrap();
     let faults: Vec<String> = probe.take_faults().iter().map(ToString::to_string).collect();
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults[0].contains("4294967295"), "{faults:?}");
@@ -132,7 +132,7 @@ fn another_network_namespace_is_noticed() {
         }
         std::thread::yield_now();
     }
-    let mut probe = Probe::open(&ProbePlan { pid: Some(child.id()), port: Some(80) }).unwrap();
+    let mut probe = ServerProbe::open(&ProbePlan { pid: Some(child.id()), port: Some(80) }).unwrap();
     let sample = probe.sample(1);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -150,7 +150,7 @@ fn skip(reason: &str) {
 
 #[test]
 fn a_sample_is_written_as_json() {
-    let mut probe = Probe::open(&ProbePlan { pid: Some(std::process::id()), port: None }).unwrap();
+    let mut probe = ServerProbe::open(&ProbePlan { pid: Some(std::process::id()), port: None }).unwrap();
     let has_processor = |sample: &Sample| sample.processors.as_ref().is_some_and(|all| !all.each.is_empty());
     let sample = sample_until(&mut probe, has_processor);
     let json = serde_json::to_value(&sample).unwrap();
@@ -167,7 +167,7 @@ fn the_cost_of_a_sample() {
     let (_listener, address) = listener(5);
     let plan = ProbePlan { pid: Some(std::process::id()), port: Some(address.port()) };
     for (name, plan) in [("machine alone", ProbePlan::default()), ("with process and port", plan)] {
-        let mut probe = Probe::open(&plan).unwrap();
+        let mut probe = ServerProbe::open(&plan).unwrap();
         let start = Instant::now();
         for number in 0..SAMPLES {
             assert!(probe.sample(number.into()).sockets.is_some());

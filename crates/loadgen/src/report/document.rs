@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::flood::FloodOutcome;
 use crate::histogram::Histogram;
-use crate::outcome::{Counts, LaneOutcome, Outcome};
+use crate::outcome::{Counts, LaneOutcome, RunOutcome};
 use crate::report::machine::Machine;
 use crate::report::moments::Moments;
 use crate::report::{blob, layout};
@@ -168,7 +168,7 @@ impl Figures {
     }
 
     /// Of the main lane of a run.
-    pub fn of_main(outcome: &Outcome) -> Self {
+    pub fn of_main(outcome: &RunOutcome) -> Self {
         outcome.main().map(Self::of).unwrap_or_default()
     }
 }
@@ -195,7 +195,7 @@ impl LaneDocument {
 
 impl Document {
     /// Of a run on this machine.
-    pub fn new(outcome: &Outcome) -> Self {
+    pub fn new(outcome: &RunOutcome) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(Document::read("a.json", &document.write()).unwrap(), document);
         assert_eq!(document.main.counts, outcome.counts());
         assert_eq!(document.began, "2025-11-21T08:00:00.123Z");
-        let empty = Outcome { lanes: Vec::new(), moments: Vec::new(), ..outcome };
+        let empty = RunOutcome { lanes: Vec::new(), moments: Vec::new(), ..outcome };
         let empty = Document::new(&empty);
         assert_eq!(Document::read("a.json", &empty.write()).unwrap(), empty);
         assert_eq!(empty.main.latency_ms.p50, None);

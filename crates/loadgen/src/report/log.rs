@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::histogram::Histogram;
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 
 /// Nanoseconds in the unit of the figures for people.
 const NS_A_MS: f64 = 1e6;
@@ -21,7 +21,7 @@ const TICKS_A_HALF: u32 = 5;
 /// The run's histograms as an HdrHistogram log. The one without a tag is the latency of all lanes; `connect`,
 /// `first_byte` and `drift` are tagged so, and each lane's latency with the lane's name. Values are
 /// nanoseconds.
-pub fn hdr_log(outcome: &Outcome) -> String {
+pub fn hdr_log(outcome: &RunOutcome) -> String {
     let mut bytes = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
@@ -47,7 +47,7 @@ pub fn hdr_log(outcome: &Outcome) -> String {
 }
 
 /// Latency of all lanes by percentile in milliseconds, as HdrHistogram's plotter reads it (`.hgrm`).
-pub fn hgrm(outcome: &Outcome) -> String {
+pub fn hgrm(outcome: &RunOutcome) -> String {
     let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     let histogram = outcome.times().complete;
     if histogram.count() == 0 {
@@ -84,7 +84,7 @@ fn sub_buckets(digits: u8) -> u32 {
 }
 
 /// Every histogram in which something was recorded, with its tag.
-fn tagged(outcome: &Outcome) -> Vec<(Option<String>, Histogram)> {
+fn tagged(outcome: &RunOutcome) -> Vec<(Option<String>, Histogram)> {
     let times = outcome.times();
     let all = [
         (None, times.complete),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, Outcome, Times};
+use crate::outcome::{Counts, LaneOutcome, Latency, MOMENT_MS, Moment, RunOutcome, Times};
 use crate::probe::{
     AcceptQueue, ListenEvents, Process, Processors, Sample, Segments, Shares, Sockets, Softnet,
 };
@@ -38,18 +38,18 @@ impl Numbers {
 }
 
 /// Two lanes against a server that stalls for a second: some requests refused, reset, late and given up.
-pub(crate) fn overload() -> Outcome {
+pub(crate) fn overload() -> RunOutcome {
     run(1, 10_000.0, 9_000.0, 100)
 }
 
 /// The same, with the server's side probed.
-pub(crate) fn probed() -> Outcome {
+pub(crate) fn probed() -> RunOutcome {
     run(2, 10_000.0, 9_000.0, 100)
 }
 
 /// One run, probed when the seed is even: so many requests a second offered to a server that works off
 /// `capacity` a second, for so many steps.
-pub(crate) fn run(seed: u64, offered_per_s: f64, capacity_per_s: f64, steps: u64) -> Outcome {
+pub(crate) fn run(seed: u64, offered_per_s: f64, capacity_per_s: f64, steps: u64) -> RunOutcome {
     let mut numbers = Numbers(seed);
     let mut queue = Queue { waiting: 0.0, capacity: capacity_per_s * MOMENT_MS as f64 / 1e3 };
     let mut lanes = [
@@ -74,7 +74,7 @@ pub(crate) fn run(seed: u64, offered_per_s: f64, capacity_per_s: f64, steps: u64
     }
     lanes.iter_mut().for_each(|lane| lane.lasted = Duration::from_millis(steps * MOMENT_MS));
     let lanes = lanes.to_vec();
-    Outcome {
+    RunOutcome {
         command: "staunch load http://127.0.0.1:8080/ --rate 10k/s --patience 1s -d 10s".to_owned(),
         began: SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_712_000_123),
         target: "http://127.0.0.1:8080/".to_owned(),

@@ -14,13 +14,13 @@ use staunch_figures::escape;
 use staunch_figures::plot::{Plot, alone, figure};
 use staunch_figures::{page, words};
 
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::report::document::Document;
 use crate::report::drift_note;
 use crate::report::machine::Machine;
 
 /// The whole page of a run.
-pub fn html(outcome: &Outcome) -> String {
+pub fn html(outcome: &RunOutcome) -> String {
     document_page(&Document::new(outcome))
 }
 
@@ -56,7 +56,7 @@ pub fn document_page(document: &Document) -> String {
 }
 
 /// Times by percentile as a picture that needs nothing else, for a document.
-pub fn svg(outcome: &Outcome) -> String {
+pub fn svg(outcome: &RunOutcome) -> String {
     let document = Document::new(outcome);
     let plot = plots::percentiles(&document).map(|plot| Plot { title: lanes(&document), ..plot });
     alone(plot.as_ref())

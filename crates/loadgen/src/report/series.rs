@@ -4,12 +4,12 @@
 
 use std::fmt::Write;
 
-use crate::outcome::{Moment, Outcome};
+use crate::outcome::{Moment, RunOutcome};
 use crate::report::fields;
 use crate::report::server_side::SERVER;
 
 /// A row a step, below a header that names each column with its unit.
-pub fn csv(outcome: &Outcome) -> String {
+pub fn csv(outcome: &RunOutcome) -> String {
     let mut text = String::from("at_ms");
     for field in fields::all() {
         let unit = if field.name.ends_with(field.unit) { String::new() } else { format!("_{}", field.unit) };

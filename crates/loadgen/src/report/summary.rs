@@ -7,7 +7,7 @@ use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::table::{Align, lines, wrap};
 use staunch_figures::words;
 
-use crate::outcome::{Counts, Outcome};
+use crate::outcome::{Counts, RunOutcome};
 use crate::report::document::{Document, Figures, LaneDocument, Percentiles};
 use crate::report::drift_note;
 use crate::report::fields::{CountField, ENDS, is_error};
@@ -16,7 +16,7 @@ use crate::report::fields::{CountField, ENDS, is_error};
 const WIDTH_MIN: usize = 40;
 
 /// The summary, its last line break included, in lines of at most `width` characters as far as words allow.
-pub fn summary(outcome: &Outcome, colour: bool, width: usize) -> String {
+pub fn summary(outcome: &RunOutcome, colour: bool, width: usize) -> String {
     let document = Document::new(outcome);
     let pen = Pen { colour, width: width.max(WIDTH_MIN) };
     let mut text = Vec::new();

@@ -87,7 +87,8 @@ impl SweepDocument {
     pub fn new(sweep: &SweepOutcome) -> Self {
         let rounds = || sweep.points.iter().flat_map(|point| &point.rounds);
         let first = rounds().next();
-        let words = |of: fn(&crate::outcome::Outcome) -> &String| first.map(of).cloned().unwrap_or_default();
+        let words =
+            |of: fn(&crate::outcome::RunOutcome) -> &String| first.map(of).cloned().unwrap_or_default();
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -34,7 +34,7 @@ fn bytes_of(outgoing: &Outgoing) -> Vec<u8> {
     [&bytes, own].concat()
 }
 
-fn write(request: &Request, times: usize) -> Outgoing {
+fn write(request: &RenderedRequest, times: usize) -> Outgoing {
     let mut outgoing = Outgoing::default();
     let (mut random, mut scratch) = (Xoshiro256PlusPlus::seed_from_u64(1), Vec::new());
     (0..times).for_each(|_| request.write(&VALUES, &mut random, &mut scratch, &mut outgoing));
@@ -91,7 +91,7 @@ fn requests_byte_for_byte() {
         ),
     ];
     for (plan, keep_alive, expected) in cases {
-        let request = Request::new(&plan, "a:8", keep_alive).expect(expected);
+        let request = RenderedRequest::new(&plan, "a:8", keep_alive).expect(expected);
         assert_eq!(String::from_utf8_lossy(&bytes_of(&write(&request, 1))), expected);
         let twice = write(&request, 2);
         assert_eq!(bytes_of(&twice), expected.repeat(2).as_bytes());
@@ -105,7 +105,7 @@ fn requests_byte_for_byte() {
 fn large_requests_are_shared_and_small_ones_copied() {
     for (body_bytes, shared) in [(100, false), (SHARED_BYTES_MIN, true)] {
         let body = "x".repeat(body_bytes);
-        let request = Request::new(&plan("POST", "/", &[], &body), "a", true).expect("a request");
+        let request = RenderedRequest::new(&plan("POST", "/", &[], &body), "a", true).expect("a request");
         let outgoing = write(&request, 2);
         assert_eq!(outgoing.contents().1.len(), if shared { 2 } else { 0 });
         assert!(bytes_of(&outgoing).ends_with(body.as_bytes()));
@@ -144,6 +144,6 @@ fn faults() {
         ),
     ];
     for (plan, sentence) in cases {
-        assert_eq!(Request::new(&plan, "a", true).expect_err(&sentence).to_string(), sentence);
+        assert_eq!(RenderedRequest::new(&plan, "a", true).expect_err(&sentence).to_string(), sentence);
     }
 }

@@ -8,7 +8,7 @@ use staunch_netio::Io;
 use staunch_netio::simulated::Simulated;
 
 use super::world::World;
-use crate::connection::{Connection, State};
+use crate::connection::{ClientConnection, ConnectionState};
 use crate::lane::Lane;
 use crate::lane::hold::Hold;
 use crate::links::NONE;
@@ -30,7 +30,7 @@ const STEP_NS: u64 = 100_000_000;
 /// After a turn. `reported` are the counts that were handed over.
 pub(super) fn turn(worker: &mut Worker<Simulated>, reported: &[Counts], keeps_time: bool) {
     let Worker { desk, lanes, .. } = worker;
-    let used = desk.connections.iter().filter(|connection| connection.state != State::Free).count();
+    let used = desk.connections.iter().filter(|connection| connection.state != ConnectionState::Free).count();
     assert_eq!(used as u64, desk.live, "connections and their count");
     assert_eq!(used, desk.io.slots_used(), "connections and slots");
     assert_eq!(desk.io.inputs_held(), 0, "inputs that were not released");
@@ -44,15 +44,18 @@ pub(super) fn turn(worker: &mut Worker<Simulated>, reported: &[Counts], keeps_ti
     }
 }
 
-fn of_lane(connections: &[Connection], number: usize) -> impl Iterator<Item = (usize, &Connection)> {
-    let here = move |connection: &Connection| {
-        connection.state != State::Free && usize::from(connection.lane) == number
+fn of_lane(
+    connections: &[ClientConnection],
+    number: usize,
+) -> impl Iterator<Item = (usize, &ClientConnection)> {
+    let here = move |connection: &ClientConnection| {
+        connection.state != ConnectionState::Free && usize::from(connection.lane) == number
     };
     connections.iter().enumerate().filter(move |(_, connection)| here(connection))
 }
 
 /// Every request offered has an end, or is under way on a connection that may still bring one.
-fn accounts(number: usize, lane: &mut Lane, table: &[Connection], reported: &Counts) {
+fn accounts(number: usize, lane: &mut Lane, table: &[ClientConnection], reported: &Counts) {
     let client = lane.client();
     let mut counts = *reported;
     counts += client.tally.counts;
@@ -68,7 +71,7 @@ fn accounts(number: usize, lane: &mut Lane, table: &[Connection], reported: &Cou
 }
 
 /// The lane knows its connections, and its lists are no longer than these explain.
-fn connections(number: usize, lane: &mut Lane, table: &[Connection]) {
+fn connections(number: usize, lane: &mut Lane, table: &[ClientConnection]) {
     let live = of_lane(table, number).count();
     if let Some(dialer) = lane.dialer() {
         let dialing = of_lane(table, number).filter(|(_, connection)| connection.dialing).count();
@@ -92,13 +95,14 @@ fn connections(number: usize, lane: &mut Lane, table: &[Connection]) {
         }
         Lane::Closed(_) => {}
     }
-    let leaving = of_lane(table, number).filter(|(_, connection)| connection.state == State::Leaving);
+    let leaving =
+        of_lane(table, number).filter(|(_, connection)| connection.state == ConnectionState::Leaving);
     let (leaving, listed) = (leaving.count(), lane.client().leaving.len());
     assert!(leaving <= listed, "lane {number}: {leaving} connections leave, {listed} are listed");
 }
 
 /// Who waits is listed in order, and nobody waits beyond patience.
-fn waiting(number: usize, lane: &mut Lane, table: &[Connection], now_ns: Option<u64>) {
+fn waiting(number: usize, lane: &mut Lane, table: &[ClientConnection], now_ns: Option<u64>) {
     let client = lane.client();
     let Some(patience_ns) = client.patience_ns else {
         return assert_eq!(client.waiting.first(), None, "lane {number}: nobody loses patience");

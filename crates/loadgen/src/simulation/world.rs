@@ -11,7 +11,7 @@ use staunch_netio::simulated::{Faults, Random, Step};
 
 use super::script::{self, BODY};
 use crate::check::{BodyCheck, Check};
-use crate::mix::{Choice, Entry, MixPlan};
+use crate::mix::{Choice, MixEntry, MixPlan};
 use crate::plan::{IoChoice, LaneKind, LanePlan, Plan, SlotPlan};
 use crate::request::RequestPlan;
 use crate::schedule::{Arrivals, Profile};
@@ -77,7 +77,7 @@ fn draw_kind(seed: u64, random: &mut Random) -> World {
             if random.chance(500) { SlotPlan::PerRequest } else { SlotPlan::Kept { connections_max: 1000 } };
         LaneKind::Open { arrivals: Arrivals::Trace(times), profile: steady(1.0), slots }
     };
-    let entry = Entry { check: checked(), ..Entry::get("/kind") };
+    let entry = MixEntry { check: checked(), ..MixEntry::get("/kind") };
     let lane = lane(0, kind, mix(vec![entry], true), None);
     let faults = if random.chance(500) { Faults::NONE } else { Faults::GENTLE };
     World {
@@ -168,13 +168,18 @@ fn draw_mix(random: &mut Random) -> MixPlan {
     let head = RequestPlan { method: "HEAD".to_owned(), ..RequestPlan::get("/head") };
     let post =
         RequestPlan { method: "POST".to_owned(), body: b"some bytes".to_vec(), ..RequestPlan::get("/post") };
-    let of = |request| Entry { weight: 1.0, request, check: Check::default() };
-    let all = [Entry::get("/some"), Entry { check: checked(), ..Entry::get("/checked") }, of(head), of(post)];
+    let of = |request| MixEntry { weight: 1.0, request, check: Check::default() };
+    let all = [
+        MixEntry::get("/some"),
+        MixEntry { check: checked(), ..MixEntry::get("/checked") },
+        of(head),
+        of(post),
+    ];
     let count = 1 + random.below(all.len());
     mix(all.into_iter().take(count).collect(), random.chance(700))
 }
 
-fn mix(entries: Vec<Entry>, keep_alive: bool) -> MixPlan {
+fn mix(entries: Vec<MixEntry>, keep_alive: bool) -> MixPlan {
     let choice = if entries.len().is_multiple_of(2) { Choice::Weighted } else { Choice::InOrder };
     MixPlan { authority: "simulated".to_owned(), entries, choice, keep_alive }
 }
@@ -216,7 +221,7 @@ pub(super) fn plain(
     patience: Option<Duration>,
     servers: Vec<Vec<Step>>,
 ) -> World {
-    let lane = lane(0, kind, mix(vec![Entry::get("/plain")], true), patience);
+    let lane = lane(0, kind, mix(vec![MixEntry::get("/plain")], true), patience);
     World {
         seed: 1,
         plan: plan(1, vec![lane], Some(length), 1),

@@ -17,7 +17,7 @@ fn plan(factors: &[f64], rounds: u32) -> SweepPlan {
 }
 
 /// An outcome in which so many a second were answered in time.
-fn answered(rate_per_s: f64) -> Outcome {
+fn answered(rate_per_s: f64) -> RunOutcome {
     let mut outcome = made_up::overload();
     outcome.lanes[0].counts.in_time = (rate_per_s * 10.0) as u64;
     outcome
@@ -27,15 +27,15 @@ fn answered(rate_per_s: f64) -> Outcome {
 /// offered in open loops, how often it began again, and the outcome.
 fn swept(plan: &SweepPlan, closed_per_s: f64, open_per_s: f64) -> (Vec<f64>, usize, SweepOutcome) {
     let (mut offered, mut again) = (Vec::new(), 0);
-    let mut measure = |plan: &Plan, _: &mut dyn FnMut(Event<'_>)| match &plan.lanes[0].kind {
+    let mut measure = |plan: &Plan, _: &mut dyn FnMut(SweepEvent<'_>)| match &plan.lanes[0].kind {
         LaneKind::Open { profile: Profile::Steady { rate_per_s }, .. } => {
             offered.push(*rate_per_s);
             Ok(answered(rate_per_s.min(open_per_s)))
         }
         _ => Ok(answered(closed_per_s)),
     };
-    let mut count = |event: Event<'_>| again += usize::from(matches!(event, Event::Again { .. }));
-    let outcome = sweep_by(plan, &Control::default(), &mut measure, &mut count).unwrap();
+    let mut count = |event: SweepEvent<'_>| again += usize::from(matches!(event, SweepEvent::Again { .. }));
+    let outcome = sweep_by(plan, &RunControl::default(), &mut measure, &mut count).unwrap();
     (offered, again, outcome)
 }
 

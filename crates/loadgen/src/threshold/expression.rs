@@ -24,7 +24,7 @@ pub(super) enum Metric {
     /// A time.
     Time {
         /// Of which histogram.
-        kind: Kind,
+        kind: TermKind,
         /// Which figure of it.
         figure: Figure,
     },
@@ -52,7 +52,7 @@ impl PartialEq for Metric {
 
 /// Of which histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TermKind {
     /// To the last byte of right answers.
     Complete,
     /// Until connected.
@@ -149,10 +149,10 @@ fn metric(words: &str) -> Option<Metric> {
         return Some(Metric::Status(status));
     }
     let kinds = [
-        ("connect.", Kind::Connect),
-        ("first_byte.", Kind::FirstByte),
-        ("drift.", Kind::Drift),
-        ("", Kind::Complete),
+        ("connect.", TermKind::Connect),
+        ("first_byte.", TermKind::FirstByte),
+        ("drift.", TermKind::Drift),
+        ("", TermKind::Complete),
     ];
     let (rest, kind) =
         kinds.into_iter().find_map(|(prefix, kind)| Some((words.strip_prefix(prefix)?, kind)))?;
@@ -235,26 +235,26 @@ mod tests {
         let cases = [
             (
                 "p99>20ms",
-                time(Kind::Complete, Figure::Percentile(99.0)),
+                time(TermKind::Complete, Figure::Percentile(99.0)),
                 Operator::Above,
                 20e6,
                 Unit::Nanoseconds,
             ),
             (
                 " connect.p99.9 >= 1.5 s ",
-                time(Kind::Connect, Figure::Percentile(99.9)),
+                time(TermKind::Connect, Figure::Percentile(99.9)),
                 Operator::AtLeast,
                 1.5e9,
                 Unit::Nanoseconds,
             ),
             (
                 "first_byte.mean<5us",
-                time(Kind::FirstByte, Figure::Mean),
+                time(TermKind::FirstByte, Figure::Mean),
                 Operator::Below,
                 5e3,
                 Unit::Nanoseconds,
             ),
-            ("drift.max<=1ms", time(Kind::Drift, Figure::Max), Operator::AtMost, 1e6, Unit::Nanoseconds),
+            ("drift.max<=1ms", time(TermKind::Drift, Figure::Max), Operator::AtMost, 1e6, Unit::Nanoseconds),
             ("errors > 1%", Metric::Errors, Operator::Above, 1.0, Unit::Percent),
             (
                 "refused>10",

@@ -4,7 +4,7 @@
 
 use super::point::{Point, Residual};
 use crate::episode::Run;
-use crate::host::{Fault, Host, Load};
+use crate::host::{Fault, Host, OfferedLoad};
 use crate::prediction::Prediction;
 
 /// A median counts so much less than a goodput.
@@ -42,7 +42,7 @@ fn cost(point: &Point, prediction: &Prediction, peak: f64) -> f64 {
     goodput.powi(2) + refused.powi(2) + median.powi(2)
 }
 
-fn predict(host: &Host, load: &Load, run: Option<Run>) -> Result<Prediction, Fault> {
+fn predict(host: &Host, load: &OfferedLoad, run: Option<Run>) -> Result<Prediction, Fault> {
     match run {
         Some(run) => host.predict_run(load, &run),
         None => host.predict(load),

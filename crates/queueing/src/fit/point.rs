@@ -4,7 +4,7 @@
 
 use super::fault::FitFault;
 use crate::episode::Run;
-use crate::host::{Fault, Load, above_zero, at_least_zero, share};
+use crate::host::{Fault, OfferedLoad, above_zero, at_least_zero, share};
 use crate::limits::PLACES_MAX;
 use crate::patience::Service;
 
@@ -12,7 +12,7 @@ use crate::patience::Service;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// What was offered.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// Answers in time a second.
     pub goodput_per_s: f64,
     /// Median seconds from arrival to answer among answers in time, if it was measured.
@@ -68,7 +68,7 @@ pub enum Parameter {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// What was offered.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// Answers in time a second, as measured.
     pub measured_per_s: f64,
     /// Answers in time a second, as predicted.

@@ -25,7 +25,7 @@ enum Event {
     Served,
 }
 
-pub(crate) struct Machine<'a, Rule> {
+pub(crate) struct Simulator<'a, Rule> {
     scenario: &'a Scenario,
     admit: Rule,
     random: Random,
@@ -45,9 +45,9 @@ pub(crate) struct Machine<'a, Rule> {
     measured: Measured,
 }
 
-impl<'a, Rule: FnMut(&Arrival) -> bool> Machine<'a, Rule> {
+impl<'a, Rule: FnMut(&Arrival) -> bool> Simulator<'a, Rule> {
     pub(crate) fn new(scenario: &'a Scenario, admit: Rule) -> Self {
-        let mut machine = Machine {
+        let mut machine = Simulator {
             scenario,
             admit,
             random: Random::new(scenario.seed),

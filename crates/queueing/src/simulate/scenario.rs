@@ -2,7 +2,7 @@
 //!
 //! It must never count.
 
-use crate::host::{Host, Load};
+use crate::host::{Host, OfferedLoad};
 
 /// What is played.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Scenario {
     /// The host. Its reception is served like its application: exponential or always the same.
     pub host: Host,
     /// What is offered, Poisson.
-    pub load: Load,
+    pub load: OfferedLoad,
     /// Seconds from the reception of a request's SYN that finds a place before S2 to the last packet of its
     /// handshake, which must find one as well; 0 if one packet is all.
     pub handshake_s: f64,

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use staunch_config::Reading;
-use staunch_config::node::Kind;
+use staunch_config::node::ValueKind;
 
 /// Folders that are refused themselves. What is beneath may be meant: `/var/www`, a site in somebody's home.
 const THEMSELVES: [&str; 4] = ["/", "/home", "/root", "/var"];
@@ -23,10 +23,10 @@ pub(crate) fn look(reading: &mut Reading) {
         let value = |name: &str| {
             section.entries.iter().find(|entry| entry.key.name == name).map(|entry| &entry.value.kind)
         };
-        let (Some(Kind::Text(root)), anyway) = (value("root"), value("root_anyway")) else { continue };
+        let (Some(ValueKind::Text(root)), anyway) = (value("root"), value("root_anyway")) else { continue };
         // A folder that is not there is blamed for that.
         let Ok(folder) = Path::new(root).canonicalize() else { continue };
-        if let (true, false) = (is_of_system(&folder), anyway == Some(&Kind::Switch(true))) {
+        if let (true, false) = (is_of_system(&folder), anyway == Some(&ValueKind::Switch(true))) {
             faults.push((number, refusal(root, &folder)));
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use rustix::fs::Access;
-use staunch_config::node::{Kind, Node};
+use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Reading, Section};
 use staunch_confine::Identity;
 
@@ -38,7 +38,7 @@ fn value<'a>(section: &'a Section, key: &str) -> Option<&'a Node> {
 /// A text that is neither `off` nor what `-` means.
 fn text(node: Option<&Node>) -> Option<&str> {
     match &node?.kind {
-        Kind::Text(text) if text != "off" && text != "-" => Some(text),
+        ValueKind::Text(text) if text != "off" && text != "-" => Some(text),
         _ => None,
     }
 }
@@ -50,7 +50,7 @@ fn of_site(section: &Section, blame: Blame<'_>) {
         return;
     }
     let below = |path: &str| root.join(path.trim_start_matches('/'));
-    if let Some(Kind::Table(pages)) = value(section, "error_pages").map(|node| &node.kind) {
+    if let Some(ValueKind::Table(pages)) = value(section, "error_pages").map(|node| &node.kind) {
         for path in pages.iter().filter_map(|(_, path)| text(Some(path))) {
             if let Err(text) = readable(&below(path)) {
                 blame("error_pages", text);
@@ -63,7 +63,7 @@ fn of_site(section: &Section, blame: Blame<'_>) {
 }
 
 fn of_rule(section: &Section, blame: Blame<'_>) {
-    let Some(Kind::Table(auth)) = value(section, "basic_auth").map(|node| &node.kind) else { return };
+    let Some(ValueKind::Table(auth)) = value(section, "basic_auth").map(|node| &node.kind) else { return };
     let file = auth.iter().find(|(name, _)| name.text == "users_file").map(|(_, file)| file);
     let Some(file) = text(file) else { return };
     match std::fs::read_to_string(file) {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use staunch_config::node::{Kind, Node};
+use staunch_config::node::{Node, ValueKind};
 use staunch_config::{Config, File, reference};
 
 use super::loader::{Failure, Loader};
@@ -91,12 +91,14 @@ fn append(table: &mut Map<String, Value>, name: &str, entries: Map<String, Value
 
 fn value_of(node: &Node) -> Value {
     match &node.kind {
-        Kind::Text(text) => json!(text),
-        Kind::Secret(_) | Kind::Other => json!("***"),
-        Kind::Number(number) => number.parse::<u64>().map_or_else(|_| json!(number), |number| json!(number)),
-        Kind::Switch(switch) => json!(switch),
-        Kind::List(items) => items.iter().map(value_of).collect(),
-        Kind::Table(entries) => {
+        ValueKind::Text(text) => json!(text),
+        ValueKind::Secret(_) | ValueKind::Other => json!("***"),
+        ValueKind::Number(number) => {
+            number.parse::<u64>().map_or_else(|_| json!(number), |number| json!(number))
+        }
+        ValueKind::Switch(switch) => json!(switch),
+        ValueKind::List(items) => items.iter().map(value_of).collect(),
+        ValueKind::Table(entries) => {
             Value::Object(entries.iter().map(|(name, value)| (name.text.clone(), value_of(value))).collect())
         }
     }

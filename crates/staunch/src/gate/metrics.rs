@@ -7,7 +7,7 @@ use staunch_gate::snapshot::Board;
 use staunch_protocol::Status;
 use staunch_server::{Admin, MoreMetrics, Page};
 
-use crate::admin::{Door, Listener};
+use crate::admin::{AdminDoor, Listener};
 
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
     /status.json  what `staunch gate status` shows\n";
@@ -20,7 +20,7 @@ pub(super) fn serve(
     address: SocketAddr,
     hosts: &[String],
     board: Board,
-) -> Result<(SocketAddr, Door), String> {
+) -> Result<(SocketAddr, AdminDoor), String> {
     let listener = Listener::bind(address, false)?;
     let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
     let address = listener.address();

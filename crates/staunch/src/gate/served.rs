@@ -1,8 +1,8 @@
 //! The gate inside a server: put up before the server gives its rights up, run by a thread of it.
 //!
-//! Order: [`Gate::put_up`] once sockets are bound and before anything is confined, [`Gate::run`] afterwards,
-//! [`Working::take_down`] when the server has ended. What it cannot do once it is confined: see that
-//! interfaces are renamed or removed, and come back to one.
+//! Order: [`ServedGate::put_up`] once sockets are bound and before anything is confined, [`ServedGate::run`]
+//! afterwards, [`Working::take_down`] when the server has ended. What it cannot do once it is confined: see
+//! that interfaces are renamed or removed, and come back to one.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use staunch_server::log::Notice;
 use super::metrics;
 
 /// A gate of a server, standing.
-pub(crate) struct Gate {
+pub(crate) struct ServedGate {
     daemon: Daemon,
     /// For the start-up block.
     pub(crate) words: String,
@@ -33,7 +33,7 @@ pub(crate) struct Working {
     pub(crate) metrics: Option<staunch_server::MoreMetrics>,
 }
 
-impl Gate {
+impl ServedGate {
     /// Puts it up at these interfaces, if any, for the ports the server listens at. Starts no thread.
     ///
     /// # Errors

@@ -12,9 +12,9 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use staunch_lab::client::{CHILDREN_MAX, LOOPS_MAX, Plan, run as ask};
-use staunch_lab::results::{Client, ClientReport, Protocol};
+use staunch_lab::results::{AskedBy, ClientReport, Protocol};
 use staunch_lab::wire::ANSWER_BYTES_MAX;
-use staunch_loadgen::Control;
+use staunch_loadgen::RunControl;
 use staunch_loadgen::url::{Url, resolve};
 use staunch_netio::{clock, descriptors};
 
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let mut sink = arguments.json.as_deref().map(Sink::open).transpose()?;
     // To fail is no harm: then there are fewer descriptors, and who gets none says so.
     let _ = descriptors::raise_descriptor_limit();
-    let control = Control::default();
+    let control = RunControl::default();
     end_on_signal(&control)?;
     let stop = control.stop_flag();
     let mut progress = Progress::new(plan.children as u64 * plan.loops);
@@ -133,9 +133,9 @@ fn plan(arguments: &Arguments) -> Result<Plan, String> {
         bytes: arguments.bytes as usize,
         protocol,
         client: match (arguments.threads, arguments.epoll) {
-            (true, _) => Client::Threads,
-            (false, true) => Client::Epoll,
-            (false, false) => Client::Processes,
+            (true, _) => AskedBy::Threads,
+            (false, true) => AskedBy::Epoll,
+            (false, false) => AskedBy::Processes,
         },
         patience: arguments.patience,
     })
@@ -233,7 +233,7 @@ mod tests {
     fn plan_of(children: usize, protocol: Protocol) -> Plan {
         let address = ([127, 0, 0, 1], 8080).into();
         let patience = Duration::from_secs(10);
-        let client = Client::Processes;
+        let client = AskedBy::Processes;
         Plan { address, children, loops: 1000, bytes: 4000, protocol, client, patience }
     }
 

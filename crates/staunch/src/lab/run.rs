@@ -14,10 +14,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use staunch_lab::harness::{self, Outcome, Setup, Step};
+use staunch_lab::harness::{self, HarnessStep, PlanOutcome, Setup};
 use staunch_lab::plan::{self, Plan};
 use staunch_lab::report;
-use staunch_lab::results::{Machine, Results};
+use staunch_lab::results::{MeasuredOn, Results};
 use staunch_netio::clock;
 use staunch_netio::host::cpu;
 
@@ -162,7 +162,7 @@ fn load(arguments: &Arguments) -> Result<Plan, String> {
 }
 
 /// Where it is measured. The server has a processor of its own, if there are two.
-fn machine(arguments: &Arguments) -> Result<Machine, String> {
+fn machine(arguments: &Arguments) -> Result<MeasuredOn, String> {
     let available = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let chosen = |wanted: &Option<CpuList>, default: &[usize]| {
         wanted.as_ref().map_or_else(|| default.to_vec(), |CpuList(cpus)| cpus.clone())
@@ -178,7 +178,7 @@ fn machine(arguments: &Arguments) -> Result<Machine, String> {
         ));
     }
     let here = staunch_loadgen::report::Machine::here();
-    Ok(Machine {
+    Ok(MeasuredOn {
         processor: here.processor,
         processors: here.processors,
         server_cpus,
@@ -202,7 +202,7 @@ fn command() -> String {
 }
 
 /// Carries the plan out, with a bar for whoever watches. The first SIGINT or SIGTERM ends it in order.
-fn measure(setup: &Setup) -> Result<Outcome, String> {
+fn measure(setup: &Setup) -> Result<PlanOutcome, String> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&stop))
@@ -216,7 +216,7 @@ fn measure(setup: &Setup) -> Result<Outcome, String> {
     outcome
 }
 
-fn show(bar: &ProgressBar, rounds: u64, step: &Step<'_>) {
+fn show(bar: &ProgressBar, rounds: u64, step: &HarnessStep<'_>) {
     bar.set_length(step.all);
     bar.set_position(step.done);
     let left = step.left_s.map_or_else(String::new, |left_s| {
@@ -226,7 +226,7 @@ fn show(bar: &ProgressBar, rounds: u64, step: &Step<'_>) {
 }
 
 /// Names what went wrong.
-fn judge(setup: &Setup, outcome: &Outcome) -> ExitCode {
+fn judge(setup: &Setup, outcome: &PlanOutcome) -> ExitCode {
     for fault in &outcome.faults {
         output::remark(&format!("staunch: {fault}\n"));
     }

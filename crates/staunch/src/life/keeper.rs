@@ -19,7 +19,7 @@ use super::notify::Notify;
 use super::pid_file::PidFile;
 use super::program::Program;
 use super::signals::{Signals, Wish};
-use super::upgrade::{Outcome, Upgrade};
+use super::upgrade::{Upgrade, UpgradeEnd};
 use super::watchdog::Watchdog;
 
 /// How long a connection may be idle once the server ends: clients that ask again and again do so within
@@ -207,7 +207,7 @@ impl Watch {
                 self.say(&format!("upgrading: {path} was started as process {}", upgrade.process()));
                 affairs.upgrade = Some(upgrade);
             }
-            Err(error) => self.conclude(affairs, Outcome::Failed(error)),
+            Err(error) => self.conclude(affairs, UpgradeEnd::Failed(error)),
         }
     }
 
@@ -229,9 +229,9 @@ impl Watch {
 
     /// What is said of an upgrade is true when it is said: the workers have left their sockets, unless one of
     /// them is held up.
-    fn conclude(&self, affairs: &mut Affairs, outcome: Outcome) {
+    fn conclude(&self, affairs: &mut Affairs, outcome: UpgradeEnd) {
         match outcome {
-            Outcome::Serves { process, shares_queues, left } => {
+            UpgradeEnd::Serves { process, shares_queues, left } => {
                 self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
                 let all_left = self.drain(affairs, None, shares_queues);
                 // Nothing is sent: it ends when the last worker has left its sockets, in a moment.
@@ -239,7 +239,7 @@ impl Watch {
                 drop(left);
                 self.say(&format!("process {process} serves now; this one ends when its connections do"));
             }
-            Outcome::Failed(why) => self.say(&format!("the upgrade failed, this process goes on: {why}")),
+            UpgradeEnd::Failed(why) => self.say(&format!("the upgrade failed, this process goes on: {why}")),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Upgrade {
 }
 
 /// What became of it.
-pub(super) enum Outcome {
+pub(super) enum UpgradeEnd {
     /// It serves, and whether at the same sockets. It waits for the end of a pipe, which is to come when this
     /// process has left them.
     Serves { process: u32, shares_queues: bool, left: PipeWriter },
@@ -77,10 +77,10 @@ impl Upgrade {
     }
 
     /// The process has said something, or has ended.
-    pub(super) fn hear(mut self) -> Outcome {
+    pub(super) fn hear(mut self) -> UpgradeEnd {
         let mut word = [0];
         match self.pipe.read(&mut word) {
-            Ok(1) => Outcome::Serves {
+            Ok(1) => UpgradeEnd::Serves {
                 process: self.process(),
                 shares_queues: word == [handover::SHARES_QUEUES],
                 left: self.left,
@@ -90,16 +90,16 @@ impl Upgrade {
     }
 
     /// It is not waited for any longer.
-    pub(super) fn give_up(self, why: &str) -> Outcome {
+    pub(super) fn give_up(self, why: &str) -> UpgradeEnd {
         self.fail(why)
     }
 
     /// Ends it, if it has not ended.
-    fn fail(mut self, why: &str) -> Outcome {
+    fn fail(mut self, why: &str) -> UpgradeEnd {
         let process = self.process();
         let ended = if why == "it ended" { self.child.wait() } else { self.kill() };
         let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-        Outcome::Failed(format!("process {process}: {why} ({how})"))
+        UpgradeEnd::Failed(format!("process {process}: {why} ({how})"))
     }
 
     fn kill(&mut self) -> io::Result<std::process::ExitStatus> {

@@ -186,7 +186,7 @@ pub(crate) struct Results {
 /// What the main lane does.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Load")]
-pub(crate) struct Load {
+pub(crate) struct LoadArguments {
     /// How many connections; with --rate, at most so many kept ones [default: 64, with --rate 10000]
     #[arg(long, short, value_name = "N")]
     pub(crate) connections: Option<u32>,

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use staunch_loadgen::report;
-use staunch_loadgen::{Moment, Outcome};
+use staunch_loadgen::{Moment, RunOutcome};
 
 use super::arguments::Results;
 
 /// What makes the text of a file when the run is over.
-type Writer = fn(&Outcome) -> String;
+type Writer = fn(&RunOutcome) -> String;
 
 /// All files of a run.
 pub(crate) struct Files {
@@ -64,7 +64,7 @@ impl Files {
     ///
     /// # Errors
     /// Names the file that could not be written.
-    pub(crate) fn finish(self, outcome: &Outcome) -> Result<(), String> {
+    pub(crate) fn finish(self, outcome: &RunOutcome) -> Result<(), String> {
         for (writer, mut sink) in self.at_end {
             sink.write(&writer(outcome))?;
         }

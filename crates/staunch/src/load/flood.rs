@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use staunch_loadgen::Control;
+use staunch_loadgen::RunControl;
 use staunch_loadgen::flood::{self, FloodOutcome, FloodPlan, Method, Prefix};
 use staunch_netio::clock;
 
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let plan = plan(arguments);
     flood::check(&plan).map_err(|fault| fault.to_string())?;
     let mut sink = arguments.json.as_deref().map(Sink::open).transpose()?;
-    let control = Control::default();
+    let control = RunControl::default();
     keys::end_on_signal(&control)?;
     let flood = flood::start(plan).map_err(|fault| fault.to_string())?;
     while !flood.is_over() && !control.is_stopped() {

@@ -10,7 +10,7 @@ use serde_json::json;
 use staunch_loadgen::hold::{self, HoldOutcome};
 use staunch_loadgen::plan::LaneKind;
 use staunch_loadgen::view::View;
-use staunch_loadgen::{Control, sources};
+use staunch_loadgen::{RunControl, sources};
 
 use super::arguments::{Connections, Generator, Requests};
 use super::files::Sink;
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     plan.sources =
         sources::enough(&plan.address, &plan.sources, wanted).map_err(|fault| fault.to_string())?;
     let mut sink = arguments.json.as_deref().map(Sink::open).transpose()?;
-    let control = Arc::new(Control::default());
+    let control = Arc::new(RunControl::default());
     keys::end_on_signal(&control)?;
     let mut view = (!arguments.quiet).then(|| View::new(progress::facts(&plan)));
     let held = hold::hold(&plan, wanted, arguments.hold_for, &control, &mut |moment| {

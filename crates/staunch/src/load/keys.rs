@@ -11,7 +11,7 @@ use std::thread;
 use console::{Key, Term};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use staunch_loadgen::Control;
+use staunch_loadgen::RunControl;
 
 /// What one press changes the rate by.
 const STEP: f64 = 1.1;
@@ -23,7 +23,7 @@ const INTERRUPTED: i32 = 130;
 ///
 /// # Errors
 /// When the kernel refuses a handler.
-pub(crate) fn end_on_signal(control: &Control) -> Result<(), String> {
+pub(crate) fn end_on_signal(control: &RunControl) -> Result<(), String> {
     let stop = control.stop_flag();
     for signal in [SIGINT, SIGTERM] {
         // In this order: the flag is not set yet when the first signal comes.
@@ -35,7 +35,7 @@ pub(crate) fn end_on_signal(control: &Control) -> Result<(), String> {
 }
 
 /// Follows the keys of a terminal until the program ends.
-pub(crate) fn follow(control: &Arc<Control>) {
+pub(crate) fn follow(control: &Arc<RunControl>) {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return;
     }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use staunch_loadgen::mix::{Choice, Entry, MixPlan};
+use staunch_loadgen::mix::{Choice, MixEntry, MixPlan};
 use staunch_loadgen::plan::{IoChoice, LaneKind, LanePlan, SlotPlan};
 use staunch_loadgen::probe::ProbePlan;
 use staunch_loadgen::schedule::{Arrivals, Profile, parse_trace};
@@ -14,7 +14,7 @@ use staunch_loadgen::{Fault, Plan};
 use staunch_netio::Address;
 use staunch_netio::host::cpu;
 
-use super::arguments::{Close, Connections, Generator, Io, Load, Requests, Slow};
+use super::arguments::{Close, Connections, Generator, Io, LoadArguments, Requests, Slow};
 use crate::units::CpuList;
 
 /// Kept connections of an open loop when nothing else is said: more than a server answers slowly at a time.
@@ -112,7 +112,7 @@ pub(crate) fn lane(name: &str, kind: LaneKind, aim: &Aim<'_>, url: &Url) -> Resu
 ///
 /// # Errors
 /// A trace that cannot be read.
-pub(crate) fn kind(load: &Load, ways: &Connections) -> Result<LaneKind, String> {
+pub(crate) fn kind(load: &LoadArguments, ways: &Connections) -> Result<LaneKind, String> {
     if let Some(path) = &load.trace {
         let arrivals = Arrivals::Trace(parse_trace(&read(path)?).map_err(|fault| in_file(path, &fault))?);
         // A trace has its own times; the rate only has to be one.
@@ -146,7 +146,7 @@ pub(crate) fn slow_kind(slow: Slow, connections: u32, interval: Duration) -> Lan
 }
 
 /// How long the main lane offers.
-pub(crate) fn duration(load: &Load) -> Option<Duration> {
+pub(crate) fn duration(load: &LoadArguments) -> Option<Duration> {
     match (load.duration, load.requests, &load.trace) {
         (None, Some(_), _) | (None, _, Some(_)) => None,
         (duration, ..) => {
@@ -180,7 +180,7 @@ fn mix(requests: &Requests, url: &Url, keep_alive: bool) -> Result<MixPlan, Stri
     let fields = requests.header.iter().map(|text| field(text)).collect::<Result<Vec<_>, _>>()?;
     let (body, plain_body) = body(requests.body.as_deref())?;
     let method = method(requests);
-    for Entry { request, check, .. } in &mut mix.entries {
+    for MixEntry { request, check, .. } in &mut mix.entries {
         request.method.clone_from(&method);
         request.fields.clone_from(&fields);
         request.body.clone_from(&body);

@@ -9,7 +9,7 @@ use console::Term;
 use staunch_loadgen::plan::LaneKind;
 use staunch_loadgen::threshold::Threshold;
 use staunch_loadgen::view::{Facts, View};
-use staunch_loadgen::{Control, Moment, Outcome, Plan, describe, report, run};
+use staunch_loadgen::{Moment, Plan, RunControl, RunOutcome, describe, report, run};
 
 use super::arguments::Results;
 use super::files::Files;
@@ -30,7 +30,7 @@ const KEYS: &str = "up/down: rate, 0: as planned, q: end";
 pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> {
     let thresholds = thresholds(results)?;
     let mut files = Files::open(results)?;
-    let control = Arc::new(Control::default());
+    let control = Arc::new(RunControl::default());
     keys::end_on_signal(&control)?;
     let mut lost = None;
     let mut view = (!results.quiet).then(|| View::new(facts(plan)));
@@ -60,7 +60,7 @@ pub(crate) fn offer(plan: &Plan, results: &Results) -> Result<ExitCode, String> 
 }
 
 /// Shows a step, and the rate's factor that keys have set.
-pub(crate) fn show(view: &mut Option<View>, control: &Control, moment: &Moment) {
+pub(crate) fn show(view: &mut Option<View>, control: &RunControl, moment: &Moment) {
     if let Some(view) = view {
         view.set_factor(control.factor());
         view.observe(moment);
@@ -87,7 +87,7 @@ fn thresholds(results: &Results) -> Result<Vec<Threshold>, String> {
     results.fail_if.iter().map(parse).collect()
 }
 
-fn summarise(outcome: &Outcome, results: &Results, to_stdout: bool) {
+fn summarise(outcome: &RunOutcome, results: &Results, to_stdout: bool) {
     if results.quiet && to_stdout {
         return;
     }
@@ -103,7 +103,7 @@ fn summarise(outcome: &Outcome, results: &Results, to_stdout: bool) {
 }
 
 /// Says which thresholds were crossed, and whether any was.
-fn crossed(thresholds: &[Threshold], outcome: &Outcome) -> bool {
+fn crossed(thresholds: &[Threshold], outcome: &RunOutcome) -> bool {
     let failed = thresholds.iter().map(|threshold| threshold.judge(outcome)).filter(|judged| judged.failed);
     let count = failed.inspect(|judged| {
         output::remark(&format!("staunch: failed: {} (measured {})\n", judged.expression, judged.measured));
@@ -113,7 +113,7 @@ fn crossed(thresholds: &[Threshold], outcome: &Outcome) -> bool {
 
 /// What is said when answers came and not one was right: then something else was measured than was meant. A
 /// slow client waits for no answer, so it is not judged by any.
-fn nothing_right(plan: &Plan, outcome: &Outcome) -> Option<String> {
+fn nothing_right(plan: &Plan, outcome: &RunOutcome) -> Option<String> {
     let counts = outcome.counts();
     let asks = matches!(plan.lanes.first()?.kind, LaneKind::Closed { .. } | LaneKind::Open { .. });
     if !asks || counts.wrong_answer == 0 || counts.in_time + counts.late > 0 {
@@ -132,7 +132,7 @@ fn nothing_right(plan: &Plan, outcome: &Outcome) -> Option<String> {
 }
 
 /// Connections were begun and not one was made.
-fn nobody_is_there(outcome: &Outcome) -> bool {
+fn nobody_is_there(outcome: &RunOutcome) -> bool {
     let counts = outcome.counts();
     counts.connections_begun > 0 && counts.connections_made == 0 && counts.refused + counts.failed > 0
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::Args;
 use console::Term;
 use staunch_figures::words;
-use staunch_loadgen::Control;
+use staunch_loadgen::RunControl;
 use staunch_loadgen::report;
 use staunch_loadgen::schedule::Arrivals;
-use staunch_loadgen::sweep::{self, Event, FACTORS, Stage, SweepPlan};
+use staunch_loadgen::sweep::{self, FACTORS, SweepEvent, SweepPlan, SweepStage};
 use staunch_loadgen::sweep_outcome::SweepOutcome;
 use staunch_loadgen::view::{Facts, View};
 
@@ -130,7 +130,7 @@ fn plan_of(arguments: &Arguments) -> Result<SweepPlan, String> {
 }
 
 fn carry_out(plan: &SweepPlan, quiet: bool) -> Result<SweepOutcome, String> {
-    let control = Arc::new(Control::default());
+    let control = Arc::new(RunControl::default());
     keys::end_on_signal(&control)?;
     let mut progress = Progress { plan, view: None, is_terminal: Term::stderr().is_term() };
     if !quiet {
@@ -171,11 +171,11 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    fn show(&mut self, event: &Event<'_>) {
+    fn show(&mut self, event: &SweepEvent<'_>) {
         match event {
-            Event::Step(moment) => self.view.iter_mut().for_each(|view| view.observe(moment)),
-            Event::Begins(stage) => self.begin(&self.title(*stage)),
-            Event::Again { believed_per_s, found_per_s } => {
+            SweepEvent::Step(moment) => self.view.iter_mut().for_each(|view| view.observe(moment)),
+            SweepEvent::Begins(stage) => self.begin(&self.title(*stage)),
+            SweepEvent::Again { believed_per_s, found_per_s } => {
                 self.finish();
                 output::remark(&format!(
                     "{} were answered in time, more than the capacity of {}: it is measured anew, and the \
@@ -198,10 +198,10 @@ impl Progress<'_> {
         }
     }
 
-    fn title(&self, stage: Stage) -> String {
+    fn title(&self, stage: SweepStage) -> String {
         match stage {
-            Stage::Capacity => "finding the capacity, closed loop".into(),
-            Stage::Point { number, round, factor, rate_per_s } => {
+            SweepStage::Capacity => "finding the capacity, closed loop".into(),
+            SweepStage::Point { number, round, factor, rate_per_s } => {
                 let points = self.plan.points();
                 let left = length(self.plan.length_of(points + 1 - number));
                 format!(

@@ -2,7 +2,7 @@
 //!
 //! It must never draw.
 
-use staunch_queueing::{Gate, Host, Load};
+use staunch_queueing::{Gate, Host, OfferedLoad};
 
 use super::expected::{Expected, expect};
 use super::host::behind;
@@ -29,7 +29,7 @@ pub(crate) struct Range<'a> {
     /// What grows.
     pub(crate) over: Over,
     /// What stays: the other half of the load.
-    pub(crate) load: Load,
+    pub(crate) load: OfferedLoad,
     /// From, and to.
     pub(crate) ends: (f64, f64),
     /// Whether steps are equal, or equal factors.

@@ -3,7 +3,7 @@
 //! It must never say more digits than the model has.
 use serde::{Deserialize, Serialize};
 use staunch_figures::words;
-use staunch_queueing::{Host, Load, Prediction, Run};
+use staunch_queueing::{Host, OfferedLoad, Prediction, Run};
 
 /// What the model says of one load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Expected {
 ///
 /// # Errors
 /// A number that no host or load can have.
-pub(crate) fn expect(host: &Host, load: &Load, sending_s: Option<f64>) -> Result<Expected, String> {
+pub(crate) fn expect(host: &Host, load: &OfferedLoad, sending_s: Option<f64>) -> Result<Expected, String> {
     long_run(host.retry_s, sending_s)?;
     let prediction = match sending_s {
         Some(sending_s) => host.predict_run(load, &run(sending_s)),

@@ -3,7 +3,7 @@
 //! It must never let the fit see a point that is called predicted.
 
 use staunch_queueing::fit::{self, Known, Parameter, Point, Residual};
-use staunch_queueing::{Gate, Host, Load};
+use staunch_queueing::{Gate, Host, OfferedLoad};
 
 use super::chart::{self, Chart};
 use super::curves::{Curves, Range, curves};
@@ -74,7 +74,7 @@ fn along(curve: &Curve, host: &Host, gate: Gate, sending_s: Option<f64>) -> Resu
     let ends = also
         .iter()
         .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), place| (low.min(*place), high.max(*place)));
-    let load = curve.off.first().map_or(Load::requests(0.0), |mark| mark.load);
+    let load = curve.off.first().map_or(OfferedLoad::requests(0.0), |mark| mark.load);
     let is_even = chart::is_even(curve.over);
     curves(host, gate, &Range { over: curve.over, load, ends, is_even, also: &also, sending_s })
 }

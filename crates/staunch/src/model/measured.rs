@@ -9,7 +9,7 @@ use serde::Deserialize;
 use staunch_figures::statistics::{Spread, median};
 use staunch_loadgen::report::document::Figures;
 use staunch_loadgen::report::{PointDocument, SweepDocument};
-use staunch_queueing::Load;
+use staunch_queueing::OfferedLoad;
 
 /// One server under growing load.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) enum Over {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mark {
     /// What was offered.
-    pub(crate) load: Load,
+    pub(crate) load: OfferedLoad,
     /// How much of it the generator left unsent, in the worst round.
     pub(crate) unsent_share: f64,
     /// Answers in time a second: median, smallest and largest round.
@@ -62,7 +62,7 @@ impl Over {
     }
 
     /// Where a load stands along it.
-    pub(crate) fn place(self, load: &Load) -> f64 {
+    pub(crate) fn place(self, load: &OfferedLoad) -> f64 {
         match self {
             Over::Requests => load.requests_per_s,
             Over::Flood => load.flood_per_s,
@@ -70,10 +70,10 @@ impl Over {
     }
 
     /// The load with another place along it.
-    pub(crate) fn at(self, load: &Load, place: f64) -> Load {
+    pub(crate) fn at(self, load: &OfferedLoad, place: f64) -> OfferedLoad {
         match self {
-            Over::Requests => Load { requests_per_s: place, ..*load },
-            Over::Flood => Load { flood_per_s: place, ..*load },
+            Over::Requests => OfferedLoad { requests_per_s: place, ..*load },
+            Over::Flood => OfferedLoad { flood_per_s: place, ..*load },
         }
     }
 }
@@ -135,7 +135,7 @@ fn of_sweep(document: &SweepDocument) -> Curve {
 fn of_point(point: &PointDocument) -> Option<Mark> {
     let offered = point.rate(|round| round.offered)?.median;
     Some(Mark {
-        load: Load::requests(offered),
+        load: OfferedLoad::requests(offered),
         unsent_share: point.rounds.iter().map(unsent_share).fold(0.0, f64::max),
         goodput: point.rate(|round| round.in_time)?,
         p50_ms: point.spread(|round| round.latency_ms.p50).map(|spread| spread.median),
@@ -211,7 +211,7 @@ impl Row {
         };
         let goodput = self.goodput_per_s;
         Ok(Mark {
-            load: Load { requests_per_s, flood_per_s },
+            load: OfferedLoad { requests_per_s, flood_per_s },
             unsent_share: 0.0,
             goodput: Spread { median: goodput, min: goodput, max: goodput },
             p50_ms: self.p50_ms,

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use staunch_figures::plot::alone;
-use staunch_queueing::{Host, Load};
+use staunch_queueing::{Host, OfferedLoad};
 
 use super::chart::{self, Chart};
 use super::curves::{Curves, Range, curves};
@@ -98,7 +98,7 @@ fn chart<'a>(arguments: &Arguments, curves: &'a Curves, is_even: bool) -> Chart<
 }
 
 /// What stays, and from where to where the other goes.
-fn range(arguments: &Arguments, host: &Host, is_even: bool) -> Result<(Load, (f64, f64)), String> {
+fn range(arguments: &Arguments, host: &Host, is_even: bool) -> Result<(OfferedLoad, (f64, f64)), String> {
     let flood_per_s = arguments.flood.unwrap_or(0.0);
     let capacity_per_s = capacity(host, 0.0)?;
     let requests_per_s = arguments.offered.unwrap_or(capacity_per_s);
@@ -111,5 +111,5 @@ fn range(arguments: &Arguments, host: &Host, is_even: bool) -> Result<(Load, (f6
     if to <= from {
         return Err(format!("--to {to}/s: the plot begins at {from:.0}/s, so it must end above that"));
     }
-    Ok((Load { requests_per_s, flood_per_s }, (from, to)))
+    Ok((OfferedLoad { requests_per_s, flood_per_s }, (from, to)))
 }

@@ -5,7 +5,7 @@ use staunch_figures::table::{Align, lines};
 use staunch_figures::words;
 use staunch_loadgen::report::layout;
 use staunch_loadgen::sweep::FACTORS;
-use staunch_queueing::{Host, Load};
+use staunch_queueing::{Host, OfferedLoad};
 
 use super::expected::{Expected, expect, percent, whole};
 use super::fitted::HostDocument;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
     };
     let gated = behind(&host, gate);
     let row = |requests_per_s: f64| {
-        let load = Load { requests_per_s, flood_per_s };
+        let load = OfferedLoad { requests_per_s, flood_per_s };
         Ok(Row {
             requests_per_s,
             syn_per_s: flood_per_s,
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
 /// # Errors
 /// Numbers no host can have.
 pub(crate) fn capacity(host: &Host, flood_per_s: f64) -> Result<f64, String> {
-    let load = Load { requests_per_s: 0.0, flood_per_s };
+    let load = OfferedLoad { requests_per_s: 0.0, flood_per_s };
     host.capacity_per_s(&load).map_err(|fault| fault.to_string())
 }
 

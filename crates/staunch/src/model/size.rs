@@ -6,7 +6,7 @@ use serde::Serialize;
 use staunch_figures::table::{Align, lines};
 use staunch_figures::words;
 use staunch_loadgen::report::layout;
-use staunch_queueing::{Host, Load};
+use staunch_queueing::{Host, OfferedLoad};
 
 use super::expected::{expect, whole};
 use super::fitted::HostDocument;
@@ -99,8 +99,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 fn survival(host: &Host, beside_per_s: f64, keep: &[f64]) -> Result<Survival, String> {
-    let goodput = |load: &Load| Ok(expect(host, load, None)?.goodput_per_s);
-    let beside = Load::requests(beside_per_s);
+    let goodput = |load: &OfferedLoad| Ok(expect(host, load, None)?.goodput_per_s);
+    let beside = OfferedLoad::requests(beside_per_s);
     let at_ease = goodput(&beside)?;
     let (summit, peak_per_s) = peak(&goodput)?;
     let kept = |share: &f64| {
@@ -112,14 +112,14 @@ fn survival(host: &Host, beside_per_s: f64, keep: &[f64]) -> Result<Survival, St
 }
 
 /// The load at which most is answered in time, and how much that is. Goodput rises up to there.
-fn peak(goodput: &impl Fn(&Load) -> Result<f64, String>) -> Result<(f64, f64), String> {
+fn peak(goodput: &impl Fn(&OfferedLoad) -> Result<f64, String>) -> Result<(f64, f64), String> {
     // A tenth of a percent apart, near a summit that a deterministic server has as sharp as a tooth.
     const FINE_STEP: f64 = 1.001;
     let climb = |from: f64, step: f64| {
-        let mut best = (from, goodput(&Load::requests(from))?);
+        let mut best = (from, goodput(&OfferedLoad::requests(from))?);
         loop {
             let next = best.0 * step;
-            let value = goodput(&Load::requests(next))?;
+            let value = goodput(&OfferedLoad::requests(next))?;
             if value <= best.1 || next > ASKED_PER_S_MAX {
                 return Ok::<(f64, f64), String>(best);
             }
@@ -135,8 +135,8 @@ fn last(
     from: f64,
     wanted: f64,
     over: Over,
-    beside: &Load,
-    goodput: &impl Fn(&Load) -> Result<f64, String>,
+    beside: &OfferedLoad,
+    goodput: &impl Fn(&OfferedLoad) -> Result<f64, String>,
 ) -> Result<Option<f64>, String> {
     let holds = |place: f64| Ok::<bool, String>(goodput(&over.at(beside, place))? >= wanted);
     let (mut low, mut high) = (from, from * STEP);

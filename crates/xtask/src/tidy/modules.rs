@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::paths::{self, NamePath, Place};
+use super::paths::{self, NamePath, PathUse};
 use super::source::{Source, Tree};
 
 /// A name may be passed on this often before we give up following it.
@@ -54,7 +54,7 @@ impl Modules {
     pub(crate) fn edges(&self) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();
         for (path, module) in &self.by_path {
-            for name in module.paths.iter().filter(|name| name.place != Place::PassedOn) {
+            for name in module.paths.iter().filter(|name| name.place != PathUse::PassedOn) {
                 let Some(target) = self.resolve(path, &name.segments, 0) else { continue };
                 let to = &self.by_path[&target].file;
                 let known = edges.iter().any(|edge| edge.from == module.file && edge.to == *to);
@@ -104,7 +104,7 @@ impl Module {
     fn new(source: &Source) -> Self {
         let paths: Vec<NamePath> =
             paths::read(&source.code).into_iter().filter(|path| !source.is_inner_test(path.line)).collect();
-        let uses = paths.iter().filter(|path| path.place != Place::Code);
+        let uses = paths.iter().filter(|path| path.place != PathUse::Code);
         let bound =
             uses.filter_map(|path| Some((path.segments.last()?.clone(), path.segments.clone()))).collect();
         Self { file: source.path.clone(), paths, bound }

@@ -10,12 +10,12 @@ pub(crate) struct NamePath {
     /// Its segments; `*` for all of a module.
     pub(crate) segments: Vec<String>,
     /// How it stands there.
-    pub(crate) place: Place,
+    pub(crate) place: PathUse,
 }
 
 /// How a path stands in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathUse {
     /// `use`: binds a name for this file.
     Use,
     /// `pub use`: passes a name on, the file itself need not use it.
@@ -31,7 +31,7 @@ pub(crate) fn read(code: &str) -> Vec<NamePath> {
     let mut at = 0;
     while at < tokens.len() {
         if tokens[at].text == "use" {
-            let place = if is_passed_on(&tokens, at) { Place::PassedOn } else { Place::Use };
+            let place = if is_passed_on(&tokens, at) { PathUse::PassedOn } else { PathUse::Use };
             at = read_tree(&tokens, at + 1, &[], place, &mut paths);
         } else if is_word(tokens[at].text) {
             at = read_plain(&tokens, at, &mut paths);
@@ -88,7 +88,7 @@ fn read_tree(
     tokens: &[Token<'_>],
     mut at: usize,
     prefix: &[String],
-    place: Place,
+    place: PathUse,
     paths: &mut Vec<NamePath>,
 ) -> usize {
     let mut segments = prefix.to_vec();
@@ -116,7 +116,7 @@ fn read_group(
     tokens: &[Token<'_>],
     mut at: usize,
     prefix: &[String],
-    place: Place,
+    place: PathUse,
     paths: &mut Vec<NamePath>,
 ) -> usize {
     while at < tokens.len() && text_at(tokens, at) != "}" {
@@ -134,7 +134,7 @@ fn read_plain(tokens: &[Token<'_>], at: usize, paths: &mut Vec<NamePath>) -> usi
         end += 2;
     }
     if segments.len() > 1 {
-        paths.push(NamePath { line: tokens[at].line, segments, place: Place::Code });
+        paths.push(NamePath { line: tokens[at].line, segments, place: PathUse::Code });
     }
     end
 }

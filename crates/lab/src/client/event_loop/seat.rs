@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use staunch_protocol::answer::HeadMemory;
 
-use super::super::answer::{Answer, Heard, request};
+use super::super::answer::{AnswerInPart, Heard, request};
 use super::super::child::RECEIVE_BYTES;
 use super::super::fault::Fault;
 use super::super::loops::Loops;
@@ -29,7 +29,7 @@ const ENDED: EventFlags = EventFlags::RDHUP;
 const BROKEN: EventFlags = EventFlags::ERR.union(EventFlags::HUP);
 
 /// What all children use in turn.
-pub(super) struct Desk {
+pub(super) struct SeatTable {
     pub(super) epoll: OwnedFd,
     source: Source,
     request: Vec<u8>,
@@ -37,7 +37,7 @@ pub(super) struct Desk {
     memory: HeadMemory,
 }
 
-impl Desk {
+impl SeatTable {
     pub(super) fn new(plan: &Plan, epoll: OwnedFd) -> Self {
         Self {
             epoll,
@@ -53,7 +53,7 @@ impl Desk {
 /// A child.
 pub(super) struct Seat<'a> {
     pub(super) loops: Loops<'a>,
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerInPart,
     /// When the peer has been waited for long enough.
     pub(super) deadline_ns: u64,
     /// The connection, be it under way.
@@ -70,7 +70,7 @@ impl<'a> Seat<'a> {
     pub(super) fn new(plan: &Plan, tally: Tally<'a>) -> Self {
         Self {
             loops: Loops::new(plan.loops, tally),
-            answer: Answer::new(plan),
+            answer: AnswerInPart::new(plan),
             deadline_ns: u64::MAX,
             socket: None,
             is_connected: false,
@@ -80,7 +80,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Begins a loop: connects, unless the connection stayed. What is left is to ask.
-    pub(super) fn begin(&mut self, desk: &mut Desk) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self, desk: &mut SeatTable) -> Result<(), Fault> {
         self.answer.begin();
         self.sent = 0;
         if self.socket.is_none() {
@@ -90,7 +90,12 @@ impl<'a> Seat<'a> {
     }
 
     /// Goes on with a loop; whether it has ended well.
-    pub(super) fn go_on(&mut self, number: usize, flags: EventFlags, desk: &mut Desk) -> Result<bool, Fault> {
+    pub(super) fn go_on(
+        &mut self,
+        number: usize,
+        flags: EventFlags,
+        desk: &mut SeatTable,
+    ) -> Result<bool, Fault> {
         if self.sent < desk.request.len() {
             // What came meanwhile is told again: what is watched changes when all is sent.
             return self.say(number, desk).map(|()| false);
@@ -107,7 +112,7 @@ impl<'a> Seat<'a> {
 
     /// Asks: sends what can be sent. A peer on this machine is connected by now, and takes all of it; any
     /// other is waited for.
-    pub(super) fn say(&mut self, number: usize, desk: &Desk) -> Result<(), Fault> {
+    pub(super) fn say(&mut self, number: usize, desk: &SeatTable) -> Result<(), Fault> {
         let Some(socket) = &self.socket else { return Ok(()) };
         while self.sent < desk.request.len() {
             match send(socket, &desk.request[self.sent..], SendFlags::NOSIGNAL) {
@@ -139,7 +144,7 @@ impl<'a> Seat<'a> {
 
     /// Takes what came; whether the answer is whole. If the peer had ended before, and less came than there
     /// was room for, that was all: the call that would say so is spared.
-    fn hear(&mut self, flags: EventFlags, desk: &mut Desk) -> Result<bool, Fault> {
+    fn hear(&mut self, flags: EventFlags, desk: &mut SeatTable) -> Result<bool, Fault> {
         let Some(socket) = &self.socket else { return Ok(false) };
         let is_ended = flags.contains(ENDED) && !flags.intersects(BROKEN);
         loop {

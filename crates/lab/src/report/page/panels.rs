@@ -7,7 +7,7 @@ use staunch_figures::words;
 
 use crate::ranking::cost;
 use crate::report::rows::{PROTOCOLS, shares};
-use crate::results::{Client, Measured, Protocol, Results, Row};
+use crate::results::{AskedBy, Measured, Protocol, Results, Row};
 use crate::statistics::mean_costs;
 
 /// The classes of lines, in their order. A panel with more lines could not be read.
@@ -95,7 +95,7 @@ struct Key {
     children: usize,
     pool: usize,
     bytes: usize,
-    client: Client,
+    client: AskedBy,
 }
 
 /// The rows of one line.
@@ -232,9 +232,9 @@ fn label(key: &Key, lines: &[Line<'_>]) -> String {
     }
     if lines.iter().any(|line| line.key.protocol == key.protocol && line.key.client != key.client) {
         words.push(match key.client {
-            Client::Processes => "by processes".to_owned(),
-            Client::Threads => "by threads".to_owned(),
-            Client::Epoll => "by epoll".to_owned(),
+            AskedBy::Processes => "by processes".to_owned(),
+            AskedBy::Threads => "by threads".to_owned(),
+            AskedBy::Epoll => "by epoll".to_owned(),
         });
     }
     if words.is_empty() { "this model".to_owned() } else { words.join(", ") }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use staunch_figures::escape;
 use staunch_figures::{page, words};
 
-use crate::evidence::{Verdict, asked};
+use crate::evidence::{ClaimVerdict, asked};
 use crate::findings::{Part, claims, comparison, findings as tested};
 use crate::paper;
 use crate::report::rows as said;
@@ -85,7 +85,7 @@ fn claim(body: &mut String, part: &Part, remark: &str) {
             with_units(&case.figures.to_string())
         );
     }
-    if part.verdict == Verdict::Refuted && !part.cause.is_empty() {
+    if part.verdict == ClaimVerdict::Refuted && !part.cause.is_empty() {
         let _ = write!(body, "<li>{}", escape(part.cause));
     }
     body.push_str("</ul>");
@@ -97,11 +97,11 @@ fn with_units(words: &str) -> String {
     words.replace("% less", "%\u{a0}less").replace("% more", "%\u{a0}more")
 }
 
-fn verdict(verdict: Verdict) -> String {
+fn verdict(verdict: ClaimVerdict) -> String {
     let class = match verdict {
-        Verdict::Confirmed => "pass",
-        Verdict::Refuted => "missed",
-        Verdict::NotSeparable | Verdict::NotMeasured => "quiet",
+        ClaimVerdict::Confirmed => "pass",
+        ClaimVerdict::Refuted => "missed",
+        ClaimVerdict::NotSeparable | ClaimVerdict::NotMeasured => "quiet",
     };
     format!("<span class=\"{class}\">{verdict}</span>")
 }

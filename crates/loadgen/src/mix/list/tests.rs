@@ -8,7 +8,7 @@ fn server() -> Url {
 
 /// Weight, target and length of each entry.
 fn entries(plan: &MixPlan) -> Vec<(f64, &str, Option<u64>)> {
-    let entry = |entry: &'_ Entry| match entry.check.body {
+    let entry = |entry: &'_ MixEntry| match entry.check.body {
         BodyCheck::Length(length_bytes) => Some(length_bytes),
         _ => None,
     };

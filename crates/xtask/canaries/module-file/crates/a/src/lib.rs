@@ -1,0 +1,4 @@
+//! A nest. It must never fly.
+#![forbid(unsafe_code)]
+
+mod nest;

@@ -1,0 +1,1 @@
+//! In its folder. It must never fly.
