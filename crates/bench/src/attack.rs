@@ -17,7 +17,7 @@ use super::setup::{ServerKind, Setup};
 use super::{content, machine};
 use crate::report::{Bar, Direction, ScenarioOutcome};
 
-/// One way to be slow.
+/// A way to be slow.
 struct Mode {
     name: &'static str,
     arguments: &'static [&'static str],

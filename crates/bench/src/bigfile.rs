@@ -60,7 +60,7 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     Ok(())
 }
 
-/// One download compared byte by byte with the file.
+/// A download compared byte by byte with the file.
 fn check_bytes(server: &Server, folder: &std::path::Path) -> Result<(), String> {
     let script = r#"curl -s -S "$1" | cmp - "$2""#;
     let file = folder.join(FILE);

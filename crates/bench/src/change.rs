@@ -22,7 +22,7 @@ const CHANGES: usize = 50;
 const DELAY_MS_MAX: f64 = 100.0;
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL_TIME: Duration = Duration::from_millis(1);
-/// One request of the light load every so often.
+/// Between two requests of the light load.
 const LOAD_PAUSE: Duration = Duration::from_millis(2);
 /// A change every so often.
 const CHANGE_PAUSE: Duration = Duration::from_millis(50);

@@ -72,7 +72,7 @@ impl HttpClient {
     }
 }
 
-/// One request on a connection of its own.
+/// A request on a connection of its own.
 ///
 /// # Errors
 /// As [`HttpClient::get`].

@@ -1,4 +1,4 @@
-//! The scenario `pressure`: every server offered up to ten times what it can do, a connection a request.
+//! The scenario `pressure`: every server offered up to ten times what it can do, a connection per request.
 //!
 //! It owns the bars on goodput and on the time of those who are served. Each answer is made to cost the same
 //! processor time, as that of an application behind the server would, so that all have about the same peak

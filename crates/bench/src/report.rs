@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use staunch_figures::statistics::{Spread, median};
 
-/// The samples of one measure of one server, one a round.
+/// The samples of one measure of one server, one per round.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Figure {
     /// Name of the server.
@@ -13,7 +13,7 @@ pub(super) struct Figure {
     pub(super) measure: String,
     /// Its unit, for instance "us".
     pub(super) unit: String,
-    /// One sample a round, in the order of the rounds.
+    /// A sample per round, in the order of the rounds.
     pub(super) samples: Vec<f64>,
 }
 
@@ -33,13 +33,12 @@ pub(super) enum Direction {
 pub(super) enum BarVerdict {
     /// The median is on the good side.
     Pass,
-    /// It is not.
+    /// The median is on the bad side.
     Missed,
     /// There was nothing to judge: the server or its rival was left out or failed.
     NotMeasured,
 }
 
-/// One promise and what became of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Bar {
     /// Whose promise.
@@ -52,7 +51,7 @@ pub(super) struct Bar {
     pub(super) limit: f64,
     /// Unit of limit and samples; empty for a ratio.
     pub(super) unit: String,
-    /// What was measured, one a round.
+    /// What was measured, one per round.
     pub(super) samples: Vec<f64>,
     /// The verdict on the median of the samples.
     pub(super) verdict: BarVerdict,
@@ -84,7 +83,7 @@ impl Bar {
 pub(super) struct ScenarioOutcome {
     /// Name on the command line.
     pub(super) name: String,
-    /// One sentence: what was done.
+    /// A sentence: what was done.
     pub(super) title: String,
     /// Everything measured. The first measure is the one that is plotted first.
     pub(super) figures: Vec<Figure>,
@@ -189,7 +188,7 @@ impl ScenarioOutcome {
     }
 }
 
-/// One run of the benchmark, as stored.
+/// A run of the benchmark, as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Report {
     /// When it began, UTC, `YYYY-MM-DD HH:MM`.

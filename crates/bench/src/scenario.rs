@@ -8,7 +8,6 @@ use super::{
 };
 use crate::report::ScenarioOutcome;
 
-/// One thing that is measured.
 pub(super) struct Scenario {
     /// Name on the command line.
     pub(super) name: &'static str,
@@ -23,7 +22,7 @@ pub(super) struct Scenario {
 /// What must be built before a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// It builds by itself what it needs.
+    /// Nothing: the scenario builds what it needs.
     Nothing,
     /// The chosen servers.
     Servers,

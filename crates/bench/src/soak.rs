@@ -92,7 +92,7 @@ fn url_in(line: &str) -> Option<String> {
     line[start..].split_whitespace().next().map(|url| url.trim_end_matches('/').to_owned())
 }
 
-/// One round of wrk.
+/// A round of wrk.
 fn load(url: &str, close_each: bool) -> Result<(), String> {
     let mut wrk = Command::new("wrk");
     wrk.args(["--threads", "1", "--connections", "64", "--duration", &format!("{ROUND_SECONDS}s")]);

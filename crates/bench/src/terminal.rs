@@ -33,7 +33,7 @@ pub(super) fn text(report: &Report, colour: bool) -> String {
     text
 }
 
-/// One line a bar, then the count.
+/// A line per bar, then the count.
 fn bars(report: &Report, colour: bool) -> String {
     let mut rows = Vec::new();
     let mut codes = Vec::new();
@@ -64,7 +64,7 @@ fn bars(report: &Report, colour: bool) -> String {
     text
 }
 
-/// One line a server, one column a measure.
+/// A line per server, a column per measure.
 fn figures(outcome: &ScenarioOutcome, colour: bool) -> String {
     let measures = outcome.measures();
     let mut header = vec![String::new()];

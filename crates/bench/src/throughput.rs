@@ -53,7 +53,7 @@ struct Promise {
     limit: f64,
 }
 
-/// One scenario of this kind.
+/// A scenario of this kind.
 #[derive(Debug)]
 pub(super) struct Work {
     name: &'static str,
@@ -82,7 +82,7 @@ pub(super) const KEEPALIVE: Work = Work {
     ],
 };
 
-/// The same, asked for as a browser asks.
+/// The small file, asked for as a browser asks.
 pub(super) const BROWSER: Work = Work {
     name: "browser",
     title: "the same file, asked for with 500 bytes of a browser's header fields",

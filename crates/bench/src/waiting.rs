@@ -224,7 +224,7 @@ fn guess(address: SocketAddr, own: Ipv4Addr, number: usize, ends: &AtomicBool) {
     }
 }
 
-/// One request on a connection of its own: its status.
+/// A request on a connection of its own: its status.
 fn ask(address: SocketAddr, own: Option<Ipv4Addr>, credentials: &str) -> Result<u16, String> {
     let mut stream = connect(address, own).map_err(|error| format!("connect: {error}"))?;
     let waits = stream.set_read_timeout(Some(PATIENCE));

@@ -18,7 +18,7 @@ pub struct Confinement {
     paths: Paths,
     /// Why something is not confined, in words.
     missing: Vec<String>,
-    /// It was told to leave everything as it is.
+    /// Whether it was told to leave everything as it is.
     off: bool,
 }
 

@@ -19,7 +19,7 @@ pub const DEFAULT_FILE: &str = "etc/sysctl.d/60-staunch.conf";
 const HEAD: &str = "# Written by `staunch doctor --apply`.\n\
     # `staunch doctor --undo` puts back what was and removes this file.";
 
-/// One setting of the file.
+/// A setting of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     name: String,

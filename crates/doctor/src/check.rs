@@ -6,7 +6,6 @@
 use crate::finding::State;
 use crate::host::{Host, Interface};
 
-/// One check.
 pub(crate) struct Check {
     /// The setting, as the kernel names it where it does.
     pub(crate) name: &'static str,
@@ -48,7 +47,7 @@ impl Wanted {
         Self { least, most: u64::MAX, otherwise: State::Advice }
     }
 
-    /// One of these, else it would be better.
+    /// Right within these, else it would be better.
     pub(crate) fn within(least: u64, most: u64) -> Self {
         Self { least, most, otherwise: State::Advice }
     }
@@ -71,7 +70,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// It is right.
+    /// The value is right.
     pub(crate) fn ok(value: impl ToString) -> Self {
         Self { state: Some(State::Ok), value: value.to_string(), ..Self::default() }
     }
@@ -81,18 +80,18 @@ impl Verdict {
         Self { state: Some(State::NotHere), ..Self::default() }
     }
 
-    /// It is there and says nothing we understand.
+    /// The value is there and cannot be read.
     pub(crate) fn unknown(value: impl ToString) -> Self {
         Self { state: Some(State::Unknown), value: value.to_string(), ..Self::default() }
     }
 
-    /// It would be better otherwise.
+    /// The value would be better otherwise.
     pub(crate) fn advise(value: impl ToString, advice: impl ToString) -> Self {
         let (value, advice) = (value.to_string(), advice.to_string());
         Self { state: Some(State::Advice), value, advice, ..Self::default() }
     }
 
-    /// It costs requests or connections.
+    /// The value costs requests or connections.
     pub(crate) fn matters(value: impl ToString, advice: impl ToString) -> Self {
         Self { state: Some(State::Matters), ..Self::advise(value, advice) }
     }

@@ -18,11 +18,11 @@ pub struct Host {
 /// Whether this process can use io_uring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NicRing {
-    /// It was tried and works; what of it.
+    /// Tried, and it works; what of it.
     Works(String),
-    /// It was tried; what keeps it from working.
+    /// Tried; what keeps it from working.
     Refused(String),
-    /// It was not tried: the host is a recorded one.
+    /// Not tried: the host is a recorded one.
     Untried,
 }
 

@@ -12,7 +12,7 @@ const VALUE_WIDTH: f64 = 120.0;
 const ROW_HEIGHT: f64 = 30.0;
 const BAR_HEIGHT: f64 = 18.0;
 
-/// One bar.
+/// A bar.
 #[derive(Debug, Clone)]
 pub struct Bar<'a> {
     /// What was measured.

@@ -28,14 +28,14 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// One series of a plot.
+/// A series of a plot.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// The class of the page's style that gives the colour.
     pub class: &'static str,
     /// Its name in the legend.
     pub label: String,
-    /// One value a place; `None` where there is none.
+    /// A value per place; `None` where there is none.
     pub values: Vec<Option<f64>>,
     /// How it is drawn.
     pub shape: Shape,
@@ -52,7 +52,7 @@ pub enum Shape {
     Area,
     /// Points with a line, and at each a stroke from the smallest to the largest.
     Range(Vec<Option<(f64, f64)>>),
-    /// The same without the line, for what was measured beside a line of what was expected.
+    /// Points without a line, for what was measured beside a line of what was expected.
     Points(Vec<Option<(f64, f64)>>),
 }
 

@@ -59,7 +59,7 @@ pub fn time_ms(ms: f64) -> String {
     time_ns(ms * 1e6)
 }
 
-/// The same for what may not have been measured.
+/// Milliseconds that may not have been measured.
 pub fn time_ms_or_dash(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), time_ms)
 }
@@ -140,7 +140,7 @@ fn trimmed(value: f64) -> String {
     }
 }
 
-/// The same figure so that no line breaks in it.
+/// A figure so that no line breaks in it.
 pub fn unbroken(words: &str) -> String {
     words.replace(' ', "\u{a0}")
 }

@@ -12,9 +12,9 @@ use crate::results::{AskedBy, Measured, Row};
 /// What the data say of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimVerdict {
-    /// It holds, over the whole range.
+    /// The claim holds, over the whole range.
     Confirmed,
-    /// It does not, over the whole range.
+    /// The claim does not hold, over the whole range.
     Refuted,
     /// The range reaches both sides.
     NotSeparable,
@@ -53,7 +53,7 @@ impl fmt::Display for ClaimVerdict {
     }
 }
 
-/// One case of a claim.
+/// A case of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// What was compared.
@@ -147,7 +147,7 @@ pub(crate) fn growing<'a>(
     pairs.filter(|(least, other)| number(&least.row) < number(&other.row)).collect()
 }
 
-/// The same, of each group only the two with the least and the most.
+/// As [`compare`], of each group only the two with the least and the most.
 pub(crate) fn extremes<'a>(
     rows: &[&'a Measured],
     is_same: impl Fn(&Row, &Row) -> bool,
@@ -187,7 +187,7 @@ fn words(row: &Row) -> [String; 4] {
     [format!("{} x {}", row.children, row.loops), format!("{} B", row.bytes), pool, asked_by]
 }
 
-/// Who asked, if it was not the paper's client.
+/// The client that asked, if it was not the paper's.
 pub fn asked_by(client: AskedBy) -> &'static str {
     match client {
         AskedBy::Processes => "",

@@ -16,7 +16,7 @@ use crate::evidence::{ClaimVerdict, Evidence, Figures, compare, difference, extr
 use crate::ranking::{Question, as_the_paper_asked, cost};
 use crate::results::{Measured, Results, Row};
 
-/// One of the six.
+/// A finding of the six.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaperFinding {
     /// The model it is about.
@@ -34,7 +34,7 @@ impl PaperFinding {
     }
 }
 
-/// One claim.
+/// A claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// What is claimed.

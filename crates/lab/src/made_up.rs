@@ -14,7 +14,7 @@ pub(crate) fn measured(model: &str, asked: (usize, u64, usize, usize), costs_us:
     Measured { row, rounds }
 }
 
-/// The same, spoken otherwise.
+/// These rounds, by another protocol.
 pub(crate) fn spoken(protocol: Protocol, mut measured: Measured) -> Measured {
     measured.row.protocol = protocol;
     measured

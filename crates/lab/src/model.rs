@@ -6,12 +6,12 @@ use std::io;
 
 use crate::options::Options;
 
-/// One server model.
+/// A server model.
 #[derive(Debug)]
 pub struct Model {
     /// Short name, as on the command line.
     pub name: &'static str,
-    /// The same in words.
+    /// The name in words.
     pub title: &'static str,
     /// What it teaches, in a sentence.
     pub lesson: &'static str,

@@ -18,7 +18,7 @@ pub struct Options {
     pub pool: usize,
     /// Processor time spent for each request, in nanoseconds, beside what serving costs.
     pub work_ns: u64,
-    /// Processors for the models that have one thread a processor.
+    /// Processors for the models that have one thread per processor.
     pub cpus: Vec<usize>,
     /// Called once, when it listens, with the port taken.
     pub announce: fn(SocketAddr),

@@ -16,7 +16,7 @@ pub const SOURCE: &str = "\
     Dong Kai: Comparing the performance of network servers on Linux (in Chinese), \
     Silicon Valley 2012, no. 22";
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaperRow {
     /// The name our model of the kind has.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The form of the file; a file of another form is refused.
 pub const SCHEMA: u32 = 1;
 
-/// One run of the laboratory.
+/// A run of the laboratory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// [`SCHEMA`].
@@ -86,7 +86,7 @@ pub enum Protocol {
     Paper,
     /// HTTP/1.1, a connection each.
     Http,
-    /// HTTP/1.1, one connection a child.
+    /// HTTP/1.1, one connection per child.
     KeepAlive,
 }
 
@@ -95,11 +95,11 @@ pub enum Protocol {
 pub struct Measured {
     /// What was asked.
     pub row: Row,
-    /// One after the other; the rows take turns.
+    /// In the order of measuring; the rows take turns.
     pub rounds: Vec<Round>,
 }
 
-/// One round of one row.
+/// A round of one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// Of the whole tree of the server's processes, from before the first connection to after the last.

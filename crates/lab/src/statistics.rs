@@ -12,11 +12,11 @@ pub struct Rank {
     pub name: String,
     /// Its cost.
     pub summary: Summary,
-    /// One more than the number of those that are smaller for certain: their whole range lies below this one.
+    /// The place: 1, and as many as are smaller for certain, whose whole range lies below this one.
     pub place: usize,
 }
 
-/// Who is before whom: by place, and within a place by median.
+/// Models in order: by place, and within a place by median.
 ///
 /// Two in the same place cannot be told apart: their ranges overlap. Ranges of different places may overlap
 /// as well, where one is wide.
@@ -46,7 +46,7 @@ pub fn cost(round: &Round) -> Option<Cost> {
     Some(Cost { cpu_s, wall_s: round.client.wall_s / answered })
 }
 
-/// The mean cost over rows, a value a round: the paper's measure of a model. Each row counts the same,
+/// The mean cost over rows, a value per round: the paper's measure of a model. Each row counts the same,
 /// however many loops it has. Rounds that some row lacks, or in which it was answered nothing, are left out.
 pub fn mean_costs(rows: &[&Measured]) -> Vec<Cost> {
     let rounds = rows.iter().map(|row| row.rounds.len()).min().unwrap_or(0);

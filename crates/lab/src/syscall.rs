@@ -42,7 +42,7 @@ pub(crate) fn shut_down_at_the_end(listener: RawFd) {
     handle(libc::SIGINT, end);
 }
 
-/// The same for the socket this process is about to wait for beside its listener; -1 when it no longer does.
+/// As [`shut_down_at_the_end`], for the socket this process is about to wait for; -1 when it no longer does.
 pub(crate) fn also_shut_down(socket: RawFd) {
     WAITED_FOR[1].store(socket, Ordering::SeqCst);
     if is_ending() {

@@ -56,7 +56,7 @@ fn cost(name: &str, mut work: impl FnMut()) {
     println!("{name}: {nanoseconds:.1} ns each, {:.1} million/s", 1e3 / nanoseconds);
 }
 
-/// One line: runs of so many arrivals at 1000/s, in bins of so many on average.
+/// A line: runs of so many arrivals at 1000/s, in bins of so many on average.
 fn measured(h: f64, arrivals: u64, bin: u64) {
     let estimates: Vec<Estimate> = (0..SEEDS).map(|seed| hurst(&counts(h, arrivals, bin, seed))).collect();
     let wavelets: Vec<f64> = estimates.iter().map(|estimate| estimate.wavelet).collect();

@@ -76,7 +76,7 @@ pub enum BodyCheck {
     None,
     /// So many bytes.
     Length(u64),
-    /// It has these bytes somewhere.
+    /// The body has these bytes somewhere.
     Contains(Needle),
     /// Exactly these bytes.
     Equals(Arc<[u8]>),

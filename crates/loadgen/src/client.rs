@@ -23,7 +23,7 @@ const RETRANSMISSION_AFTER_NS: u64 = 200_000_000;
 /// How long a server may take to close a connection after its last answer; then the client closes.
 const LEAVING_NS: u64 = 1_000_000_000;
 
-/// One lane's client.
+/// A lane's client.
 pub(crate) struct Client {
     /// The lane's number.
     lane: u16,

@@ -43,11 +43,11 @@ pub struct Comparison {
 pub enum Single {
     /// The difference is shown, and nothing is judged by it.
     Show,
-    /// It is judged, with an interval made of batches.
+    /// The difference is judged, with an interval made of batches.
     Judge,
 }
 
-/// One metric.
+/// A metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Its name with its unit, for instance `p99 ms`.

@@ -14,7 +14,7 @@ const SPARE_COUNT_MAX: usize = 1024;
 /// Memory a spare container keeps: a request with a short body.
 const SPARE_BYTES: usize = 16 * 1024;
 
-/// One thread's network and table.
+/// A thread's network and table.
 pub(crate) struct NetworkSide<I> {
     pub(crate) io: I,
     /// By slot.

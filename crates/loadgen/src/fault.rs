@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// One sentence that names the fault and its place. Shown as it is.
+/// A sentence that names the fault and its place. Shown as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(String);
 

@@ -27,10 +27,10 @@ const PREPARED_S: f64 = 0.005;
 /// The kernel's receive buffer of a slow reader: the server feels soon that nobody reads.
 const SIP_BYTES: usize = 4096;
 
-/// One thread's part.
+/// A thread's part.
 pub(crate) struct Fittings(Vec<Fitting>);
 
-/// One lane's part of it.
+/// A lane's part of it.
 struct Fitting {
     client: ClientPlan,
     work: Work,
@@ -202,7 +202,7 @@ fn head(mix: &mut Mix, length_bytes: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// One target a source, or one without. Threads take sources in turn, so that, as long as they are equally
+/// A target per source, or one without. Threads take sources in turn, so that, as long as they are equally
 /// fast, no source comes a second time before all have come once.
 fn targets(plan: &Plan, lane: &LanePlan, place: Place) -> Vec<Target> {
     let target = |source| Target {

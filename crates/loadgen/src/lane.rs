@@ -17,7 +17,6 @@ use hold::Hold;
 use open::Open;
 use slow::Slow;
 
-/// One lane.
 pub(crate) enum Lane {
     Closed(Closed),
     Open(Open),

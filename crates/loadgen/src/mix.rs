@@ -37,7 +37,7 @@ enum Chooser {
     One,
     /// This one is next.
     InOrder(u32),
-    /// One random number and one look-up, however many there are.
+    /// By a random number and a look-up, however many there are.
     Weighted(WeightedAliasIndex<f64>),
 }
 

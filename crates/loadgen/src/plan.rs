@@ -27,7 +27,7 @@ pub struct Plan {
     pub lanes: Vec<LanePlan>,
     /// How long requests are offered; `None`: until stopped.
     pub duration: Option<Duration>,
-    /// One thread each; `Some` pins it to that processor.
+    /// A thread per element; `Some` pins it to that processor.
     pub threads: Vec<Option<usize>>,
     /// Which way to the network.
     pub io: IoChoice,
@@ -72,7 +72,7 @@ pub enum IoChoice {
     Epoll,
 }
 
-/// One lane.
+/// A lane.
 #[derive(Debug, Clone)]
 pub struct LanePlan {
     /// Its name, unique in the run.

@@ -49,7 +49,7 @@ pub(crate) struct RenderedRequest {
 
 #[derive(Debug, Clone)]
 enum Content {
-    /// The same bytes each time.
+    /// Bytes that do not change.
     Static(Arc<[u8]>),
     /// Everything, with the length of the body in it.
     Whole(Template),

@@ -108,10 +108,10 @@ struct Sheet {
     over: Vec<bool>,
     main_over: Vec<bool>,
     lanes: Vec<LaneOutcome>,
-    /// From the first start to the last end, one a lane.
+    /// From the first start to the last end, one per lane.
     spans: Vec<Span>,
     moments: Vec<Moment>,
-    /// Connections each thread held when it last reported, one a lane: one that is over has kept its own to
+    /// Connections each thread held when it last reported, one per lane: one that is over has kept its own to
     /// its end.
     held: Vec<Vec<u64>>,
     /// Processor time of each thread so far.

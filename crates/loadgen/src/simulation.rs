@@ -29,7 +29,7 @@ const TURNS_MAX: u64 = 200_000;
 /// What a run came to: the same for the same seed.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
-    /// One a lane.
+    /// In the order of the lanes.
     lanes: Vec<Counts>,
     /// Of the main lane.
     span: Span,
@@ -97,7 +97,7 @@ impl Run {
         (self.worker.desk.io.now_ns() - self.worker.times.began_ns) / 1_000_000
     }
 
-    /// One turn. Returns whether there is another.
+    /// Runs a turn. Returns whether there is another.
     fn turn(&mut self) -> bool {
         self.sums.turns += 1;
         assert!(self.sums.turns < TURNS_MAX, "the worker spins, or never ends");

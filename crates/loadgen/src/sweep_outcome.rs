@@ -19,7 +19,7 @@ pub struct SweepOutcome {
     pub points: Vec<SweepPoint>,
 }
 
-/// One offered load.
+/// An offered load.
 #[derive(Debug, Clone)]
 pub struct SweepPoint {
     /// Offered load as a factor of the capacity.

@@ -101,7 +101,7 @@ impl Tally {
 pub(crate) struct Report {
     /// Which thread.
     pub(crate) thread: usize,
-    /// One a lane.
+    /// In the order of the lanes.
     pub(crate) tallies: Vec<Tally>,
     /// Connections open.
     pub(crate) connections: u64,

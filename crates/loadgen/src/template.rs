@@ -35,7 +35,7 @@ enum Piece {
     UnixMs,
     /// A number, both ends possible.
     Random(u64, u64),
-    /// One of these, each as often as another.
+    /// Any of these, each as often as another.
     Pick(Vec<Vec<u8>>),
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Times {
     pub(crate) spin_ns: u64,
 }
 
-/// One thread's part of the run.
+/// A thread's part of the run.
 pub(crate) struct Worker<I> {
     pub(crate) desk: NetworkSide<I>,
     pub(crate) lanes: Vec<Lane>,

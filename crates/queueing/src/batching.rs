@@ -35,7 +35,7 @@ impl Reception {
         mu1(self.packet_s, self.interrupt_s, self.batch(arrivals))
     }
 
-    /// The same of packets that find all places of the application taken: `1/(phi c1 + c0/b)`.
+    /// As [`Self::mu1`], of packets that find all places of the application taken: `1/(phi c1 + c0/b)`.
     pub fn mu1_full(&self, arrivals: f64) -> f64 {
         mu1(self.full_share * self.packet_s, self.interrupt_s, self.batch(arrivals))
     }

@@ -7,7 +7,7 @@
 use crate::host::Host;
 use crate::prediction::{Prediction, Response};
 
-/// One measurement of a load: it begins with an empty queue, and answers after the last request still count.
+/// A measurement of a load: it begins with an empty queue, and answers after the last request still count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
     /// Seconds in which requests are sent.

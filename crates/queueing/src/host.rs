@@ -9,7 +9,7 @@ use crate::batching::Reception;
 use crate::limits::PLACES_MAX;
 use crate::patience::Service;
 
-/// One server on one processor.
+/// A server on one processor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// S1, the kernel's work on packets that may begin a connection: mu1.

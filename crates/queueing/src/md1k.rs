@@ -8,7 +8,7 @@
 
 use crate::limits::DETERMINISTIC_LOAD_MAX;
 
-/// One queue in its long-run state.
+/// A queue in its long-run state.
 #[derive(Debug, Clone)]
 pub struct Md1k {
     lambda: f64,

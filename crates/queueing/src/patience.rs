@@ -15,7 +15,7 @@ pub enum Service {
     Deterministic,
 }
 
-/// One queue of K places, first come, first served, in its long-run state.
+/// A queue of K places, first come, first served, in its long-run state.
 #[derive(Debug, Clone)]
 pub struct PatientQueue {
     lambda: f64,
@@ -26,7 +26,7 @@ pub struct PatientQueue {
 
 #[derive(Debug, Clone)]
 enum Shape {
-    /// Nobody comes, nobody is served or nobody may wait.
+    /// No request comes, none is served or none may wait.
     Idle,
     Exponential,
     Deterministic(Md1k),
@@ -81,7 +81,7 @@ impl PatientQueue {
         self.quantile_of(|time_s| self.within(time_s), share, patience_s)
     }
 
-    /// The same of any probability `within` a time that grows with it, and is not known to this queue.
+    /// The quantile of any probability `within` a time that grows with it, and is not known to this queue.
     pub(crate) fn quantile_of(
         &self,
         within: impl Fn(f64) -> f64,

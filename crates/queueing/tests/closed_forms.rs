@@ -66,7 +66,8 @@ fn mm1k_against_plain_sums() {
     }
 }
 
-/// Who finds n others waits n+1 exponential services: longer than `services` if at most n end in that time.
+/// A request that finds n others waits n+1 exponential services: longer than `services` if at most n end
+/// then.
 fn late_by_erlang(states: &[f64], services: f64) -> f64 {
     let admitted: f64 = states[..states.len() - 1].iter().sum();
     let mut exactly = (-services).exp();

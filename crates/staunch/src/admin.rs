@@ -102,18 +102,18 @@ struct Desk {
     admin: Admin,
     /// The oldest first.
     peers: Vec<Peer>,
-    /// Nobody is accepted before.
+    /// Until then no connection is accepted.
     rest_until_ms: u64,
 }
 
-/// Somebody who asks.
+/// A connection that asks.
 struct Peer {
     stream: TcpStream,
     session: Session,
     until_ms: u64,
     /// Bytes have come.
     heard: bool,
-    /// It is to be answered, or sent away.
+    /// Whether it is to be answered or sent away.
     asked: bool,
     /// What it is to be sent, and how much of it was taken.
     out: Vec<u8>,

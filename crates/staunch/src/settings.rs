@@ -105,7 +105,7 @@ pub(crate) fn without_ipv6(config: &Config) -> Option<&'static str> {
     (wants && !socket::has_ipv6()).then_some("listen: this kernel has no IPv6, a port alone means IPv4 alone")
 }
 
-/// One worker a processor, or as many as asked for on the processors there are.
+/// A worker per processor, or as many as asked for on the processors there are.
 fn workers(network: &Network) -> Result<Vec<Option<usize>>, Failure> {
     let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let mut cpus = match &network.cpus {

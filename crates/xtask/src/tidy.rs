@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use finding::Finding;
 use source::Tree;
 
-/// One rule: its name, and what looks for breaches of it.
+/// A rule: its name, and what looks for breaches of it.
 struct Rule {
     name: &'static str,
     check: fn(&Tree) -> Vec<Finding>,

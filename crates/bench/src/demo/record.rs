@@ -34,7 +34,6 @@ pub(super) struct Sides<X> {
     pub(super) gate_on: Vec<Point<X>>,
 }
 
-/// One measurement.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Point<X> {
     /// What was varied.

@@ -94,7 +94,7 @@ pub(crate) struct Bed {
     pub(crate) interface: String,
     /// The clients' end.
     pub(crate) client_interface: String,
-    /// Who receives the server's packets.
+    /// The processor that receives the server's packets.
     pub(crate) reception: Reception,
     guard: Child,
 }

@@ -29,7 +29,7 @@ const LIMIT: &str = "660s";
 /// Where clients come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// The same 2048 addresses again and again.
+    /// Always from one set of 2048 addresses.
     Regulars,
     /// A new address for each request, from this one of theirs on.
     Strangers(u32),
@@ -60,7 +60,7 @@ impl Crowd {
         Self { rate, count, seconds: Some(seconds), patience_s: 1, who: Who::Regulars, by_chance: true }
     }
 
-    /// The same crowd for another time: other strangers, but as many a second.
+    /// This crowd for another time: other strangers, as many per second.
     fn before(&self, time: Duration) -> Self {
         let who = match self.who {
             Who::Regulars => Who::Regulars,

@@ -27,7 +27,6 @@ const KEPT: &str = "goodput, of the peak";
 const KEPT_GATED: &str = "goodput, of the peak behind the gate";
 const P99: &str = "latency p99";
 
-/// One situation.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     title: &'static str,

@@ -161,7 +161,7 @@ fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut ScenarioOut
     Ok(())
 }
 
-/// Everybody who came and was answered in time counts, also after nobody came any more.
+/// Every answer in time counts, also those that came after the last request was offered.
 fn add_turn(row: &str, answers: &Document, outcome: &mut ScenarioOutcome) {
     let steps: Vec<f64> = answers.in_time_steps().iter().map(|count| *count as f64).collect();
     // The last steps are those after nothing is offered any more.

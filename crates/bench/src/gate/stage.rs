@@ -31,7 +31,7 @@ pub(crate) struct Flooded {
     pub(crate) answers: Document,
     /// Segments of the flood a second.
     pub(crate) came_per_s: f64,
-    /// Who had the server's processor.
+    /// How the server's processor was spent.
     pub(crate) spent: String,
 }
 
@@ -62,7 +62,7 @@ impl Stage {
         Self::set_with(Content::Page, name, reception, backlog, staunch, scratch)
     }
 
-    /// The same with other content.
+    /// Sets a stage as [`Stage::set`] does, with other content.
     ///
     /// # Errors
     /// No privilege, or a server that does not start.

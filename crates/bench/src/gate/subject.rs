@@ -67,7 +67,7 @@ impl Name {
 /// What a server has, and clients ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// One page, compressed for whom asks for it.
+    /// A page that is compressed for each client that asks for it.
     Page,
     /// The five files of WebStone, each asked for as often as there.
     WebStone,

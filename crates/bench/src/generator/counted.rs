@@ -42,7 +42,7 @@ loops = 100
 bytes = 4000
 pool = 100
 "#;
-/// Whoever is woken waits until the one who woke him sleeps. Else the server would run for each connection by
+/// A process that is woken waits until its waker sleeps. Else the server would run for each connection by
 /// itself, and what was counted would be its falling asleep and waking up.
 const CHRT: &str = "/usr/bin/chrt";
 const SCRIPT: &str = "chrt --batch 0 \

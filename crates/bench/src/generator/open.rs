@@ -29,7 +29,7 @@ const OFF_SCHEDULE: &str = "more or fewer than scheduled";
 /// The request that is due at the very end of the run may count or not.
 const OFF_SCHEDULE_MAX: f64 = 1.0;
 const UNSENT: &str = "not sent, all connections being busy";
-/// Whoever was not sent was later than any limit: of a thousand scheduled one may be, as with the drift. A
+/// A request that was not sent was later than any limit: of a thousand one may be, as with the drift. A
 /// server that pauses for 2.6 ms keeps all 256 connections busy.
 const UNSENT_PERCENT_MAX: f64 = 0.1;
 /// A few milliseconds are many short waits; tens are a task that kept the processor, and a cause of drift.

@@ -59,7 +59,7 @@ pub(super) fn run(words: &[String], meant: Duration, scratch: &Path) -> Result<W
     run_on(&CPU.to_string(), words, meant, scratch)
 }
 
-/// The same on these CPUs, as `taskset` names them.
+/// As [`run`], on these CPUs, as `taskset` names them.
 ///
 /// # Errors
 /// As [`run`].

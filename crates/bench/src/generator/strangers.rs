@@ -1,4 +1,4 @@
-//! Clients that come once: a connection a request, for the scenarios that press on a server.
+//! Clients that come once: a connection per request, for the scenarios that press on a server.
 //!
 //! It owns what they are offered and what is said of it. It must never judge.
 use std::time::Duration;

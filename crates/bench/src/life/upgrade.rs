@@ -77,7 +77,7 @@ fn upgrade(server: &Lasting) -> Result<(), String> {
     server.until("another process serves", |server| server.process().is_some_and(|now| Some(now) != before))
 }
 
-/// One that ends at once instead of serving; then the right one is put back.
+/// Puts a program in place that ends at once instead of serving; then the right one is put back.
 fn try_broken(server: &Lasting) -> Result<(), String> {
     const FAILED: &str = "the upgrade failed, this process goes on";
     let right = fs::read(&server.program).map_err(|error| error.to_string())?;

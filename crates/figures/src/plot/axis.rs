@@ -8,7 +8,7 @@ const TICKS_MAX: usize = 7;
 /// How far beyond its values a fitted axis reaches, as a factor, so that no point stands on the frame.
 const MARGIN: f64 = 1.15;
 
-/// One axis of a plot.
+/// An axis of a plot.
 #[derive(Debug, Clone)]
 pub struct Axis {
     /// What it shows, with the unit.

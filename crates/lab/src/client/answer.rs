@@ -27,10 +27,10 @@ pub(super) fn request(plan: &Plan) -> String {
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It goes on, or the peer has still to close: both protocols do the same then, and the port is free at
+    /// The answer goes on, or the peer has still to close: both protocols do so then, and the port is free at
     /// once.
     More,
-    /// It is right, and the connection stays.
+    /// The answer is right, and the connection stays.
     Whole,
 }
 

@@ -27,7 +27,7 @@ pub(super) enum Fault {
     NotHttp,
     /// An answer with this status and not 200.
     Status(u16),
-    /// One too many before it has timed out: the child has given up.
+    /// The connection was not tried: one before it has timed out, and the child has given up.
     NotTried,
 }
 

@@ -26,7 +26,7 @@ impl<'a> Loops<'a> {
         self.left > 0
     }
 
-    /// One has ended, after so many bytes of an answer.
+    /// A connection has ended, after so many bytes of an answer.
     pub(super) fn end(&mut self, outcome: Result<(), Fault>, bytes: u64) {
         self.left -= 1;
         self.tally.received(bytes);

@@ -45,7 +45,7 @@ fn two(
     move |ratio, spread| rows(model, &[(first, 100.0), (second, 100.0 * ratio)], spread)
 }
 
-/// One question to two models.
+/// A question to two models.
 fn beside(model: &'static str, other: &'static str) -> impl Fn(f64, f64) -> Vec<Measured> {
     move |ratio, spread| {
         let question = (10, 500, 4000, 0);

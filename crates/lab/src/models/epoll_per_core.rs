@@ -1,4 +1,4 @@
-//! # epoll, one loop a processor
+//! # epoll, one loop per processor
 //!
 //! `epoll-level` once for each processor: a thread that stays there, with an epoll and a listener of its own.
 //! All listeners have the same port (SO_REUSEPORT), and the kernel deals connections out between them by a

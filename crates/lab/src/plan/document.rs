@@ -65,7 +65,7 @@ impl<'a, 't, 'f> Keys<'a, 't, 'f> {
         factor
     }
 
-    /// One number or a list of them, with the place of each.
+    /// A number or a list of them, with the place of each.
     pub(super) fn numbers(
         &mut self,
         key: &'static str,
@@ -76,7 +76,7 @@ impl<'a, 't, 'f> Keys<'a, 't, 'f> {
         items.into_iter().map(number).collect()
     }
 
-    /// One word or a list of them, with the place of each.
+    /// A word or a list of them, with the place of each.
     pub(super) fn words(&mut self, key: &'static str, example: &str) -> Option<Vec<(usize, &'a str)>> {
         let items = self.items(key)?;
         let mut words = Vec::new();

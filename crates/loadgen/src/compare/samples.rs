@@ -36,7 +36,7 @@ pub(super) fn are_single(a: &Side, b: &Side) -> bool {
     (a.runs.len(), b.runs.len()) == (1, 1)
 }
 
-/// One figure that is compared.
+/// A figure that is compared.
 #[derive(Debug)]
 pub(super) struct Metric {
     name: &'static str,

@@ -32,7 +32,7 @@ enum Namespace {
     Initial,
     /// Another.
     Own,
-    /// It cannot be told.
+    /// The kernel does not tell.
     Unknown,
 }
 

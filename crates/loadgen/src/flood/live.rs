@@ -22,7 +22,7 @@ const OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/flood.bp
 const BATCH_COUNT: u32 = 256;
 /// At a low rate fewer, so that none waits for longer than this for others.
 const BATCH_S: f64 = 0.001;
-/// One call makes so many frames at most: minutes of work. Each new call costs some 20 ms.
+/// So many frames at most are made by a call: minutes of work. Each new call costs some 20 ms.
 const CALL_COUNT: u32 = u32::MAX;
 /// The unit of an interval: 2^-10 ns, as in the program.
 const TIME_SHIFT: u32 = 10;

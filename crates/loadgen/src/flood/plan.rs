@@ -27,7 +27,7 @@ pub struct FloodPlan {
     pub rate_per_s: Option<f64>,
     /// How long; `None`: until stopped.
     pub duration: Option<Duration>,
-    /// The same seed forges the same sources, in the same order.
+    /// Seed of the forged sources and of their order.
     pub seed: u64,
     /// The processor to send from; `None`: any.
     pub cpu: Option<usize>,

@@ -1,4 +1,4 @@
-//! Lists of URLs in files: `[WEIGHT] TARGET [WEIGHT] [#SIZE]`, one a line.
+//! Lists of URLs in files: `[WEIGHT] TARGET [WEIGHT] [#SIZE]`, one per line.
 //!
 //! It owns the format, which takes in the file lists of WebStone (`/file500.html 350 #500`). A target is a
 //! path or a whole URL; a size is what the body has to have, in bytes; a line that begins with `#` is a

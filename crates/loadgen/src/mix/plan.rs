@@ -19,7 +19,7 @@ pub struct MixPlan {
     pub keep_alive: bool,
 }
 
-/// One request of a mix.
+/// A request of a mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixEntry {
     /// How often it is chosen, beside the others; above 0. Has a meaning in [`Choice::Weighted`] only.
@@ -35,7 +35,7 @@ pub struct MixEntry {
 pub enum Choice {
     /// At random, by weight.
     Weighted,
-    /// One after the other, from the first again after the last; each thread on its own.
+    /// In the order of the list, from the first again after the last; each thread on its own.
     InOrder,
     /// At random; the one in place k is chosen in proportion to 1/k^exponent. 0 is all alike.
     Zipf {

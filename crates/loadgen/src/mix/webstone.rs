@@ -13,7 +13,7 @@ use crate::Fault;
 use crate::check::BodyCheck;
 use crate::url::Url;
 
-/// One file.
+/// A file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     /// Its name in the folder.

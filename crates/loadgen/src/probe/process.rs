@@ -22,7 +22,7 @@ const THREADS_MAX: u64 = 64;
 pub struct Process {
     /// Processor time of all its threads outside the kernel, in milliseconds, in steps of a tick (10 ms).
     pub cpu_user_ms: u64,
-    /// The same in the kernel.
+    /// Processor time in the kernel, in milliseconds.
     pub cpu_system_ms: u64,
     /// Memory that is in use (RSS), in bytes.
     pub resident_bytes: u64,

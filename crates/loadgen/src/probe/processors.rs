@@ -23,7 +23,7 @@ pub struct Shares {
     pub steal: f64,
 }
 
-/// One processor.
+/// A processor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Processor {
     /// Its number.
@@ -111,11 +111,11 @@ pub(super) fn net_rx_between(before: &[u32], now: &[u32]) -> u64 {
     before.iter().zip(now).map(|(before, now)| u64::from(now.wrapping_sub(*before))).sum()
 }
 
-/// One line of `/proc/net/softnet_stat`: the processor, then processed, dropped, squeezes.
+/// A line of `/proc/net/softnet_stat`: the processor, then processed, dropped, squeezes.
 pub(super) type SoftnetLine = (u32, [u32; 3]);
 
-/// Reads `/proc/net/softnet_stat`: hexadecimal columns, one line a processor, whose number is the 13th column
-/// (where there is none: the line's).
+/// Reads `/proc/net/softnet_stat`: hexadecimal columns, one line per processor, whose number is the 13th
+/// column (where there is none: the line's).
 pub(super) fn read_softnet(text: &str) -> Option<Vec<SoftnetLine>> {
     let lines: Option<Vec<_>> = text.lines().enumerate().map(read_softnet_line).collect();
     lines.filter(|lines| !lines.is_empty())

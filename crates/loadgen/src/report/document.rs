@@ -56,7 +56,7 @@ pub struct Document {
     pub moments: Moments,
 }
 
-/// One lane.
+/// A lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneDocument {
     /// Its name, unique in a run.

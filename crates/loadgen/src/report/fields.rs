@@ -5,7 +5,6 @@
 
 use crate::outcome::Counts;
 
-/// One count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CountField {
     /// Its name in every file, as in [`Counts`].

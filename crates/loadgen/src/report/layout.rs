@@ -1,4 +1,4 @@
-//! How JSON is laid out: an object a name a line, an array on one line, so that columns stay readable and a
+//! How JSON is laid out: an object per name a line, an array on one line, so that columns stay readable and a
 //! difference of two files is small.
 //!
 //! It must never change a value.

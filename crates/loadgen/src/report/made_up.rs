@@ -42,12 +42,12 @@ pub(crate) fn overload() -> RunOutcome {
     run(1, 10_000.0, 9_000.0, 100)
 }
 
-/// The same, with the server's side probed.
+/// As [`overload`], with the server's side probed.
 pub(crate) fn probed() -> RunOutcome {
     run(2, 10_000.0, 9_000.0, 100)
 }
 
-/// One run, probed when the seed is even: so many requests a second offered to a server that works off
+/// A run, probed when the seed is even: so many requests a second offered to a server that works off
 /// `capacity` a second, for so many steps.
 pub(crate) fn run(seed: u64, offered_per_s: f64, capacity_per_s: f64, steps: u64) -> RunOutcome {
     let mut numbers = Numbers(seed);

@@ -11,7 +11,7 @@ use crate::outcome::{MOMENT_MS, Moment};
 use crate::report::fields;
 use crate::report::server_side::SERVER;
 
-/// The steps of a run. Every column has one value a step.
+/// The steps of a run. Every column has one value per step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Length of a step in milliseconds.

@@ -1,4 +1,4 @@
-//! The run in rows: CSV with one step a row, and NDJSON with one step a line.
+//! The run in rows: CSV with one step per row, and NDJSON with one step per line.
 //!
 //! It must never leave out a column that was not measured: such a cell is empty.
 
@@ -8,7 +8,7 @@ use crate::outcome::{Moment, RunOutcome};
 use crate::report::fields;
 use crate::report::server_side::SERVER;
 
-/// A row a step, below a header that names each column with its unit.
+/// A row per step, below a header that names each column with its unit.
 pub fn csv(outcome: &RunOutcome) -> String {
     let mut text = String::from("at_ms");
     for field in fields::all() {
@@ -51,7 +51,7 @@ fn row(text: &mut String, moment: &Moment, is_probed: bool) {
     text.push('\n');
 }
 
-/// One step as a line of NDJSON, its line break included.
+/// A step as a line of NDJSON, its line break included.
 pub fn ndjson_line(moment: &Moment) -> String {
     // Figures of a step are numbers under names that are words, so they can always be written.
     let mut line = serde_json::to_string(moment).expect("a step can always be written");

@@ -5,7 +5,6 @@
 
 use crate::probe::{Process, Sample, Shares};
 
-/// One column.
 pub(crate) struct ServerField {
     /// Its name, with the unit at its end where it is no plain number.
     pub(crate) name: &'static str,

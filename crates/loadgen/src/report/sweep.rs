@@ -46,7 +46,7 @@ pub struct SweepDocument {
     pub points: Vec<PointDocument>,
 }
 
-/// One offered load.
+/// An offered load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointDocument {
     /// Offered load as a factor of the capacity.
@@ -122,7 +122,7 @@ pub fn sweep_json(sweep: &SweepOutcome) -> String {
     layout::write(&SweepDocument::new(sweep))
 }
 
-/// A row a round, below a header that names each column with its unit.
+/// A row per round, below a header that names each column with its unit.
 pub fn sweep_csv(sweep: &SweepOutcome) -> String {
     let mut text = String::from(
         "factor,asked_per_s,round,offered_per_s,in_time_per_s,late_per_s,refused_per_s,reset_per_s,\

@@ -27,7 +27,7 @@ pub enum Profile {
         /// How long it takes, in seconds.
         over_s: f64,
     },
-    /// One rate after another: arrivals a second, and for how many seconds.
+    /// Rates after each other: arrivals per second, and for how many seconds.
     Steps(Vec<(f64, f64)>),
 }
 

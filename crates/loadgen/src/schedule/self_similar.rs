@@ -130,7 +130,7 @@ struct Shape {
 /// wavelet compares first in bins of ten. Longer lengths have so much more variance that it does not matter
 /// there.
 const CANCELLED_AT: f64 = 40.0;
-/// The same in shortest periods, where these are long: below, the count has not yet the variance of a power
+/// That bin in shortest periods, where these are long: below, the count has not yet the variance of a power
 /// law.
 const CANCELLED_AT_PERIODS: f64 = 6.0;
 

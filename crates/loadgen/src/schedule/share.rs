@@ -4,7 +4,7 @@
 
 use crate::Fault;
 
-/// One of several equal parts.
+/// A part of several equal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// Which one, from 0.

@@ -1,4 +1,4 @@
-//! A trace file: the times at which arrivals were recorded, one a line.
+//! A trace file: the times at which arrivals were recorded, one per line.
 //!
 //! It must never round up: what is finer than a nanosecond is dropped.
 

@@ -101,7 +101,7 @@ fn connections(number: usize, lane: &mut Lane, table: &[ClientConnection]) {
     assert!(leaving <= listed, "lane {number}: {leaving} connections leave, {listed} are listed");
 }
 
-/// Who waits is listed in order, and nobody waits beyond patience.
+/// Waiting connections are listed in order, and none waits beyond patience.
 fn waiting(number: usize, lane: &mut Lane, table: &[ClientConnection], now_ns: Option<u64>) {
     let client = lane.client();
     let Some(patience_ns) = client.patience_ns else {

@@ -16,7 +16,6 @@ use crate::plan::{IoChoice, LaneKind, LanePlan, Plan, SlotPlan};
 use crate::request::RequestPlan;
 use crate::schedule::{Arrivals, Profile};
 
-/// One world.
 pub(super) struct World {
     pub(super) seed: u64,
     pub(super) plan: Plan,
@@ -24,7 +23,7 @@ pub(super) struct World {
     pub(super) thread: usize,
     pub(super) faults: Faults,
     pub(super) capacity: u32,
-    /// What the servers do, one a connection; who connects after the last is refused.
+    /// What the servers do, one per connection; who connects after the last is refused.
     pub(super) scripts: Vec<Vec<Step>>,
     /// When somebody stops the run, in milliseconds since its begin.
     pub(super) stop_ms: Option<u64>,

@@ -30,7 +30,7 @@ pub(super) enum Metric {
     },
     /// Requests that did not end well.
     Errors,
-    /// One of the counts.
+    /// A count.
     Count(&'static CountField),
     /// Answers with that status.
     Status(u16),

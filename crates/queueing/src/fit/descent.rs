@@ -36,7 +36,7 @@ fn descend(start: Point, step: f64, cost: &mut impl FnMut(&[f64]) -> f64) -> Poi
     simplex.into_iter().min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default()
 }
 
-/// One step: the worst corner is mirrored, stretched, drawn in, or all are drawn towards the best.
+/// A step: the worst corner is mirrored, stretched, drawn in, or all are drawn towards the best.
 fn improve(simplex: &mut [Point], cost: &mut impl FnMut(&[f64]) -> f64) {
     let last = simplex.len() - 1;
     let middle = middle(&simplex[..last]);

@@ -8,7 +8,7 @@ use crate::host::{Fault, OfferedLoad, above_zero, at_least_zero, share};
 use crate::limits::PLACES_MAX;
 use crate::patience::Service;
 
-/// One measured load.
+/// A measured load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// What was offered.
@@ -64,7 +64,7 @@ pub enum Parameter {
     Patience,
 }
 
-/// One point, measured and predicted.
+/// A point, measured and predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// What was offered.

@@ -22,7 +22,7 @@ const CODE_FAILURE: u8 = 1;
 pub(crate) struct Failure {
     /// What the process ends with.
     pub(crate) code: u8,
-    /// Sentences for the one who called it, one a line.
+    /// Sentences for the one who called it, one per line.
     pub(crate) text: String,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct StatusArguments {
     json: bool,
 }
 
-/// One moment of a server. What only the admin address knows is missing without one.
+/// A moment of a server. What only the admin address knows is missing without one.
 #[derive(Debug, Serialize)]
 struct Status {
     running: bool,

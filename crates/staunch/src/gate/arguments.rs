@@ -116,7 +116,7 @@ enum PolicyWord {
 }
 
 impl Protection {
-    /// The same for the library.
+    /// These settings for the library.
     pub(super) fn plan(&self) -> Plan {
         let target_ns = self.target.as_nanos() as u64;
         let policy = match self.policy {

@@ -34,7 +34,7 @@ pub(super) fn serve(
     Ok((address, listener.serve(Admin::of(Box::new(pages), hosts))?))
 }
 
-/// The same metrics, for the page of a server.
+/// The gate's metrics, for the page of a server.
 pub(super) fn more(board: Board) -> MoreMetrics {
     Box::new(move || metrics::text(&board.latest()))
 }

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     threads: bool,
 
-    /// Ask for all children in loops over epoll, one a processor: cheapest, so that it limits a server last
+    /// Ask for all children in loops over epoll, one per processor: cheapest, so that it limits a server last
     #[arg(long, conflicts_with = "threads")]
     epoll: bool,
 

@@ -46,7 +46,7 @@ pub(super) struct Ready {
 
 /// What is said on the pipe.
 pub(super) const SHARES_QUEUES: u8 = b's';
-/// The same, but this process listens at sockets of its own.
+/// Serving begins, at sockets of this process's own.
 pub(super) const HAS_OWN_QUEUES: u8 = b'o';
 
 impl Ready {

@@ -81,7 +81,7 @@ struct Watch {
 #[derive(Default)]
 struct Affairs {
     upgrade: Option<Upgrade>,
-    /// It drains: because it was told to end, or because another process serves now.
+    /// Whether it drains: because it was told to end, or because another process serves now.
     ending: bool,
     /// Since when it was told to end.
     told_to_end_ms: Option<u64>,

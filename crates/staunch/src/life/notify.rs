@@ -7,7 +7,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Who is told, if anybody.
+/// The socket of the service manager, if there is one.
 pub(super) struct Notify(Option<UnixDatagram>);
 
 impl Notify {

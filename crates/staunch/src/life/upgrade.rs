@@ -27,10 +27,10 @@ pub(super) struct Upgrade {
 
 /// What became of it.
 pub(super) enum UpgradeEnd {
-    /// It serves, and whether at the same sockets. It waits for the end of a pipe, which is to come when this
-    /// process has left them.
+    /// The new process serves, and whether at these sockets. It waits for the end of a pipe, which is to come
+    /// when this process has left them.
     Serves { process: u32, shares_queues: bool, left: PipeWriter },
-    /// It does not, and is gone; why.
+    /// The new process is gone, with the reason.
     Failed(String),
 }
 
@@ -89,7 +89,7 @@ impl Upgrade {
         }
     }
 
-    /// It is not waited for any longer.
+    /// Gives up waiting for the new process.
     pub(super) fn give_up(self, why: &str) -> UpgradeEnd {
         self.fail(why)
     }

@@ -216,7 +216,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "HOW", value_parser = units::arrivals, requires = "rate")]
     pub(crate) arrivals: Option<Arrivals>,
 
-    /// Offer requests at the times in this file, in seconds, one a line
+    /// Offer requests at the times in this file, in seconds, one per line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "slow"])]
     pub(crate) trace: Option<PathBuf>,
 

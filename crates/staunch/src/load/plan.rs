@@ -223,7 +223,7 @@ fn body(text: Option<&str>) -> Result<(Vec<u8>, bool), String> {
     }
 }
 
-/// One thread a processor asked for, or as many threads as asked for.
+/// A thread per processor asked for, or as many threads as asked for.
 fn threads(generator: &Generator) -> Result<Vec<Option<usize>>, String> {
     let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let Some(CpuList(cpus)) = &generator.cpus else {

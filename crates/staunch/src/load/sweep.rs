@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write a row a point
+    /// Write a row per point
     #[arg(long, value_name = "FILE|-")]
     csv: Option<PathBuf>,
 
@@ -163,7 +163,7 @@ fn length(time: Duration) -> String {
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
 }
 
-/// Where the sweep is: the live view on a terminal, else a line a point.
+/// Where the sweep is: the live view on a terminal, else a line per point.
 struct Progress<'a> {
     plan: &'a SweepPlan,
     view: Option<View>,

@@ -15,7 +15,7 @@ const PLACES_COUNT: usize = 120;
 pub(crate) struct Curves {
     /// Where along the axis, growing.
     pub(crate) places: Vec<f64>,
-    /// Without a gate, one a place.
+    /// Without a gate, one per place.
     pub(crate) off: Vec<Expected>,
     /// Behind the gate.
     pub(crate) on: Vec<Expected>,

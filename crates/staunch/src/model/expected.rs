@@ -79,7 +79,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The same with its sign.
+/// A share in percent with its sign.
 pub(crate) fn signed_percent(share: f64) -> String {
     // What is rounded to nothing has no sign.
     let percent = (share * 1000.0).round() / 10.0;

@@ -25,11 +25,11 @@ pub(crate) struct FitDocument {
     pub(crate) version: String,
     /// The file that was fitted.
     pub(crate) source: String,
-    /// One for each curve of it.
+    /// A fit per curve.
     pub(crate) fits: Vec<CurveFit>,
 }
 
-/// One curve, and the host that explains it.
+/// A curve, and the host that explains it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurveFit {
     /// The server.
@@ -48,7 +48,7 @@ pub(crate) struct CurveFit {
     pub(crate) slope: f64,
     /// Root of the mean square of the relative errors of the fitted points.
     pub(crate) error_fitted: f64,
-    /// The same of the points that were predicted; not there if all were fitted.
+    /// The error of the points that were predicted; not there if all were fitted.
     pub(crate) error_predicted: Option<f64>,
     /// The largest relative error of a predicted point.
     pub(crate) error_predicted_max: Option<f64>,
@@ -85,7 +85,7 @@ pub(crate) struct HostDocument {
     pub(crate) service: String,
 }
 
-/// One point, measured and predicted.
+/// A point, measured and predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FitPoint {
     /// Requests offered a second.

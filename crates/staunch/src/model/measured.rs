@@ -11,7 +11,7 @@ use staunch_loadgen::report::document::Figures;
 use staunch_loadgen::report::{PointDocument, SweepDocument};
 use staunch_queueing::OfferedLoad;
 
-/// One server under growing load.
+/// A server under growing load.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
     /// The server's name, or its address.
@@ -37,7 +37,7 @@ pub(crate) enum Over {
     Flood,
 }
 
-/// One offered load.
+/// An offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mark {
     /// What was offered.

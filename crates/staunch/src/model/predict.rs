@@ -46,7 +46,6 @@ struct Document {
     rows: Vec<Row>,
 }
 
-/// One load.
 #[derive(Serialize)]
 struct Row {
     requests_per_s: f64,

@@ -16,7 +16,7 @@ use super::predict::capacity;
 use crate::output::print as say;
 use crate::units;
 
-/// Nobody is offered more: a link of 100 Gbit/s carries 149 million of the smallest frames a second.
+/// No host is offered more: a link of 100 Gbit/s carries 149 million of the smallest frames per second.
 const ASKED_PER_S_MAX: f64 = 150e6;
 /// From one load that is asked for to the next, as a factor; the place between two is then found by halving.
 const STEP: f64 = 1.1;

@@ -21,7 +21,7 @@ pub(crate) fn snapshot(admin: &str) -> Result<Snapshot, String> {
         .map_err(|error| format!("{admin}: these are no figures of this version of staunch: {error}"))
 }
 
-/// The same as text.
+/// The figures as text.
 pub(super) fn text(admin: &str) -> Result<String, String> {
     let answer = ask(admin).map_err(|error| {
         let advice = "is a server running, with `admin` set to this address?";

@@ -23,7 +23,7 @@ impl Finding {
         Self { path: path.to_owned(), line, rule: "", message: message.into() }
     }
 
-    /// The same, of the rule with this name.
+    /// This finding, of the rule with that name.
     pub(crate) fn of(self, rule: &'static str) -> Self {
         Self { rule, ..self }
     }

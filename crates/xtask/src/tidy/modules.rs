@@ -12,7 +12,7 @@ use super::source::{Source, Tree};
 /// A name may be passed on this often before we give up following it.
 const PASSES_MAX: usize = 8;
 
-/// One crate's modules.
+/// A crate's modules.
 pub(crate) struct Modules {
     by_path: BTreeMap<Vec<String>, Module>,
 }
@@ -24,7 +24,7 @@ struct Module {
     bound: HashMap<String, Vec<String>>,
 }
 
-/// One file uses another, first at this line.
+/// A file uses another, first at this line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edge {
     /// The file that uses.

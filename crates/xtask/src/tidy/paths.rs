@@ -83,7 +83,7 @@ fn is_passed_on(tokens: &[Token<'_>], at: usize) -> bool {
     matches!(before[..], [.., "pub"] | ["pub", "(", _, ")"])
 }
 
-/// One tree of a `use`, beginning at `at`, below `prefix`. Returns where it ends.
+/// A tree of a `use`, beginning at `at`, below `prefix`. Returns where it ends.
 fn read_tree(
     tokens: &[Token<'_>],
     mut at: usize,

@@ -21,7 +21,6 @@ pub(crate) struct Tree {
     pub(crate) files: Vec<Source>,
 }
 
-/// One text file.
 pub(crate) struct Source {
     /// Path below the top, with `/`.
     pub(crate) path: String,

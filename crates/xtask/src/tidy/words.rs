@@ -9,7 +9,7 @@ use super::source::{Source, Tree};
 
 /// Marks of unfinished work, searched in text, comments included. Put together so that this file has none.
 const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")];
-/// The same in code.
+/// Calls that say so in code.
 const CALLS: &[&str] = &["todo!", "unimplemented!", "dbg!", "#[ignore"];
 /// Files in which work is done, where a mark would be one.
 const CODE: &[&str] = &["rs", "c", "h", "py", "mjs", "js", "sh", "pl", "lua", "toml"];

@@ -21,7 +21,7 @@ use super::super::tally::Tally;
 /// What is told of a connection: that bytes came, or the end of them. Once each: what is not taken is not
 /// told again.
 const INPUT: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// The same, and that there is room to send.
+/// Input, and room to send.
 const BOTH: EventFlags = INPUT.union(EventFlags::OUT);
 /// The peer has said all it will, and nothing is wrong.
 const ENDED: EventFlags = EventFlags::RDHUP;
