@@ -24,7 +24,7 @@ const RETRANSMISSION_AFTER_NS: u64 = 200_000_000;
 const LEAVING_NS: u64 = 1_000_000_000;
 
 /// A lane's client.
-pub(crate) struct Client {
+pub(crate) struct LaneClient {
     /// The lane's number.
     lane: u16,
     targets: Vec<Target>,
@@ -56,7 +56,7 @@ pub(crate) struct ClientPlan {
     pub(crate) mix: Mix,
 }
 
-impl Client {
+impl LaneClient {
     pub(crate) fn new(plan: ClientPlan) -> Self {
         Self {
             lane: plan.lane,
@@ -362,7 +362,7 @@ impl Client {
 }
 
 /// Settling: each flight leaves its connection here, and is counted once.
-impl Client {
+impl LaneClient {
     /// The oldest flight was answered as a whole.
     #[inline]
     fn settle_answer(&mut self, connection: &mut ClientConnection, status: u16, now_ns: u64) {

@@ -5,7 +5,7 @@
 
 use staunch_netio::{Io, Slot};
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::desk::NetworkSide;
 
 /// Pause after a connection failed, so that a server that is not there is not asked a million times a second.
@@ -40,10 +40,10 @@ impl Dialer {
     /// whether one could not be begun for want of room.
     pub(crate) fn due<I: Io>(
         &mut self,
-        client: &mut Client,
+        client: &mut LaneClient,
         desk: &mut NetworkSide<I>,
         mut dials_max: u64,
-        mut begun: impl FnMut(&mut Client, &mut NetworkSide<I>, Slot),
+        mut begun: impl FnMut(&mut LaneClient, &mut NetworkSide<I>, Slot),
     ) -> (u64, bool) {
         while self.live < self.wanted && self.connecting < CONNECTING_MAX && dials_max > 0 {
             dials_max -= 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use staunch_netio::{Outgoing, Part, Target};
 
-use crate::client::{Client, ClientPlan};
+use crate::client::{ClientPlan, LaneClient};
 use crate::fault::Fault;
 use crate::lane::Lane;
 use crate::lane::closed::{Closed, ClosedPlan};
@@ -102,7 +102,7 @@ impl Fittings {
 
 impl Fitting {
     fn begin(self, began_ns: u64, end_ns: u64) -> Lane {
-        let client = Client::new(self.client);
+        let client = LaneClient::new(self.client);
         match self.work {
             Work::Closed(plan) => Lane::Closed(Closed::new(client, &plan)),
             Work::Open(plan) => Lane::Open(Open::new(client, plan, began_ns, end_ns)),

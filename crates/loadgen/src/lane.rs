@@ -9,7 +9,7 @@ pub(crate) mod slow;
 
 use staunch_netio::{Completion, Io, Slot};
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 use closed::Closed;
@@ -161,7 +161,7 @@ impl Lane {
 
     /// The lane's client, for its counts.
     #[inline]
-    pub(crate) fn client(&mut self) -> &mut Client {
+    pub(crate) fn client(&mut self) -> &mut LaneClient {
         match self {
             Self::Closed(lane) => &mut lane.client,
             Self::Open(lane) => &mut lane.client,

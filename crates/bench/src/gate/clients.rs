@@ -10,7 +10,7 @@ use std::time::Duration;
 use staunch_loadgen::report::Document;
 
 use super::bed::Bed;
-use super::subject::Content;
+use super::subject::PageKind;
 use crate::account::{self, Account};
 
 /// Patient clients that find a peak: enough that a server of one processor never waits.
@@ -90,7 +90,7 @@ impl Crowd {
 pub(crate) struct Clients<'a> {
     pub(crate) bed: &'a Bed,
     pub(crate) staunch: &'a Path,
-    pub(crate) content: Content,
+    pub(crate) content: PageKind,
 }
 
 impl Clients<'_> {

@@ -9,7 +9,7 @@ use staunch_loadgen::report::Document;
 use super::bed::Reception;
 use super::door::{self, GateProcess};
 use super::stage::Stage;
-use super::subject::{Content, Name};
+use super::subject::{Name, PageKind};
 use crate::account::Account;
 use crate::gate::clients::Crowd;
 use crate::report::{Bar, Direction, ScenarioOutcome};
@@ -142,7 +142,7 @@ fn measure(
 fn steadily(name: Name, round: u32, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let (seconds, staunch) = (f64::from(setting.seconds), &setting.programs.staunch);
     setting.step(&format!("round {round}, {}, steadily below capacity", name.text()));
-    let (content, reception) = (Content::WebStone, Reception::OwnCore);
+    let (content, reception) = (PageKind::WebStone, Reception::OwnCore);
     let stage = Stage::set_with(content, name, reception, BACKLOG, staunch, &setting.scratch)?;
     let per_second = STEADY * stage.peak(seconds)?;
     let crowd = Crowd { by_chance: false, ..Crowd::regulars(per_second, seconds) };

@@ -13,7 +13,7 @@ use super::clients::{self, Clients, Crowd};
 use super::door::GateProcess;
 use super::flood::Flooder;
 use super::spent::Spent;
-use super::subject::{Content, Name, Subject};
+use super::subject::{Name, PageKind, Subject};
 
 /// How long a crowd is there before it is measured: longer than clients wait.
 const BEFORE: Duration = Duration::from_millis(1200);
@@ -44,7 +44,7 @@ pub(crate) struct Stage {
     /// The program under test.
     pub(crate) staunch: PathBuf,
     scratch: PathBuf,
-    content: Content,
+    content: PageKind,
 }
 
 impl Stage {
@@ -59,7 +59,7 @@ impl Stage {
         staunch: &Path,
         scratch: &Path,
     ) -> Result<Self, String> {
-        Self::set_with(Content::Page, name, reception, backlog, staunch, scratch)
+        Self::set_with(PageKind::Page, name, reception, backlog, staunch, scratch)
     }
 
     /// Sets a stage as [`Stage::set`] does, with other content.
@@ -67,7 +67,7 @@ impl Stage {
     /// # Errors
     /// No privilege, or a server that does not start.
     pub(crate) fn set_with(
-        content: Content,
+        content: PageKind,
         name: Name,
         reception: Reception,
         backlog: u32,

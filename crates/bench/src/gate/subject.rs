@@ -66,14 +66,14 @@ impl Name {
 
 /// What a server has, and clients ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum PageKind {
     /// A page that is compressed for each client that asks for it.
     Page,
     /// The five files of WebStone, each asked for as often as there.
     WebStone,
 }
 
-impl Content {
+impl PageKind {
     /// Words of `staunch load` that ask for it.
     pub(crate) fn asked(self) -> Vec<String> {
         match self {
@@ -117,7 +117,7 @@ impl Subject {
     /// A program that is not there, ends, or does not answer.
     pub(crate) fn start(
         name: Name,
-        content: Content,
+        content: PageKind,
         bed: &Bed,
         staunch: &Path,
         scratch: &Path,
@@ -126,7 +126,7 @@ impl Subject {
         let files = folder.join(content.folder());
         content.make(staunch, &files)?;
         let mut words = words(name, staunch, &folder, &files)?;
-        if name == Name::Staunch && content == Content::WebStone {
+        if name == Name::Staunch && content == PageKind::WebStone {
             // Nobody asks for them, and preparing them takes the processor for a while.
             words.extend(["--encodings", "off"].map(str::to_owned));
         }

@@ -160,7 +160,7 @@ impl Case<'_> {
         seconds: u32,
         cpu: usize,
         setting: &Setting,
-    ) -> Result<(Run, running::Watched), String> {
+    ) -> Result<(Run, running::WatchedRun), String> {
         let words = self.words(tool, seconds, setting);
         let meant = Duration::from_secs(seconds.into());
         let watched = running::run_on(&cpu.to_string(), &words, meant, &setting.scratch)?;

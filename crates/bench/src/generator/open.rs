@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use staunch_loadgen::report::Document;
 
-use super::running::{self, Watched};
+use super::running::{self, WatchedRun};
 use super::tool::Tool;
 use crate::account::{self, Account, lost};
 use crate::content;
@@ -118,7 +118,7 @@ fn add_schedule(
     Ok(())
 }
 
-fn add_answers(name: &str, said: &Said, watched: &Watched, outcome: &mut ScenarioOutcome) {
+fn add_answers(name: &str, said: &Said, watched: &WatchedRun, outcome: &mut ScenarioOutcome) {
     outcome.add(name, ANSWERED, "", said.per_second);
     outcome.add(name, "latency p50", "ms", said.p50_ms);
     outcome.add(name, "latency p99", "ms", said.p99_ms);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use staunch_loadgen::Counts;
 use staunch_loadgen::report::Document;
 
-use super::running::{self, Watched};
+use super::running::{self, WatchedRun};
 use super::tool::Tool;
 use super::truth::TruthServer;
 use crate::account;
@@ -115,7 +115,7 @@ fn offer(
     seconds: u32,
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
-) -> Result<(Document, Watched), String> {
+) -> Result<(Document, WatchedRun), String> {
     let watched = running::run(words, Duration::from_secs(seconds.into()), &setting.scratch)?;
     let report = account::read(&watched.output)?;
     outcome.note(format!("{name}: {}", words.join(" ")));

@@ -24,7 +24,7 @@ const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A run that has ended well.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct WatchedRun {
     /// Its standard output.
     pub(super) output: String,
     /// Processor time of all its threads and of the children that it waited for, in ns; to the tick of 10 ms.
@@ -35,7 +35,7 @@ pub(super) struct Watched {
     pub(super) foreign_percent: f64,
 }
 
-impl Watched {
+impl WatchedRun {
     /// Processor time for each of some requests, in us.
     pub(super) fn cost_us(&self, requests: u64) -> f64 {
         self.spent_ns as f64 / 1000.0 / requests.max(1) as f64
@@ -55,7 +55,7 @@ impl Watched {
 ///
 /// # Errors
 /// A program that cannot be started, fails, or takes much longer than it is meant to.
-pub(super) fn run(words: &[String], meant: Duration, scratch: &Path) -> Result<Watched, String> {
+pub(super) fn run(words: &[String], meant: Duration, scratch: &Path) -> Result<WatchedRun, String> {
     run_on(&CPU.to_string(), words, meant, scratch)
 }
 
@@ -68,7 +68,7 @@ pub(super) fn run_on(
     words: &[String],
     meant: Duration,
     scratch: &Path,
-) -> Result<Watched, String> {
+) -> Result<WatchedRun, String> {
     let folder = scratch.join("run").join("generator");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (output, errors) = (folder.join("output"), folder.join("errors"));
@@ -90,7 +90,7 @@ pub(super) fn run_on(
     let busy_percent: f64 = listed(cpus).into_iter().map(|cpu| now.busy_since(&cpus_before, cpu)).sum();
     finish(&mut child, in_time)
         .map_err(|how| format!("{}: {how}: {}", words.join(" "), fault(&read(&errors))))?;
-    Ok(Watched {
+    Ok(WatchedRun {
         output: read(&output),
         spent_ns,
         resident_bytes,
@@ -154,7 +154,7 @@ fn fault(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, name: &str) -> Result<Watched, String> {
+    fn shell(script: &str, name: &str) -> Result<WatchedRun, String> {
         let folder = std::env::temp_dir().join(format!("staunch-{name}-{}", std::process::id()));
         let words = ["sh", "-c", script].map(str::to_owned);
         let watched = run(&words, Duration::from_secs(1), &folder);

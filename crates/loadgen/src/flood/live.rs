@@ -44,11 +44,11 @@ pub(super) struct FloodProgress {
 }
 
 /// The map, to be read by any thread.
-pub(super) struct Reader {
+pub(super) struct FrameCounts {
     map: Array<MapData, [u64; 5]>,
 }
 
-impl Reader {
+impl FrameCounts {
     /// What has been done until now.
     pub(super) fn progress(&self) -> FloodProgress {
         let [started_ns, _, sent, given_up, seen_ns] = self.map.get(&0, 0).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn load(
     link: &Link,
     rate_per_s: Option<f64>,
     duration: Option<Duration>,
-) -> Result<(LiveFrames, Reader), String> {
+) -> Result<(LiveFrames, FrameCounts), String> {
     let mut frame = [0; 10];
     for (word, bytes) in frame.iter_mut().zip(template.bytes.chunks_exact(8)) {
         *word = bytes.try_into().map_or(0, u64::from_ne_bytes);
@@ -102,7 +102,7 @@ pub(super) fn load(
     program.load().map_err(|error| refusal(&error))?;
     let map = ebpf.take_map("progress").ok_or("the program has no map")?;
     let map = Array::try_from(map).map_err(|error| chain(&error))?;
-    Ok((LiveFrames { ebpf, frame: template.bytes.clone(), batch: batch(rate_per_s) }, Reader { map }))
+    Ok((LiveFrames { ebpf, frame: template.bytes.clone(), batch: batch(rate_per_s) }, FrameCounts { map }))
 }
 
 /// Whether an interface takes live frames: a veth throws them away without a word unless its other end is

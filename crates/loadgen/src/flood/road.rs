@@ -10,7 +10,7 @@ use std::time::Duration;
 use staunch_netio::host::route::{self, Link};
 
 use super::frame::{Ends, Template};
-use super::live::{self, LiveFrames, Reader};
+use super::live::{self, FrameCounts, LiveFrames};
 use super::plan::{FloodPlan, Method};
 use super::privilege;
 use super::sockets::{Counts, Sockets};
@@ -39,7 +39,7 @@ pub(super) struct RoadReading {
 /// Tells at any time what has been done.
 #[derive(Clone)]
 pub(super) enum Gauge {
-    Map(Arc<Reader>),
+    Map(Arc<FrameCounts>),
     Counts(Arc<Counts>),
 }
 

@@ -5,13 +5,13 @@
 
 use staunch_netio::{Io, Slot};
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 
 /// The lane.
 pub(crate) struct Closed {
-    pub(crate) client: Client,
+    pub(crate) client: LaneClient,
     pub(crate) dialer: Dialer,
     pipeline: u32,
     requests_max: u32,
@@ -39,7 +39,7 @@ impl ClosedPlan {
 }
 
 impl Closed {
-    pub(crate) fn new(client: Client, plan: &ClosedPlan) -> Self {
+    pub(crate) fn new(client: LaneClient, plan: &ClosedPlan) -> Self {
         let requests_max = plan.requests_per_connection.unwrap_or(u32::MAX).max(1);
         Self {
             client,

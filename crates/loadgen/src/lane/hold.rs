@@ -4,14 +4,14 @@
 
 use staunch_netio::Io;
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::connection::{ClientConnection, ConnectionState};
 use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
 
 /// The lane.
 pub(crate) struct Hold {
-    pub(crate) client: Client,
+    pub(crate) client: LaneClient,
     pub(crate) dialer: Dialer,
     request_first: bool,
     /// How many connections stand: see [`Hold::stands`].
@@ -20,7 +20,7 @@ pub(crate) struct Hold {
 
 impl Hold {
     pub(crate) fn new(
-        client: Client,
+        client: LaneClient,
         connections: u32,
         open_per_s: Option<f64>,
         request_first: bool,

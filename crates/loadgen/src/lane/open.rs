@@ -5,7 +5,7 @@
 
 use staunch_netio::{Io, Slot};
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::desk::NetworkSide;
 use crate::plan::SlotPlan;
 use crate::schedule::Schedule;
@@ -28,7 +28,7 @@ pub(crate) struct OpenPlan {
 
 /// The lane.
 pub(crate) struct Open {
-    pub(crate) client: Client,
+    pub(crate) client: LaneClient,
     schedule: Schedule,
     slots: SlotPlan,
     /// When the lane began; the schedule counts from there.
@@ -49,7 +49,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn new(client: Client, plan: OpenPlan, began_ns: u64, end_ns: u64) -> Self {
+    pub(crate) fn new(client: LaneClient, plan: OpenPlan, began_ns: u64, end_ns: u64) -> Self {
         let mut lane = Self {
             client,
             schedule: plan.schedule,

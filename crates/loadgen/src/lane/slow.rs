@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use staunch_netio::{Io, Slice, Slot};
 
-use crate::client::Client;
+use crate::client::LaneClient;
 use crate::connection::ConnectionState;
 use crate::desk::NetworkSide;
 use crate::dialer::Dialer;
@@ -31,7 +31,7 @@ pub(crate) enum Pace {
 
 /// The lane.
 pub(crate) struct Slow {
-    pub(crate) client: Client,
+    pub(crate) client: LaneClient,
     pub(crate) dialer: Dialer,
     pace: Pace,
     interval_ns: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Slow {
 }
 
 impl Slow {
-    pub(crate) fn new(client: Client, connections: u32, interval_ns: u64, pace: Pace) -> Self {
+    pub(crate) fn new(client: LaneClient, connections: u32, interval_ns: u64, pace: Pace) -> Self {
         let dialer = Dialer::new(connections, None);
         // Without a pause at all nothing else would ever have its turn.
         let interval_ns = interval_ns.max(1);

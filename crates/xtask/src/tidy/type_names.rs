@@ -14,9 +14,15 @@ const CRATES_MAX: usize = 2;
 /// Names that may stand in more crates, each with its reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("Arguments", "what a command line says, of each command: the word of clap"),
+    (
+        "Control",
+        "what may be told from outside while it works: an engine, a DOSTP node; the third is a datagram's",
+    ),
     ("Entry", "a row of a table or a store, small and in its own file: of clients, of paths, of peers"),
     ("Fault", "what is wrong with what a crate was given, in words for people: each has one of its own"),
     ("Found", "what a search came to, beside the search: never seen far from it"),
+    ("Kind", "which of a few kinds, beside what it is of, and named with it where it is used"),
+    ("Memory", "bytes held: the account of an engine or of live data, and what the gate sees of the host"),
     ("Peer", "the other end, the word of the protocols; the third is a part of the simulated network"),
     ("Piece", "a part of what is sent or written, in order: of a body, of a line of the log, of a send"),
     ("Plan", "what a program that runs something is to do: each has one, made from its arguments"),
@@ -25,6 +31,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "the field's word for what waits: at a listening socket, before the loader, as the gate sees it",
     ),
     ("Refusal", "why something is not done: a request, an upgrade, a path, an operation of io_uring"),
+    ("Request", "what is asked for: by HTTP, of live data, of the kernel by netlink"),
+    ("Ring", "the word of the structure: of the kernel, of live data, of files not yet looked at"),
     ("Settings", "what may be set of an engine, of a gate, of a DOSTP node: none is used beside another"),
     ("Table", "slots by number, of each crate its own: the word of the structure, private to its floor"),
     (

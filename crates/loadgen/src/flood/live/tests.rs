@@ -16,7 +16,11 @@ fn template(to: &str, sources: &str) -> Template {
 }
 
 /// `None`, with the reason printed, where programs cannot be loaded; with `CI=true` that is a panic.
-fn loaded(template: &Template, rate_per_s: Option<f64>, duration: Duration) -> Option<(LiveFrames, Reader)> {
+fn loaded(
+    template: &Template,
+    rate_per_s: Option<f64>,
+    duration: Duration,
+) -> Option<(LiveFrames, FrameCounts)> {
     let link = route::link("lo").unwrap();
     if let Some(names) = super::super::privilege::lacks(super::super::Method::LiveFrames) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "no BPF: {names}");
