@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod conversation;
+pub mod house;
 pub mod module;
 pub mod player;
 pub mod process;

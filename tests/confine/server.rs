@@ -1,10 +1,10 @@
 //! The server within its sandbox: it serves, it says how it is confined, and the kernel says the same.
-
 use std::process::Command;
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary, finish, serve};
 
-use crate::world::{confined, get, is_whole, said, status, tree, until};
+use crate::world::{confined, get, is_whole, said, status, tree};
 
 /// Whether the tests themselves run under a filter, as in most containers.
 fn is_filtered() -> bool {

@@ -1,13 +1,13 @@
 //! `--user`: another user for good, or a sentence that says why not.
-
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Finished, Server, binary, finish, is_installed, serve};
 
-use crate::world::{get, is_root, said, status, tree, until};
+use crate::world::{get, is_root, said, status, tree};
 
 fn served_by(root: &Path, user: &str) -> Finished {
     finish(serve(root).args(["--user", user]))

@@ -1,7 +1,6 @@
 //! What these tests need: a served folder with its surroundings, a server's own words, the kernel's about it.
 //!
 //! It must never hide what a kernel lacks: what is skipped says so.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -87,14 +86,5 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, Vec<u8>) {
             return (response.status, response.body);
         }
         assert!(link.fill(PATIENCE), "no answer for {path}");
-    }
-}
-
-/// Asks again and again until it holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,15 +1,15 @@
 //! Files that change while they are served: never a mixed body, never a short one that looks complete.
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use staunch_tests::body::SocketLink;
 use staunch_tests::conversation::{Change, Content};
+use staunch_tests::house::waiting::until;
 use staunch_tests::response::Response;
 use staunch_tests::tree::{Tree, bytes_of};
 
-use crate::outside::{ENGINES, PATIENCE, get, receive, server_of, tree_of, until};
+use crate::outside::{ENGINES, PATIENCE, get, receive, server_of, tree_of};
 
 const BIG_BYTES: u64 = 24_000_000;
 

@@ -1,10 +1,10 @@
 //! Clients of other hands: curl, Python, Node and Perl fetch the same things, each in its own way.
-
 use std::process::Command;
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::tree::Tree;
 
-use crate::outside::{ENGINES, is_installed, output_of, script, server_of, until};
+use crate::outside::{ENGINES, is_installed, output_of, script, server_of};
 
 /// What every client must have found right.
 const CHECKS: [&str; 6] = ["html", "head", "range", "not_modified", "gzip", "reuse"];

@@ -1,11 +1,12 @@
 //! Clients that are killed with signal 9 in every state: nothing of them stays, nobody else feels it.
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::outside::{ENGINES, get, is_installed, script, server_of, until, until_all_left};
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::Server;
 use staunch_tests::tree::Tree;
+
+use crate::outside::{ENGINES, get, is_installed, script, server_of, until_all_left};
 
 const STATES: [&str; 8] = [
     "connected",

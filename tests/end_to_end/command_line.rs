@@ -315,7 +315,7 @@ fn without_ipv6_a_port_alone_is_served_all_the_same() {
     let server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
     let answer = crate::outside::get(server.address(), "/a.txt").expect("an answer");
     assert_eq!(answer.body, b"hello, world\n");
-    crate::outside::until("it says so", || {
+    staunch_tests::house::waiting::until("it says so", || {
         std::fs::read_to_string(&log).is_ok_and(|text| text.contains("this kernel has no IPv6"))
     });
     let traced = std::fs::read_to_string(&trace).expect("what strace saw");
@@ -346,7 +346,7 @@ fn every_site_stands_in_the_block() {
 /// The lines of the block behind the address, to its last one.
 fn block(server: &Server) -> String {
     let mut said = String::new();
-    crate::outside::until("the start-up block ends", || {
+    staunch_tests::house::waiting::until("the start-up block ends", || {
         said.extend(server.said().into_iter().map(|line| line + "\n"));
         said.contains("  content  ")
     });
@@ -368,7 +368,7 @@ fn several_addresses_and_workers() {
     let response = crate::outside::get(server.address(), "/a.txt").expect("an answer");
     assert_eq!(response.body, b"hello, world\n");
     let mut second = None;
-    crate::outside::until("the second address is said", || {
+    staunch_tests::house::waiting::until("the second address is said", || {
         second = second.or_else(|| server.said().iter().find_map(|line| address_in(line)));
         second.is_some()
     });

@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::Server;
 use staunch_tests::tree::Tree;
 
-use crate::outside::{get, is_installed, server_of, until};
+use crate::outside::{get, is_installed, server_of};
 
 const ENTER: &str = "io_uring_enter";
 const EPOLL: &str = "epoll_wait,epoll_pwait,epoll_pwait2";

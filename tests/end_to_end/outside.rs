@@ -1,7 +1,6 @@
 //! What the tests here need of the world: requests over a socket, programs that may be missing, patience.
 //!
 //! It must never skip a test silently: a missing program is named, and is a failure when `CI` is true.
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -54,15 +53,6 @@ pub(crate) fn receive(link: &mut SocketLink) -> Result<Response, String> {
         if !link.fill(PATIENCE) {
             return Err(format!("no more within {PATIENCE:?}, after: {}", escape(link.received())));
         }
-    }
-}
-
-/// Asks again and again until it holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

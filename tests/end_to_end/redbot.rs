@@ -2,15 +2,15 @@
 //! redirect.
 //!
 //! It is installed from PyPI into the target folder when it is not there.
-
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 use staunch_tests::conversation::{Change, Content};
+use staunch_tests::house::waiting::until;
 use staunch_tests::tree::Tree;
 
-use crate::outside::{is_installed, output_of, server_of, until};
+use crate::outside::{is_installed, output_of, server_of};
 
 /// The release that was looked at: another one may know other rules.
 const RELEASE: &str = "redbot==2.7.1";

@@ -1,14 +1,14 @@
 //! What happens when descriptors, memory or work run out, or there is nothing to do.
-
 use std::process::Command;
 use std::time::Duration;
 
 use staunch_tests::body::SocketLink;
 use staunch_tests::conversation::{Change, Content};
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::{Tree, bytes_of};
 
-use crate::outside::{ENGINES, get, receive, server_of, tree_of, until};
+use crate::outside::{ENGINES, get, receive, server_of, tree_of};
 
 const REQUEST: &[u8] = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n";
 

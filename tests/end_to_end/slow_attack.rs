@@ -23,7 +23,7 @@ fn attack(mode: &str, more: &[&str]) {
             .stderr(Stdio::null())
             .spawn()
             .expect("slowhttptest runs");
-        crate::outside::until(&format!("{io} {mode}: the attack begins"), || {
+        staunch_tests::house::waiting::until(&format!("{io} {mode}: the attack begins"), || {
             !server.connections().is_empty() || attacker.try_wait().is_ok_and(|status| status.is_some())
         });
         while attacker.try_wait().expect("our own child").is_none() {

@@ -1,8 +1,8 @@
 //! More than the server can do: what is shed, what is said about it, and what becomes of it when the daemon
 //! dies.
-
 use rustix::process::Signal;
 use serde_json::Value;
+use staunch_tests::house::waiting::until;
 
 use crate::crowd::{Crowd, PORT, serve_slowly};
 use crate::world::{INTERFACE, World};
@@ -27,14 +27,12 @@ fn what_the_server_cannot_do_is_shed_and_each_change_is_said() {
     assert!(status["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{status}");
     assert_eq!(count(&status, "lease_over"), 0);
     let before = crowd.answered();
-    World::eventually("answers while it sheds", || crowd.answered() > before + 100);
+    until("answers while it sheds", || crowd.answered() > before + 100);
     drop(crowd);
     // Those who were shed came again a second later: that may have been a crowd of its own.
     let status = world.await_status("open", |status| status["state"] == "open");
     let changes = || gate.said().into_iter().filter(|line| line.contains(" -> ")).collect::<Vec<_>>();
-    World::eventually("a line for each change", || {
-        Some(changes().len() as u64) == status["changes"].as_u64()
-    });
+    until("a line for each change", || Some(changes().len() as u64) == status["changes"].as_u64());
     let shed: u64 = changes().iter().filter_map(|line| shed_until_open(line)).sum();
     assert_eq!(shed, count(&status, "shed_credit") + count(&status, "shed_fair"), "{:#?}", gate.said());
 }
@@ -77,9 +75,9 @@ fn the_program_opens_when_the_daemon_is_killed() {
     gate.await_line("open -> shedding");
     assert!(world.has_program(INTERFACE));
     gate.end(Signal::KILL);
-    World::eventually("an interface without a program", || !world.has_program(INTERFACE));
+    until("an interface without a program", || !world.has_program(INTERFACE));
     let before = crowd.answered();
-    World::eventually("answers without a gate", || crowd.answered() > before + 100);
+    until("answers without a gate", || crowd.answered() > before + 100);
     // The socket it left is no hindrance for the next.
     let mut gate = world.gate(&["--port", PORT]);
     assert!(world.has_program(INTERFACE));
@@ -96,7 +94,7 @@ fn the_program_opens_while_the_daemon_hangs() {
     gate.signal(Signal::STOP);
     let before = crowd.answered();
     // At 500 a second these are more than a second's answers, and the lease is shorter.
-    World::eventually("answers while it hangs", || crowd.answered() > before + 1_000);
+    until("answers while it hangs", || crowd.answered() > before + 1_000);
     gate.signal(Signal::CONT);
     world.await_status("what passed without orders", |status| count(status, "lease_over") > 0);
 }

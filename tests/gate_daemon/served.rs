@@ -1,9 +1,9 @@
 //! Servers behind the gate, unchanged: this one and nginx.
-
 use std::io::Write as _;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{self, Server};
 use staunch_tests::tree::Tree;
 
@@ -34,7 +34,7 @@ fn a_server_can_have_its_own_gate() {
     command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1", "--gate", INTERFACE]);
     command.args(["--admin", "127.0.0.1:9090", "--user", "nobody"]).arg(tree.root());
     let mut server = Server::spawn(&mut command).expect("a server");
-    World::eventually("its word of the gate", || {
+    until("its word of the gate", || {
         server.said().iter().any(|line| line.contains("gate         vs (native)"))
     });
     for _ in 0..5 {
@@ -51,7 +51,7 @@ fn a_server_can_have_its_own_gate() {
     }
     let process = Pid::from_raw(server.process_id().cast_signed()).expect("a process");
     kill_process(process, Signal::TERM).expect("a process of ours");
-    World::eventually("its end", || !server.is_running());
+    until("its end", || !server.is_running());
     assert!(!world.has_program(INTERFACE));
 }
 
@@ -67,17 +67,17 @@ fn an_upgraded_server_goes_without_and_says_so() {
     command.args(["serve", "--listen", "0.0.0.0:8080", "--workers", "1", "--gate", INTERFACE, "--pid-file"]);
     let mut first = Gate::spawn(command.arg(&file).arg(tree.root()));
     first.await_line("gate         vs (native)");
-    World::eventually("its number", || number() != 0);
+    until("its number", || number() != 0);
     let old = number();
     first.signal(Signal::USR2);
     first.await_line("an upgraded server cannot put it up again");
-    World::eventually("another number", || number() != old && number() != 0);
-    World::eventually("the end of the first", || !first.is_running());
+    until("another number", || number() != old && number() != 0);
+    until("the end of the first", || !first.is_running());
     assert!(!world.has_program(INTERFACE));
     assert_eq!(get(&world, 8080), "HTTP/1.1 200 OK");
     let second = Pid::from_raw(number()).expect("a process");
     kill_process(second, Signal::TERM).expect("a process of ours");
-    World::eventually("the end of the second", || test_kill_process(second).is_err());
+    until("the end of the second", || test_kill_process(second).is_err());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn servers_need_not_know_of_it() {
     let nginx = process::is_installed("nginx").then(|| Nginx::new(&world));
     let ports = if nginx.is_some() { &[site.port, 8081][..] } else { &[site.port] };
     if nginx.is_some() {
-        World::eventually("nginx", || get(&world, 8081) == "HTTP/1.1 200 OK");
+        until("nginx", || get(&world, 8081) == "HTTP/1.1 200 OK");
     }
     for mode in ["drop", "reset"] {
         for xdp in ["native", "generic"] {

@@ -1,7 +1,6 @@
 //! Two network namespaces joined by a veth: the server's, with a gate, and the clients'.
 //!
 //! It owns both and every process in them. It must never change anything outside of them.
-
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::fd::AsFd as _;
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{self, Finished};
 
 /// The server's end of the veth.
@@ -128,15 +128,6 @@ impl World {
     pub(crate) fn has_program(&self, interface: &str) -> bool {
         self.at_server(&format!("ip -details link show dev {interface}")).contains("prog/xdp")
     }
-
-    /// Waits until something is so.
-    pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-        let start = Instant::now();
-        while !is_so() {
-            assert!(start.elapsed() < PATIENCE, "{what} did not come true");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
 }
 
 impl Drop for World {
@@ -155,7 +146,7 @@ fn hold() -> Child {
     let child = command.spawn().expect("unshare");
     let ours = std::fs::read_link("/proc/self/ns/net").expect("our namespace");
     let namespace = format!("/proc/{}/ns/net", child.id());
-    World::eventually("a namespace", || std::fs::read_link(&namespace).is_ok_and(|theirs| theirs != ours));
+    until("a namespace", || std::fs::read_link(&namespace).is_ok_and(|theirs| theirs != ours));
     child
 }
 
@@ -232,7 +223,7 @@ impl Gate {
     /// Ends it by this signal.
     pub(crate) fn end(&mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
-        World::eventually("the end", || !self.is_running());
+        until("the end", || !self.is_running());
         self.child.wait().expect("a child of ours")
     }
 }

@@ -1,7 +1,6 @@
 //! Clients that connect from an address of their choice, and the server they connect to.
 //!
 //! It must never judge an answer.
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -104,15 +103,4 @@ impl Caller {
 
 pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
-}
-
-/// Asks again and again until it holds.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3_000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("never: {what}");
 }

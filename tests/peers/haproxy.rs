@@ -1,12 +1,12 @@
 //! HAProxy between client and server, sending PROXY headers of both versions, and X-Forwarded-For.
-
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::is_installed;
 
-use super::caller::{Caller, ENGINES, Served, eventually, ip, serve};
+use super::caller::{Caller, ENGINES, Served, ip, serve};
 
 /// HAProxy under test, ended on drop.
 struct Proxy {
@@ -29,7 +29,7 @@ impl Proxy {
         command.args(["-db", "-f", "/dev/stdin"]).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::null()).spawn().expect("haproxy");
         child.stdin.take().expect("a pipe").write_all(configuration.as_bytes()).expect("haproxy reads it");
-        eventually("haproxy listens", || TcpStream::connect(address).is_ok());
+        until("haproxy listens", || TcpStream::connect(address).is_ok());
         Self { child, address }
     }
 }

@@ -1,8 +1,9 @@
 //! Connections and requests of one client are limited, those of others are not; with real sockets.
-
 use std::thread;
 
-use super::caller::{Caller, ENGINES, Served, eventually, ip, serve};
+use staunch_tests::house::waiting::until;
+
+use super::caller::{Caller, ENGINES, Served, ip, serve};
 
 /// All workers count together, whichever of them gets a connection.
 #[test]
@@ -30,7 +31,7 @@ fn a_client_has_so_many_connections_and_no_more() {
         assert_eq!(served.counter("connections_over"), 17);
         assert!(held.iter_mut().all(|caller| caller.status() == 200), "those that are there are served");
         drop(held.pop());
-        eventually("a place is free again", || {
+        until("a place is free again", || {
             let mut caller = Caller::from(ip("127.0.0.2"), served.address());
             let served = caller.status() == 200;
             held.push(caller);
@@ -76,7 +77,7 @@ fn a_client_makes_so_many_requests_a_second() {
             assert!(!refused.has("Connection"), "the connection stays");
         }
         assert_eq!(Caller::from(ip("127.0.0.7"), served.address()).status(), 200, "another client");
-        eventually("the rate allows the next", || caller.status() == 200);
+        until("the rate allows the next", || caller.status() == 200);
         assert!(served.counter("requests_over") >= 50 - granted as u64);
     }
 }

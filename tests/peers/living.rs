@@ -1,9 +1,10 @@
 //! What the operator sees of clients, and changes while the server runs.
-
 use std::fs;
 use std::process::Command;
 
-use super::caller::{Caller, ENGINES, eventually, ip, serve};
+use staunch_tests::house::waiting::until;
+
+use super::caller::{Caller, ENGINES, ip, serve};
 use super::scratch::Scratch;
 
 #[test]
@@ -33,7 +34,7 @@ fn the_log_names_the_client_of_every_request() {
             ("198.51.100.1 ", "?forwarded ", " 200 "),
             ("198.51.100.1 ", "?refused ", " 429 "),
         ];
-        eventually("each line is there", || {
+        until("each line is there", || {
             let text = fs::read_to_string(log.path()).unwrap_or_default();
             expected.iter().all(|(client, request, status)| {
                 let told =
@@ -61,8 +62,8 @@ fn limits_change_while_it_runs() {
             assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill").success());
         };
         reload("client_connections = 1\n");
-        eventually("a second one is refused", || [call(), call()].iter().any(|answer| answer.0 == 429));
+        until("a second one is refused", || [call(), call()].iter().any(|answer| answer.0 == 429));
         reload("client_connections = \"off\"\n");
-        eventually("nobody is refused", || [call(), call()].iter().all(|answer| answer.0 == 200));
+        until("nobody is refused", || [call(), call()].iter().all(|answer| answer.0 == 200));
     }
 }

@@ -1,9 +1,10 @@
 //! Several addresses of IPv6, in a network of its own: a prefix is one client.
-
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
-use super::caller::{Caller, ENGINES, eventually, ip, serve};
+use staunch_tests::house::waiting::until;
+
+use super::caller::{Caller, ENGINES, ip, serve};
 
 const INSIDE: &str = "STAUNCH_TEST_NAMESPACE";
 const ADDRESSES: [&str; 4] =
@@ -48,7 +49,7 @@ fn is_reachable(address: &str) -> bool {
 }
 
 fn inside() {
-    eventually("all addresses are there", || ADDRESSES.iter().all(|address| is_reachable(address)));
+    until("all addresses are there", || ADDRESSES.iter().all(|address| is_reachable(address)));
     for io in ENGINES {
         for (bits, expected) in
             [("64", [200, 429, 429, 200]), ("128", [200; 4]), ("48", [200, 429, 429, 429])]

@@ -1,9 +1,10 @@
 //! Paths for the clients of some networks only, over real sockets.
-
 use std::fs;
 use std::process::Command;
 
-use super::caller::{Caller, ENGINES, eventually, ip, serve};
+use staunch_tests::house::waiting::until;
+
+use super::caller::{Caller, ENGINES, ip, serve};
 use super::scratch::Scratch;
 
 /// The proxy of these tests is 127.0.0.2.
@@ -42,7 +43,7 @@ fn who_is_served_is_said_by_networks() {
             assert_eq!(none, if expected == 200 { 404 } else { 403 }, "what is not there, {source} {fields}");
         }
         assert_eq!(served.counter("denied"), 18);
-        eventually("the log has the refused client", || {
+        until("the log has the refused client", || {
             let text = fs::read_to_string(log.path()).unwrap_or_default();
             text.lines().any(|line| line.starts_with("198.51.100.7 ") && line.contains(" 403 "))
         });
@@ -76,10 +77,10 @@ fn a_reload_brings_networks() {
         fs::write(file.path(), RULES).expect("a file");
         let process = served.server.process_id().to_string();
         assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill").success());
-        eventually("the rules hold", || Caller::from(ip("127.0.0.4"), served.address()).status() == 403);
+        until("the rules hold", || Caller::from(ip("127.0.0.4"), served.address()).status() == 403);
         let response = before.ask("/a.txt", "").expect("an answer");
         assert_eq!((response.status, response.value("Connection").as_deref()), (403, Some("close")), "{io}");
-        eventually("a new connection is known", || {
+        until("a new connection is known", || {
             Caller::from(ip("127.0.0.3"), served.address()).status() == 200
         });
     }

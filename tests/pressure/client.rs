@@ -1,9 +1,9 @@
 //! What the tests of this suite share: one client, and waiting for something to become true.
-
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+pub(crate) use staunch_tests::house::waiting::until;
 use staunch_tests::process::Server;
 use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
@@ -68,16 +68,6 @@ impl Client {
         };
         self.0.set_nonblocking(false).expect("an open socket");
         closed
-    }
-}
-
-/// Waits until it is so.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    // tidy: allow(clock): a mistake must not hang the test.
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

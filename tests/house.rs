@@ -1,0 +1,5 @@
+//! What the black-box tests share beside servers and conversations.
+//!
+//! It must never know what a test is about.
+
+pub mod waiting;
