@@ -1,8 +1,9 @@
-//! Accept queues of listening sockets, and what these dropped, asked by netlink (sock_diag(7)).
+//! Accept queues of listening sockets, what these dropped, and connections nobody has read from, asked by
+//! netlink (sock_diag(7)).
 //!
-//! It owns one netlink socket. It sees the listeners of its own network namespace, whosever they are, at a
-//! cost that depends on the number of listeners and not on that of connections (unlike `/proc/net/tcp`). It
-//! must never wait: the kernel answers while it is being asked.
+//! It owns one netlink socket. It sees the sockets of its own network namespace, whosever they are. Listeners
+//! cost by their own number and not by that of connections (unlike `/proc/net/tcp`). It must never wait: the
+//! kernel answers while it is being asked.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,14 +31,25 @@ const DUMP: u16 = 0x001 | 0x100 | 0x200;
 const LISTENING: u32 = 1 << 10;
 /// `1 << (INET_DIAG_SKMEMINFO - 1)`, the question's fourth byte: the socket's memory and drops as well.
 const WITH_MEMORY: u8 = 1 << 6;
+/// `1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT`: connections whose client may still wait.
+const CONNECTED: u32 = 1 << 1 | 1 << CLOSE_WAIT;
+/// `TCP_CLOSE_WAIT`: the client has said that it sends no more.
+const CLOSE_WAIT: u8 = 8;
+/// `1 << (INET_DIAG_INFO - 1)`: the connection's `struct tcp_info` as well.
+const WITH_INFO: u8 = 1 << 1;
+/// `INET_DIAG_INFO`, and where `struct tcp_info` has `tcpi_bytes_received`.
+const INFO: u16 = 2;
+const RECEIVED_AT: usize = 4 + 128;
 /// `INET_DIAG_SKMEMINFO`, the attribute that tells them, and where it has `SK_MEMINFO_DROPS`.
 const MEMORY: u16 = 7;
 const DROPS_AT: usize = 4 + 8 * 4;
 /// `struct inet_diag_msg`; attributes (`struct rtattr`: length, kind) follow.
 const MESSAGE_BYTES: usize = 72;
-/// Where `struct inet_diag_msg` has the port, in the order of the network.
+/// Where `struct inet_diag_msg` has the state.
+const STATE_AT: usize = HEADER_BYTES + 1;
+/// Where it has the port, in the order of the network.
 const PORT_AT: usize = HEADER_BYTES + 4;
-/// Where it has `idiag_rqueue`: of a listener, how many connections wait.
+/// Where it has `idiag_rqueue`: of a listener, how many connections wait; of a connection, how many bytes.
 const WAITING_AT: usize = HEADER_BYTES + 56;
 /// Where it has `idiag_wqueue`: of a listener, how many may wait.
 const LIMIT_AT: usize = HEADER_BYTES + 60;
@@ -93,24 +105,49 @@ impl SockDiag {
     /// As for one port.
     pub fn accept_queues(&mut self, ports: &[u16]) -> io::Result<AcceptQueue> {
         let mut queue = AcceptQueue::default();
-        self.sequence = self.sequence.wrapping_add(1);
         // Of several ports the kernel tells all listeners: a few more than were asked for, on most hosts.
         let port = if let [port] = ports { *port } else { 0 };
-        let request = request(port, self.sequence);
-        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        while !self.receive(ports, &mut queue)? {}
+        self.ask(port, LISTENING, WITH_MEMORY, |message| add(message, ports, &mut queue))?;
         Ok(queue)
     }
 
-    /// Takes one piece of the answer; true when it was the last.
-    fn receive(&mut self, ports: &[u16], queue: &mut AcceptQueue) -> io::Result<bool> {
-        let (bytes, _) = recv(&self.socket, &mut self.answer[..], RecvFlags::DONTWAIT)?;
-        add_answers(&self.answer[..bytes], self.sequence, ports, queue)
+    /// How many connections to these ports have sent something of which nothing was read yet. The kernel
+    /// looks through all connections of the host for it, once for each port.
+    ///
+    /// # Errors
+    /// As for accept queues.
+    pub fn unread(&mut self, ports: &[u16]) -> io::Result<u64> {
+        let mut count = 0;
+        for port in ports {
+            self.ask(*port, CONNECTED, WITH_INFO, |message| {
+                count += u64::from(is_unread(message)?);
+                Ok(())
+            })?;
+        }
+        Ok(count)
+    }
+
+    /// Asks for sockets of a port (0: of any) in these states, and takes in one answer after another.
+    fn ask(
+        &mut self,
+        port: u16,
+        states: u32,
+        with: u8,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = request(port, states, with, self.sequence);
+        sendto(&self.socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        loop {
+            let (bytes, _) = recv(&self.socket, &mut self.answer[..], RecvFlags::DONTWAIT)?;
+            if take_answers(&self.answer[..bytes], self.sequence, &mut take)? {
+                return Ok(());
+            }
+        }
     }
 }
 
-/// Asks for the listeners of a port, or of all.
-fn request(port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
+fn request(port: u16, states: u32, with: u8, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     let mut bytes = [0; HEADER_BYTES + REQUEST_BYTES];
     let length = bytes.len() as u32;
     bytes[..4].copy_from_slice(&length.to_ne_bytes());
@@ -118,15 +155,19 @@ fn request(port: u16, sequence: u32) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     bytes[6..8].copy_from_slice(&DUMP.to_ne_bytes());
     bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
     let body = &mut bytes[HEADER_BYTES..];
-    body[3] = WITH_MEMORY;
+    body[3] = with;
     body[4..6].copy_from_slice(&port.to_be_bytes());
-    body[52..56].copy_from_slice(&LISTENING.to_ne_bytes());
+    body[52..56].copy_from_slice(&states.to_ne_bytes());
     bytes
 }
 
-/// Adds up the listeners in one piece of the answer. True when nothing follows. Answers to a question that
-/// was given up are passed over.
-fn add_answers(mut bytes: &[u8], sequence: u32, ports: &[u16], queue: &mut AcceptQueue) -> io::Result<bool> {
+/// Takes the sockets in one piece of the answer. True when nothing follows. Answers to a question that was
+/// given up are passed over.
+fn take_answers(
+    mut bytes: &[u8],
+    sequence: u32,
+    take: &mut impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<bool> {
     while bytes.len() >= HEADER_BYTES {
         let length = number(bytes, 0)? as usize;
         if length < HEADER_BYTES || length > bytes.len() {
@@ -138,7 +179,7 @@ fn add_answers(mut bytes: &[u8], sequence: u32, ports: &[u16], queue: &mut Accep
             match kind {
                 ERROR => return Err(errno(message)?.unwrap_or(Errno::BADMSG).into()),
                 DONE => return errno(message)?.map_or(Ok(true), |errno| Err(errno.into())),
-                _ => add(message, ports, queue)?,
+                _ => take(message)?,
             }
         }
         // Messages begin at multiples of four (NLMSG_ALIGN).
@@ -158,24 +199,40 @@ fn add(message: &[u8], ports: &[u16], queue: &mut AcceptQueue) -> io::Result<()>
     queue.waiting += u64::from(waiting);
     queue.limit += u64::from(limit);
     queue.waiting_max = queue.waiting_max.max(waiting);
-    queue.drops += drops(message.get(HEADER_BYTES + MESSAGE_BYTES..).unwrap_or_default())?;
+    queue.drops += drops(message)?;
     Ok(())
 }
 
+/// Whether something has come of which nothing was read. The end of what a client sends counts as a byte.
+fn is_unread(message: &[u8]) -> io::Result<bool> {
+    let waiting = u64::from(number(message, WAITING_AT)?);
+    let attribute = attribute(message, INFO)?.filter(|info| info.len() >= RECEIVED_AT + 8);
+    let Some(info) = attribute else { return Ok(false) };
+    let received = info[RECEIVED_AT..RECEIVED_AT + 8].try_into().map_or(0, u64::from_ne_bytes);
+    Ok(waiting == received && received > u64::from(message[STATE_AT] == CLOSE_WAIT))
+}
+
 /// What a socket dropped, by its attributes; 0 where the kernel is too old to tell it.
-fn drops(mut attributes: &[u8]) -> io::Result<u64> {
+fn drops(message: &[u8]) -> io::Result<u64> {
+    let memory = attribute(message, MEMORY)?.filter(|memory| memory.len() >= DROPS_AT + 4);
+    memory.map_or(Ok(0), |memory| number(memory, DROPS_AT).map(u64::from))
+}
+
+/// An attribute behind the message, with its header.
+fn attribute(message: &[u8], wanted: u16) -> io::Result<Option<&[u8]>> {
+    let mut attributes = message.get(HEADER_BYTES + MESSAGE_BYTES..).unwrap_or_default();
     while let [low, high, kind_low, kind_high, ..] = *attributes {
         let length = usize::from(u16::from_ne_bytes([low, high]));
         if length < 4 || length > attributes.len() {
             return Err(Errno::BADMSG.into());
         }
-        if u16::from_ne_bytes([kind_low, kind_high]) == MEMORY && length >= DROPS_AT + 4 {
-            return number(attributes, DROPS_AT).map(u64::from);
+        if u16::from_ne_bytes([kind_low, kind_high]) == wanted {
+            return Ok(Some(&attributes[..length]));
         }
         // Attributes begin at multiples of four (RTA_ALIGN).
         attributes = &attributes[length.next_multiple_of(4).min(attributes.len())..];
     }
-    Ok(0)
+    Ok(None)
 }
 
 /// The errno behind the header, if it is one.
@@ -242,6 +299,36 @@ mod tests {
         assert_eq!(diag.accept_queue(address.port()).unwrap().drops, 1);
     }
 
+    #[test]
+    fn connections_nobody_has_read_from_are_counted() {
+        use std::io::{Read as _, Write as _};
+        let mut diag = SockDiag::open().unwrap();
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
+        let address = local_address(&listener).unwrap();
+        let mut until = |expected: u64| {
+            while diag.unread(&[address.port()]).unwrap() != expected {
+                std::thread::yield_now();
+            }
+        };
+        let connect = || TcpStream::connect(address).unwrap();
+        let (silent, closing) = (connect(), connect());
+        closing.shutdown(std::net::Shutdown::Write).unwrap();
+        until(0);
+        let mut asking = [connect(), connect()];
+        asking.iter_mut().for_each(|stream| stream.write_all(b"two").unwrap());
+        until(2);
+        // One of them is read from, and sends more.
+        let listener = std::net::TcpListener::from(listener);
+        listener.set_nonblocking(false).unwrap();
+        let mut accepted: Vec<TcpStream> = (0..4).map(|_| listener.accept().unwrap().0).collect();
+        let ours = asking[0].local_addr().unwrap();
+        let other = accepted.iter_mut().find(|stream| stream.peer_addr().unwrap() == ours).unwrap();
+        other.read_exact(&mut [0]).unwrap();
+        asking[0].write_all(b"more").unwrap();
+        until(1);
+        drop((silent, closing));
+    }
+
     fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
         let length = (HEADER_BYTES + body.len()) as u32;
         let mut bytes = length.to_ne_bytes().to_vec();
@@ -254,7 +341,9 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<bool, Option<i32>> {
-        add_answers(bytes, 7, &[80], &mut AcceptQueue::default()).map_err(|error| error.raw_os_error())
+        let mut queue = AcceptQueue::default();
+        let mut take = |message: &[u8]| add(message, &[80], &mut queue);
+        take_answers(bytes, 7, &mut take).map_err(|error| error.raw_os_error())
     }
 
     #[test]
