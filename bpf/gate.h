@@ -62,26 +62,36 @@
 #define ORDER_PREFIX_LIMIT 4
 /* Connections that come in one window of ALARM_SHIFT by which the daemon is woken; 0: never. */
 #define ORDER_ALARM 5
-#define ORDER_GRANTED 6
+/* Whether the server speaks first: its clients wait from the handshake on, and say nothing before. */
+#define ORDER_SPEAKS_FIRST 6
+#define ORDER_GRANTED 7
 #define ORDERS (ORDER_GRANTED + CLASS_COUNT)
 
 /* Credits spent: each class on a cache line of its own, for every processor adds to it. */
 #define SPENT_STRIDE 8
 #define SPENT (CLASS_COUNT * SPENT_STRIDE)
 
-/* What became of connections, one set a processor. */
+/* What became of connections, one set a processor. A connection that is tracked is silent until its first
+ * bytes come. Then it waits, and is counted as asked, until the server begins with it: begun. */
 #define FLOW_ESTABLISHED 0
 #define FLOW_TRACKED 1
-#define FLOW_BEGUN 2
-#define FLOW_ABANDONED 3
-#define FLOW_ENDED 4
-#define FLOW_READS 5
-#define FLOW_AGES 6
+#define FLOW_ASKED 2
+#define FLOW_BEGUN 3
+/* Begun by a server that spoke within SPEAK_NS, before anything had come. */
+#define FLOW_SPOKEN 4
+/* Ended before the server began: while it was silent, and while it waited. */
+#define FLOW_LEFT_SILENT 5
+#define FLOW_LEFT_WAITING 6
+#define FLOW_ENDED 7
+#define FLOW_READS 8
+#define FLOW_AGES 9
 /* Ages are counted by quarters of an octave, the first from 16 us, the last from a second. */
 #define AGE_COUNT 64
 #define AGE_SHIFT 14
 #define FLOWS (FLOW_AGES + AGE_COUNT)
 
+/* A server that says something later than this without being asked does not greet: it has waited enough. */
+#define SPEAK_NS 1000000000ULL
 /* Windows in which connections are counted for the alarm: 2^23 ns, 8.4 ms. */
 #define ALARM_SHIFT 23
 /* Orders hold for so long after the heartbeat; then everything is let in. */

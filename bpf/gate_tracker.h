@@ -2,8 +2,8 @@
 /*
  * What becomes of connections to protected ports: told by the kernel when it happens, without asking anybody.
  *
- * It owns the map of connections that wait to be read from, and is the only one that makes a client known:
- * when the kernel itself has completed the handshake. It must never change a connection.
+ * It owns the map of connections with which the server has not begun, and is the only one that makes a client
+ * known: when the kernel itself has completed the handshake. It must never change a connection.
  */
 #ifndef STAUNCH_BPF_GATE_TRACKER_H
 #define STAUNCH_BPF_GATE_TRACKER_H
@@ -13,6 +13,7 @@
 #define STATE_ESTABLISHED 1
 #define STATE_SYN_RECV 3
 #define STATE_CLOSE 7
+#define STATE_CLOSE_WAIT 8
 #define STATE_LISTEN 10
 #define FAMILY_IPV4 2
 #define FAMILY_IPV6 10
@@ -44,6 +45,7 @@ struct sock_common {
 	__u32 skc_daddr;
 	__u16 skc_num;
 	__u16 skc_family;
+	volatile __u8 skc_state;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 };
@@ -55,6 +57,25 @@ struct sock {
 struct inet_sock {
 	__u16 inet_sport;
 };
+
+struct tcp_sock {
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+	__u32 data_segs_in;
+	__u32 data_segs_out;
+	__u32 srtt_us;
+	__u64 bytes_received;
+};
+
+struct sk_buff {
+	__u32 len;
+	__u8 *data;
+};
+
+struct bpf_iter__tcp {
+	void *meta;
+	struct sock_common *sk_common;
+};
 #pragma clang attribute pop
 
 struct {
@@ -64,11 +85,19 @@ struct {
 	__uint(max_entries, 1);
 } flows SEC(".maps");
 
-/* By the address of the connection: when its handshake was completed. */
+/* A connection with which the server has not begun. */
+struct visit {
+	/* When its handshake was completed. */
+	__u64 since_ns;
+	/* When its first bytes came; 0: none yet. */
+	__u64 asked_ns;
+};
+
+/* By the address of the connection. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u64);
-	__type(value, __u64);
+	__type(value, struct visit);
 	/* The loader says how many. */
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -174,15 +203,14 @@ static __always_inline __u32 age_index(__u64 age)
 }
 
 /* Wakes the daemon once in a window, if as many came in it as it asked for. */
-static __always_inline void count_burst(__u64 now)
+static __always_inline void count_burst(const __u64 *order, __u64 now)
 {
-	__u64 window = now >> ALARM_SHIFT, *order;
+	__u64 window = now >> ALARM_SHIFT;
 	struct burst *own;
 	__u32 key = 0;
 
-	order = bpf_map_lookup_elem(&orders, &key);
 	own = bpf_map_lookup_elem(&bursts, &key);
-	if (!order || !own || !order[ORDER_ALARM])
+	if (!own || !order[ORDER_ALARM])
 		return;
 	if (own->window != window) {
 		own->window = window;
@@ -192,13 +220,88 @@ static __always_inline void count_burst(__u64 now)
 		bpf_ringbuf_output(&alarms, &window, sizeof(window), 0);
 }
 
+static __always_inline __u64 *flow_words(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&flows, &zero);
+}
+
+/* Reception may come between a program that reads and the word it counts in: what gauges are made of is
+ * counted in one piece. */
+static __always_inline void count(__u64 *flow, int word)
+{
+	__sync_fetch_and_add(flow + word, 1);
+}
+
+/* The server has begun with a connection that waited so long. */
+static __always_inline void begin(__u64 *flow, __u64 age)
+{
+	__u32 index = age_index(age);
+
+	count(flow, FLOW_BEGUN);
+	if (index < AGE_COUNT)
+		flow[FLOW_AGES + index]++;
+}
+
+static __always_inline void begin_to_wait(__u64 *flow, const __u64 *order, struct visit *visit,
+						  __u64 now)
+{
+	visit->asked_ns = now;
+	count(flow, FLOW_ASKED);
+	if (order)
+		count_burst(order, now);
+}
+
+/* A handshake was completed. The segment that completed it may have brought the first bytes, as always where
+ * the server has TCP_DEFER_ACCEPT: the kernel has counted it. By TCP Fast Open they may be read already. */
+static __always_inline void enter(__u64 *flow, const struct sock *sk, __u64 key, __u64 now)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
+	struct visit visit = { .since_ns = now };
+	__u32 zero = 0;
+	__u64 *order;
+
+	flow[FLOW_ESTABLISHED]++;
+	if (!tcp || (tcp->bytes_received && tcp->copied_seq == tcp->rcv_nxt))
+		return;
+	order = bpf_map_lookup_elem(&orders, &zero);
+	if (tcp->data_segs_in || (order && order[ORDER_SPEAKS_FIRST]))
+		visit.asked_ns = now;
+	if (bpf_map_update_elem(&waiting, &key, &visit, BPF_ANY))
+		return;
+	count(flow, FLOW_TRACKED);
+	if (visit.asked_ns)
+		begin_to_wait(flow, order, &visit, now);
+}
+
+/* A connection is over. A server that answered without reading has begun with it all the same. */
+static __always_inline void leave(__u64 *flow, const struct sock *sk, __u64 key)
+{
+	struct visit *visit = bpf_map_lookup_elem(&waiting, &key);
+	struct tcp_sock *tcp;
+	__u64 asked_ns;
+
+	if (!visit)
+		return;
+	asked_ns = visit->asked_ns;
+	if (bpf_map_delete_elem(&waiting, &key))
+		return;
+	tcp = bpf_skc_to_tcp_sock((void *)sk);
+	if (!asked_ns)
+		count(flow, FLOW_LEFT_SILENT);
+	else if (tcp && tcp->data_segs_out)
+		begin(flow, bpf_ktime_get_ns() - asked_ns);
+	else
+		count(flow, FLOW_LEFT_WAITING);
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int gate_state(__u64 *context)
 {
 	const struct sock *sk = (const struct sock *)context[0];
 	int before = context[1], after = context[2];
-	__u64 key = (__u64)sk, now, *flow;
-	__u32 zero = 0;
+	__u64 now, *flow;
 
 	if (after != STATE_CLOSE && !(before == STATE_SYN_RECV && after == STATE_ESTABLISHED))
 		return 0;
@@ -206,22 +309,67 @@ int gate_state(__u64 *context)
 		return 0;
 	if (!is_ours(sk, after == STATE_CLOSE ? port_of_closed(sk) : sk->__sk_common.skc_num))
 		return 0;
-	flow = bpf_map_lookup_elem(&flows, &zero);
+	flow = flow_words();
 	if (!flow)
 		return 0;
 	if (after == STATE_CLOSE) {
 		if (before != STATE_SYN_RECV)
 			flow[FLOW_ENDED]++;
-		if (!bpf_map_delete_elem(&waiting, &key))
-			flow[FLOW_ABANDONED]++;
+		leave(flow, sk, (__u64)sk);
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	flow[FLOW_ESTABLISHED]++;
-	if (!bpf_map_update_elem(&waiting, &key, &now, BPF_ANY))
-		flow[FLOW_TRACKED]++;
+	enter(flow, sk, (__u64)sk, now);
 	learn(peer_of(sk), now);
-	count_burst(now);
+	return 0;
+}
+
+static __always_inline int has_payload(const struct sk_buff *segment)
+{
+	__u8 offset = 0;
+
+	bpf_probe_read_kernel(&offset, sizeof(offset), segment->data + 12);
+	return segment->len > (offset >> 4) * 4u;
+}
+
+/* A segment has come on a connection that stands. Only before its first bytes there is anything to do: they
+ * begin the wait. If the server has sent something before them, it speaks first, and has begun a round trip
+ * before its client's answer. */
+SEC("tp_btf/tcp_probe")
+int gate_segment(__u64 *context)
+{
+	const struct sock *sk = (const struct sock *)context[0];
+	const struct sk_buff *segment = (const struct sk_buff *)context[1];
+	__u64 key = (__u64)sk, now, age, way, *flow, *order;
+	struct visit *visit;
+	struct tcp_sock *tcp;
+	__u32 zero = 0;
+
+	if (!is_ours(sk, sk->__sk_common.skc_num))
+		return 0;
+	tcp = bpf_skc_to_tcp_sock((void *)sk);
+	if (!tcp || tcp->bytes_received)
+		return 0;
+	visit = bpf_map_lookup_elem(&waiting, &key);
+	flow = flow_words();
+	if (!visit || !flow)
+		return 0;
+	now = bpf_ktime_get_ns();
+	order = bpf_map_lookup_elem(&orders, &zero);
+	if (tcp->data_segs_out) {
+		age = now - visit->since_ns;
+		way = (__u64)(tcp->srtt_us >> 3) * 1000;
+		age = age > way ? age - way : 0;
+		if (!visit->asked_ns)
+			begin_to_wait(flow, order, visit, now);
+		if (bpf_map_delete_elem(&waiting, &key))
+			return 0;
+		begin(flow, age);
+		if (age < SPEAK_NS)
+			flow[FLOW_SPOKEN]++;
+	} else if (!visit->asked_ns && has_payload(segment)) {
+		begin_to_wait(flow, order, visit, now);
+	}
 	return 0;
 }
 
@@ -230,25 +378,58 @@ SEC("tp_btf/tcp_rcv_space_adjust")
 int gate_read(__u64 *context)
 {
 	const struct sock *sk = (const struct sock *)context[0];
-	__u64 key = (__u64)sk, *since, *flow, age;
-	__u32 zero = 0, index;
+	__u64 key = (__u64)sk, asked_ns, *flow;
+	struct visit *visit;
 
 	if (!is_ours(sk, sk->__sk_common.skc_num))
 		return 0;
-	flow = bpf_map_lookup_elem(&flows, &zero);
+	flow = flow_words();
 	if (!flow)
 		return 0;
 	flow[FLOW_READS]++;
-	since = bpf_map_lookup_elem(&waiting, &key);
-	if (!since)
+	visit = bpf_map_lookup_elem(&waiting, &key);
+	if (!visit)
 		return 0;
-	age = bpf_ktime_get_ns() - *since;
+	if (!visit->asked_ns)
+		begin_to_wait(flow, 0, visit, visit->since_ns);
+	asked_ns = visit->asked_ns;
 	if (bpf_map_delete_elem(&waiting, &key))
 		return 0;
-	flow[FLOW_BEGUN]++;
-	index = age_index(age);
-	if (index < AGE_COUNT)
-		flow[FLOW_AGES + index]++;
+	begin(flow, bpf_ktime_get_ns() - asked_ns);
+	return 0;
+}
+
+/* Connections that stood before the tracker: told by the kernel one after another, while the loader reads.
+ * Who has sent something of which nothing was read waits, from now on as far as is known. */
+SEC("iter/tcp")
+int gate_found(struct bpf_iter__tcp *context)
+{
+	struct sock_common *common = context->sk_common;
+	struct visit visit = {};
+	struct tcp_sock *tcp;
+	__u32 zero = 0;
+	__u64 key, *flow;
+
+	if (!common || !ports[__builtin_bswap16(common->skc_num)])
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(common);
+	flow = bpf_map_lookup_elem(&flows, &zero);
+	if (!tcp || !flow || common->skc_net.net->ns.inum != namespace)
+		return 0;
+	if (common->skc_state != STATE_ESTABLISHED && common->skc_state != STATE_CLOSE_WAIT)
+		return 0;
+	if (tcp->data_segs_out || tcp->rcv_nxt - tcp->copied_seq != tcp->bytes_received)
+		return 0;
+	key = (__u64)tcp;
+	visit.since_ns = bpf_ktime_get_ns();
+	/* The end of what a client sends counts as a byte. */
+	if (tcp->bytes_received > (common->skc_state == STATE_CLOSE_WAIT))
+		visit.asked_ns = visit.since_ns;
+	if (bpf_map_update_elem(&waiting, &key, &visit, BPF_NOEXIST))
+		return 0;
+	count(flow, FLOW_TRACKED);
+	if (visit.asked_ns)
+		count(flow, FLOW_ASKED);
 	return 0;
 }
 

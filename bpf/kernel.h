@@ -34,6 +34,8 @@ enum bpf_map_type {
 #define BPF_F_NO_PREALLOC 1
 /* Put in, whether it is there or not. */
 #define BPF_ANY 0
+/* Put in only if it is not there. */
+#define BPF_NOEXIST 1
 
 enum xdp_action {
 	XDP_ABORTED = 0,
@@ -53,6 +55,8 @@ struct xdp_md {
 	__u32 egress_ifindex;
 };
 
+struct tcp_sock;
+
 /* Functions of the kernel, called by number. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
@@ -67,6 +71,8 @@ static long (*const bpf_probe_read_kernel)(void *into, __u32 bytes, const void *
 static __u64 (*const bpf_jiffies64)(void) = (void *)118;
 /* Wakes who waits for the ring. Since Linux 5.8. */
 static long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 bytes, __u64 flags) = (void *)130;
+/* A socket as one of TCP; none if it is something else. Since Linux 5.9. */
+static struct tcp_sock *(*const bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 /* As bpf_ktime_get_ns, but of the last tick: several times as cheap. Since Linux 5.11. */
 static __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)160;
 /* The sequence number of a SYN cookie, and in the upper half the segment size it holds. Since Linux 6.0. */

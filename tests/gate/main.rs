@@ -16,3 +16,4 @@ mod states;
 mod storm;
 mod trial;
 mod verdicts;
+mod visits;

@@ -8,14 +8,19 @@
 //! Written for a tick of 5 ms; any interval is taken as it is. What is measured (`controller/line.rs`):
 //!
 //! ```text
-//! head   age of the one read last: the shortest time from handshake to first read in this tick
-//! line   connections established since the head was, no more than wait at all
-//! rate   mean of first reads a second while head >= interval      (100 ms; 100 connections; 500 ms at most)
+//! line   connections that began to wait since the head did, no more than wait at all
+//! head   age of the one the server began with last: the shortest wait that ended in this tick
+//! rate   mean of beginnings a second while head >= interval       (100 ms; 100 connections; 500 ms at most)
 //! wait = line / rate                                              (Little: what one who comes now will wait)
 //! ```
 //!
+//! A connection waits from its first bytes on until the server reads: who says nothing stands in no line. A
+//! server that speaks before its clients do (`greeting.rs`) keeps them waiting from the handshake on.
+//!
 //! Of a server that had little to do the rate is what it was asked for, so whether a crowd came is judged by
-//! what was read in the last 10 ms, where that is more.
+//! what was begun in the last 10 ms, where that is more. A server that begins with nobody for 50 ms stands
+//! still, and its rate is kept. A line that does not move for a second is not believed: the sockets
+//! themselves are asked who waits, once a second, and those who do not are left out of it.
 //!
 //! **Overload** (`crowd.rs`): `head >= 2 ms` and `wait >= trigger` and either `line >= 20` and 20 more came
 //! than three times the rate allows, or `line >= 128` and (`wait >= 8 trigger`, also at the rate of the last
@@ -35,20 +40,23 @@
 //! all at once. A jump is not found by chance: the tracker rings when 20 more come within 8 ms than three
 //! times the rate allows, and the next tick is at once.
 //!
-//! **Admission** (`budget.rs`), connections for each interval that passed:
+//! **Admission** (`budget.rs`), SYN for each interval that passed:
 //!
 //! ```text
-//! budget = rate * interval * clamp(1 + (target - line - pending) / (2 * target), 0, 1.5)
+//! budget = max(floor, rate * interval * clamp(1 + (target - line - pending) / (2 * target), 0, 1.5) / yield)
 //! target = rate * 25 ms, at least 6, at most half of the accept queue
+//! yield  = share of those let in within the last second who came to wait, at least 1/16
+//! floor  = rate * interval / 10; 1 while the server begins with nobody
 //! ```
 //!
 //! What left is replaced; the line's error is corrected with 50 ms, twice the target. At `wait = 75 ms`
-//! nobody is let in, which is how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms.
-//! `pending` are those let in whose handshake is not complete, forgotten with 300 ms: without it a round trip
-//! of 100 ms makes the loop swing. It is nothing where those let in are dropped. The interval is the one that
-//! passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the server works at
-//! meanwhile. If SYN are shed for 50 ms while nobody stands in line, the rate is wrong, and more come in
-//! until somebody does.
+//! only the floor is let in, which is how a jump to ten times (100 ms of line at 11 ms) is settled at 100 ms.
+//! `pending` are those let in who are expected to come and have not, forgotten with 300 ms: without it a
+//! round trip of 100 ms makes the loop swing. It is nothing where those let in are dropped. The interval is
+//! the one that passed, so a late tick grants what its lateness kept back. A line of 25 ms is what the
+//! server works at meanwhile. If SYN are shed for 50 ms while nobody stands in line, the rate is wrong, and
+//! more come in, by e each 100 ms, until somebody does. Whatever is believed, the floor comes in: the gate
+//! is never the outage.
 //!
 //! **Parts** (`shares.rs`): known sources first, 1/16 kept for unknown ones; one who comes again last, for
 //! fresh ones are still in time. Of unknown ones so many SYN as make the wanted number of connections, by
@@ -58,6 +66,10 @@
 //! fewer than half finish, for 10 ms. Then 150 unknown sources a second are probed; those who come again as a
 //! kernel does come in. It ends when unknown SYN cost less than 10 % for half a second, or when 70 % of those
 //! probed finish.
+//!
+//! **Standing aside**: an accept queue of at most 16 places bounds the server by itself (`small.rs`). A flood
+//! beside which nobody waits for 10 ms, and reception has room, is left to the kernel's cookies: to ask
+//! newcomers for proof would cost each of them a second.
 //!
 //! **Release**: in half a second fewer than 75 % of the rate came, or in two seconds fewer than 85 %, by five
 //! deviations of a Poisson count fewer than the rate, and the wait is below the target. Close to capacity
@@ -71,13 +83,16 @@
 mod budget;
 mod crowd;
 mod flood;
+mod greeting;
 mod history;
 mod line;
 mod load;
 mod pressure;
 mod settings;
 mod shares;
+mod small;
 
+pub use line::Corrected;
 pub use load::Hint;
 pub use settings::{Policy, Settings};
 
@@ -86,11 +101,13 @@ use crate::observation::{KNOWN, Observation, Orders, State, UNKNOWN, VERIFIED};
 use budget::{Budget, INTERVAL_NS_LIMIT};
 use crowd::Crowd;
 use flood::Flood;
+use greeting::Greeting;
 use history::{GAP_NS, History};
 use line::Line;
 use load::Load;
 use pressure::Pressure;
 use shares::{Shares, WINDOW_NS};
+use small::Small;
 
 /// So many unknown sources are probed in a second while proof is asked for: 45 in the time in which it is
 /// looked who finishes. Each that is forged is answered six times, and kept in mind for a minute.
@@ -108,6 +125,8 @@ pub struct Decision {
     pub change: Option<Change>,
     /// What the one who runs the server should know.
     pub hint: Option<Hint>,
+    /// Whether the sockets themselves are to be asked who waits ([`Observation::sockets_waiting`]).
+    pub asks_sockets: bool,
     /// What the law knows of the server.
     pub estimate: Estimate,
 }
@@ -143,6 +162,14 @@ pub struct Estimate {
     pub finished_share: f64,
     /// SYN that come in a second.
     pub syn_per_s: f64,
+    /// Share of those let in who come to wait; the others say nothing, or have gone.
+    pub asking_share: f64,
+    /// Whether the server speaks before its clients do.
+    pub speaks_first: bool,
+    /// Whether the accept queue is so short that the gate stands aside.
+    pub small_queue: bool,
+    /// Whether a flood is left to the kernel's cookies, for it hinders nobody.
+    pub flood_passed: bool,
 }
 
 /// The law with its state.
@@ -158,6 +185,8 @@ pub struct Controller {
     budget: Budget,
     shares: Shares,
     load: Load,
+    greeting: Greeting,
+    small: Small,
     queue: Option<crate::observation::Queue>,
 }
 
@@ -175,6 +204,8 @@ impl Controller {
             budget: Budget::default(),
             shares: Shares::default(),
             load: Load::default(),
+            greeting: Greeting::default(),
+            small: Small::default(),
             queue: None,
         }
     }
@@ -183,20 +214,25 @@ impl Controller {
     pub fn step(&mut self, o: &Observation) -> Decision {
         let interval_ns = o.interval_ns.min(GAP_NS);
         self.see(o, interval_ns);
-        let hint = self.load.see(o, &self.line, &self.history, &self.settings);
+        let load = self.load.see(o, &self.line, &self.history, &self.settings);
+        let small = self.small.see(o, self.line.queue);
         let change = self.change();
         let orders = match self.state {
             State::Open => Orders { window: window(o), alarm: self.alarm(), ..Orders::default() },
             State::Shedding => self.shed(o, interval_ns as f64),
         };
-        Decision { orders, change, hint, estimate: self.estimate() }
+        let orders = Orders { speaks_first: self.greeting.is_first, ..orders };
+        let asks_sockets = self.line.doubts(self.state == State::Shedding);
+        let hint = self.line.corrected().map(Hint::Corrected).or(small).or(self.flood.passed()).or(load);
+        Decision { orders, change, hint, asks_sockets, estimate: self.estimate() }
     }
 
     fn see(&mut self, o: &Observation, interval_ns: u64) {
         self.queue = o.queue;
         self.history.add(o, interval_ns);
+        self.greeting.see(&self.history);
         self.line.see(o, interval_ns, &self.history, !self.flood.verify);
-        self.flood.see(o, &self.history, self.line.rate);
+        self.flood.see(o, &self.history, &self.line);
         self.crowd.see(o, &self.line, &self.history, &self.settings, &self.flood);
         self.pressure.see(o, &self.history, &self.settings);
         let tick = self.history.tick();
@@ -211,7 +247,7 @@ impl Controller {
         let by_queue = self.settings.policy != Policy::Paper;
         let by_paper = self.settings.policy != Policy::Queue;
         [
-            by_queue && self.crowd.there,
+            by_queue && self.crowd.there && !self.small.there,
             by_queue && self.flood.verify,
             by_paper && self.pressure.processor || self.pressure.memory,
         ]
@@ -263,7 +299,7 @@ impl Controller {
         let passed_ns = interval_ns.min(INTERVAL_NS_LIMIT);
         let mut wanted = [passed_ns * TRUSTED_SHARE / self.flood.cost_ns; 3];
         if crowd {
-            let budget = self.budget.connections(&self.line, self.queue, &self.settings, passed_ns);
+            let budget = self.budget.syn(&self.line, self.queue, &self.settings, passed_ns);
             wanted = self.shares.divide(budget, passed_ns, verify);
         }
         if pressure {
@@ -280,7 +316,7 @@ impl Controller {
         debug_assert!([KNOWN, VERIFIED, UNKNOWN].iter().all(|class| credits[*class] <= burst[*class]));
         let prefix_limit = if crowd && self.flood.people() { self.prefix_limit(o) } else { 0 };
         let window = window(o);
-        Orders { state: State::Shedding, verify, credits, burst, window, prefix_limit, alarm: 0 }
+        Orders { state: State::Shedding, verify, credits, burst, window, prefix_limit, ..Orders::default() }
     }
 
     fn prefix_limit(&mut self, o: &Observation) -> u32 {
@@ -300,6 +336,10 @@ impl Controller {
             syn_cost_ns: self.flood.cost_ns,
             finished_share: self.flood.finished,
             syn_per_s: last.syn_per_s(),
+            asking_share: self.budget.yields,
+            speaks_first: self.greeting.is_first,
+            small_queue: self.small.there,
+            flood_passed: self.flood.is_passing(),
         }
     }
 }

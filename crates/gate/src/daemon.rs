@@ -5,6 +5,7 @@
 //! own.
 
 mod aside;
+mod doubt;
 mod outlook;
 mod plan;
 mod post;
@@ -29,6 +30,7 @@ use crate::snapshot::{Board, Door, DoorError};
 pub use plan::Plan;
 pub use telling::{Event, Say};
 
+use doubt::Doubt;
 use post::Post;
 use rush::Rush;
 use telling::Teller;
@@ -44,6 +46,7 @@ pub struct Daemon {
     way: Way,
     posts: Vec<Post>,
     sensors: Sensors,
+    doubt: Doubt,
     controller: Controller,
     teller: Teller,
     totals: Counters,
@@ -84,6 +87,7 @@ impl Daemon {
             way: plan.way,
             posts,
             sensors,
+            doubt: Doubt::new(&plan.ports),
             controller,
             teller,
             totals,
@@ -116,6 +120,9 @@ impl Daemon {
     pub fn run(mut self, stop: &AtomicBool) {
         for post in &mut self.posts {
             post.begin(&self.teller);
+        }
+        if let Err(error) = self.doubt.begin() {
+            self.teller.trouble("thread that asks sockets", &error);
         }
         // Without it waits end 50 us late: nothing that matters at 5 ms.
         let _ = clock::fine_timers();
@@ -162,6 +169,9 @@ impl Daemon {
         let observation = self.observe();
         let now_ns = observation.now_ns;
         let decision = self.controller.step(&observation);
+        if decision.asks_sockets {
+            self.doubt.ask();
+        }
         self.ticks.see(&observation, decision.estimate.served_per_s);
         self.order(&decision, now_ns);
         let interfaces = || self.posts.iter().map(Post::figures).collect();
@@ -200,6 +210,7 @@ impl Daemon {
             sockets,
             memory,
             listen_drops,
+            sockets_waiting: self.doubt.answer(),
             ..since
         }
     }

@@ -26,8 +26,8 @@ const TICK_BITS: usize = 3;
 const OUTCOMES_AT: usize = 8;
 const CLOCK_WORDS: usize = 3;
 const SPENT_STRIDE: usize = 8;
-const GRANTED_AT: usize = 6;
-const AGES_AT: usize = 6;
+const GRANTED_AT: usize = 7;
+const AGES_AT: usize = 9;
 
 /// Words of the map `counters`; the last are the program's clock.
 pub(crate) const COUNTERS: usize = OUTCOMES_AT + CLASS_COUNT * OUTCOME_COUNT + CLOCK_WORDS;
@@ -91,17 +91,25 @@ pub struct Counters {
     pub flows: Option<Flows>,
 }
 
-/// What became of connections since the tracker was attached.
+/// What became of connections since the tracker was attached. A connection is silent until its first bytes
+/// come, and then waits until the server begins with it: reads, or says something itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flows {
     /// Handshakes completed.
     pub established: u64,
-    /// Those of them that are followed until they are read from: all but those beyond the map's size.
+    /// Connections that are followed until the server begins: those found at the start, and all whose
+    /// handshake was completed since, but those beyond the map's size.
     pub tracked: u64,
-    /// Read from for the first time.
+    /// Of these: began to wait.
+    pub asked: u64,
+    /// Of these: the server has begun.
     pub begun: u64,
-    /// Ended without being read from.
-    pub abandoned: u64,
+    /// Of these: the server spoke first.
+    pub spoken: u64,
+    /// Ended before a byte had come.
+    pub left_silent: u64,
+    /// Ended while they waited.
+    pub left_waiting: u64,
     /// Ended.
     pub ended: u64,
     /// Reads by the server.
@@ -163,9 +171,14 @@ impl Counters {
 }
 
 impl Flows {
-    /// Connections that wait to be read from for the first time.
+    /// Connections that wait for the server to begin.
     pub fn waiting(&self) -> u64 {
-        self.tracked.saturating_sub(self.begun + self.abandoned)
+        self.asked.saturating_sub(self.begun + self.left_waiting)
+    }
+
+    /// Connections on which nothing has come.
+    pub fn silent(&self) -> u64 {
+        self.tracked.saturating_sub(self.asked + self.left_silent)
     }
 
     /// From the words of all processors.
@@ -174,10 +187,13 @@ impl Flows {
         Self {
             established: word(0),
             tracked: word(1),
-            begun: word(2),
-            abandoned: word(3),
-            ended: word(4),
-            reads: word(5),
+            asked: word(2),
+            begun: word(3),
+            spoken: word(4),
+            left_silent: word(5),
+            left_waiting: word(6),
+            ended: word(7),
+            reads: word(8),
             ages: std::array::from_fn(|age| word(AGES_AT + age)),
         }
     }
@@ -199,6 +215,7 @@ pub(crate) fn order_words(orders: &Orders, granted: &[u64; CLASS_COUNT], now_ns:
     words[3] = u64::from(orders.window);
     words[4] = u64::from(orders.prefix_limit);
     words[5] = orders.alarm;
+    words[6] = u64::from(orders.speaks_first);
     words[GRANTED_AT..].copy_from_slice(granted);
     words
 }
@@ -234,8 +251,9 @@ mod tests {
             ("COUNT_OUTCOMES", OUTCOMES_AT),
             ("COUNT_ANSWERED", OUTCOMES_AT - 1),
             ("ORDER_GRANTED", GRANTED_AT),
-            ("ORDER_ALARM", GRANTED_AT - 1),
-            ("ORDER_PREFIX_LIMIT", GRANTED_AT - 2),
+            ("ORDER_SPEAKS_FIRST", GRANTED_AT - 1),
+            ("ORDER_ALARM", GRANTED_AT - 2),
+            ("ORDER_PREFIX_LIMIT", GRANTED_AT - 3),
             ("ALARM_SHIFT", ALARM_NS.trailing_zeros() as usize),
             ("SPENT_STRIDE", SPENT_STRIDE),
             ("KNOWN_WAYS", KNOWN_WAYS),

@@ -92,7 +92,9 @@ fn state(page: &mut Page, snapshot: &Snapshot) {
 }
 
 fn connections(page: &mut Page, figures: &ConnectionFigures) {
-    page.one("staunch_gate_waiting", "gauge", "Connections not read from yet.", figures.waiting);
+    let waiting = "Connections that have sent something and are not read from yet.";
+    page.one("staunch_gate_waiting", "gauge", waiting, figures.waiting);
+    page.one("staunch_gate_silent", "gauge", "Connections on which nothing has come yet.", figures.silent);
     page.family(
         "staunch_gate_connections_total",
         "counter",
@@ -101,6 +103,7 @@ fn connections(page: &mut Page, figures: &ConnectionFigures) {
     for (event, count) in [
         ("established", figures.established),
         ("begun", figures.begun),
+        ("spoken", figures.spoken),
         ("ended", figures.ended),
         ("abandoned", figures.abandoned),
     ] {
@@ -114,7 +117,7 @@ fn connections(page: &mut Page, figures: &ConnectionFigures) {
 /// sum: it is taken from the middle of where each was counted.
 fn waits(page: &mut Page, figures: &ConnectionFigures) {
     let name = "staunch_gate_wait_seconds";
-    page.family(name, "histogram", "From the handshake of a connection until the server read from it.");
+    page.family(name, "histogram", "From the first bytes of a connection until the server read from it.");
     let (mut count, mut sum_ns) = (0, 0.0);
     for (index, waits) in figures.waits.iter().enumerate() {
         count += waits;

@@ -42,26 +42,36 @@ pub struct Observation {
     /// What the protected listeners dropped: SYN and connections, for there was no place or the server keeps
     /// newcomers out itself; and RST of connections they know nothing of.
     pub listen_drops: Option<u64>,
+    /// Connections that wait in truth, when the sockets themselves have just been asked.
+    pub sockets_waiting: Option<u64>,
 }
 
-/// What the tracker counted since the previous tick.
+/// What the tracker counted since the previous tick. A connection is silent until its first bytes come, and
+/// waits from then until the server begins with it: reads from it, or says something itself. Of a server that
+/// speaks first all wait from the handshake on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Connections {
     /// Handshakes completed.
     pub established: u64,
-    /// Connections from which the application read for the first time.
+    /// Connections that began to wait.
+    pub asked: u64,
+    /// Connections with which the server began.
     pub begun: u64,
+    /// Of these: the server spoke before anything had come.
+    pub spoken: u64,
     /// Connections that ended.
     pub ended: u64,
     /// Reads by applications, of all connections.
     pub reads: u64,
-    /// Connections of which nothing was read yet, a gauge.
+    /// Connections that wait, a gauge.
     pub waiting: u64,
-    /// The shortest time from handshake to first read among `begun`.
+    /// Connections on which nothing has come, a gauge.
+    pub silent: u64,
+    /// The shortest wait among `begun`.
     pub wait_ns_min: Option<u64>,
-    /// The median of these times.
+    /// The median of these.
     pub wait_ns_p50: Option<u64>,
-    /// The 99th percentile of these times.
+    /// The 99th percentile of these.
     pub wait_ns_p99: Option<u64>,
 }
 
@@ -122,6 +132,9 @@ pub struct Orders {
     pub window: u32,
     /// SYN a prefix may send in a window; 0: as many as it likes.
     pub prefix_limit: u32,
-    /// Connections established within 8.4 ms on one processor by which the daemon is woken; 0: never.
+    /// Connections that begin to wait within 8.4 ms on one processor by which the daemon is woken; 0: never.
     pub alarm: u64,
+    /// Whether the server is known to speak first: then who has completed a handshake waits, whether he has
+    /// sent something or not.
+    pub speaks_first: bool,
 }

@@ -7,12 +7,14 @@
 mod alarm;
 mod buffers;
 mod loaded;
+mod part;
 mod plan;
 mod prefix;
 mod privilege;
 mod sizes;
 mod storm;
 mod trial;
+mod watch;
 
 use std::io;
 use std::time::Duration;

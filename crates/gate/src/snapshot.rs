@@ -174,7 +174,7 @@ pub struct RateFigures {
     pub passed_per_s: f64,
     /// SYN segments shed.
     pub shed_per_s: f64,
-    /// Connections the server began to read from.
+    /// Connections the server began with.
     pub begun_per_s: f64,
 }
 
@@ -183,16 +183,22 @@ pub struct RateFigures {
 pub struct ConnectionFigures {
     /// Handshakes completed.
     pub established: u64,
-    /// Read from for the first time.
+    /// Of these, the server has begun with so many: it read from them, or spoke first.
     pub begun: u64,
+    /// The server spoke first.
+    #[serde(default)]
+    pub spoken: u64,
     /// Ended.
     pub ended: u64,
-    /// Ended without being read from.
+    /// Ended before the server began.
     pub abandoned: u64,
     /// Reads.
     pub reads: u64,
-    /// How many wait now.
+    /// How many wait now: they have sent something, and the server has not begun.
     pub waiting: u64,
+    /// On how many nothing has come yet; they do not wait.
+    #[serde(default)]
+    pub silent: u64,
     /// How long those begun have waited: counts by quarters of an octave, the first below 16.4 us.
     pub waits: Vec<u64>,
     /// Median of the last second's, in milliseconds.
@@ -210,6 +216,18 @@ pub struct EstimateFigures {
     pub wait_ms: f64,
     /// Which part of a processor the SYN segments take.
     pub syn_share: f64,
+    /// Which part of the SYN let in become connections that ask for something.
+    #[serde(default)]
+    pub asking_share: f64,
+    /// Whether the server speaks before its clients do.
+    #[serde(default)]
+    pub speaks_first: bool,
+    /// Whether the accept queue is so short that the gate stands aside.
+    #[serde(default)]
+    pub small_queue: bool,
+    /// Whether a flood is left to the kernel's cookies, for it hinders nobody.
+    #[serde(default)]
+    pub flood_passed: bool,
 }
 
 /// What sensors say. What is not to be had is left out.

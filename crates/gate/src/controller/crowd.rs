@@ -1,11 +1,11 @@
 //! Whether more people come than the server serves: the two thresholds between open and shedding.
 //!
-//! It looks at the line, never at a processor's load but to take back a suspicion. Constants are explained
+//! It looks at the line, never at a processor's load. Constants are explained
 //! where they stand; `controller.rs` tells the whole law.
 
 use super::flood::Flood;
 use super::history::{History, Totals};
-use super::line::{FULL_SHARE, Line, SILENCE_NS};
+use super::line::{FULL_SHARE, Line};
 use super::settings::Settings;
 use crate::observation::Observation;
 
@@ -36,8 +36,6 @@ const USUAL_NS: [u64; 2] = [2_000_000_000, 1_000_000_000];
 /// Where the application holds every worker by silent clients, the full queue alone must say it, in three
 /// ticks.
 const FULL_TICKS: u32 = 3;
-/// Below this the busiest processor idles.
-const IDLE_SHARE: f64 = 0.6;
 /// So many in turn must have waited, unless the accept queue shows them: one slow client is not a line.
 const STANDING_COUNT: u64 = 8;
 /// Before this much was seen nothing is steep: the rate is not known.
@@ -135,7 +133,7 @@ impl Crowd {
     /// Whether far more come than are served, and more than usually do.
     fn is_steep(&mut self, o: &Observation, line: &Line, history: &History) -> bool {
         let came = |totals: &Totals| match o.connections {
-            Some(_) => totals.established as f64,
+            Some(_) => totals.asked as f64,
             None => totals.passed_all() as f64,
         };
         let (tick, usual) = (history.tick(), USUAL_NS.map(|window_ns| history.last(window_ns)));
@@ -180,16 +178,13 @@ impl Crowd {
         let crept = line.queue >= CROWD_COUNT && (long || half || at_once);
         let jumped = self.steep && line.queue >= STEEP_COUNT;
         let full = self.full_ticks >= FULL_TICKS || self.full_ticks >= 1 && self.steep && standing;
-        full || standing && triggers >= 1.0 && (crept || jumped) && !self.idle(o, line)
+        full || standing && triggers >= 1.0 && (crept || jumped) && !self.is_one_slow(o, line)
     }
 
-    /// The old ones are in no accept queue, and nothing works at them: they are clients that take their
-    /// time. The processor's share lags by 100 ms, so it has no say when the line grows steeply.
-    fn idle(&self, o: &Observation, line: &Line) -> bool {
+    /// They are in no accept queue, and few have waited so far: it may be one slow thread of many.
+    fn is_one_slow(&self, o: &Observation, line: &Line) -> bool {
         let accepted = o.queue.is_some_and(|queue| (queue.waiting as f64) < line.queue / 2.0);
-        let idle = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share < IDLE_SHARE);
-        let few = self.standing_count < STANDING_COUNT;
-        accepted && (line.silent_ns >= SILENCE_NS || !self.steep && (idle || few))
+        accepted && !self.steep && self.standing_count < STANDING_COUNT
     }
 
     fn goes(&self, line: &Line, history: &History, settings: &Settings, flood: &Flood) -> bool {

@@ -3,11 +3,21 @@
 //! It never says which source lies; it says that a source has to show it is there.
 
 use super::history::{History, Totals};
-use super::line::FULL_SHARE;
+use super::line::{FULL_SHARE, Line};
+use super::load::Hint;
 use crate::observation::{Observation, UNKNOWN};
 
 /// SYN that cost this share of a processor are worth asking for proof; at 5 us they are 40 000 a second.
 const HIGH_SHARE: f64 = 0.20;
+/// Nobody is hindered by a flood while so many do not wait for longer than this, and while reception has this
+/// share of its processor left: on a processor of its own it hinders nobody, and the kernel's cookies let all
+/// newcomers in at once.
+const HINDERED_COUNT: f64 = 4.0;
+const HINDERED_NS: u64 = 10_000_000;
+const ROOM_SHARE: f64 = 0.02;
+/// A flood that is passed is said again after so long, and is over when it was not seen for the second.
+const SAID_NS: u64 = 60_000_000_000;
+const PASSED_NS: u64 = 1_000_000_000;
 /// Without a tracker nobody knows which became connections, so it takes more.
 const HIGH_SHARE_BLIND: f64 = 0.40;
 /// Half of the threshold, for half a second, ends it.
@@ -59,6 +69,9 @@ pub(crate) struct Flood {
     since_full_ns: u64,
     dropping_ns: u64,
     suspicions: u32,
+    passed_ns: u64,
+    until_said_ns: u64,
+    says: Option<u64>,
 }
 
 impl Flood {
@@ -74,7 +87,20 @@ impl Flood {
             since_full_ns: FINISHED_NS,
             dropping_ns: 0,
             suspicions: 0,
+            passed_ns: PASSED_NS,
+            until_said_ns: 0,
+            says: None,
         }
+    }
+
+    /// Whether a flood is left to the kernel's cookies.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.passed_ns < PASSED_NS
+    }
+
+    /// The same, when it is to be said.
+    pub(crate) fn passed(&self) -> Option<Hint> {
+        self.says.map(|syn_per_s| Hint::FloodPassed { syn_per_s })
     }
 
     /// Whether most unknown SYN let in become connections.
@@ -94,7 +120,7 @@ impl Flood {
     }
 
     /// Takes a tick in.
-    pub(crate) fn see(&mut self, o: &Observation, history: &History, rate: f64) {
+    pub(crate) fn see(&mut self, o: &Observation, history: &History, line: &Line) {
         let full = o.queue.is_some_and(|queue| queue.fullest_share >= FULL_SHARE) || dropped(o, history);
         let tick = history.tick();
         self.since_full_ns = if full { 0 } else { self.since_full_ns.saturating_add(tick.at_ns) };
@@ -105,10 +131,18 @@ impl Flood {
         if o.connections.is_some() && self.since_full_ns >= FINISHED_NS {
             self.follow_finished(&history.last(FINISHED_NS));
         }
+        self.passed_ns = self.passed_ns.saturating_add(tick.at_ns);
+        self.until_said_ns = self.until_said_ns.saturating_sub(tick.at_ns);
+        self.says = None;
         if self.verify {
             self.see_end(o, history);
-        } else if self.suspected_again(o, history, rate) {
-            (self.verify, self.suspicions, self.quiet_ns, self.people_ns) = (true, 0, 0, 0);
+        } else if self.suspected_again(o, history, line.rate) {
+            if hinders(o, line) {
+                (self.verify, self.suspicions, self.quiet_ns, self.people_ns) = (true, 0, 0, 0);
+                self.passed_ns = PASSED_NS;
+            } else {
+                self.pass(history);
+            }
         }
         self.measure(o, &tick);
     }
@@ -123,6 +157,18 @@ impl Flood {
     pub(crate) fn earnest(&self, totals: &Totals) -> f64 {
         let [known, verified, unknown] = totals.syn.map(|count| count as f64);
         known + verified + unknown * if self.verify { self.finished * 0.5 } else { 1.0 }
+    }
+
+    /// Leaves a flood to the kernel, and says so when it begins and once a minute.
+    fn pass(&mut self, history: &History) {
+        if !self.is_passing() {
+            self.until_said_ns = 0;
+        }
+        self.passed_ns = 0;
+        if self.until_said_ns == 0 {
+            self.until_said_ns = SAID_NS;
+            self.says = Some(history.last(LOOK_NS).syn_per_s() as u64);
+        }
     }
 
     fn suspected_again(&mut self, o: &Observation, history: &History, rate: f64) -> bool {
@@ -184,6 +230,13 @@ impl Flood {
         let weight = tick.at_ns as f64 / (tick.at_ns as f64 + COST_MEAN_NS);
         self.cost_ns += (cost - self.cost_ns) * weight;
     }
+}
+
+/// Whether anybody is hindered, as far as can be seen; always where nobody counts connections.
+fn hinders(o: &Observation, line: &Line) -> bool {
+    let waits = line.head_ns >= HINDERED_NS && line.queue >= HINDERED_COUNT;
+    let share = o.receive_share.into_iter().chain(o.cpu.map(|cpu| cpu.kernel_share)).fold(0.0, f64::max);
+    o.connections.is_none() || waits || share > 1.0 - ROOM_SHARE
 }
 
 /// Whether it was just told that those who are let in are dropped.

@@ -32,8 +32,12 @@ pub(crate) struct Totals {
     pub shed: u64,
     /// Handshakes completed.
     pub established: u64,
-    /// Connections first read from.
+    /// Connections that began to wait.
+    pub asked: u64,
+    /// Connections with which the server began.
     pub begun: u64,
+    /// Of these: the server spoke first.
+    pub spoken: u64,
     /// Reads.
     pub reads: u64,
     /// What the listeners dropped, in earnest or not.
@@ -65,7 +69,9 @@ impl Totals {
         }
         self.shed += plausible(o.shed);
         self.established += plausible(connections.established);
+        self.asked += plausible(connections.asked);
         self.begun += plausible(connections.begun);
+        self.spoken += plausible(connections.spoken);
         self.reads += plausible(connections.reads);
         self.dropped += plausible(o.listen_drops.unwrap_or(0));
         self
@@ -79,7 +85,9 @@ impl Totals {
             passed: std::array::from_fn(|class| self.passed[class] - before.passed[class]),
             shed: self.shed - before.shed,
             established: self.established - before.established,
+            asked: self.asked - before.asked,
             begun: self.begun - before.begun,
+            spoken: self.spoken - before.spoken,
             reads: self.reads - before.reads,
             dropped: self.dropped - before.dropped,
         }
@@ -128,15 +136,15 @@ impl History {
         since.take_while(move |since| since.at_ns >= least_ns)
     }
 
-    /// Handshakes completed in the last `window_ns`, between two moments by proportion.
-    pub(crate) fn established_in(&self, window_ns: u64) -> f64 {
+    /// Connections that began to wait in the last `window_ns`, between two moments by proportion.
+    pub(crate) fn asked_in(&self, window_ns: u64) -> f64 {
         let edge = self.now.at_ns.saturating_sub(window_ns);
         let Some(from) = self.moment(window_ns) else { return 0.0 };
         let after = self.moments.partition_point(|moment| moment.at_ns <= edge);
         let until = self.moments.get(after).copied().unwrap_or(self.now);
         let piece = until.since(&from);
         let inside = until.at_ns.saturating_sub(edge.max(from.at_ns)) as f64 / (piece.at_ns.max(1)) as f64;
-        self.now.since(&until).established as f64 + piece.established as f64 * inside.min(1.0)
+        self.now.since(&until).asked as f64 + piece.asked as f64 * inside.min(1.0)
     }
 
     /// The last moment kept that is at least `window_ns` ago, else the oldest.

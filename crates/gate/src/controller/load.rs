@@ -3,7 +3,7 @@
 //! It says so, once for each time it comes; it changes no order.
 
 use super::history::History;
-use super::line::Line;
+use super::line::{Corrected, Line};
 use super::settings::Settings;
 use crate::observation::Observation;
 
@@ -28,6 +28,18 @@ pub enum Hint {
         /// SYN in the last second.
         syn_per_s: u64,
     },
+    /// The accept queue is short and full: it bounds the server, and the gate stands aside.
+    SmallQueue {
+        /// Places of a listener.
+        places: u64,
+    },
+    /// So many forged SYN come a second, and hinder nobody: they are left to the kernel's cookies.
+    FloodPassed {
+        /// SYN in the last second.
+        syn_per_s: u64,
+    },
+    /// A line did not move, and the sockets say who really stands in it.
+    Corrected(Corrected),
 }
 
 /// Whether such load is there.
@@ -54,7 +66,7 @@ impl Load {
         self.since_said_ns = self.since_said_ns.saturating_add(history.tick().at_ns);
         let last = history.last(LOOK_NS);
         let full = o.cpu.is_some_and(|cpu| cpu.kernel_share + cpu.user_share > FULL_SHARE);
-        let late = line.head_ns > settings.trigger_ns && line.silent_ns == 0;
+        let late = line.head_ns > settings.trigger_ns && line.still_ns == 0;
         let reads = last.reads >= READS_LEAST && last.reads / READS_EACH >= last.syn_all();
         if last.at_ns < LOOK_NS || !(full || late) || !reads {
             return None;

@@ -24,10 +24,13 @@ fn connections(before: Option<&Flows>, now: &Flows) -> Connections {
     let ages = ages_since(before, now);
     Connections {
         established: since(|flows| flows.established),
+        asked: since(|flows| flows.asked),
         begun: since(|flows| flows.begun),
+        spoken: since(|flows| flows.spoken),
         ended: since(|flows| flows.ended),
         reads: since(|flows| flows.reads),
         waiting: now.waiting(),
+        silent: now.silent(),
         // The youngest are counted with all below the first bound.
         wait_ns_min: ages
             .iter()
@@ -80,7 +83,20 @@ mod tests {
     fn flows(begun: u64, ages: &[(usize, u64)]) -> Flows {
         let mut all = [0; AGE_COUNT];
         ages.iter().for_each(|(age, count)| all[*age] = *count);
-        Flows { established: 10, tracked: 10, begun, abandoned: 1, ended: 0, reads: begun * 2, ages: all }
+        let (left_silent, left_waiting) = (1, 2);
+        let reads = begun * 2;
+        Flows {
+            established: 12,
+            tracked: 12,
+            asked: 11,
+            begun,
+            spoken: 0,
+            left_silent,
+            left_waiting,
+            ended: 0,
+            reads,
+            ages: all,
+        }
     }
 
     #[test]
@@ -99,6 +115,7 @@ mod tests {
         assert_eq!((seen.syn, seen.passed, seen.shed), ([7, 0, 6], [4, 0, 3], 6));
         let connections = seen.connections.unwrap();
         assert_eq!((connections.begun, connections.reads, connections.waiting), (6, 12, 1));
+        assert_eq!((connections.asked, connections.silent), (0, 0));
         assert_eq!(connections.wait_ns_min, Some(age_ns(8)));
         assert_eq!((connections.wait_ns_p50, connections.wait_ns_p99), (Some(age_ns(9)), Some(age_ns(13))));
         assert_eq!(between(&now, &now).connections.unwrap().wait_ns_p50, None);

@@ -10,7 +10,7 @@ use staunch_netio::clock;
 
 use super::plan::Plan;
 use super::tally::{ages_since, percentile_ns};
-use crate::controller::{Decision, Hint, Policy};
+use crate::controller::{Corrected, Decision, Hint, Policy};
 use crate::layout::{Counters, Flows, Outcome};
 use crate::observation::{Observation, State};
 use crate::program::Reject;
@@ -230,6 +230,10 @@ impl Teller {
                 served_per_s: decision.estimate.served_per_s,
                 wait_ms: decision.estimate.wait_s * 1e3,
                 syn_share: decision.estimate.syn_cost_share,
+                asking_share: decision.estimate.asking_share,
+                speaks_first: decision.estimate.speaks_first,
+                small_queue: decision.estimate.small_queue,
+                flood_passed: decision.estimate.flood_passed,
             },
             host: self.host(seen),
             daemon: DaemonFigures { busy_seconds: clock::thread_busy_ns() as f64 / 1e9, ..self.daemon },
@@ -242,9 +246,11 @@ impl Teller {
             established: flows.established,
             begun: flows.begun,
             ended: flows.ended,
-            abandoned: flows.abandoned,
+            abandoned: flows.left_silent + flows.left_waiting,
+            spoken: flows.spoken,
             reads: flows.reads,
             waiting: flows.waiting(),
+            silent: flows.silent(),
             waits: flows.ages.to_vec(),
             wait_p50_ms: self.second.wait_p50_ms,
             wait_p99_ms: self.second.wait_p99_ms,
@@ -324,11 +330,23 @@ fn frames(totals: &Counters) -> FrameFigures {
 }
 
 fn hint_text(hint: Hint) -> String {
-    let Hint::LoadWithoutSyn { reads_per_s, syn_per_s } = hint;
-    format!(
-        "the server is at its limit by {reads_per_s} reads a second on standing connections, at \
-         {syn_per_s} SYN a second: shedding SYN does not help; limit requests in the server"
-    )
+    match hint {
+        Hint::LoadWithoutSyn { reads_per_s, syn_per_s } => format!(
+            "the server is at its limit by {reads_per_s} reads a second on standing connections, at \
+             {syn_per_s} SYN a second: shedding SYN does not help; limit requests in the server"
+        ),
+        Hint::SmallQueue { places } => format!(
+            "accept queue of {places} bounds this server; raise its backlog: until then all are let in"
+        ),
+        Hint::FloodPassed { syn_per_s } => format!(
+            "{syn_per_s} SYN a second come that few stand behind; nobody waits because of them and reception \
+             has room, so they are left to the kernel's SYN cookies"
+        ),
+        Hint::Corrected(Corrected { thought, waiting }) => format!(
+            "{thought} connections seemed to wait and the line did not move for a second; by their sockets \
+             {waiting} do, and only these are counted from now on"
+        ),
+    }
 }
 
 fn state_word(state: State) -> &'static str {

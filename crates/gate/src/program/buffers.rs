@@ -9,7 +9,8 @@ use aya::maps::{MapData, PerCpuArray};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
-use super::loaded::{network_namespace, program};
+use super::loaded::network_namespace;
+use super::part::program;
 use super::privilege;
 use crate::fault::GateError;
 use crate::interface;

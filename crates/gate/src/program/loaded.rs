@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, Map, MapData, PerCpuArray, RingBuf};
-use aya::programs::{BtfTracePoint, Xdp};
+use aya::programs::Xdp;
 use aya::{Btf, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
 
 use super::alarm::Alarm;
+use super::part::program;
 use super::plan::{Attach, Reject};
 use super::prefix::Prefix;
 use super::sizes::Sizes;
+use super::watch;
 use crate::fault::{GateError, system_error};
 use crate::layout::{self, AGAIN_PARTS, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
 use crate::observation::Orders;
@@ -28,10 +30,6 @@ const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate-plai
 /// Prefixes in a list; the map's own size.
 const PREFIXES_MAX: usize = 4096;
 const SYNCOOKIES: &str = "/proc/sys/net/ipv4/tcp_syncookies";
-
-/// What the program watches, and the point in the kernel it watches from.
-const TRACEPOINTS: [(&str, &str); 2] =
-    [("gate_state", "inet_sock_set_state"), ("gate_read", "tcp_rcv_space_adjust")];
 
 /// Programs and maps.
 pub(super) struct Loaded {
@@ -55,7 +53,7 @@ impl Loaded {
         let mut notes = Vec::new();
         if attach.tracker {
             match Self::load_tracking(attach, sizes) {
-                Ok(loaded) => return Ok((loaded, notes)),
+                Ok((loaded, note)) => return Ok((loaded, note.into_iter().collect())),
                 Err(GateError::Kernel(why)) => notes.push(format!(
                     "connections cannot be watched ({why}): no client becomes known, and it is not seen how \
                      long connections wait"
@@ -66,16 +64,12 @@ impl Loaded {
         Ok((Self::load(PLAIN, attach, None, sizes)?, notes))
     }
 
-    fn load_tracking(attach: &Attach<'_>, sizes: &Sizes) -> Result<Self, GateError> {
+    fn load_tracking(attach: &Attach<'_>, sizes: &Sizes) -> Result<(Self, Option<String>), GateError> {
         let btf = Btf::from_sys_fs()
             .map_err(|error| GateError::of_kernel("the kernel's type information (BTF)", &error))?;
         let mut loaded = Self::load(WITH_TRACKER, attach, Some(&btf), sizes)?;
-        for (name, point) in TRACEPOINTS {
-            let program: &mut BtfTracePoint = program(&mut loaded.ebpf, name)?;
-            let attached = program.load(point, &btf).and_then(|()| program.attach());
-            attached.map_err(|error| GateError::of_kernel(&format!("watching {point}"), &error))?;
-        }
-        Ok(loaded)
+        let note = watch::attach(&mut loaded.ebpf, &btf)?;
+        Ok((loaded, note))
     }
 
     /// Without the tracker.
@@ -286,16 +280,6 @@ fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, GateError> {
 
 fn typed<T>(map: Result<T, aya::maps::MapError>) -> Result<T, GateError> {
     map.map_err(|error| GateError::of_kernel("a map", &error))
-}
-
-/// A program of the object.
-pub(super) fn program<'e, T>(ebpf: &'e mut Ebpf, name: &str) -> Result<&'e mut T, GateError>
-where
-    &'e mut T: TryFrom<&'e mut aya::programs::Program, Error = aya::programs::ProgramError>,
-{
-    let program = ebpf.program_mut(name);
-    let program = program.ok_or_else(|| GateError::Kernel(format!("there is no program '{name}'")))?;
-    program.try_into().map_err(|error| GateError::of_kernel(name, &error))
 }
 
 /// What the system said; the loader's words add nothing to it.

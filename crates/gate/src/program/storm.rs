@@ -8,7 +8,8 @@ use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, include_bytes_aligned};
 
-use super::loaded::{load_object, program, secret};
+use super::loaded::{load_object, secret};
+use super::part::program;
 use super::plan::Attach;
 use super::privilege;
 use super::sizes::Sizes;

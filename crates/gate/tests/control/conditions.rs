@@ -188,6 +188,7 @@ fn a_host_that_stood_still() {
             now_ns += interval_ns;
             let connections = Connections {
                 established: came,
+                asked: came,
                 begun,
                 waiting,
                 wait_ns_min: age_ns,
@@ -224,6 +225,7 @@ fn a_server_that_was_slow_for_a_moment() {
         let mut seen = |tick: u64, begun: u64, waiting: u64, age_ns: u64| {
             let connections = Connections {
                 established: 17,
+                asked: 17,
                 begun,
                 waiting,
                 wait_ns_min: Some(age_ns),
@@ -261,6 +263,7 @@ fn a_way_that_stood_still() {
             now_ns += 10_000_000;
             let connections = Connections {
                 established: came,
+                asked: came,
                 begun,
                 waiting,
                 wait_ns_min: age_ns,

@@ -9,3 +9,4 @@ mod properties;
 mod scenario;
 mod sensors;
 mod situations;
+mod strangers;

@@ -4,22 +4,22 @@
 //!
 //! Time is simulated, in seconds; events are taken in order of time. The controller is the real one.
 
-use crate::program::{Program, found_place};
+mod clients;
+
+use crate::program::Program;
 use crate::scenario::{Outcome, Phase, Scenario, Service};
 use crate::sensors::Sensors;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use staunch_gate::controller::Controller;
-use staunch_gate::observation::{KNOWN, State, UNKNOWN, VERIFIED};
+use staunch_gate::observation::{State, UNKNOWN};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
+/// How long a server takes to accept a connection on which nothing comes.
+const ACCEPT_S: f64 = 30e-6;
 /// Frames a receive ring holds: what comes beyond is lost before anybody sees it.
 const RING_S: f64 = 256.0 * 5e-6;
-/// What a client's kernel rounds the time of a retransmission up to (Linux, kernel/time/timer.c: the wheel's
-/// second level at 250 Hz), and how long it then takes for each.
-const TIMER_STEP_S: f64 = 0.032;
-const REPEAT_S: f64 = 5e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -33,6 +33,7 @@ enum Event {
     Stall,
     Pause,
     Silent,
+    Leaves,
     Request,
 }
 
@@ -57,7 +58,9 @@ impl PartialOrd for At {
 struct Client {
     born: f64,
     let_in: f64,
-    established: f64,
+    asked: f64,
+    /// He says nothing, or has gone and only his kernel asks.
+    silent: bool,
     tries: u32,
     unknown_seen: u64,
     seen_s: f64,
@@ -96,6 +99,8 @@ pub(crate) struct Plant {
     tick_before: f64,
     stalled_until: f64,
     paused_until: f64,
+    /// Since when the server had nothing to do and nobody was let in, though somebody asked.
+    kept_out_since: f64,
     outcome: Outcome,
 }
 
@@ -123,6 +128,7 @@ impl Plant {
             tick_before: 0.0,
             stalled_until: 0.0,
             paused_until: 0.0,
+            kept_out_since: 0.0,
             outcome: Outcome::default(),
         };
         plant.begin();
@@ -137,6 +143,20 @@ impl Plant {
     }
 
     fn begin(&mut self) {
+        self.sensors.waiting = self.scenario.left_behind as u64;
+        for _ in 0..self.scenario.left_behind {
+            let client = self.client(true, false);
+            self.clients[client].born = f64::NEG_INFINITY;
+            self.queue.push_back(client);
+        }
+        if self.scenario.left_behind > 0 {
+            self.serve();
+        }
+        for _ in 0..self.scenario.silent_ever {
+            let client = self.client(false, false);
+            self.clients[client].silent = true;
+            self.at(0.0, Event::Syn(client));
+        }
         let phase = self.random.random::<f64>() * self.scenario.tick_ms / 1e3;
         self.at(phase, Event::Tick);
         self.at(0.0, Event::Arrival);
@@ -178,6 +198,7 @@ impl Plant {
             Event::Stall => self.stall(),
             Event::Pause => self.pause(),
             Event::Silent => self.silent(),
+            Event::Leaves => self.sensors.silent -= 1,
             Event::Request => self.request(),
         }
     }
@@ -213,98 +234,30 @@ impl Plant {
         self.at(wait, Event::Forged);
     }
 
-    fn syn(&mut self, client: usize) {
-        if self.ring_full() {
-            return self.retry(client);
-        }
-        let Client { known, prefix, tries, unknown_seen, seen_s, .. } = self.clients[client];
-        let remembered = (1..=4).contains(&tries) && {
-            let per_s = (self.unknown_seen - unknown_seen) as f64 / (self.now - seen_s);
-            self.random.random::<f64>() < found_place(per_s)
-        };
-        let class = if known { KNOWN } else { [UNKNOWN, VERIFIED][usize::from(remembered)] };
-        self.unknown_seen += u64::from(!known);
-        (self.clients[client].unknown_seen, self.clients[client].seen_s) = (self.unknown_seen, self.now);
-        if self.scenario.gated && !self.program.judge(class, prefix) {
-            self.receive(self.scenario.shed_cost_ns);
-            self.outcome.shed_honest += u64::from(self.now >= self.scenario.measure_s);
-            return self.retry(client);
-        }
-        self.receive(self.scenario.syn_cost_ns);
-        let full = !self.scenario.eager && self.queue.len() >= self.scenario.backlog;
-        if full || self.is_shut() {
-            self.sensors.drops += 1;
-            return self.retry(client);
-        }
-        self.clients[client].let_in = self.now;
-        let (least, most) = self.scenario.round_trip_ms;
-        let round_trip = (least + (most - least) * self.random.random::<f64>()) / 1e3;
-        self.at(round_trip, Event::Handshake(client));
-    }
-
-    /// Whether the server keeps newcomers out itself.
-    fn is_shut(&mut self) -> bool {
-        let Some(valve_s) = self.scenario.valve_s else { return false };
-        let line_s = self.queue.len() as f64 * self.scenario.service.mean_s();
-        self.shut = line_s > if self.shut { valve_s / 2.0 } else { valve_s };
-        self.shut
-    }
-
-    /// The client's kernel sends again after each of the first four seconds (Linux since 6.5,
-    /// `tcp_syn_linear_timeouts`), if the client is still there, and does so for all whose time comes in the
-    /// same step one after another.
-    fn retry(&mut self, client: usize) {
-        let tries = self.clients[client].tries.min(6);
-        let step =
-            ((self.now + f64::from(1 << tries.saturating_sub(3))) / TIMER_STEP_S).ceil() * TIMER_STEP_S;
-        let before = &mut self.repeats_until[tries as usize];
-        *before = before.max(step) + REPEAT_S;
-        let wait = *before - self.now;
-        self.clients[client].tries += 1;
-        if self.now + wait < self.clients[client].born + self.scenario.patience_s {
-            self.at(wait, Event::Syn(client));
-        } else {
-            self.gone(client);
-        }
-    }
-
-    fn handshake(&mut self, client: usize) {
-        if !self.scenario.eager && self.queue.len() >= self.scenario.backlog {
-            self.sensors.drops += 1;
-            return self.retry(client);
-        }
-        self.clients[client].established = self.now;
-        self.sensors.established += 1;
-        self.sensors.waiting += 1;
-        if self.random.random::<f64>() < self.scenario.slow_share {
-            let wait = 0.1 + 0.2 * self.random.random::<f64>();
-            return self.at(wait, Event::Sends(client));
-        }
-        self.ready(client);
-    }
-
-    fn ready(&mut self, client: usize) {
-        self.queue.push_back(client);
-        if self.serving.is_none() {
-            self.serve();
-        }
-    }
-
     fn serve(&mut self) {
         let Some(client) = self.queue.pop_front() else {
             self.idle_since = Some(self.now);
             return;
         };
         self.busy();
-        let start = self.now.max(self.received_until);
+        let start = if self.scenario.own_reception { self.now } else { self.now.max(self.received_until) };
         let service = match self.scenario.service {
-            Service::Fixed(mean) => mean,
-            Service::Exponential(mean) => self.exponential(mean),
+            _ if self.clients[client].silent => ACCEPT_S,
+            Service::Fixed(mean) => mean * self.slowness(),
+            Service::Exponential(mean) => self.exponential(mean) * self.slowness(),
         };
-        self.sensors.read_first(self.now - self.clients[client].established);
+        if !self.clients[client].silent {
+            self.sensors.read_first(self.now - self.clients[client].asked);
+        }
         self.sensors.served_s += service;
         self.serving = Some(Serving { client, due: start + service, taken: self.taken });
         self.at(start + service - self.now, Event::Done(0));
+    }
+
+    /// How much slower the server is now than usually.
+    fn slowness(&self) -> f64 {
+        let slow = self.scenario.slow.filter(|(from, until, _)| (*from..*until).contains(&self.now));
+        slow.map_or(1.0, |(_, _, times)| times)
     }
 
     fn done(&mut self, _: u64) {
@@ -320,7 +273,10 @@ impl Plant {
     }
 
     fn answered(&mut self, client: usize) {
-        let Client { born, let_in, prefix, again, .. } = self.clients[client];
+        let Client { born, let_in, prefix, again, silent, .. } = self.clients[client];
+        if silent {
+            return self.free.push(client);
+        }
         if self.now >= self.scenario.measure_s {
             let good = self.now - born <= self.scenario.patience_s;
             self.outcome.good += u64::from(good);
@@ -333,29 +289,6 @@ impl Plant {
             return self.at(0.0, Event::Syn(client));
         }
         self.free.push(client);
-    }
-
-    /// One who gave up; one of a closed loop comes again at once.
-    fn gone(&mut self, client: usize) {
-        if self.clients[client].again {
-            let wait = (self.clients[client].born + self.scenario.patience_s - self.now).max(0.0);
-            self.clients[client].born = self.now + wait;
-            self.clients[client].tries = 0;
-            return self.at(wait, Event::Syn(client));
-        }
-        self.free.push(client);
-    }
-
-    fn silent(&mut self) {
-        if self.scenario.silent_per_s <= 0.0 {
-            return;
-        }
-        if !self.scenario.gated || self.program.judge(UNKNOWN, 7) {
-            self.sensors.established += 1;
-            self.sensors.waiting += 1;
-        }
-        let wait = self.exponential(1.0 / self.scenario.silent_per_s);
-        self.at(wait, Event::Silent);
     }
 
     fn request(&mut self) {
@@ -409,6 +342,7 @@ impl Plant {
         let decision = self.controller.step(&observation);
         self.outcome.last_rate = decision.estimate.served_per_s;
         self.outcome.hints += u64::from(decision.hint.is_some());
+        self.sensors.sockets_waiting = decision.asks_sockets.then_some(self.sensors.waiting);
         if decision.orders.verify {
             let (first, _) = self.outcome.verified_s.unwrap_or((self.now, self.now));
             self.outcome.verified_s = Some((first, self.now));
@@ -419,23 +353,6 @@ impl Plant {
         }
         assert!(decision.orders.state == State::Shedding || decision.orders.credits == [0; 3]);
         self.program.give(decision.orders);
-    }
-
-    fn client(&mut self, known: bool, again: bool) -> usize {
-        let greedy = self.random.random::<f64>() < self.scenario.greedy_share;
-        let among = self.random.random::<f64>() * f64::from(self.scenario.prefixes);
-        let prefix = if greedy { 0 } else { 1 + among as u32 };
-        let client = Client { born: self.now, prefix, known, again, ..Client::default() };
-        match self.free.pop() {
-            Some(place) => {
-                self.clients[place] = client;
-                place
-            }
-            None => {
-                self.clients.push(client);
-                self.clients.len() - 1
-            }
-        }
     }
 
     /// The next of groups that come at the rate of now; when there is none, the next phase.
@@ -459,7 +376,11 @@ impl Plant {
 
     fn receive(&mut self, cost_ns: f64) {
         self.sensors.received_s += cost_ns / 1e9;
-        self.take(cost_ns / 1e9);
+        if self.scenario.own_reception {
+            self.received_until = self.received_until.max(self.now) + cost_ns / 1e9;
+        } else {
+            self.take(cost_ns / 1e9);
+        }
     }
 
     /// Reception takes the processor, whoever has it.

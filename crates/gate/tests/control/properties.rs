@@ -42,10 +42,22 @@ fn time() -> impl Strategy<Value = u64> {
 
 fn connections() -> impl Strategy<Value = Connections> {
     let age = || prop::option::of(count());
-    let counts = (count(), count(), count(), count(), count());
+    let counts = [(); 8].map(|()| count());
     (counts, age(), age(), age()).prop_map(|(counts, wait_ns_min, wait_ns_p50, wait_ns_p99)| {
-        let (established, begun, ended, reads, waiting) = counts;
-        Connections { established, begun, ended, reads, waiting, wait_ns_min, wait_ns_p50, wait_ns_p99 }
+        let [established, asked, begun, spoken, ended, reads, waiting, silent] = counts;
+        Connections {
+            established,
+            asked,
+            begun,
+            spoken,
+            ended,
+            reads,
+            waiting,
+            silent,
+            wait_ns_min,
+            wait_ns_p50,
+            wait_ns_p99,
+        }
     })
 }
 
@@ -58,7 +70,7 @@ fn queue() -> impl Strategy<Value = Queue> {
     })
 }
 
-type Host = (Option<Cpu>, Option<f64>, Option<u64>, Option<Memory>, Option<u64>);
+type Host = (Option<Cpu>, Option<f64>, Option<u64>, Option<Memory>, Option<u64>, Option<u64>);
 
 fn host() -> impl Strategy<Value = Host> {
     let cpu = (share(), share()).prop_map(|(kernel_share, user_share)| Cpu { kernel_share, user_share });
@@ -70,6 +82,7 @@ fn host() -> impl Strategy<Value = Host> {
         prop::option::of(count()),
         prop::option::of(memory),
         prop::option::of(count()),
+        prop::option::of(count()),
     )
 }
 
@@ -78,7 +91,7 @@ fn observation() -> impl Strategy<Value = Observation> {
     let tracker = (prop::option::of(connections()), prop::option::of(queue()));
     ((time(), time()), classes(), classes(), count(), any::<u32>(), tracker, host()).prop_map(
         |((now_ns, interval_ns), syn, passed, shed, prefixes, (connections, queue), host)| {
-            let (cpu, receive_share, sockets, memory, listen_drops) = host;
+            let (cpu, receive_share, sockets, memory, listen_drops, sockets_waiting) = host;
             Observation {
                 now_ns,
                 interval_ns,
@@ -93,6 +106,7 @@ fn observation() -> impl Strategy<Value = Observation> {
                 sockets,
                 memory,
                 listen_drops,
+                sockets_waiting,
             }
         },
     )
@@ -170,6 +184,7 @@ proptest! {
             let age = if crowd { 500_000_000 } else { 6_000_000 };
             let connections = Connections {
                 established: per_tick,
+                asked: per_tick,
                 begun: per_tick,
                 waiting: if crowd { 1000 + 100 * per_tick } else { waiting },
                 wait_ns_min: Some(age),

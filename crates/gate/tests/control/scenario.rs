@@ -64,9 +64,22 @@ pub(crate) struct Scenario {
     pub(crate) flood: Vec<Phase>,
     pub(crate) syn_cost_ns: f64,
     pub(crate) shed_cost_ns: f64,
+    /// Reception has a processor of its own.
+    pub(crate) own_reception: bool,
     pub(crate) round_trip_ms: (f64, f64),
-    /// Connections a second that are opened and never used.
+    /// Connections a second that are opened and never used, and how long they stay.
     pub(crate) silent_per_s: f64,
+    pub(crate) silent_stay_s: f64,
+    /// Such as are opened at the start and stay for ever.
+    pub(crate) silent_ever: usize,
+    /// Connections the tracker believes to wait, and which do not.
+    pub(crate) phantoms: u64,
+    /// Connections of a crowd before, which stand in line at the start; their clients have gone.
+    pub(crate) left_behind: usize,
+    /// Kernels go on asking for clients who have gone, and close the connection if they get it.
+    pub(crate) ghosts: bool,
+    /// The server is so many times slower from a moment until another.
+    pub(crate) slow: Option<(f64, f64, f64)>,
     /// Share of clients that send late, by 100 to 300 ms.
     pub(crate) slow_share: f64,
     pub(crate) stalls: Option<Stalls>,
@@ -103,8 +116,15 @@ impl Default for Scenario {
             flood: Vec::new(),
             syn_cost_ns: 5_000.0,
             shed_cost_ns: 160.0,
+            own_reception: false,
             round_trip_ms: (0.0, 0.0),
             silent_per_s: 0.0,
+            silent_stay_s: 3.0,
+            silent_ever: 0,
+            phantoms: 0,
+            left_behind: 0,
+            ghosts: false,
+            slow: None,
             slow_share: 0.0,
             stalls: None,
             pauses: None,
@@ -165,6 +185,8 @@ pub(crate) struct Outcome {
     /// First and last moment at which unknown sources had to show that they are there.
     pub(crate) verified_s: Option<(f64, f64)>,
     pub(crate) hints: u64,
+    /// SYN shed though the server had nothing to do, and nobody had come in, for a second.
+    pub(crate) outages: u64,
     pub(crate) last_rate: f64,
 }
 

@@ -14,7 +14,10 @@ const LISTENERS_S: f64 = 0.05;
 #[derive(Debug, Default)]
 pub(crate) struct Sensors {
     pub(crate) established: u64,
+    pub(crate) asked: u64,
     pub(crate) waiting: u64,
+    pub(crate) silent: u64,
+    pub(crate) sockets_waiting: Option<u64>,
     pub(crate) reads: u64,
     pub(crate) drops: u64,
     pub(crate) served_s: f64,
@@ -41,15 +44,18 @@ impl Sensors {
         scenario: &Scenario,
         program: &Program,
     ) -> Observation {
-        self.measure_shares(now);
+        self.measure_shares(now, scenario.own_reception);
         self.ages.sort_unstable();
         let age = |share: f64| self.ages.get((self.ages.len() as f64 * share) as usize).copied();
         let connections = Connections {
             established: self.established,
+            asked: self.asked,
             begun: self.ages.len() as u64,
+            spoken: 0,
             ended: self.ages.len() as u64,
             reads: self.reads,
-            waiting: self.waiting,
+            waiting: self.waiting + scenario.phantoms,
+            silent: self.silent,
             wait_ns_min: age(0.0),
             wait_ns_p50: age(0.5),
             wait_ns_p99: age(0.99),
@@ -70,9 +76,10 @@ impl Sensors {
             sockets: Some(self.waiting + 1),
             memory: None,
             listen_drops: Some(self.dropped(now, scenario.stray_per_s)),
+            sockets_waiting: self.sockets_waiting.take(),
         };
         self.ages.clear();
-        (self.established, self.reads) = (0, 0);
+        (self.established, self.asked, self.reads) = (0, 0, 0);
         observation
     }
 
@@ -85,7 +92,8 @@ impl Sensors {
         std::mem::take(&mut self.drops) + (stray_per_s * time) as u64
     }
 
-    fn measure_shares(&mut self, now: f64) {
+    /// The busiest processor is the server's with reception, or that of one of them.
+    fn measure_shares(&mut self, now: f64, own_reception: bool) {
         let time = now - self.share_since;
         if time < SHARE_S {
             return;
@@ -94,6 +102,9 @@ impl Sensors {
         self.receive_share = (self.received_s / time).min(1.0);
         self.cpu.kernel_share = (self.receive_share + served * 0.6).min(1.0);
         self.cpu.user_share = (served * 0.4).min(1.0 - self.cpu.kernel_share);
+        if own_reception {
+            (self.cpu.kernel_share, self.cpu.user_share) = (self.receive_share.max(served * 0.6), 0.0);
+        }
         (self.served_s, self.received_s, self.share_since) = (0.0, 0.0, now);
     }
 }

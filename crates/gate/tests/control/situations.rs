@@ -61,10 +61,13 @@ fn observe(now_ns: u64, tick: &Tick) -> Observation {
     let syn_all: u64 = tick.syn.iter().sum();
     let connections = Connections {
         established: tick.established,
+        asked: tick.established,
         begun: tick.begun,
+        spoken: 0,
         ended: tick.begun,
         reads: tick.reads,
         waiting: tick.waiting,
+        silent: 0,
         wait_ns_min: (tick.begun > 0).then_some(tick.age_ms * MS),
         wait_ns_p50: (tick.begun > 0).then_some(tick.age_ms * MS),
         wait_ns_p99: (tick.begun > 0).then_some(tick.age_ms * MS),
@@ -84,6 +87,7 @@ fn observe(now_ns: u64, tick: &Tick) -> Observation {
         sockets: Some(tick.sockets),
         memory: Some(Memory { available_share: tick.available, tcp_share: 0.1 }),
         listen_drops: Some(0),
+        sockets_waiting: None,
     }
 }
 
@@ -120,7 +124,9 @@ fn situations() {
         Tick { waiting: 60, accept_queue: 60, established: 70, syn: [0, 0, 70], passed: [0, 0, 70], ..HALF };
     let holders = Tick { waiting: 10_000, ..HALF };
     let late = Tick { age_ms: 150, waiting: 300, ..HALF };
-    let forged = Tick { syn: [0, 0, 1000], passed: [0, 0, 1000], ..HALF };
+    let aside = Tick { syn: [0, 0, 1000], passed: [0, 0, 1000], ..HALF };
+    let hinders = Tick { waiting: 9, begun: 2, age_ms: 12, ..aside };
+    let forged = Tick { kernel: 0.99, ..aside };
     let probes = Tick { passed: [0, 0, 10], established: 0, begun: 0, ..forged };
     let people = Tick { passed: [0, 0, 10], established: 10, begun: 10, ..forged };
     let slow =
@@ -148,6 +154,8 @@ fn situations() {
         ("a server that stopped while people come", Queue, &[(14, slow)], "shedding"),
         ("a full accept queue, two ticks", Queue, &[(2, full)], "open"),
         ("a full accept queue, three", Queue, &[(3, full)], "shedding"),
+        ("forged SYN that hinder nobody, on and on", Queue, &[(1000, aside)], "open"),
+        ("forged SYN before which people wait", Queue, &[(1000, aside), (3, hinders)], "asking for proof"),
         ("forged SYN, for a tick", Queue, &[(1, forged)], "open"),
         ("forged SYN, for three", Queue, &[(3, forged)], "asking for proof"),
         ("forged SYN, on and on", Queue, &[(3, forged), (1000, probes)], "asking for proof"),
@@ -177,7 +185,7 @@ fn credits() {
     let table = [
         ("a line of 25 ms: what is served", at(75, 25), 14..=16),
         ("of 50 ms: half of it", at(150, 50), 6..=9),
-        ("of 100 ms: nobody", at(300, 100), 0..=0),
+        ("of 100 ms: a tenth, the floor", at(300, 100), 1..=2),
         ("of 6 ms: more", at(18, 6), 19..=22),
     ];
     for (name, last, expected) in table {
@@ -195,7 +203,7 @@ fn classes() {
     assert!(orders.credits[0] >= 12 && (0..=2).contains(&orders.credits[2]), "{orders:?}");
     assert!(orders.credits[1] <= 1, "{orders:?}");
 
-    let forged = Tick { syn: [0, 0, 1000], passed: [0, 0, 1000], ..HALF };
+    let forged = Tick { syn: [0, 0, 1000], passed: [0, 0, 1000], kernel: 0.99, ..HALF };
     let orders = play(Policy::Queue, &[(3, forged)]).orders;
     assert!(orders.credits[0] > 100 && orders.credits[1] > 100, "{orders:?}");
     assert!((1..=2).contains(&orders.credits[2]), "150 a second: {orders:?}");

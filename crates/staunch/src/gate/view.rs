@@ -127,8 +127,9 @@ fn waiting(snapshot: &Snapshot) -> String {
     );
     match &snapshot.connections {
         Some(connections) => format!(
-            "{} not read from yet   first read p50 {} p99 {}   {served}",
+            "{} asked and not read from yet   silent {}   first read after p50 {} p99 {}   {served}",
             words::count(connections.waiting),
+            words::count(connections.silent),
             words::time_ms_or_dash(connections.wait_p50_ms),
             words::time_ms_or_dash(connections.wait_p99_ms)
         ),
@@ -225,6 +226,7 @@ mod tests {
             },
             connections: Some(ConnectionFigures {
                 waiting: 77,
+                silent: 5,
                 wait_p50_ms: Some(25.0),
                 ..ConnectionFigures::default()
             }),
@@ -239,7 +241,7 @@ mod tests {
             "dry run",
             "eth0 missing",
             "234 by fair share",
-            "77 not read",
+            "77 asked and not read from yet   silent 5",
             "a hint",
             "a note",
             "q: end",
