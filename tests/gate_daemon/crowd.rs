@@ -4,10 +4,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::world::{SERVER, World};
 
@@ -15,7 +18,7 @@ use crate::world::{SERVER, World};
 const WORK: Duration = Duration::from_millis(2);
 /// So many clients, each with one connection after another: a line of 600 ms if nobody stops them.
 const CLIENTS_COUNT: usize = 300;
-const ADDRESS: &str = "10.0.0.1:8000";
+pub(crate) const ADDRESS: &str = "10.0.0.1:8000";
 /// Its port, for the gate.
 pub(crate) const PORT: &str = "8000";
 
@@ -26,13 +29,12 @@ pub(crate) fn serve_slowly(world: &World) {
 
 /// The same with other work.
 pub(crate) fn serve(world: &World, work: Duration) {
-    let listener = world.server(|| {
-        let address: SocketAddr = ADDRESS.parse().expect("an address");
-        // The backlog of the standard library is 128, which would keep the line short.
-        TcpListener::from(staunch_netio::socket::listen(address, 4096).expect("a listener"))
-    });
-    let listener = listener.join().expect("a listener");
-    listener.set_nonblocking(false).expect("a socket");
+    // The backlog of the standard library is 128, which would keep the line short.
+    serve_from(listen(world, 4096), work);
+}
+
+/// The same with a listener that is there.
+pub(crate) fn serve_from(listener: TcpListener, work: Duration) {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
@@ -40,6 +42,48 @@ pub(crate) fn serve(world: &World, work: Duration) {
             let _ = stream.read(&mut request);
             thread::sleep(work);
             let _ = stream.write_all(b"done");
+        }
+    });
+}
+
+/// A listener of the server's namespace, with so many places in its accept queue.
+pub(crate) fn listen(world: &World, places: i32) -> TcpListener {
+    let listener = world.server(move || {
+        let address: SocketAddr = ADDRESS.parse().expect("an address");
+        TcpListener::from(staunch_netio::socket::listen(address, places).expect("a listener"))
+    });
+    let listener = listener.join().expect("a listener");
+    listener.set_nonblocking(false).expect("a socket");
+    listener
+}
+
+/// A server with one thread and an event loop, as node is: it accepts all who come, reads from whoever has
+/// sent something, one at a time, and stands still for as long as it is told to.
+pub(crate) fn serve_by_events(world: &World, stands_still: Arc<AtomicBool>) {
+    let listener = listen(world, 511);
+    thread::spawn(move || {
+        let mut streams: Vec<TcpStream> = Vec::new();
+        loop {
+            let fds = std::iter::once(listener.as_fd()).chain(streams.iter().map(TcpStream::as_fd));
+            let mut polled: Vec<PollFd<'_>> =
+                fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+            poll(&mut polled, None).expect("poll");
+            let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+            while stands_still.load(Relaxed) {
+                thread::sleep(WORK);
+            }
+            let (ours, mut theirs) = (ready[0], ready[1..].iter());
+            streams.retain_mut(|stream| {
+                let is_ready = theirs.next().copied().unwrap_or(false);
+                if is_ready && stream.read(&mut [0; 64]).unwrap_or(0) > 0 {
+                    thread::sleep(WORK);
+                    let _ = stream.write_all(b"done");
+                }
+                !is_ready
+            });
+            if ours {
+                streams.push(listener.accept().expect("a connection").0);
+            }
         }
     });
 }

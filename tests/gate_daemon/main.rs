@@ -12,4 +12,5 @@ mod looks;
 mod moderation;
 mod overload;
 mod served;
+mod strangers;
 mod world;

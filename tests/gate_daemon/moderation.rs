@@ -1,5 +1,7 @@
 //! How often packets are taken while too many come, and that it is as before afterwards, whatever happens.
 
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -13,34 +15,53 @@ const BEFORE: &str = "20000 0";
 const BEGINS: &str = "packets of vs are taken every";
 const ENDS: &str = "packets of vs are taken as often as before";
 
-/// Too many from the clients' end, until it is dropped.
-struct Flood(Child);
+/// Too many from the clients' end, until it is dropped. While forged SYN come there is a server that stands
+/// still and some who wait for it: a flood that hinders nobody is left to the kernel.
+struct Flood {
+    child: Child,
+    _hindered: Option<(TcpListener, Vec<TcpStream>)>,
+}
 
 impl Flood {
     /// Forged SYN.
     fn begin(world: &World) -> Self {
         let to = format!("{SERVER}:80");
-        Self::load(world, &["flood", "--interface", "vc", "--to", &to, "--rate", "100k/s", "-d", "60s"])
+        let hindered = Some(hindered(world));
+        let words = ["flood", "--interface", "vc", "--to", &to, "--rate", "100k/s", "-d", "60s"];
+        Self::load(world, &words, hindered)
     }
 
     /// Clients that mean it.
     fn of_people(world: &World) -> Self {
         let url = format!("http://{SERVER}:{PORT}/");
-        Self::load(world, &[&url, "--no-keep-alive", "--patience", "1s", "--rate", "5k/s", "-d", "60s"])
+        Self::load(world, &[&url, "--no-keep-alive", "--patience", "1s", "--rate", "5k/s", "-d", "60s"], None)
     }
 
-    fn load(world: &World, arguments: &[&str]) -> Self {
+    fn load(world: &World, arguments: &[&str], hindered: Option<(TcpListener, Vec<TcpStream>)>) -> Self {
         let mut command = world.client_command(process::binary());
         command.arg("load").args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().expect("our program"))
+        Self { child: command.spawn().expect("our program"), _hindered: hindered }
     }
+}
+
+/// A listener from which nobody accepts, and clients that have sent something.
+fn hindered(world: &World) -> (TcpListener, Vec<TcpStream>) {
+    let listener = world.server(|| TcpListener::bind((SERVER, 80)).expect("a listener"));
+    let listener = listener.join().expect("a server");
+    let client = |_| {
+        let mut client = TcpStream::connect((SERVER, 80)).expect("a connection");
+        client.write_all(b"x").expect("a connection");
+        client
+    };
+    let clients = world.client(move || (0..16).map(client).collect());
+    (listener, clients.join().expect("clients"))
 }
 
 impl Drop for Flood {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
