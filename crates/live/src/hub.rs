@@ -156,7 +156,8 @@ impl Hub {
             Request::Hold(form) => self.holdings.hold(worker, form),
             Request::Release(form) => self.holdings.release(worker, form),
             Request::Make(wanted) => wanted.iter().for_each(|(place, form)| self.make_later(*place, *form)),
-            Request::Readers(text, change) => self.holdings.count(&text, change),
+            Request::Readers(name, change) => self.holdings.count(name, change),
+            Request::PatternReaders(pattern, change) => self.holdings.count_pattern(pattern, change),
             Request::Read(number) => self.holdings.read(worker, number),
         }
     }

@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use crate::name::{NameFault, Pattern, TopicName};
+use crate::name::{NameFault, TopicName};
+use crate::pattern::Pattern;
 
 /// What private updates may be read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::form::Form;
 use crate::name::TopicName;
+use crate::pattern::Pattern;
 use crate::topic::{Kind, TopicId};
 use crate::update::{Bytes, Update};
 use crate::version::Epoch;
@@ -63,8 +64,10 @@ pub enum Request {
     Release(Form),
     /// Make these forms of updates.
     Make(Vec<(Place, Form)>),
-    /// Readers of a name or pattern came or left.
-    Readers(Arc<str>, i64),
+    /// Readers of a topic came or left.
+    Readers(TopicName, i64),
+    /// Readers of a pattern came or left.
+    PatternReaders(Pattern, i64),
     /// Everything up to this number was read.
     Read(u64),
 }

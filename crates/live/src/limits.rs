@@ -4,7 +4,7 @@
 pub const TOPIC_NAME_BYTES_MAX: usize = 256;
 /// Most topics. A topic without a value costs about 400 bytes per worker: 40 MB.
 pub const TOPICS_MAX: usize = 100_000;
-/// Most different patterns: each is compared with the name of every new topic.
+/// Most different patterns, per worker: each is compared with the name of every new topic.
 pub const PATTERNS_MAX: usize = 1_000;
 /// Most groups of readers per worker: a million readers, each alone on its topic, are 256 MB.
 pub const GROUPS_MAX: usize = 1_000_000;

@@ -1,4 +1,4 @@
-//! Names of topics, and patterns of names.
+//! Names of topics.
 //!
 //! It owns what a name may be. It must never know which topics exist.
 
@@ -28,6 +28,10 @@ pub enum NameFault {
     All,
     /// A pattern with `>` before its end, or a word with `*` or `>` beside other characters.
     NoPattern,
+    /// Not a URL pattern, or one without a scheme.
+    NoUrlPattern,
+    /// Not a URI template: braces that do not match, or an operator that is none.
+    NoTemplate,
 }
 
 impl fmt::Display for NameFault {
@@ -40,6 +44,8 @@ impl fmt::Display for NameFault {
             Self::Reserved => write!(f, "a topic's name must not begin with `$`"),
             Self::All => write!(f, "`*` is the pattern of all topics, not a name"),
             Self::NoPattern => write!(f, "a pattern has `*` for one word, and `>` for the rest at its end"),
+            Self::NoUrlPattern => write!(f, "this is not a URL pattern with a scheme"),
+            Self::NoTemplate => write!(f, "this is not a URI template (RFC 6570)"),
         }
     }
 }
@@ -97,7 +103,7 @@ impl fmt::Display for TopicName {
     }
 }
 
-fn check_text(name: &str) -> Result<(), NameFault> {
+pub(crate) fn check_text(name: &str) -> Result<(), NameFault> {
     if name.is_empty() {
         return Err(NameFault::Empty);
     }
@@ -108,65 +114,6 @@ fn check_text(name: &str) -> Result<(), NameFault> {
         return Err(NameFault::Control);
     }
     Ok(())
-}
-
-/// A pattern of names whose words are parted by dots: `*` stands for one word, `>` at the end for one word or
-/// more, `*` alone for every name.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Pattern(Arc<str>);
-
-impl Pattern {
-    /// Whether a text asks for more than the topic of that name.
-    pub fn is_pattern(text: &str) -> bool {
-        text.split('.').any(|word| word == "*" || word == ">")
-    }
-
-    /// Checks a pattern.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
-    pub fn new(pattern: &str) -> Result<Self, NameFault> {
-        check_text(pattern)?;
-        if pattern.starts_with('$') {
-            return Err(NameFault::Reserved);
-        }
-        let words = pattern.split('.').count();
-        let valid = |(place, word): (usize, &str)| match word {
-            "*" => true,
-            ">" => place + 1 == words,
-            _ => !word.contains(['*', '>']),
-        };
-        if !Self::is_pattern(pattern) || !pattern.split('.').enumerate().all(valid) {
-            return Err(NameFault::NoPattern);
-        }
-        Ok(Self(pattern.into()))
-    }
-
-    /// The pattern's text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the name is one of the pattern's. Names of the server's own topics are of no pattern.
-    pub fn matches(&self, name: &TopicName) -> bool {
-        if name.as_str().starts_with('$') {
-            return false;
-        }
-        if self.as_str() == "*" {
-            return true;
-        }
-        let mut words = name.as_str().split('.');
-        for pattern in self.as_str().split('.') {
-            match (pattern, words.next()) {
-                (_, None) => return false,
-                (">", Some(_)) => return true,
-                ("*", Some(_)) => {}
-                (exact, Some(word)) if exact == word => {}
-                _ => return false,
-            }
-        }
-        words.next().is_none()
-    }
 }
 
 #[cfg(test)]
@@ -193,27 +140,5 @@ mod tests {
         assert_eq!(TopicName::from_bytes(&[0xff]), Err(NameFault::NotUtf8));
         assert!(TopicName::of_server("$status").is_ok());
         assert!(TopicName::of_server("status").is_err());
-    }
-
-    #[test]
-    fn patterns() {
-        let table = [
-            ("b.*", &["b.a", "b."][..], &["b", "b.a.c", "c.a"][..]),
-            ("b.>", &["b.a", "b.a.c"], &["b", "c.a"]),
-            ("*", &["a", "a.b"], &["$status"]),
-            ("*.x", &["a.x"], &["x", "a.b.x"]),
-            ("a.*.c", &["a.b.c"], &["a.c", "a.b.b.c"]),
-            (">", &["a", "a.b"], &["$status"]),
-        ];
-        for (pattern, matching, other) in table {
-            let pattern = Pattern::new(pattern).unwrap();
-            let name = |name: &&str| TopicName::new(name).or_else(|_| TopicName::of_server(name)).unwrap();
-            assert!(matching.iter().all(|text| pattern.matches(&name(text))), "{pattern:?}");
-            assert!(!other.iter().any(|text| pattern.matches(&name(text))), "{pattern:?}");
-        }
-        for text in ["a", "a.b", "a.>.b", "b.*x", "b.x*.*", "a*.>"] {
-            assert_eq!(Pattern::new(text), Err(NameFault::NoPattern), "{text}");
-        }
-        assert_eq!(Pattern::new("$a.*"), Err(NameFault::Reserved));
     }
 }

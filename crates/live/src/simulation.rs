@@ -18,7 +18,7 @@ use crate::form::{Coding, Form, Shape, Transport};
 use crate::hub::{Content, Hub, HubSettings, Publication};
 use crate::interest::{Grants, Interest};
 use crate::letter::Letter;
-use crate::name::Pattern;
+use crate::pattern::Pattern;
 use crate::reader::{Marks, Reader, Start};
 use crate::topic::{Kind, TopicRules};
 use crate::update::{Bytes, Value};

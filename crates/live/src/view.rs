@@ -32,7 +32,7 @@ pub enum Joined {
     /// Forms have to be made before: post the requests to the hub, join again when a letter came, and then
     /// call [`View::waited`]. Until then the hub makes the form for every update.
     Later,
-    /// There are as many groups as may be: 503.
+    /// There are as many groups, or patterns, as may be: 503.
     Full,
 }
 

@@ -3,17 +3,17 @@
 //! It must never know a single reader.
 
 use foldhash::{HashMap, HashMapExt as _};
-use std::sync::Arc;
 
 use crate::form::{Form, FormSet, Shape};
-use crate::name::{Pattern, TopicName};
+use crate::name::TopicName;
+use crate::pattern::Pattern;
 
 /// What all workers hold.
 #[derive(Debug)]
 pub(crate) struct Holdings {
     held: Vec<FormSet>,
     read_to: Vec<u64>,
-    names: HashMap<Arc<str>, u64>,
+    names: HashMap<TopicName, u64>,
     patterns: HashMap<Pattern, u64>,
 }
 
@@ -52,24 +52,36 @@ impl Holdings {
         self.read_to.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// Readers of a name or a pattern came, or left.
-    pub(crate) fn count(&mut self, text: &Arc<str>, change: i64) {
-        let add = |count: &mut u64| *count = count.saturating_add_signed(change);
-        if let (true, Ok(pattern)) = (Pattern::is_pattern(text), Pattern::new(text)) {
-            add(self.patterns.entry(pattern.clone()).or_default());
-            self.patterns.retain(|_, count| *count > 0);
-        } else {
-            add(self.names.entry(text.clone()).or_default());
-            if self.names.get(text) == Some(&0) {
-                self.names.remove(text);
-            }
-        }
+    /// Readers of a topic came, or left.
+    pub(crate) fn count(&mut self, name: TopicName, change: i64) {
+        change_count(&mut self.names, name, change);
+    }
+
+    /// Readers of a pattern came, or left.
+    pub(crate) fn count_pattern(&mut self, pattern: Pattern, change: i64) {
+        change_count(&mut self.patterns, pattern, change);
     }
 
     /// Readers of a topic. Who asked for it by name and by pattern counts twice.
     pub(crate) fn readers_of(&self, topic: &TopicName) -> u64 {
-        let by_name = self.names.get(topic.as_str()).copied().unwrap_or(0);
+        let by_name = self.names.get(topic).copied().unwrap_or(0);
         let by_pattern = self.patterns.iter().filter(|(pattern, _)| pattern.matches(topic));
         by_name + by_pattern.map(|(_, count)| count).sum::<u64>()
+    }
+}
+
+fn change_count<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, u64>, key: K, change: i64) {
+    use std::collections::hash_map::Entry;
+    match counts.entry(key) {
+        Entry::Occupied(mut entry) => {
+            *entry.get_mut() = entry.get().saturating_add_signed(change);
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+        Entry::Vacant(entry) if change > 0 => {
+            entry.insert(change.unsigned_abs());
+        }
+        Entry::Vacant(_) => {}
     }
 }

@@ -4,7 +4,8 @@
 
 use crate::interest::Grants;
 use crate::limits::{LIVE_MEMORY_BYTES_DEFAULT, TOPICS_MAX, VALUE_BYTES_DEFAULT};
-use crate::name::{NameFault, Pattern, TopicName};
+use crate::name::{NameFault, TopicName};
+use crate::pattern::Pattern;
 use crate::topic::TopicRules;
 
 /// Settings of the hub.

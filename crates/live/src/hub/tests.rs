@@ -3,6 +3,7 @@
 use super::*;
 use crate::form::{Coding, Form, Shape, Transport};
 use crate::limits::VALUE_BYTES_DEFAULT;
+use crate::pattern::Pattern;
 use crate::topic::TopicRules;
 use crate::update::Value;
 
@@ -164,10 +165,10 @@ fn a_topic_without_updates_and_readers_is_forgotten() {
     let rules = TopicRules { keep_ms: 50, ..TopicRules::default() };
     let mut hub = hub(&[("a", rules)]);
     hub.publish(text("a", "1"), 0).unwrap();
-    hub.request(0, Request::Readers("a".into(), 1));
+    hub.request(0, Request::Readers(name("a"), 1));
     hub.tick(100);
     assert!(hub.value(&name("a")).is_some());
-    hub.request(0, Request::Readers("a".into(), -1));
+    hub.request(0, Request::Readers(name("a"), -1));
     hub.tick(100);
     assert!(hub.value(&name("a")).is_none());
     assert_eq!(hub.memory_bytes(), 0);
@@ -176,10 +177,10 @@ fn a_topic_without_updates_and_readers_is_forgotten() {
 #[test]
 fn readers_are_counted_by_name_and_pattern() {
     let mut hub = hub(&[]);
-    hub.request(0, Request::Readers("b.a".into(), 3));
-    hub.request(0, Request::Readers("b.*".into(), 2));
+    hub.request(0, Request::Readers(name("b.a"), 3));
+    hub.request(0, Request::PatternReaders(Pattern::new("b.*").unwrap(), 2));
     assert_eq!(hub.publish(text("b.a", "1"), 0).unwrap().readers, 5);
-    hub.request(0, Request::Readers("b.*".into(), -2));
+    hub.request(0, Request::PatternReaders(Pattern::new("b.*").unwrap(), -2));
     assert_eq!(hub.publish(text("b.a", "1"), 0).unwrap().readers, 3);
 }
 

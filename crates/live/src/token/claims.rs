@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::granted::{Granted, Issuer, TokenFault};
 use crate::interest::Grants;
 use crate::limits::TOKEN_GRANTS_MAX;
-use crate::name::{Pattern, TopicName};
+use crate::name::{NameFault, TopicName};
+use crate::pattern::Pattern;
 
 /// The type of Mercure's authorization details.
 const DETAIL_TYPE: &str = "https://mercure.rocks/authorization-detail";
@@ -154,9 +155,10 @@ impl Granting {
             };
             for matcher in &detail.topics {
                 match matcher.match_type.as_deref() {
-                    None | Some("exact") => self.add(place, &matcher.text, false)?,
+                    None | Some("exact") => self.add(place, &matcher.text)?,
+                    Some("urlpattern") => self.add_pattern(place, Pattern::url(&matcher.text))?,
                     // Dotted patterns are ours.
-                    Some("dotted") => self.add(place, &matcher.text, true)?,
+                    Some("dotted") => self.add_pattern(place, Pattern::new(&matcher.text))?,
                     Some(_) => return Err(TokenFault::Grants),
                 }
             }
@@ -167,20 +169,34 @@ impl Granting {
     fn add_claim(&mut self, claim: serde_json::Value) -> Result<(), TokenFault> {
         let claim: MercureClaim = serde_json::from_value(claim).map_err(|_| TokenFault::Grants)?;
         for (place, topics) in [claim.publish, claim.subscribe].iter().enumerate() {
-            topics.iter().try_for_each(|topic| self.add(place, topic, false))?;
+            for topic in topics {
+                // As 0.x has it: a template, and also the topic of just that name.
+                self.add(place, topic)?;
+                if topic.contains('{') {
+                    self.add_pattern(place, Pattern::template(topic))?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn add(&mut self, place: usize, text: &str, is_dotted: bool) -> Result<(), TokenFault> {
-        let (names, patterns) = &mut self.0[place];
-        if names.len() + patterns.len() >= TOKEN_GRANTS_MAX {
-            return Err(TokenFault::Grants);
+    fn add(&mut self, place: usize, text: &str) -> Result<(), TokenFault> {
+        if text == "*" {
+            return self.add_pattern(place, Pattern::new(text));
         }
-        match is_dotted || text == "*" {
-            true => patterns.push(Pattern::new(text).map_err(|_| TokenFault::Grants)?),
-            false => names.push(TopicName::new(text).map_err(|_| TokenFault::Grants)?),
-        }
+        self.check_room(place)?;
+        self.0[place].0.push(TopicName::new(text).map_err(|_| TokenFault::Grants)?);
         Ok(())
+    }
+
+    fn add_pattern(&mut self, place: usize, pattern: Result<Pattern, NameFault>) -> Result<(), TokenFault> {
+        self.check_room(place)?;
+        self.0[place].1.push(pattern.map_err(|_| TokenFault::Grants)?);
+        Ok(())
+    }
+
+    fn check_room(&self, place: usize) -> Result<(), TokenFault> {
+        let (names, patterns) = &self.0[place];
+        if names.len() + patterns.len() < TOKEN_GRANTS_MAX { Ok(()) } else { Err(TokenFault::Grants) }
     }
 }

@@ -11,7 +11,9 @@ use super::topics::Topics;
 use crate::group::Group;
 use crate::interest::Interest;
 use crate::letter::Request;
-use crate::name::{Pattern, TopicName};
+use crate::limits::PATTERNS_MAX;
+use crate::name::TopicName;
+use crate::pattern::Pattern;
 use crate::topic::TopicId;
 
 /// All groups of a worker.
@@ -60,7 +62,7 @@ impl Groups {
         self.groups[group as usize].as_deref_mut().expect("a reader's group exists")
     }
 
-    /// The group of an interest; `None` if it is new and there are as many as may be.
+    /// The group of an interest; `None` if it is new, and there are as many groups or patterns as may be.
     pub(crate) fn find_or_add(
         &mut self,
         interest: &Arc<Interest>,
@@ -70,7 +72,8 @@ impl Groups {
         if let Some(group) = self.by_interest.get(interest) {
             return Some(*group);
         }
-        if self.len() >= self.groups_max {
+        let new = interest.patterns.iter().filter(|pattern| !self.by_pattern.contains_key(pattern));
+        if self.len() >= self.groups_max || self.by_pattern.len() + new.count() > PATTERNS_MAX {
             return None;
         }
         let group = self.free.pop().unwrap_or_else(|| {
@@ -177,11 +180,16 @@ impl Groups {
     /// Tells the hub of readers that came or left. What is to be told already is added up.
     pub(crate) fn count_readers(&self, group: u32, change: i64, requests: &mut Vec<Request>) {
         let interest = &self.get(group).interest;
-        let names = interest.names.iter().map(TopicName::as_str);
-        for text in names.chain(interest.patterns.iter().map(Pattern::as_str)) {
+        for name in &interest.names {
             match requests.last_mut() {
-                Some(Request::Readers(last, count)) if **last == *text => *count += change,
-                _ => requests.push(Request::Readers(text.into(), change)),
+                Some(Request::Readers(last, count)) if last == name => *count += change,
+                _ => requests.push(Request::Readers(name.clone(), change)),
+            }
+        }
+        for pattern in &interest.patterns {
+            match requests.last_mut() {
+                Some(Request::PatternReaders(last, count)) if last == pattern => *count += change,
+                _ => requests.push(Request::PatternReaders(pattern.clone(), change)),
             }
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::form::{Coding, Transport};
 use crate::hub::{Hub, HubSettings, Publication};
 use crate::interest::Grants;
-use crate::limits::SLICES_PER_DELIVERY_MAX;
+use crate::limits::{PATTERNS_MAX, SLICES_PER_DELIVERY_MAX};
 use crate::topic::{Kind, TopicRules};
 use crate::update::{Bytes, Value};
 use crate::wave::{Audience, Delivery, Waves};
@@ -166,6 +166,19 @@ fn groups_are_bounded_and_given_back() {
     house.publish("b", "1");
     house.settle();
     assert_eq!((house.numbers(slot), house.numbers(1)), (vec![1], vec![]));
+}
+
+#[test]
+fn patterns_are_bounded_and_given_back() {
+    let mut house = House::new(TopicRules::default());
+    house.view = View::new(EPOCH, 2 * PATTERNS_MAX);
+    for number in 0..PATTERNS_MAX {
+        house.join(&[&format!("a{number}.*")], Start::Now).unwrap();
+    }
+    assert!(matches!(house.join(&["b.*"], Start::Now), Err(Joined::Full)));
+    house.join(&["a0.*", "b"], Start::Now).unwrap();
+    house.leave(7);
+    house.join(&["b.*"], Start::Now).unwrap();
 }
 
 #[test]

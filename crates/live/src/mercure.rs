@@ -1,0 +1,145 @@
+//! Parameters of a Mercure subscription (draft-dunglas-mercure, section 4; and as 0.x has them).
+//!
+//! It owns which parameter asks for what. It must never take a parameter of matching that it does not know: a
+//! reader would get less than it asked for.
+
+use std::fmt;
+
+use crate::interest::{Grants, Interest, InterestFault};
+use crate::limits::INTERESTS_PER_STREAM_MAX;
+use crate::name::{NameFault, TopicName};
+use crate::pattern::Pattern;
+
+/// What a subscriber asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    /// Topics, patterns, grants.
+    pub interest: Interest,
+    /// The id to resume from, if the query has one; a field of the request comes first.
+    pub last_id: Option<String>,
+}
+
+/// Why a subscription is refused; the answer is 400.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubscriptionFault {
+    /// A `match_...` that is none.
+    Unknown(String),
+    /// A value that is neither name nor pattern: the parameter, and why.
+    Value(&'static str, NameFault),
+    /// None, or too many.
+    Interest(InterestFault),
+}
+
+impl fmt::Display for SubscriptionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(f, "`{name}` is not known here; there are `match`, `match_urlpattern` and `topic`")
+            }
+            Self::Value(name, fault) => write!(f, "`{name}`: {fault}"),
+            Self::Interest(InterestFault::Nothing) => write!(f, "`match` is missing: which topics?"),
+            Self::Interest(InterestFault::TooMany(limit)) => {
+                write!(f, "`match`, `match_urlpattern` and `topic` stand more than {limit} times")
+            }
+            Self::Interest(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SubscriptionFault {}
+
+/// Reads a subscription from the pairs of a query, decoded.
+///
+/// # Errors
+/// Names the parameter.
+pub fn read_subscription(
+    pairs: &[(String, String)],
+    grants: Grants,
+) -> Result<Subscription, SubscriptionFault> {
+    let (mut names, mut patterns, mut last_id) = (Vec::new(), Vec::new(), None);
+    for (name, value) in pairs {
+        match &name[..] {
+            "match" | "topic" if value == "*" => patterns.extend(Pattern::new("*")),
+            "match" | "match_exact" => names.push(exact("match", value)?),
+            "match_urlpattern" => {
+                let faulty = |fault| SubscriptionFault::Value("match_urlpattern", fault);
+                patterns.push(Pattern::url(value).map_err(faulty)?);
+            }
+            // As 0.x has it: a template, and also the topic of just that name.
+            "topic" => {
+                names.push(exact("topic", value)?);
+                patterns.extend(Pattern::template(value).ok().filter(|_| value.contains('{')));
+            }
+            "last_event_id" | "lastEventID" | "Last-Event-ID" => last_id = Some(value.clone()),
+            other if other.starts_with("match") => return Err(SubscriptionFault::Unknown(other.to_owned())),
+            _ => {}
+        }
+    }
+    // A template of 0.x is asked for by name and as a template.
+    let limit = 2 * INTERESTS_PER_STREAM_MAX;
+    let asked = pairs.iter().filter(|(name, _)| name == "topic" || name.starts_with("match")).count();
+    if asked > INTERESTS_PER_STREAM_MAX {
+        return Err(SubscriptionFault::Interest(InterestFault::TooMany(INTERESTS_PER_STREAM_MAX)));
+    }
+    let interest = Interest::new(names, patterns, grants, limit).map_err(SubscriptionFault::Interest)?;
+    Ok(Subscription { interest, last_id })
+}
+
+fn exact(parameter: &'static str, value: &str) -> Result<TopicName, SubscriptionFault> {
+    TopicName::new(value).map_err(|fault| SubscriptionFault::Value(parameter, fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<Subscription, SubscriptionFault> {
+        read_subscription(&crate::body::decode_form(query.as_bytes()).unwrap(), Grants::default())
+    }
+
+    #[test]
+    fn what_subscribers_ask_for() {
+        let table = [
+            ("match=https://e.com/1", &["https://e.com/1"][..], &["https://e.com/2"][..]),
+            ("match=a&match=b.*", &["a", "b.*"], &["b.c"]),
+            ("match=*", &["a", "https://e.com/1"], &[]),
+            ("topic=*", &["a"], &[]),
+            ("match_urlpattern=https://e.com/:id", &["https://e.com/1"], &["https://e.com/1/2"]),
+            (
+                "topic=https://e.com/%7Bid%7D",
+                &["https://e.com/1", "https://e.com/{id}"],
+                &["https://e.com/1/2"],
+            ),
+            ("topic=https://e.com/1", &["https://e.com/1"], &["https://e.com/2"]),
+        ];
+        for (query, covered, other) in table {
+            let interest = read(query).unwrap().interest;
+            let covers = |name: &&str| interest.covers(&TopicName::new(name).unwrap());
+            assert!(covered.iter().all(covers), "{query}");
+            assert!(!other.iter().any(covers), "{query}");
+        }
+        for name in ["last_event_id", "lastEventID", "Last-Event-ID"] {
+            let asked = read(&format!("topic=a&{name}=e-1&authorization=x")).unwrap();
+            assert_eq!(asked.last_id.as_deref(), Some("e-1"));
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let many = "topic=a&".repeat(INTERESTS_PER_STREAM_MAX + 1);
+        let table = [
+            ("", "`match` is missing: which topics?"),
+            (
+                "match_uritemplate=a",
+                "`match_uritemplate` is not known here; there are `match`, `match_urlpattern` and `topic`",
+            ),
+            ("match=", "`match`: a topic's name must not be empty"),
+            ("topic=$x", "`topic`: a topic's name must not begin with `$`"),
+            ("match_urlpattern=/a", "`match_urlpattern`: this is not a URL pattern with a scheme"),
+            (&many, "`match`, `match_urlpattern` and `topic` stand more than 64 times"),
+        ];
+        for (query, told) in table {
+            assert_eq!(read(query).unwrap_err().to_string(), told);
+        }
+    }
+}
