@@ -9,9 +9,14 @@
 //! [`crate::Io::watch_room`] reports once there is room.
 
 mod control;
+mod link_udp;
+mod mapping;
+mod packet_ring;
 mod simulated;
 mod udp;
 
+pub use link_udp::LinkUdp;
+pub use packet_ring::{PacketFilter, PacketRing, RingCounts};
 pub use simulated::{Network, NetworkFaults, SimulatedDatagrams};
 pub(crate) use udp::{CONTROL_BYTES_MAX, is_of_one_datagram, path_of};
 pub use udp::{Udp, UdpPath};
@@ -45,6 +50,16 @@ impl Ecn {
     pub fn bits(self) -> u8 {
         self as u8
     }
+}
+
+/// A link address, as a path: a MAC address, or an IPv4 address followed by a port where frames travel in
+/// UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LinkAddress(pub [u8; 6]);
+
+impl LinkAddress {
+    /// All stations of a segment.
+    pub const EVERYBODY: Self = Self([0xff; 6]);
 }
 
 /// What came: one datagram, or several of one sender that the kernel has joined (UDP GRO).

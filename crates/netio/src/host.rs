@@ -5,6 +5,7 @@
 //! ask, and the engine only while it starts.
 
 pub mod cpu;
+pub mod interface;
 pub mod interrupt;
 pub mod packet;
 pub mod punctual;

@@ -1,0 +1,309 @@
+//! Ethernet frames of one type, received in place from a ring shared with the kernel (packet(7), TPACKET_V2).
+//!
+//! It owns a packet socket and its mapping. It must never look into a frame beyond its Ethernet header, nor
+//! give a slot back to the kernel while its bytes are lent. Needs CAP_NET_RAW to open, and nothing
+//! afterwards.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::mapping::Mapping;
+use super::{BatchSent, Datagram, DatagramLimits, Datagrams, LinkAddress, Readiness, Transmit};
+
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+/// Bytes the kernel writes before a frame: its header, a socket address, and alignment.
+const SLOT_HEAD_BYTES: usize = 128;
+
+/// Frames handed to the kernel in one call.
+const BATCH_COUNT: usize = 64;
+
+/// Offset of the DOSTP destination port in a frame: the kernel's filter compares it.
+const PORT_OFFSET: u32 = 22;
+
+/// Which frames of the type a socket gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketFilter {
+    /// All of them.
+    Everything,
+    /// Those with this number at bytes 8 and 9 behind the Ethernet header.
+    Port(u16),
+}
+
+/// What the kernel counted since it was asked last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RingCounts {
+    /// Frames that passed the filter.
+    pub received: u64,
+    /// Frames that found no free slot.
+    pub dropped: u64,
+}
+
+/// A packet socket with a ring of received frames.
+#[derive(Debug)]
+pub struct PacketRing {
+    socket: OwnedFd,
+    ring: Mapping,
+    slot_bytes: usize,
+    slots: usize,
+    next: usize,
+    link: [u8; 6],
+    ether_type: [u8; 2],
+    mtu: usize,
+}
+
+impl PacketRing {
+    /// Receives frames of that type on the interface of this number, whose hardware address and MTU are
+    /// given. All slots together have about `ring_bytes`.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_RAW; ENOMEM; ENETDOWN where the interface is not up.
+    pub fn open(
+        index: u32,
+        link: LinkAddress,
+        mtu: usize,
+        ether_type: u16,
+        filter: PacketFilter,
+        ring_bytes: usize,
+    ) -> io::Result<Self> {
+        // Protocol 0: nothing is received before everything is set up.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        option(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V2 as libc::c_int),
+        )?;
+        option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
+        option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)?;
+        attach(&socket, filter)?;
+        let slot_bytes = (SLOT_HEAD_BYTES + ETHERNET_BYTES + mtu).next_power_of_two().max(2048);
+        let block_bytes = slot_bytes.max(page_bytes());
+        let blocks = (ring_bytes / block_bytes).max(1);
+        let slots = blocks * (block_bytes / slot_bytes);
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let ring = Mapping::of_descriptor(socket.as_fd(), 0, blocks * block_bytes)?;
+        let mut address = socket_address(index);
+        address.sll_protocol = ether_type.to_be();
+        bind(&socket, &address)?;
+        let ether_type = ether_type.to_be_bytes();
+        Ok(Self { socket, ring, slot_bytes, slots, next: 0, link: link.0, ether_type, mtu })
+    }
+
+    /// What the kernel counted since it was asked last (PACKET_STATISTICS).
+    ///
+    /// # Errors
+    /// Those of getsockopt(2).
+    pub fn counts(&self) -> io::Result<RingCounts> {
+        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: the descriptor is open for the length of the call, and the struct is as long as is said.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counts).cast(),
+                &raw mut length,
+            )
+        };
+        check(result)?;
+        // The kernel counts dropped frames among the packets.
+        let received = u64::from(counts.tp_packets.saturating_sub(counts.tp_drops));
+        Ok(RingCounts { received, dropped: u64::from(counts.tp_drops) })
+    }
+
+    /// The status word of a slot, which the kernel and this side hand to each other.
+    fn status(&self, slot: usize) -> &AtomicU32 {
+        let at = self.ring.at(slot * self.slot_bytes, size_of::<libc::tpacket2_hdr>());
+        // SAFETY: the slot lies within the mapping and is aligned to its size; the first field of its header
+        // is a u32, which the kernel reads and writes as an atomic.
+        unsafe { AtomicU32::from_ptr(at.cast()) }
+    }
+
+    /// Where the frame of a slot stands, and how long it is.
+    fn frame(&self, slot: usize) -> Option<&'static mut [u8]> {
+        let start = slot * self.slot_bytes;
+        // SAFETY: the slot lies within the mapping, and the kernel has handed it over: nobody writes to it.
+        let head = unsafe {
+            self.ring.at(start, size_of::<libc::tpacket2_hdr>()).cast::<libc::tpacket2_hdr>().read()
+        };
+        let (offset, length) = (usize::from(head.tp_mac), head.tp_snaplen as usize);
+        if head.tp_snaplen != head.tp_len || length < ETHERNET_BYTES || offset + length > self.slot_bytes {
+            return None;
+        }
+        let bytes = self.ring.at(start + offset, length);
+        // SAFETY: the bytes lie within the slot, which is this side's until its status is given back, and
+        // `receive_batch` lends them only until then.
+        Some(unsafe { std::slice::from_raw_parts_mut(bytes, length) })
+    }
+}
+
+impl Datagrams for PacketRing {
+    type Path = LinkAddress;
+
+    fn limits(&self) -> DatagramLimits {
+        DatagramLimits { datagram_bytes_max: self.mtu, segments_max: 1, ecn: false }
+    }
+
+    fn readiness(&self) -> io::Result<Readiness> {
+        Ok(Readiness::Descriptor(self.socket.try_clone()?))
+    }
+
+    fn receive_batch(
+        &mut self,
+        count_max: usize,
+        take: &mut dyn FnMut(Datagram<'_, LinkAddress>),
+    ) -> io::Result<usize> {
+        for count in 0..count_max {
+            let slot = self.next;
+            if self.status(slot).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return Ok(count);
+            }
+            if let Some(frame) = self.frame(slot) {
+                let (ethernet, bytes) = frame.split_at_mut(ETHERNET_BYTES);
+                let mut link = [0; 6];
+                link.copy_from_slice(&ethernet[6..12]);
+                take(Datagram { path: LinkAddress(link), segment_bytes: bytes.len(), bytes, ecn: None });
+            }
+            self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = if slot + 1 == self.slots { 0 } else { slot + 1 };
+        }
+        Ok(count_max)
+    }
+
+    fn send_batch(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<BatchSent> {
+        let mut sent = BatchSent::default();
+        while sent.done < batch.len() {
+            let some = &batch[sent.done..(sent.done + BATCH_COUNT).min(batch.len())];
+            match self.send_some(some) {
+                Ok(count) => sent.done += count,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                    Some(libc::EINTR) => {}
+                    Some(errno @ libc::EMSGSIZE) => {
+                        (sent.done, sent.refused, sent.errno) = (sent.done + 1, sent.refused + 1, errno);
+                    }
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(sent)
+    }
+}
+
+impl PacketRing {
+    /// Hands over up to [`BATCH_COUNT`] frames in one call; says how many the kernel took.
+    fn send_some(&self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<usize> {
+        let mut ethernets = [[0; ETHERNET_BYTES]; BATCH_COUNT];
+        let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut vectors = [[empty; 3]; BATCH_COUNT];
+        // SAFETY: all zeros are a valid mmsghdr: no name, no control bytes, no vector.
+        let mut messages: [libc::mmsghdr; BATCH_COUNT] = unsafe { std::mem::zeroed() };
+        for (place, transmit) in batch.iter().enumerate() {
+            let ethernet = &mut ethernets[place];
+            ethernet[..6].copy_from_slice(&transmit.path.0);
+            ethernet[6..12].copy_from_slice(&self.link);
+            ethernet[12..].copy_from_slice(&self.ether_type);
+            vectors[place] = [vector(ethernet), vector(transmit.head), vector(transmit.bytes)];
+            messages[place].msg_hdr.msg_iov = vectors[place].as_mut_ptr();
+            messages[place].msg_hdr.msg_iovlen = 3;
+        }
+        if let [_] = batch {
+            // SAFETY: the one message is initialised; its vectors borrow bytes that live until the call
+            // returns and that the kernel only reads.
+            let result = unsafe {
+                libc::sendmsg(self.socket.as_raw_fd(), &raw const messages[0].msg_hdr, libc::MSG_DONTWAIT)
+            };
+            return if result < 0 { Err(io::Error::last_os_error()) } else { Ok(1) };
+        }
+        // SAFETY: as many messages as are said are initialised; their vectors borrow bytes that live until
+        // the call returns and that the kernel only reads.
+        let result = unsafe {
+            libc::sendmmsg(
+                self.socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                batch.len() as libc::c_uint,
+                // The parameter is signed in glibc and unsigned in musl.
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
+    }
+}
+
+fn vector(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+/// A filter per socket on the port, so that no process is woken by the frames of another.
+fn attach(socket: &OwnedFd, filter: PacketFilter) -> io::Result<()> {
+    let PacketFilter::Port(port) = filter else { return Ok(()) };
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, PORT_OFFSET),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, u32::from(port)),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+fn socket_address(index: u32) -> libc::sockaddr_ll {
+    libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: 0,
+        sll_ifindex: index as i32,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    }
+}
+
+fn bind(socket: &OwnedFd, address: &libc::sockaddr_ll) -> io::Result<()> {
+    // SAFETY: the address is a sockaddr_ll of the size given, and lives for the length of the call.
+    let result = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(address).cast(),
+            size_of_val(address) as libc::socklen_t,
+        )
+    };
+    check(result)
+}
+
+/// Sets an option; the value is one that the kernel takes by that name.
+fn option<T>(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the descriptor is open for the length of the call, and the value is as long as is said. What
+    // the program of a filter points to lives as long as its value.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    check(result)
+}
+
+fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
