@@ -1,7 +1,8 @@
 //! DOSTP: the lean transport between the nodes of one LAN, without IP, routes and firewall state.
 //!
 //! It owns the frame format of `docs/dostp.md`, reassembly, the table of peers, and what a [`Node`] does with
-//! each frame. These must never read a clock or make a system call: time and bytes are arguments.
+//! each frame: these never read a clock or make a system call, for time and bytes are arguments. A [`Socket`]
+//! puts a node on a network interface. It must never decide what a frame means.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -9,6 +10,8 @@ mod fault;
 mod frame;
 mod greeting;
 mod header;
+mod keys;
+pub mod kinds;
 pub mod limits;
 mod node;
 mod outgoing;
@@ -16,15 +19,18 @@ mod parked;
 mod peers;
 mod ports;
 mod reassembly;
+mod socket;
 mod window;
 
 pub use fault::{Drops, Fault};
 pub use frame::{Frame, sum};
 pub use greeting::{Greeting, Link};
 pub use header::{EVERYBODY, Flags, Header, Kind};
+pub use keys::{Mode, SECRET_BYTES, Secrets};
 pub use node::{Message, Node, Passed, SendFault, Sending, Settings};
 pub use outgoing::{FrameOut, Frames, Outbound};
 pub use peers::{Control, Own, Peer, PeerEvent, Peers, Route, Trust};
 pub use ports::Ports;
 pub use reassembly::{Added, Bounds, Reassembly};
+pub use socket::{Backend, ETHER_TYPE, Opened, Options, Received, Socket, UDP_PORT, Wait};
 pub use window::{Flow, FlowIds, Ids, ReplayWindow};

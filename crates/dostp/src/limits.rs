@@ -98,6 +98,13 @@ pub const PARKED_MESSAGES_MAX: usize = 16;
 /// Bytes of messages that wait for one address.
 pub const PARKED_BYTES_MAX: usize = 64 << 10;
 
+/// Windows against replay: one for each port of each peer that sent something. Some 2.5 MiB, and only peers
+/// that have the secret can make a node hold them.
+pub const REPLAY_WINDOWS_MAX: usize = 16_384;
+
+/// A window that was not used for so long may be forgotten, if room is needed.
+pub const REPLAY_IDLE_MS: u64 = 600_000;
+
 /// Control frames that wait to be sent: the answers of one second and what a start sends.
 pub const CONTROL_WAITING_MAX: usize = 2_048;
 

@@ -14,6 +14,7 @@ use crate::fault::{Drops, Fault};
 use crate::frame::Frame;
 use crate::greeting::{Greeting, Link};
 use crate::header::{EVERYBODY, Flags, Header, Kind};
+use crate::keys::{Keys, Mode, Secrets};
 use crate::limits::{HEADER_BYTES, PEERS_MAX, SUM_BYTES};
 use crate::outgoing::{FrameOut, Frames, Outbound};
 use crate::parked::Parked;
@@ -37,12 +38,22 @@ pub struct Settings {
     pub peers_max: usize,
     /// Secret, and different at each start.
     pub seed: [u8; 16],
+    /// The secrets of the cluster; `None` if its frames bear no tag.
+    pub secrets: Option<Secrets>,
 }
 
 impl Settings {
     /// The defaults.
     pub fn new(own: Own, seed: [u8; 16]) -> Self {
-        Self { own, cluster: 0, sum: false, bounds: Bounds::default(), peers_max: PEERS_MAX, seed }
+        Self {
+            own,
+            cluster: 0,
+            sum: false,
+            bounds: Bounds::default(),
+            peers_max: PEERS_MAX,
+            seed,
+            secrets: None,
+        }
     }
 }
 
@@ -119,6 +130,7 @@ pub struct Node {
     drops: Drops,
     passed: Passed,
     events: VecDeque<PeerEvent>,
+    keys: Option<Keys>,
 }
 
 impl Node {
@@ -135,6 +147,10 @@ impl Node {
             drops: Drops::default(),
             passed: Passed::default(),
             events: VecDeque::new(),
+            keys: settings
+                .secrets
+                .clone()
+                .map(|secrets| Keys::new(secrets, settings.own.address, settings.own.boot)),
             settings,
         }
     }
@@ -157,6 +173,34 @@ impl Node {
     /// The open ports.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
+    }
+
+    /// Other secrets, or another slot to send by. A node without keys stays without.
+    pub fn set_secrets(&mut self, secrets: Secrets) {
+        if let Some(keys) = &mut self.keys {
+            keys.set(secrets);
+        }
+    }
+
+    /// A socket opens this port at that time of a clock that begins with the host's start: with keys,
+    /// counters must not be used twice.
+    pub fn open_counter(&mut self, port: u16, now_ns: u64) {
+        if let Some(keys) = &mut self.keys {
+            keys.open_port(port, now_ns);
+        }
+    }
+
+    /// Whether frames bear a trailer: then they are written by [`Node::write`].
+    pub fn has_trailer(&self) -> bool {
+        self.settings.sum || self.keys.is_some()
+    }
+
+    /// Writes a frame, header, payload and trailer, behind what stands in `bytes`.
+    pub fn write(&mut self, frame: &FrameOut<'_>, now_ms: u64, bytes: &mut Vec<u8>) {
+        match &mut self.keys {
+            Some(keys) => keys.seal(frame, now_ms, bytes),
+            None => frame.write(bytes),
+        }
     }
 
     /// What was dropped.
@@ -255,7 +299,8 @@ impl Node {
             link: own.link,
         };
         let mut payload = greeting.encode().to_vec();
-        let (mark, trailer_bytes) = self.mark();
+        let (mark, _) = self.mark();
+        let trailer_bytes = if self.keys.is_some() { Mode::Mac.trailer_bytes() } else { self.mark().1 };
         let padded = usize::from(control.frame_bytes).saturating_sub(HEADER_BYTES + trailer_bytes);
         payload.resize(payload.len().max(padded), 0);
         let header = Header {
@@ -269,7 +314,8 @@ impl Node {
             length: payload.len() as u16,
             sequence: 0,
         };
-        FrameOut { header, head: header.encode(self.settings.cluster), payload: &payload }.write(frame);
+        let head = header.encode(self.settings.cluster);
+        self.write(&FrameOut { header, head, payload: &payload }, now_ms, frame);
         self.passed.control_sent += 1;
         Some(control.to)
     }
@@ -281,7 +327,12 @@ impl Node {
     }
 
     #[inline]
-    fn take<'a>(&mut self, link: Link, bytes: &'a [u8], now_ms: u64) -> Result<Option<Message<'a>>, Fault> {
+    fn take<'a>(
+        &mut self,
+        link: Link,
+        bytes: &'a mut [u8],
+        now_ms: u64,
+    ) -> Result<Option<Message<'a>>, Fault> {
         let frame = Frame::decode(bytes, self.settings.cluster)?;
         let header = frame.header;
         if header.destination != self.settings.own.address && header.destination != EVERYBODY {
@@ -290,11 +341,10 @@ impl Node {
         if !frame.is_sum_right(self.settings.cluster) {
             return Err(Fault::Sum);
         }
-        if header.flags.has(Flags::AUTH) {
-            return Err(Fault::Auth);
-        }
         let greeting = frame.greeting();
-        let heard = self.peers.heard(link, &header, greeting.as_ref(), Trust::Open, now_ms);
+        let end = HEADER_BYTES + frame.payload.len() + frame.trailer.len();
+        let trust = self.prove(link, &header, greeting.as_ref(), &mut bytes[..end], now_ms)?;
+        let heard = self.peers.heard(link, &header, greeting.as_ref(), trust, now_ms);
         if header.kind.is_control() {
             self.passed.control_received += u64::from(heard.is_ok());
             self.digest_events();
@@ -309,7 +359,40 @@ impl Node {
             return Err(Fault::Kind);
         }
         self.digest_events();
-        self.assemble(&header, frame.payload, now_ms)
+        self.assemble(&header, &bytes[HEADER_BYTES..HEADER_BYTES + usize::from(header.length)], now_ms)
+    }
+
+    /// What is proven of a frame. With keys it is decrypted.
+    #[inline]
+    fn prove(
+        &mut self,
+        link: Link,
+        header: &Header,
+        greeting: Option<&Greeting>,
+        bytes: &mut [u8],
+        now_ms: u64,
+    ) -> Result<Trust, Fault> {
+        let Some(keys) = &mut self.keys else {
+            return if header.flags.has(Flags::AUTH) { Err(Fault::Auth) } else { Ok(Trust::Open) };
+        };
+        let (head, behind) = bytes.split_first_chunk_mut::<HEADER_BYTES>().ok_or(Fault::Short)?;
+        if !header.flags.has(Flags::AUTH) {
+            return Err(Fault::Auth);
+        }
+        if let Some(greeting) = greeting {
+            keys.verify_control(head, header, greeting.boot, behind)?;
+            return Ok(Trust::Claimed);
+        }
+        if header.source == self.settings.own.address {
+            // Whatever it proves, it is this node's own frame or a conflict.
+            return Ok(Trust::Claimed);
+        }
+        let Some(boot) = self.peers.boot(header.source) else {
+            self.peers.suspect(header.source, link, now_ms);
+            return Err(Fault::Unknown);
+        };
+        keys.open(head, header, boot, behind, now_ms)?;
+        Ok(Trust::Proven)
     }
 
     #[inline]
@@ -364,7 +447,11 @@ impl Node {
 
     /// The flag of the trailer this node's frames bear, and its length.
     fn mark(&self) -> (Flags, usize) {
-        if self.settings.sum { (Flags::SUM, SUM_BYTES) } else { (Flags::default(), 0) }
+        match &self.keys {
+            Some(keys) => (Flags::AUTH, keys.mode().trailer_bytes()),
+            None if self.settings.sum => (Flags::SUM, SUM_BYTES),
+            None => (Flags::default(), 0),
+        }
     }
 
     /// What happened to peers concerns what they have under way and what waits for them.
@@ -375,6 +462,9 @@ impl Node {
                 PeerEvent::Restarted(address) => {
                     self.flows.forget(address);
                     self.reassembly.forget(address);
+                    if let Some(keys) = &mut self.keys {
+                        keys.forget(address);
+                    }
                 }
                 PeerEvent::Appeared(address) => self.parked.found(address),
                 PeerEvent::Unreachable(address) => {

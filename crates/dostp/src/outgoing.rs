@@ -99,7 +99,8 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl FrameOut<'_> {
-    /// Header, payload and, where SUM is set, the checksum, behind what stands in `frame`.
+    /// Header, payload and, where SUM is set, the checksum, behind what stands in `frame`. A frame with AUTH
+    /// is written by [`crate::Node::write`].
     pub fn write(&self, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.head);
         frame.extend_from_slice(self.payload);

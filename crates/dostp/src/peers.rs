@@ -94,6 +94,8 @@ pub struct Peer {
 #[derive(Debug, Clone, Copy)]
 struct Asking {
     probe: Probe,
+    /// When the first question goes out.
+    first_ms: u64,
     /// A message waits for it.
     wanted: bool,
     /// It failed; until then it is not asked again.
@@ -117,6 +119,10 @@ pub struct Peers {
     /// When entries and questions are to be looked at.
     look_ms: Option<u64>,
     refused_by: Option<Link>,
+    /// Whether this process answers for the node.
+    has_voice: bool,
+    /// The answer to a question that this process did not give.
+    unheard: Option<Control>,
 }
 
 impl Peers {
@@ -136,7 +142,23 @@ impl Peers {
             announce_ms: None,
             look_ms: None,
             refused_by: None,
+            has_voice: true,
+            unheard: None,
         }
+    }
+
+    /// Of several processes that share a node, one answers for it and speaks of its address; the others are
+    /// silent. Whoever begins to speak answers the last question that was not answered.
+    pub fn set_voice(&mut self, has_voice: bool, now_ms: u64) {
+        self.has_voice = has_voice;
+        if let Some(control) = self.unheard.take().filter(|_| has_voice) {
+            self.outbox.reply(now_ms, now_ms, control);
+        }
+    }
+
+    /// Whether a question came that this process did not answer, for it has no voice.
+    pub fn has_unheard(&self) -> bool {
+        self.unheard.is_some()
     }
 
     /// The node starts, or its link has come up: it says so to all.
@@ -212,6 +234,15 @@ impl Peers {
         }
     }
 
+    /// A boot number that was told by another way than a greeting, and is believed.
+    pub fn believe(&mut self, address: u16, link: Link, boot: u64, now_ms: u64) {
+        self.tell(address, link, now_ms);
+        if let Some(entry) = self.table.find(address) {
+            entry.boot = boot;
+            entry.refresh(now_ms);
+        }
+    }
+
     /// The boot number that is believed of a peer; `None` if it is not known.
     pub fn boot(&self, address: u16) -> Option<u64> {
         self.table.get(address).map(|entry| entry.boot).filter(|boot| *boot != 0)
@@ -267,24 +298,20 @@ impl Peers {
                 return Route::Wait;
             }
         }
-        if self.inquire(address, Link::EVERYBODY, true, now_ms, now_ms) {
-            Route::Wait
-        } else {
-            Route::Unreachable
-        }
+        if self.inquire(address, Link::EVERYBODY, true, now_ms) { Route::Wait } else { Route::Unreachable }
     }
 
     /// Begins to ask; the first PROBE goes at `first_ms`.
-    fn inquire(&mut self, address: u16, to: Link, wanted: bool, now_ms: u64, first_ms: u64) -> bool {
+    fn inquire(&mut self, address: u16, to: Link, wanted: bool, first_ms: u64) -> bool {
         if self.asking.len() >= RESOLVING_MAX && !self.asking.contains_key(&address) {
             return false;
         }
-        let probe = Probe::new(self.draw(), to, first_ms);
-        self.asking.insert(address, Asking { probe, wanted, failed_until_ms: None });
-        self.look_at(first_ms);
-        if first_ms <= now_ms {
-            self.tick(now_ms);
-        }
+        let mut probe = Probe::new(self.draw(), to, first_ms);
+        // The first goes out in the order in which this is called: before the answer to a question.
+        probe.due(first_ms);
+        self.push(first_ms, Kind::Probe, to, address, probe.challenge, 0);
+        self.look_at(probe.next_ms);
+        self.asking.insert(address, Asking { probe, first_ms, wanted, failed_until_ms: None });
         true
     }
 

@@ -159,7 +159,7 @@ impl Reassembly {
             Fault::Size
         } else {
             message.next_sequence = message.next_sequence.wrapping_add(1);
-            message.bytes.extend_from_slice(payload);
+            append(&mut message.bytes, payload, self.bounds.message_bytes_max);
             if header.flags.has(Flags::FINAL) {
                 return self
                     .remove(header.source, name)
@@ -295,6 +295,17 @@ impl Reassembly {
         self.arrivals =
             arrivals.into_iter().filter(|arrival| self.has_serial(arrival.source, arrival.serial)).collect();
     }
+}
+
+/// Appends, and never makes room for more than a message may have: a bound of a source has to hold one.
+#[inline]
+fn append(bytes: &mut Vec<u8>, payload: &[u8], bytes_max: usize) {
+    let needed = bytes.len() + payload.len();
+    if needed > bytes.capacity() {
+        let wanted = (2 * bytes.capacity()).clamp(needed, bytes_max);
+        bytes.reserve_exact(wanted - bytes.len());
+    }
+    bytes.extend_from_slice(payload);
 }
 
 impl Source {

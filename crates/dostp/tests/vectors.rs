@@ -3,7 +3,7 @@
 mod golden;
 
 use golden::{Pair, Receiver};
-use staunch_dostp::{Fault, Flags, Frame, Greeting, Header, Kind, Link, Node, Own, Settings};
+use staunch_dostp::{Fault, Flags, Frame, Greeting, Header, Kind, Link, Mode, Node, Own, Secrets, Settings};
 
 #[test]
 fn every_golden_frame_is_what_its_words_say() {
@@ -77,7 +77,13 @@ fn outcome(node: &mut Node, pair: &Pair) -> Vec<String> {
 
 fn node(receiver: &Receiver) -> Node {
     let own = Own { address: 8, link: Link([2, 0, 0, 0, 0, 8]), boot: 0x0102_0304_0506_0708, mtu: 1500 };
-    let mut node = Node::new(Settings { cluster: receiver.cluster, ..Settings::new(own, [1; 16]) });
+    let mode = if receiver.mode == "aead" { Mode::Aead } else { Mode::Mac };
+    let has_keys = receiver.secrets.iter().any(Option::is_some);
+    let secrets = has_keys.then_some(Secrets { slots: receiver.secrets, sends_by: 0, mode });
+    let mut node = Node::new(Settings { cluster: receiver.cluster, secrets, ..Settings::new(own, [1; 16]) });
+    if let Some((address, boot)) = receiver.believes {
+        node.peers_mut().believe(address, Link([2, 0, 0, 0, 0, address as u8]), boot, 1_000_000);
+    }
     node.ports_mut().open(2000);
     node
 }

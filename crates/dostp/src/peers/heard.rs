@@ -4,7 +4,7 @@
 
 use super::control::Control;
 use super::table::{Claimant, Entry, Probe, Size};
-use super::{PeerEvent, Peers};
+use super::{Asking, PeerEvent, Peers};
 use crate::fault::Fault;
 use crate::greeting::{Greeting, Link};
 use crate::header::{EVERYBODY, Header, Kind};
@@ -59,8 +59,9 @@ impl Peers {
 
     /// A frame came that cannot be verified, for no boot number of its sender is believed: it is asked.
     pub fn suspect(&mut self, source: u16, link: Link, now_ms: u64) {
-        if source != self.own.address && !self.asking.contains_key(&source) {
-            self.inquire(source, link, false, now_ms, now_ms);
+        let rests = self.asking.get(&source).is_some_and(|asking| asking.failed_until_ms.is_some());
+        if source != self.own.address && !rests {
+            self.introduce(source, link, now_ms);
         }
     }
 
@@ -74,8 +75,11 @@ impl Peers {
     ) -> Result<(), Fault> {
         let spread_ms = if header.destination == EVERYBODY { REPLY_SPREAD_MS } else { 0 };
         let delay_ms = self.draw() % (spread_ms + 1);
+        // A node that is not believed yet is asked before it is answered: what it sends upon the answer then
+        // finds it believed.
+        let considered = self.consider(link, header, greeting, trust, now_ms, now_ms + delay_ms);
         let unanswered = !self.answer(link, header, greeting, now_ms, now_ms + delay_ms);
-        self.believe(link, header, greeting, trust, now_ms, now_ms + delay_ms)?;
+        considered?;
         if unanswered { Err(Fault::Unanswered) } else { Ok(()) }
     }
 
@@ -92,10 +96,14 @@ impl Peers {
             echo: greeting.challenge,
             frame_bytes: 0,
         };
+        if !self.has_voice {
+            self.unheard = Some(control);
+            return true;
+        }
         self.refused_by.is_some() || self.outbox.reply(now_ms, due_ms, control)
     }
 
-    fn believe(
+    fn consider(
         &mut self,
         link: Link,
         header: &Header,
@@ -110,7 +118,7 @@ impl Peers {
             if trust == Trust::Open || answers {
                 return self.learn(source, link, Some(greeting), now_ms);
             }
-            self.introduce(source, link, now_ms, ask_ms);
+            self.introduce(source, link, ask_ms);
             return Err(Fault::Unknown);
         };
         let is_same = entry.link == link && (trust == Trust::Open || entry.boot == greeting.boot);
@@ -121,7 +129,7 @@ impl Peers {
         if trust == Trust::Open {
             return Err(self.claimed(source, link, now_ms));
         }
-        self.introduce(source, link, now_ms, ask_ms);
+        self.introduce(source, link, ask_ms);
         Err(Fault::Impostor)
     }
 
@@ -224,12 +232,18 @@ impl Peers {
     }
 
     /// A node with keys whose boot number is not believed yet has to answer first.
-    fn introduce(&mut self, source: u16, link: Link, now_ms: u64, ask_ms: u64) {
+    fn introduce(&mut self, source: u16, link: Link, ask_ms: u64) {
         match self.asking.get(&source).copied() {
-            Some(asking) if asking.failed_until_ms.is_none() && asking.probe.to == link => {}
+            Some(asking) if asking.failed_until_ms.is_none() && asking.probe.to == link => {
+                // The question may wait for its turn among many; now there is reason not to.
+                if ask_ms < asking.first_ms {
+                    self.push(ask_ms, Kind::Probe, link, source, asking.probe.challenge, 0);
+                    self.asking.insert(source, Asking { first_ms: ask_ms, ..asking });
+                }
+            }
             former => {
                 let wanted = former.is_some_and(|asking| asking.wanted && asking.failed_until_ms.is_none());
-                self.inquire(source, link, wanted, now_ms, ask_ms);
+                self.inquire(source, link, wanted, ask_ms);
             }
         }
     }
@@ -253,7 +267,7 @@ impl Peers {
             return Fault::Conflict;
         }
         let holds = !in_trial || (self.own.boot, self.own.link) < (greeting.boot, link);
-        if holds && greeting.challenge != 0 && self.refused_by.is_none() {
+        if holds && self.has_voice && greeting.challenge != 0 && self.refused_by.is_none() {
             let control = Control {
                 to: link,
                 kind: Kind::Conflict,

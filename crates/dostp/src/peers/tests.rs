@@ -105,6 +105,16 @@ fn a_question_is_answered_at_once_and_a_start_within_200_ms() {
 }
 
 #[test]
+fn who_has_no_voice_is_silent_until_it_has_one() {
+    let mut peers = acquainted();
+    peers.set_voice(false, 0);
+    hear(&mut peers, Kind::Probe, greeting(5, 0), 10).unwrap();
+    assert_eq!((sent(&mut peers, 1_000), peers.has_unheard()), (vec![], true));
+    peers.set_voice(true, 1_000);
+    assert_eq!((sent(&mut peers, 1_000), peers.has_unheard()), (vec![Kind::HelloReply], false));
+}
+
+#[test]
 fn an_announcement_comes_every_450_to_495_seconds() {
     let mut peers = Peers::new(OWN, 10, [2; 16]);
     peers.start(0);

@@ -75,6 +75,20 @@ fn a_message_has_256_fragments_and_a_size() {
     assert_eq!((reassembly.messages(), reassembly.bytes(), drops.of(Fault::Size)), (0, 0, 2));
 }
 
+/// What is held for a message is never more than a message may have, so a source can always send one.
+#[test]
+fn the_longest_message_passes() {
+    let (mut reassembly, mut drops) = (Reassembly::new(Bounds::default(), 0), Drops::default());
+    let piece = [7; 1_484];
+    for sequence in 0..176_u8 {
+        let added = reassembly.add(&fragment(7, 1, sequence, false), &piece, 0, &mut drops);
+        assert_eq!(added, Added::Stored, "{sequence}");
+    }
+    let last = &piece[..(256 << 10) - 176 * 1_484];
+    let added = reassembly.add(&fragment(7, 1, 176, true), last, 0, &mut drops);
+    assert_eq!(added, Added::Message(vec![7; 256 << 10]));
+}
+
 #[test]
 fn a_message_ends_after_its_time() {
     let (mut reassembly, mut drops) = (Reassembly::new(Bounds::default(), 0), Drops::default());

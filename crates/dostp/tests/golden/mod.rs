@@ -12,9 +12,14 @@ pub(crate) struct File {
 }
 
 /// In what the receiver differs from the usual one.
+#[allow(dead_code, reason = "not every test that reads golden frames asks")]
 #[derive(Default)]
 pub(crate) struct Receiver {
     pub(crate) cluster: u8,
+    pub(crate) secrets: [Option<[u8; 32]>; 2],
+    pub(crate) mode: String,
+    /// Address and boot number of a peer.
+    pub(crate) believes: Option<(u16, u64)>,
 }
 
 /// A line of words and a line of hexadecimal digits.
@@ -33,12 +38,21 @@ impl Pair {
         found.unwrap_or_else(|| panic!("line {}: no field {name}", self.line)).1.clone()
     }
 
+    #[allow(dead_code, reason = "not every test that reads golden frames asks")]
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(field, _)| field == name)
+    }
+
+    #[allow(dead_code, reason = "not every test that reads golden frames asks")]
     pub(crate) fn number(&self, name: &str) -> u64 {
-        let text = self.text(name);
-        let number = text
-            .strip_prefix("0x")
-            .map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok());
-        number.unwrap_or_else(|| panic!("line {}: {name}={text}", self.line))
+        number(&self.text(name))
+    }
+}
+
+fn number(text: &str) -> u64 {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
+        None => text.parse().unwrap(),
     }
 }
 
@@ -59,6 +73,7 @@ pub(crate) fn all() -> Vec<File> {
 }
 
 /// `02:00:00:00:00:07`.
+#[allow(dead_code, reason = "not every test that reads golden frames asks")]
 pub(crate) fn link(text: &str) -> Link {
     let bytes: Vec<u8> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     Link(bytes.try_into().unwrap())
@@ -68,16 +83,25 @@ fn parse(name: String, text: &str) -> File {
     let mut receiver = Receiver::default();
     let mut pairs = Vec::new();
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    while let Some((number, words)) = lines.next() {
+    while let Some((place, words)) = lines.next() {
         if let Some(fields) = words.strip_prefix("receiver ") {
             for (field, value) in self::fields(fields) {
-                assert_eq!(field, "cluster", "{name}:{}", number + 1);
-                receiver.cluster = value.parse().unwrap();
+                match field.as_str() {
+                    "cluster" => receiver.cluster = value.parse().unwrap(),
+                    "secret0" => receiver.secrets[0] = bytes(&value).try_into().ok(),
+                    "secret1" => receiver.secrets[1] = bytes(&value).try_into().ok(),
+                    "mode" => receiver.mode = value,
+                    "believes" => {
+                        let (address, boot) = value.split_once(':').unwrap();
+                        receiver.believes = Some((number(address) as u16, number(boot)));
+                    }
+                    _ => panic!("{name}:{}: {field}", place + 1),
+                }
             }
             continue;
         }
         let (_, hexadecimal) = lines.next().unwrap_or_else(|| panic!("{name}: no bytes at the end"));
-        pairs.push(pair(number + 1, words, hexadecimal));
+        pairs.push(pair(place + 1, words, hexadecimal));
     }
     File { name, receiver, pairs }
 }

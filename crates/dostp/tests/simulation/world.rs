@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use staunch_dostp::{EVERYBODY, Fault, Kind, Link, Node, Outbound, Own, SendFault, Sending, Settings};
+use staunch_dostp::{
+    EVERYBODY, Fault, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending, Settings,
+};
 
 /// What may happen to frames, each in a thousand.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,6 +71,10 @@ pub(crate) struct World {
     pub(crate) random: Random,
     pub(crate) faults: Faults,
     pub(crate) canary: Canary,
+    /// The secrets of nodes that are started.
+    pub(crate) secrets: Option<Secrets>,
+    /// Every frame that was put on the wire, while it is kept: who sent it, and where to.
+    pub(crate) record: Option<Vec<(Link, Link, Vec<u8>)>>,
     pub(crate) places: Vec<Place>,
     now_us: u64,
     flights: BTreeMap<(u64, u64), Flight>,
@@ -90,6 +96,8 @@ impl World {
             random: Random::new(seed),
             faults,
             canary: Canary::None,
+            secrets: None,
+            record: None,
             places: Vec::new(),
             now_us: 1_000_000_000,
             flights: BTreeMap::new(),
@@ -132,7 +140,8 @@ impl World {
         let mut seed = [0; 16];
         seed.fill_with(|| self.random.below(256) as u8);
         let own = Own { address, link, boot: 1 + self.random.below(1 << 60), mtu };
-        let mut node = Node::new(Settings::new(own, seed));
+        let secrets = self.secrets.clone();
+        let mut node = Node::new(Settings { secrets, ..Settings::new(own, seed) });
         node.ports_mut().open(PORT);
         node
     }
@@ -166,15 +175,10 @@ impl World {
         let now_ms = self.now_ms();
         let sending = self.places[from].node.send(outbound, payload, now_ms)?;
         if let Sending::Frames { link, frames } = sending {
-            let frames: Vec<Vec<u8>> = frames
-                .map(|frame| {
-                    let mut bytes = Vec::new();
-                    frame.write(&mut bytes);
-                    bytes
-                })
-                .collect();
             for frame in frames {
-                self.transmit(from, link, &frame);
+                let mut bytes = Vec::new();
+                self.places[from].node.write(&frame, now_ms, &mut bytes);
+                self.transmit(from, link, &bytes);
             }
         }
         Ok(())
@@ -203,6 +207,9 @@ impl World {
     /// Puts a frame on the wire with another link address as its sender.
     pub(crate) fn transmit_as(&mut self, place: usize, from: Link, to: Link, frame: &[u8]) {
         self.frames_sent += 1;
+        if let Some(record) = &mut self.record {
+            record.push((from, to, frame.to_vec()));
+        }
         if !self.places[place].up {
             return;
         }

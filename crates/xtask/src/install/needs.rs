@@ -76,6 +76,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("musl-gcc"), "musl-tools", "compiles the static program's C"),
     need(Purpose::Test, Probe::Program("strip"), "binutils", "makes the packaged program small"),
     need(Purpose::Test, Probe::Program("ip"), "iproute2", "makes network namespaces"),
+    need(Purpose::Test, Probe::Program("tshark"), "tshark", "reads frames of DOSTP by its dissector"),
     need(Purpose::Test, Probe::Program("ethtool"), "ethtool", "readies their cables for XDP"),
     need(Purpose::Test, Probe::Program("zsh"), "zsh", "reads its completions"),
     need(Purpose::Test, Probe::Program("fish"), "fish", "reads its completions"),

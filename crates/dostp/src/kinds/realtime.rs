@@ -1,0 +1,106 @@
+//! In time or not at all: each message bears how late it may be.
+//!
+//! Contract: a message that was held up for longer than its budget is dropped and counted. Nodes' clocks are
+//! not compared: how long a message was held up is what it took beyond the quickest message of its sender in
+//! the last minute or two. Send these with priority.
+
+use std::collections::HashMap;
+
+use super::{REALTIME, Sender, VERSION};
+
+/// Bytes before the value: kind, version, two zeros, budget in us (4 bytes), the sender's time in us (8).
+const HEAD_BYTES: usize = 16;
+
+/// Senders one receiver remembers: as many as there are peers.
+const SENDERS_MAX: usize = 4_096;
+
+/// How long the quickest message counts: clocks drift by up to 100 us a second, so not for long.
+const MEMORY_US: u64 = 60_000_000;
+
+/// The payload of a message that may be held up for so long.
+pub fn stamp(value: &[u8], budget_us: u32, now_us: u64) -> Vec<u8> {
+    let mut payload = vec![REALTIME, VERSION, 0, 0];
+    payload.extend_from_slice(&budget_us.to_be_bytes());
+    payload.extend_from_slice(&now_us.to_be_bytes());
+    payload.extend_from_slice(value);
+    payload
+}
+
+/// The least difference between arrival and stamp, in this memory and in the one before.
+#[derive(Debug, Clone, Copy)]
+struct Quickest {
+    least_us: i64,
+    former_us: i64,
+    since_us: u64,
+}
+
+/// The receiving side.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    quickest: HashMap<Sender, Quickest>,
+    /// Messages that came too late.
+    pub late: u64,
+}
+
+impl Receiver {
+    /// Takes a payload; hands back its value if it is in time.
+    pub fn take<'a>(&mut self, from: Sender, payload: &'a [u8], now_us: u64) -> Option<&'a [u8]> {
+        let (head, value) = payload.split_first_chunk::<HEAD_BYTES>()?;
+        if head[..2] != [REALTIME, VERSION] {
+            return None;
+        }
+        let budget_us = i64::from(u32::from_be_bytes([head[4], head[5], head[6], head[7]]));
+        let stamp_us = u64::from_be_bytes(*head.last_chunk::<8>()?);
+        let took_us = now_us.wrapping_sub(stamp_us).cast_signed();
+        if !self.quickest.contains_key(&from) && self.quickest.len() >= SENDERS_MAX {
+            // What is held of the one unheard for longest is given up.
+            let oldest = self.quickest.iter().min_by_key(|(_, quickest)| quickest.since_us);
+            let oldest = oldest.map(|(sender, _)| *sender)?;
+            self.quickest.remove(&oldest);
+        }
+        let new = Quickest { least_us: took_us, former_us: took_us, since_us: now_us };
+        let quickest = self.quickest.entry(from).or_insert(new);
+        if now_us.saturating_sub(quickest.since_us) > MEMORY_US {
+            *quickest = Quickest { least_us: took_us, former_us: quickest.least_us, since_us: now_us };
+        }
+        quickest.least_us = quickest.least_us.min(took_us);
+        let held_us = took_us.saturating_sub(quickest.least_us.min(quickest.former_us));
+        if held_us > budget_us {
+            self.late += 1;
+            return None;
+        }
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_held_up_too_long_is_dropped_whatever_the_clocks_say() {
+        let mut receiver = Receiver::default();
+        // The sender's clock is 1 s ahead, or far behind.
+        for ahead_us in [1_000_000_i64, -5_000_000_000] {
+            let from = (7, u16::from(ahead_us > 0));
+            let mut at = |sent_us: u64, took_us: u64| {
+                let stamped = sent_us.wrapping_add_signed(ahead_us);
+                receiver.take(from, &stamp(b"x", 500, stamped), sent_us + took_us).is_some()
+            };
+            assert!(at(6_000_000_000, 100) && at(6_000_000_100, 600));
+            assert!(!at(6_000_000_200, 601) && at(6_000_000_300, 50) && !at(6_000_000_400, 551));
+        }
+        assert_eq!(receiver.late, 4);
+        assert_eq!(receiver.take((7, 1), b"short", 0), None);
+    }
+
+    #[test]
+    fn a_way_that_became_longer_counts_after_two_memories() {
+        let mut receiver = Receiver::default();
+        let mut at = |now_us: u64, took_us: u64| {
+            receiver.take((7, 1), &stamp(b"", 100, now_us - took_us), now_us).is_some()
+        };
+        assert!(at(1_000_000, 10) && !at(2_000_000, 500));
+        assert!(!at(62_000_000, 500) && at(123_000_000, 500));
+    }
+}

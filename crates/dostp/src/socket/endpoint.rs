@@ -1,0 +1,400 @@
+//! A node, the way its frames travel, and the messages that wait to be read.
+//!
+//! It must never wait: waiting is for whoever holds the descriptor.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp, Transmit};
+use staunch_netio::host::interface::Interface;
+
+use super::body::{self, Body};
+use super::claim::Claim;
+use super::options::{Backend, Options};
+use crate::fault::Fault;
+use crate::greeting::Link;
+use crate::header::{EVERYBODY, Flags, Kind};
+use crate::node::{Message, Node, SendFault, Sending, Settings};
+use crate::outgoing::{FrameOut, Frames, Outbound};
+use crate::peers::{Own, PeerEvent};
+
+/// Frames looked at in one go: more would keep a sender waiting.
+const BATCH_COUNT: usize = 64;
+
+/// Bytes of messages that wait to be read, as of a UDP socket in Linux (net.endpoint.rmem_default).
+const QUEUE_BYTES_MAX: usize = 212_992;
+
+/// Messages that wait to be read, so that empty ones are bounded as well.
+const QUEUE_MESSAGES_MAX: usize = 4_096;
+
+/// A message that waits to be read.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// Who sent it.
+    pub from: SocketAddrV4,
+    /// DATA, REQUEST, REPLY or ACK.
+    pub kind: Kind,
+    /// Whether it was sent to all.
+    pub to_all: bool,
+    /// Its number at the sender's port.
+    pub message_id: u16,
+    /// Its bytes.
+    pub payload: Vec<u8>,
+}
+
+/// What a socket is made of.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    pub(super) node: Node,
+    pub(super) body: Body,
+    control_body: Option<Body>,
+    pub(super) port: u16,
+    own: Ipv4Addr,
+    netmask: Ipv4Addr,
+    interface: u32,
+    ether_type: u16,
+    udp_port: Option<u16>,
+    _port_claim: Claim,
+    voice: Option<Claim>,
+    next_id: u16,
+    /// Addresses the program has named, by their low 16 bits.
+    named: BTreeMap<u16, Ipv4Addr>,
+    pub(super) queue: VecDeque<Received>,
+    queue_bytes: usize,
+    control: Vec<u8>,
+    overrun: u64,
+}
+
+/// What a endpoint is opened with: found out before it.
+pub(super) struct Opening {
+    pub(super) interface: Interface,
+    pub(super) own: Ipv4Addr,
+    pub(super) body: Body,
+    pub(super) control: Option<Body>,
+    pub(super) backend: Backend,
+    pub(super) link: Link,
+    pub(super) mtu: u16,
+    pub(super) port: u16,
+    pub(super) claim: Claim,
+}
+
+impl Endpoint {
+    pub(super) fn new(opening: Opening, options: &Options, seed: [u8; 16], boot: u64, now_ns: u64) -> Self {
+        let now_ms = now_ns / 1_000_000;
+        let Opening { interface, own, body, control, backend, link, mtu, port, claim } = opening;
+        let address = low_bits(own);
+        let settings = Settings {
+            cluster: options.cluster,
+            sum: options.sum,
+            bounds: options.bounds,
+            secrets: options.secrets.clone(),
+            ..Settings::new(Own { address, link, boot, mtu }, seed)
+        };
+        let mut node = Node::new(settings);
+        node.ports_mut().open(port);
+        node.open_counter(port, now_ns);
+        let udp_port = (backend == Backend::Udp).then_some(options.udp_port);
+        let mut endpoint = Self {
+            node,
+            body,
+            control_body: control,
+            port,
+            own,
+            netmask: interface.netmask.unwrap_or(Ipv4Addr::new(255, 255, 0, 0)),
+            interface: interface.index,
+            ether_type: options.ether_type,
+            udp_port,
+            _port_claim: claim,
+            voice: None,
+            next_id: u16::from_le_bytes([seed[3], seed[11]]),
+            named: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            control: Vec::new(),
+            overrun: 0,
+        };
+        endpoint.start(options.is_quiet, now_ms);
+        endpoint
+    }
+
+    /// Says that the node is there, if no other process of this host does.
+    fn start(&mut self, is_quiet: bool, now_ms: u64) {
+        // In UDP nothing can be sent to all, and there is one process a host.
+        let speaks = self.udp_port.is_none();
+        if !is_quiet {
+            self.voice = Claim::voice(self.interface, self.ether_type).ok();
+        }
+        self.node.peers_mut().set_voice(self.voice.is_some() || !speaks, now_ms);
+        if speaks && self.voice.is_some() {
+            self.node.start(now_ms);
+        } else {
+            self.node.peers_mut().start_quietly(now_ms);
+        }
+    }
+
+    /// This node's address.
+    pub(super) fn own(&self) -> Ipv4Addr {
+        self.own
+    }
+
+    /// The full address of a node.
+    pub(super) fn address(&self, low: u16) -> Ipv4Addr {
+        if low == EVERYBODY {
+            return Ipv4Addr::BROADCAST;
+        }
+        let high = self.own.to_bits() & 0xffff_0000;
+        self.named.get(&low).copied().unwrap_or(Ipv4Addr::from_bits(high | u32::from(low)))
+    }
+
+    /// The low bits of an address the program gives.
+    ///
+    /// # Errors
+    /// Another address with the same low bits was named before, or it is no address of a node.
+    pub(super) fn destination(&mut self, address: Ipv4Addr) -> io::Result<u16> {
+        let all = Ipv4Addr::from_bits(self.own.to_bits() | !self.netmask.to_bits());
+        if address.is_broadcast() || address == all {
+            return Ok(EVERYBODY);
+        }
+        let low = low_bits(address);
+        if low == 0 || low == EVERYBODY {
+            let message = format!("{address} is no address of a node: its low 16 bits are 0 or all ones");
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+        }
+        let known = self.address(low);
+        if known != address && (self.named.contains_key(&low) || low == low_bits(self.own)) {
+            let message = format!("{address} and {known} are the same to DOSTP: equal in the low 16 bits");
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+        }
+        if known != address {
+            self.named.insert(low, address);
+        }
+        Ok(low)
+    }
+
+    /// Sends a message; says whether all of it was taken. What was not finds no room just now.
+    ///
+    /// # Errors
+    /// Why it cannot be sent, in the words of UDP's errors.
+    pub(super) fn send(
+        &mut self,
+        kind: Kind,
+        to: (u16, u16),
+        message_id: Option<u16>,
+        payload: &[u8],
+        now_ms: u64,
+    ) -> io::Result<bool> {
+        let (destination, destination_port) = to;
+        let outbound = Outbound {
+            kind,
+            destination,
+            source_port: self.port,
+            destination_port,
+            message_id: message_id.unwrap_or(self.next_id),
+            priority: false,
+        };
+        let sent = self.send_message(&outbound, payload, now_ms);
+        if message_id.is_none() && sent.as_ref().is_ok_and(|sent| *sent) {
+            self.next_id = self.next_id.wrapping_add(1);
+        }
+        self.flush(now_ms)?;
+        sent
+    }
+
+    #[inline]
+    fn send_message(&mut self, outbound: &Outbound, payload: &[u8], now_ms: u64) -> io::Result<bool> {
+        self.tell_of(outbound.destination, now_ms);
+        match self.node.send(outbound, payload, now_ms) {
+            Ok(Sending::Frames { link, frames }) => self.transmit(link, frames, now_ms),
+            Ok(Sending::Parked) => Ok(true),
+            Err(fault) => Err(self.send_error(fault)),
+        }
+    }
+
+    fn transmit(&mut self, link: Link, mut frames: Frames<'_>, now_ms: u64) -> io::Result<bool> {
+        let Some(first) = frames.next() else { return Ok(true) };
+        if self.node.has_trailer() {
+            return self.transmit_trailed(link, std::iter::once(first).chain(frames), now_ms);
+        }
+        if first.header.flags.has(Flags::FINAL) {
+            let sent = self.body.send(&[body::transmit(link, &first.head, first.payload)])?;
+            return refused(sent.errno, sent.refused).map(|()| sent.done == 1);
+        }
+        let frames: Vec<FrameOut<'_>> = std::iter::once(first).chain(frames).collect();
+        let batch: Vec<_> =
+            frames.iter().map(|frame| body::transmit(link, &frame.head, frame.payload)).collect();
+        self.send_all(&batch)
+    }
+
+    /// Frames with a trailer are put together first.
+    fn transmit_trailed<'a>(
+        &mut self,
+        link: Link,
+        frames: impl Iterator<Item = FrameOut<'a>>,
+        now_ms: u64,
+    ) -> io::Result<bool> {
+        let mut written: Vec<Vec<u8>> = Vec::new();
+        for frame in frames {
+            let mut bytes = Vec::new();
+            self.node.write(&frame, now_ms, &mut bytes);
+            written.push(bytes);
+        }
+        let batch: Vec<_> = written.iter().map(|bytes| body::transmit(link, &[], bytes)).collect();
+        self.send_all(&batch)
+    }
+
+    fn send_all(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<bool> {
+        let mut done = 0;
+        while done < batch.len() {
+            let sent = self.body.send(&batch[done..])?;
+            refused(sent.errno, sent.refused)?;
+            done += sent.done;
+            if sent.done == 0 {
+                // A part that is missing makes the rest worthless: the receiver drops what has come.
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// In UDP the link address of a node follows from its address.
+    fn tell_of(&mut self, destination: u16, now_ms: u64) {
+        let Some(port) = self.udp_port else { return };
+        if destination != EVERYBODY && self.node.peers().link(destination).is_none() {
+            let link = LinkUdp::link(SocketAddrV4::new(self.address(destination), port));
+            self.node.peers_mut().tell(destination, Link(link.0), now_ms);
+        }
+    }
+
+    /// Takes what has come. The first message goes to `sink` if it is wanted there, the others wait.
+    pub(super) fn receive(&mut self, now_ms: u64, sink: &mut dyn FnMut(Received)) -> io::Result<usize> {
+        let Self { node, body, own, named, port, queue, queue_bytes, .. } = self;
+        let mut wanted = queue.is_empty();
+        let frames = body.receive(BATCH_COUNT, &mut |datagram| {
+            let Some(message) = node.receive(Link(datagram.path.0), datagram.bytes, now_ms) else { return };
+            if message.destination_port != *port {
+                return;
+            }
+            let received = received(*own, named, message);
+            if wanted {
+                wanted = false;
+                sink(received);
+            } else if queue.len() < QUEUE_MESSAGES_MAX
+                && *queue_bytes + received.payload.len() <= QUEUE_BYTES_MAX
+            {
+                *queue_bytes += received.payload.len();
+                queue.push_back(received);
+            } else {
+                node.count(Fault::Queue);
+            }
+        })?;
+        self.tend(now_ms)?;
+        Ok(frames)
+    }
+
+    /// The next message that waits.
+    pub(super) fn pop(&mut self) -> Option<Received> {
+        let received = self.queue.pop_front()?;
+        self.queue_bytes -= received.payload.len();
+        Some(received)
+    }
+
+    /// Puts a message back that was only looked at.
+    pub(super) fn put_back(&mut self, received: Received) {
+        self.queue_bytes += received.payload.len();
+        self.queue.push_front(received);
+    }
+
+    /// Takes control frames, where they come apart from messages, and does what is due.
+    pub(super) fn keep(&mut self, now_ms: u64) -> io::Result<()> {
+        let Self { node, control_body, .. } = self;
+        if let Some(body) = control_body {
+            let mut take = |datagram: Datagram<'_, LinkAddress>| {
+                node.receive(Link(datagram.path.0), datagram.bytes, now_ms);
+            };
+            while body.receive(BATCH_COUNT, &mut take)? == BATCH_COUNT {}
+        }
+        self.tend(now_ms)
+    }
+
+    /// Does what is due, and sends what the node wants to say.
+    pub(super) fn tend(&mut self, now_ms: u64) -> io::Result<()> {
+        if self.node.due_ms().is_some_and(|due_ms| due_ms <= now_ms) {
+            self.node.tick(now_ms);
+        }
+        if self.node.peers().has_unheard() {
+            // Whoever spoke for this node may have ended, or nobody did: then this process does from now on.
+            self.voice = Claim::voice(self.interface, self.ether_type).ok();
+            self.node.peers_mut().set_voice(self.voice.is_some(), now_ms);
+        }
+        self.flush(now_ms)
+    }
+
+    /// Frames that the kernel dropped because nobody took them in time.
+    pub(super) fn overrun(&mut self) -> u64 {
+        self.overrun += self.body.overrun();
+        self.overrun
+    }
+
+    /// What has happened to peers.
+    pub(super) fn poll_event(&mut self) -> Option<PeerEvent> {
+        self.node.poll_event()
+    }
+
+    fn flush(&mut self, now_ms: u64) -> io::Result<()> {
+        let mut frame = std::mem::take(&mut self.control);
+        while let Some(link) = self.node.poll_control(now_ms, &mut frame) {
+            // What matters is repeated: a frame that finds no room is not kept. In UDP there is no way to
+            // all.
+            if link != Link::EVERYBODY || self.udp_port.is_none() {
+                self.body.send(&[body::transmit(link, &[], &frame)])?;
+            }
+            frame.clear();
+        }
+        self.control = frame;
+        while let Some((outbound, payload)) = self.node.poll_parked() {
+            self.send_message(&outbound, &payload, now_ms)?;
+        }
+        Ok(())
+    }
+
+    fn send_error(&self, fault: SendFault) -> io::Error {
+        let errno = match fault {
+            SendFault::Unreachable => rustix::io::Errno::HOSTUNREACH,
+            SendFault::NoRoom => rustix::io::Errno::NOBUFS,
+            SendFault::TooLong => rustix::io::Errno::MSGSIZE,
+            SendFault::Refused => return self.conflict(),
+        };
+        errno.into()
+    }
+
+    /// The error of a node whose address another one holds.
+    pub(super) fn conflict(&self) -> io::Error {
+        let peers = self.node.peers();
+        let holder = peers.refused_by().map_or_else(String::new, |link| link.to_string());
+        let message = format!("address {} is held by {holder} (this node is {})", self.own, peers.own().link);
+        io::Error::new(io::ErrorKind::AddrInUse, message)
+    }
+}
+
+fn received(own: Ipv4Addr, named: &BTreeMap<u16, Ipv4Addr>, message: Message<'_>) -> Received {
+    let high = own.to_bits() & 0xffff_0000;
+    let derived = Ipv4Addr::from_bits(high | u32::from(message.source));
+    let address = named.get(&message.source).copied().unwrap_or(derived);
+    Received {
+        from: SocketAddrV4::new(address, message.source_port),
+        kind: message.kind,
+        to_all: message.destination == EVERYBODY,
+        message_id: message.message_id,
+        payload: message.payload.into_owned(),
+    }
+}
+
+fn refused(errno: i32, count: usize) -> io::Result<()> {
+    if count == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
+/// What DOSTP knows of an IPv4 address.
+pub(super) fn low_bits(address: Ipv4Addr) -> u16 {
+    (address.to_bits() & 0xffff) as u16
+}

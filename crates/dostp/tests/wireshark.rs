@@ -1,0 +1,110 @@
+//! The Wireshark dissector (`packaging/wireshark/dostp.lua`) says of every golden frame what its words say.
+
+mod golden;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use golden::Pair;
+
+/// Fields of the dissector beside those of the golden frames.
+const FIELDS: [(&str, &str); 13] = [
+    ("dostp.source", "source"),
+    ("dostp.destination", "destination"),
+    ("dostp.source_port", "source-port"),
+    ("dostp.destination_port", "destination-port"),
+    ("dostp.id", "id"),
+    ("dostp.length", "length"),
+    ("dostp.sequence", "sequence"),
+    ("dostp.boot", "boot"),
+    ("dostp.challenge", "challenge"),
+    ("dostp.echo", "echo"),
+    ("dostp.mtu", "mtu"),
+    ("dostp.link", "link"),
+    ("dostp.check.cluster", "cluster"),
+];
+
+const KINDS: [&str; 10] =
+    ["", "DATA", "HELLO", "HELLO-REPLY", "PROBE", "BYE", "CONFLICT", "REQUEST", "REPLY", "ACK"];
+
+#[test]
+fn tshark_decodes_every_golden_frame() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").is_err(), "tshark is missing");
+        println!("skipped: tshark is not installed");
+        return;
+    }
+    let files = golden::all();
+    let mut frames: Vec<(&Pair, u8)> = Vec::new();
+    for file in &files {
+        frames.extend(
+            file.pairs.iter().filter(|pair| pair.refused.is_none()).map(|pair| (pair, file.receiver.cluster)),
+        );
+    }
+    let capture = std::env::temp_dir().join(format!("staunch-dostp-{}.pcap", std::process::id()));
+    std::fs::write(&capture, pcap(&frames)).unwrap();
+    let lines = dissect(&capture);
+    std::fs::remove_file(&capture).ok();
+    assert_eq!(lines.len(), frames.len());
+    for ((pair, cluster), line) in frames.iter().zip(&lines) {
+        agrees(pair, *cluster, line);
+    }
+}
+
+fn agrees(pair: &Pair, cluster: u8, line: &[String]) {
+    let number: usize = line[0].parse().unwrap_or_else(|_| panic!("no DOSTP: {line:?}"));
+    assert_eq!(KINDS[number], pair.text("kind"), "{line:?}");
+    for ((_, name), shown) in FIELDS.iter().zip(&line[1..]) {
+        let wanted = match *name {
+            "cluster" => cluster.to_string(),
+            name if pair.has(name) => pair.text(name),
+            _ => String::new(),
+        };
+        let is_same = if *name == "link" { *shown == wanted } else { value(shown) == value(&wanted) };
+        assert!(is_same, "{name}: {shown}, not {wanted} ({line:?})");
+    }
+    let is_wrong = !line[FIELDS.len() + 1].is_empty();
+    assert_eq!(is_wrong, pair.outcome == ["dropped sum"], "{line:?}");
+}
+
+fn value(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// One line of fields for each frame.
+fn dissect(capture: &Path) -> Vec<Vec<String>> {
+    let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/wireshark/dostp.lua");
+    let mut command = Command::new("tshark");
+    command.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(capture);
+    command.args(["-T", "fields", "-E", "separator=;", "-e", "dostp.type"]);
+    for (field, _) in FIELDS {
+        command.args(["-e", field]);
+    }
+    let output = command.args(["-e", "dostp.wrong"]).output().unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !complaints.contains("Lua"), "{complaints}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect()
+}
+
+/// A capture file (draft-ietf-opsawg-pcap) of Ethernet frames.
+fn pcap(frames: &[(&Pair, u8)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 262_144, 1] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for (pair, _) in frames {
+        let length = 14 + pair.bytes.len() as u32;
+        for word in [0, 0, length, length] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend([2, 0, 0, 0, 0, 8]);
+        bytes.extend(pair.from.0);
+        bytes.extend([0x88, 0xb5]);
+        bytes.extend(&pair.bytes);
+    }
+    bytes
+}
