@@ -8,6 +8,7 @@ mod config;
 mod confinement;
 mod control;
 mod doctor;
+mod dostp;
 mod gate;
 mod lab;
 mod life;
@@ -84,6 +85,8 @@ enum Subcommands {
     Doctor(doctor::Arguments),
     /// Server models in their plainest form, to be compared
     Lab(lab::Arguments),
+    /// Speak to other nodes of this LAN without IP: the lean transport, and its tools
+    Dostp(dostp::Arguments),
     /// Print completions for a shell
     Completions(manual::Completions),
     /// Write the manual pages
@@ -122,6 +125,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
+        Some(Subcommands::Dostp(arguments)) => dostp::run(arguments),
         Some(Subcommands::Completions(wanted)) => {
             manual::completions(Command::command(), &wanted);
             Ok(ExitCode::SUCCESS)

@@ -1,0 +1,140 @@
+//! How the other commands find a node that runs on this host: a Unix socket, one word in, an answer out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::Ipv4Addr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use staunch_dostp::Socket;
+use staunch_netio::clock;
+
+use crate::config::Failure;
+
+/// No node runs here.
+const CODE_NOBODY: u8 = 3;
+
+/// How long a client may take to say its word, or to take its answer: the node does nothing else meanwhile.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A node as it is told to people.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Status {
+    pub(super) address: Ipv4Addr,
+    pub(super) interface: String,
+    pub(super) backend: String,
+    pub(super) link: String,
+    pub(super) mtu: u16,
+    pub(super) peers: Vec<PeerStatus>,
+    pub(super) frames_received: u64,
+    pub(super) control_frames_received: u64,
+    pub(super) messages_received: u64,
+    pub(super) messages_sent: u64,
+    pub(super) control_frames_sent: u64,
+    pub(super) overrun: u64,
+    pub(super) dropped: BTreeMap<String, u64>,
+}
+
+/// A peer as it is told to people.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PeerStatus {
+    pub(super) address: Ipv4Addr,
+    pub(super) link: String,
+    pub(super) boot: String,
+    pub(super) mtu: u16,
+    pub(super) heard_seconds_ago: f64,
+    pub(super) stale: bool,
+}
+
+impl Status {
+    /// Of the node that this socket is a part of.
+    pub(super) fn of(socket: &Socket) -> io::Result<Self> {
+        let now_ms = clock::now_ms();
+        let (passed, drops, overrun) = socket.counts();
+        let own = socket.own();
+        let peers = socket.peers().into_iter().map(|(address, peer)| PeerStatus {
+            address,
+            link: peer.link.to_string(),
+            boot: format!("{:016x}", peer.boot),
+            mtu: peer.mtu,
+            heard_seconds_ago: now_ms.saturating_sub(peer.heard_ms) as f64 / 1e3,
+            stale: peer.is_stale,
+        });
+        Ok(Self {
+            address: *socket.local_addr()?.ip(),
+            interface: socket.opened().interface.name.clone(),
+            backend: socket.opened().backend.to_string(),
+            link: own.link.to_string(),
+            mtu: own.mtu,
+            peers: peers.collect(),
+            frames_received: passed.frames_received,
+            control_frames_received: passed.control_received,
+            messages_received: passed.messages_received,
+            messages_sent: passed.messages_sent,
+            control_frames_sent: passed.control_sent,
+            overrun,
+            dropped: drops.iter().map(|(fault, count)| (fault.name().to_owned(), count)).collect(),
+        })
+    }
+}
+
+/// The socket's usual place for the node of an interface.
+pub(super) fn usual_path(interface: &str) -> PathBuf {
+    Path::new("/run/staunch").join(format!("dostp-{interface}.sock"))
+}
+
+/// Listens there. A socket that a killed node left is removed.
+///
+/// # Errors
+/// Another node listens there, or the folder cannot be written.
+pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if UnixStream::connect(path).is_ok() {
+        let message = format!("another node answers at {}", path.display());
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+    }
+    fs::remove_file(path)
+        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    let listener = UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Answers whoever has come. One who is slow or talks nonsense is left.
+pub(super) fn answer(listener: &UnixListener, socket: &Socket) {
+    while let Ok((mut client, _)) = listener.accept() {
+        let patient = client.set_nonblocking(false).is_ok()
+            && client.set_read_timeout(Some(PATIENCE)).is_ok()
+            && client.set_write_timeout(Some(PATIENCE)).is_ok();
+        let mut word = [0; 16];
+        let heard = if patient { client.read(&mut word).unwrap_or(0) } else { 0 };
+        if &word[..heard] == b"status\n"
+            && let Ok(status) = Status::of(socket)
+        {
+            let text = serde_json::to_string(&status).unwrap_or_default();
+            client.write_all(text.as_bytes()).ok();
+        }
+    }
+}
+
+/// Asks the node that listens there.
+///
+/// # Errors
+/// Nobody listens, or what it says cannot be read.
+pub(super) fn ask(path: &Path) -> Result<Status, Failure> {
+    let failed = |error: io::Error| Failure {
+        code: CODE_NOBODY,
+        text: format!("no node answers at {}: {error}; see `staunch dostp serve`", path.display()),
+    };
+    let mut node = UnixStream::connect(path).map_err(failed)?;
+    node.set_read_timeout(Some(Duration::from_secs(5))).map_err(failed)?;
+    node.write_all(b"status\n").map_err(failed)?;
+    let mut text = String::new();
+    node.read_to_string(&mut text).map_err(failed)?;
+    serde_json::from_str(&text).map_err(|error| format!("{} says: {error}", path.display()).into())
+}

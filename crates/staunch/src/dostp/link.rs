@@ -1,0 +1,203 @@
+//! The words that say by which interface and how, and the socket that comes of them.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use staunch_dostp::{Backend, ETHER_TYPE, Mode, Options, SECRET_BYTES, Secrets, Socket, UDP_PORT, Wait};
+
+use crate::config::Failure;
+
+/// EX_NOPERM of sysexits.h: a right is missing.
+const CODE_NO_RIGHT: u8 = 77;
+/// EX_CONFIG of sysexits.h: the interface cannot be used.
+const CODE_CONFIGURATION: u8 = 78;
+
+/// By which interface, and how.
+#[derive(Args, Debug, Clone)]
+pub(super) struct Link {
+    /// Network interface by which the other nodes are reached
+    #[arg(long, short = 'I', value_name = "NAME")]
+    pub(super) interface: String,
+
+    /// IPv4 address of this node, if it is not the interface's first
+    #[arg(long = "address", value_name = "ADDR")]
+    own_address: Option<Ipv4Addr>,
+
+    /// How frames travel; by default the first of ring and udp that opens
+    #[arg(long, value_name = "auto|ring|udp", value_parser = backend, default_value = "auto")]
+    backend: Choice,
+
+    /// Number of the cluster: others on the same wire are not heard
+    #[arg(long, value_name = "0-255", default_value = "0")]
+    cluster: u8,
+
+    /// EtherType of the frames
+    #[arg(long, value_name = "NUMBER", value_parser = ether_type, default_value = "0x88b5")]
+    ether_type: u16,
+
+    /// UDP port of the frames, with the backend udp
+    #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
+    udp_port: u16,
+
+    /// Let frames bear a checksum of their payload
+    #[arg(long)]
+    sum: bool,
+
+    /// File of mode 0600 with the cluster's secret, 64 hexadecimal digits; a second one is accepted as well,
+    /// for a rotation
+    #[arg(long, value_name = "FILE")]
+    key_file: Vec<PathBuf>,
+
+    /// Send by the second key file instead of the first
+    #[arg(long, requires = "key_file")]
+    send_by_second: bool,
+
+    /// With keys: whether messages are only protected from change and replay, or encrypted too
+    #[arg(long, value_name = "mac|aead", value_enum, hide_possible_values = true, default_value = "mac")]
+    mode: Protection,
+
+    /// How a wait is spent: looking all the time, looking for 20 us and then asleep, or asleep
+    #[arg(
+        long,
+        value_name = "spin|adaptive|sleep",
+        value_enum,
+        hide_possible_values = true,
+        default_value = "adaptive"
+    )]
+    wait: Waiting,
+}
+
+/// A backend, or the first that opens.
+#[derive(Debug, Clone, Copy)]
+struct Choice(Option<Backend>);
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Waiting {
+    Spin,
+    Adaptive,
+    Sleep,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Protection {
+    Mac,
+    Aead,
+}
+
+impl Link {
+    /// Opens a socket on this port.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    pub(super) fn open(&self, port: u16, adjust: impl FnOnce(&mut Options)) -> io::Result<Socket> {
+        let mut options = Options::on(&self.interface);
+        options.address = self.own_address;
+        options.backend = self.backend.0;
+        options.cluster = self.cluster;
+        options.ether_type = self.ether_type;
+        options.udp_port = self.udp_port;
+        options.sum = self.sum;
+        options.secrets = self.secrets()?;
+        options.wait = match self.wait {
+            Waiting::Spin => Wait::Spin,
+            Waiting::Adaptive => Wait::Adaptive,
+            Waiting::Sleep => Wait::Sleep,
+        };
+        adjust(&mut options);
+        Socket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port), &options)
+    }
+
+    /// The secrets of the key files, as they are now.
+    ///
+    /// # Errors
+    /// A file cannot be read, is open to others, or holds no secret.
+    pub(super) fn secrets(&self) -> io::Result<Option<Secrets>> {
+        if self.key_file.is_empty() {
+            return Ok(None);
+        }
+        if self.key_file.len() > 2 {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "there are two slots for keys, not more"));
+        }
+        let mut slots = [None; 2];
+        for (slot, path) in slots.iter_mut().zip(&self.key_file) {
+            *slot = Some(secret(path)?);
+        }
+        let mode = match self.mode {
+            Protection::Mac => Mode::Mac,
+            Protection::Aead => Mode::Aead,
+        };
+        Ok(Some(Secrets { slots, sends_by: u8::from(self.send_by_second), mode }))
+    }
+
+    /// What a person is told when a socket does not open, and what the program ends with.
+    pub(super) fn failure(&self, error: &io::Error) -> Failure {
+        if error.kind() == ErrorKind::PermissionDenied {
+            let backend = self.backend.0.unwrap_or(Backend::Ring);
+            let text = format!("{error}: the backend {backend} needs {}", backend.needs());
+            return Failure { code: CODE_NO_RIGHT, text };
+        }
+        let text = match error.raw_os_error() {
+            Some(_) => format!("interface {}: {error}", self.interface),
+            None => error.to_string(),
+        };
+        let is_configuration = is_of_interface(error) || error.kind() == ErrorKind::InvalidInput;
+        Failure { code: if is_configuration { CODE_CONFIGURATION } else { 1 }, text }
+    }
+}
+
+/// Reads a secret from a file that nobody else may read.
+fn secret(path: &Path) -> io::Result<[u8; SECRET_BYTES]> {
+    let wrong =
+        |text: String| io::Error::new(ErrorKind::InvalidInput, format!("key {}: {text}", path.display()));
+    let about = |error: io::Error| wrong(error.to_string());
+    let mode = fs::metadata(path).map_err(about)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(wrong(format!("others may read it (mode {:o}); chmod 600", mode & 0o777)));
+    }
+    let text = fs::read_to_string(path).map_err(about)?;
+    let digits = text.trim();
+    let is_right = digits.len() == 2 * SECRET_BYTES && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let mut secret = [0; SECRET_BYTES];
+    for (place, byte) in secret.iter_mut().enumerate() {
+        let pair = digits.get(2 * place..2 * place + 2).filter(|_| is_right);
+        let number = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        *byte = number.ok_or_else(|| wrong("it is no secret: write 64 hexadecimal digits".to_owned()))?;
+    }
+    Ok(secret)
+}
+
+/// Whether the interface is to blame, and may be usable later.
+pub(super) fn is_of_interface(error: &io::Error) -> bool {
+    const NO_DEVICE: i32 = 19;
+    const NO_SUCH_DEVICE_OR_ADDRESS: i32 = 6;
+    matches!(
+        error.kind(),
+        ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::Unsupported | ErrorKind::NotFound
+    ) || matches!(error.raw_os_error(), Some(NO_DEVICE | NO_SUCH_DEVICE_OR_ADDRESS))
+        || error.to_string().contains("os error 19")
+}
+
+/// How the socket was opened, in a sentence, with the reasons against other backends.
+pub(super) fn describe(socket: &Socket) -> String {
+    let opened = socket.opened();
+    let refused: String =
+        opened.refused.iter().map(|(backend, error)| format!("; not by {backend}: {error}")).collect();
+    format!("by {} on {}{refused}", opened.backend, opened.interface.name)
+}
+
+fn backend(text: &str) -> Result<Choice, String> {
+    if text == "auto" { Ok(Choice(None)) } else { text.parse().map(|backend| Choice(Some(backend))) }
+}
+
+fn ether_type(text: &str) -> Result<u16, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let wrong = format!("write a number from 0x0600 to 0xffff, such as {ETHER_TYPE:#06x}");
+    number.filter(|number| *number >= 0x0600).ok_or(wrong)
+}

@@ -1,0 +1,228 @@
+//! `staunch dostp serve`: a node that answers pings and knows the peers, until it is ended.
+//!
+//! It waits where an interface is missing or down, and goes on when it is there. It must never end because of
+//! what a peer sends.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use staunch_dostp::{PeerEvent, Socket};
+use staunch_netio::clock;
+
+use super::control;
+use super::link::{self, Link};
+use crate::config::Failure;
+use crate::output;
+
+/// The port of the echo service, as in TCP and UDP (RFC 862).
+pub(super) const ECHO_PORT: u16 = 7;
+
+/// How often an interface that is missing is looked for.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Events told in a second; the others are counted, for strangers can cause them.
+const TOLD_PER_SECOND_MAX: u32 = 10;
+
+/// What the command line says.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    link: Link,
+
+    /// Control socket for the other commands [default: /run/staunch/dostp-INTERFACE.sock]
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
+    /// Answer UDP datagrams to this port as well, for `staunch dostp bench` to compare with
+    #[arg(long, value_name = "PORT")]
+    udp_echo: Option<u16>,
+}
+
+/// Serves until it is ended by TERM or INT.
+///
+/// # Errors
+/// A right is missing, another node has the address, or the control socket cannot be made.
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let interface = &arguments.link.interface;
+    let path = arguments.control.clone().unwrap_or_else(|| control::usual_path(interface));
+    let ended = ended().map_err(|error| format!("signals: {error}"))?;
+    let listener =
+        control::listen(&path).map_err(|error| format!("control socket {}: {error}", path.display()))?;
+    let result = serve(arguments, &listener, &ended);
+    std::fs::remove_file(&path).ok();
+    result
+}
+
+fn serve(arguments: &Arguments, listener: &UnixListener, ended: &UnixStream) -> Result<ExitCode, Failure> {
+    let mut log = Log::default();
+    let mut waits = false;
+    loop {
+        let error = match arguments.link.open(ECHO_PORT, |options| options.takes_all_ports = true) {
+            Ok(socket) => {
+                waits = false;
+                let address = socket.local_addr().map_err(|error| error.to_string())?;
+                let own = socket.own();
+                log.say(&format!("{} ({}) {}", address.ip(), own.link, link::describe(&socket)));
+                let error = match turns(arguments, &socket, listener, ended, &mut log) {
+                    Ok(()) => {
+                        socket.leave().ok();
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    Err(error) => error,
+                };
+                if error.kind() == ErrorKind::AddrInUse {
+                    return Err(Failure { code: 1, text: error.to_string() });
+                }
+                error
+            }
+            Err(error) if link::is_of_interface(&error) => error,
+            Err(error) => return Err(arguments.link.failure(&error)),
+        };
+        if !waits {
+            log.say(&format!("{error}; waiting for {}", arguments.link.interface));
+            waits = true;
+        }
+        let ready = ready(&[ended.as_fd()], Some(LOOK_AGAIN)).map_err(|error| error.to_string())?;
+        if !ready[0].is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// One turn after the other, until a signal comes or the interface goes.
+fn turns(
+    arguments: &Arguments,
+    socket: &Socket,
+    listener: &UnixListener,
+    ended: &UnixStream,
+    log: &mut Log,
+) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    let udp = match arguments.udp_echo {
+        Some(port) => {
+            let udp = std::net::UdpSocket::bind((*socket.local_addr()?.ip(), port))?;
+            udp.set_nonblocking(true)?;
+            Some(udp)
+        }
+        None => None,
+    };
+    let mut asked = true;
+    loop {
+        echo(socket)?;
+        if let Some(udp) = &udp {
+            echo_udp(udp);
+        }
+        if asked {
+            control::answer(listener, socket);
+        }
+        while let Some(event) = socket.poll_event() {
+            log.tell(event, |address| socket.full_address(address));
+        }
+        let until =
+            socket.due_ms().map(|due_ms| Duration::from_millis(due_ms.saturating_sub(clock::now_ms())));
+        let mut awaited = vec![ended.as_fd(), socket.as_fd(), listener.as_fd()];
+        awaited.extend(udp.as_ref().map(AsFd::as_fd));
+        let ready = ready(&awaited, until)?;
+        if !ready[0].is_empty() {
+            return Ok(());
+        }
+        if ready[1].contains(PollFlags::ERR) {
+            socket.take_error()?;
+        }
+        asked = !ready[2].is_empty();
+    }
+}
+
+/// Sends back what has come, but not what was sent to all: a forged source would be flooded.
+fn echo(socket: &Socket) -> io::Result<()> {
+    loop {
+        let received = match socket.receive() {
+            Ok(received) => received,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if received.to_all || received.from.port() == ECHO_PORT {
+            continue;
+        }
+        match socket.send_to(&received.payload, received.from) {
+            Err(error) if error.kind() == ErrorKind::NetworkDown => return Err(error),
+            // A peer that cannot be answered is its own matter; it is counted.
+            _ => {}
+        }
+    }
+}
+
+fn echo_udp(udp: &std::net::UdpSocket) {
+    // Any UDP datagram fits.
+    let mut buffer = vec![0; 65_536];
+    while let Ok((length, from)) = udp.recv_from(&mut buffer) {
+        udp.send_to(&buffer[..length], from).ok();
+    }
+}
+
+/// Waits for these descriptors; says what became of each.
+fn ready(descriptors: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<Vec<PollFlags>> {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    let mut awaited: Vec<PollFd<'_>> =
+        descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+    match poll(&mut awaited, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(awaited.iter().map(PollFd::revents).collect()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// A stream that can be read as soon as the process is to end.
+fn ended() -> io::Result<UnixStream> {
+    let (ended, end) = UnixStream::pair()?;
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
+    }
+    Ok(ended)
+}
+
+/// Lines on standard error, not more than a few in a second.
+#[derive(Default)]
+struct Log {
+    second_began_ms: u64,
+    told: u32,
+    untold: u64,
+}
+
+impl Log {
+    fn say(&self, text: &str) {
+        output::remark(&format!("staunch: dostp: {text}\n"));
+    }
+
+    fn tell<A: Display>(&mut self, event: PeerEvent, full: impl Fn(u16) -> A) {
+        let now_ms = clock::now_ms();
+        if now_ms >= self.second_began_ms + 1_000 {
+            if self.untold > 0 {
+                self.say(&format!("{} more such lines", self.untold));
+            }
+            (self.second_began_ms, self.told, self.untold) = (now_ms, 0, 0);
+        }
+        self.told += 1;
+        if self.told > TOLD_PER_SECOND_MAX {
+            self.untold += 1;
+            return;
+        }
+        self.say(&match event {
+            PeerEvent::Appeared(address) => format!("{} is there", full(address)),
+            PeerEvent::Restarted(address) => format!("{} has restarted", full(address)),
+            PeerEvent::Moved(address) => format!("{} has another link address", full(address)),
+            PeerEvent::Gone(address) => format!("{} is gone", full(address)),
+            PeerEvent::Unreachable(address) => format!("{} does not answer", full(address)),
+            PeerEvent::SmallPath(address) => {
+                format!("large frames do not reach {}: 1500 bytes are used", full(address))
+            }
+        });
+    }
+}

@@ -1,0 +1,244 @@
+//! A LAN of namespaces, and the nodes that run in it.
+//!
+//! It owns all of them and every process in them. It must never change anything outside.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use staunch_tests::process;
+
+/// How long anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+static LANS: AtomicU32 = AtomicU32::new(0);
+
+/// Node `n` has the interface `dv` and the address 10.88.0.n, counted from 1.
+pub(crate) struct Lan {
+    name: String,
+    nodes: usize,
+}
+
+impl Lan {
+    /// Makes it. Nothing without the right to.
+    pub(crate) fn new(nodes: usize) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root may make namespaces");
+            return None;
+        }
+        let name = format!("dostp-t{}-{}", std::process::id(), LANS.fetch_add(1, Ordering::Relaxed));
+        let lan = Self { name, nodes };
+        let hub = format!("{}-hub", lan.name);
+        ip(&format!("netns add {hub}"));
+        ip(&format!("-n {hub} link add br0 type bridge"));
+        ip(&format!("-n {hub} link set br0 up"));
+        for node in 1..=nodes {
+            let own = lan.namespace(node);
+            ip(&format!("netns add {own}"));
+            ip(&format!("-n {own} link add dv type veth peer name p{node} netns {hub}"));
+            ip(&format!("-n {hub} link set p{node} master br0 up"));
+            ip(&format!("-n {own} address add 10.88.0.{node}/16 broadcast + dev dv"));
+            ip(&format!("-n {own} link set dv up"));
+            ip(&format!("-n {own} link set lo up"));
+        }
+        Some(lan)
+    }
+
+    fn namespace(&self, node: usize) -> String {
+        format!("{}-{node}", self.name)
+    }
+
+    /// The control socket of a node.
+    pub(crate) fn control(&self, node: usize) -> PathBuf {
+        std::env::temp_dir().join(format!("{}.sock", self.namespace(node)))
+    }
+
+    /// Runs `ip` in a node's namespace.
+    pub(crate) fn ip(&self, node: usize, arguments: &str) {
+        ip(&format!("-n {} {arguments}", self.namespace(node)));
+    }
+
+    /// `staunch dostp` in a node's namespace.
+    pub(crate) fn command(&self, node: usize, arguments: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node)]).arg(process::binary());
+        command.arg("dostp").args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// `staunch dostp` there, on its interface, to the end.
+    pub(crate) fn dostp(&self, node: usize, arguments: &[&str]) -> Output {
+        self.command(node, arguments).args(["--interface", "dv"]).output().expect("ip of iproute2")
+    }
+
+    /// What asks the node that runs there.
+    pub(crate) fn dostp_here(&self, node: usize, arguments: &[&str]) -> Output {
+        let mut command = self.command(node, arguments);
+        command
+            .args(["--interface", "dv", "--control"])
+            .arg(self.control(node))
+            .output()
+            .expect("ip of iproute2")
+    }
+
+    /// What it says, as JSON.
+    pub(crate) fn looks(&self, node: usize, arguments: &[&str]) -> Value {
+        let output = self.dostp_here(node, arguments);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    }
+
+    /// `staunch dostp` there, by a user without rights.
+    pub(crate) fn as_nobody(&self, node: usize, arguments: &[&str]) -> Output {
+        // The program stands where another user may not look: it is run from a copy.
+        let copy = std::env::temp_dir().join(format!("{}-staunch", self.name));
+        if !copy.exists() {
+            std::fs::copy(process::binary(), &copy).expect("a copy");
+        }
+        let mut command = Command::new("ip");
+        command.args([
+            "netns",
+            "exec",
+            &self.namespace(node),
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+        ]);
+        command.args(["--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]).arg(&copy);
+        let output = command.arg("dostp").args(arguments).output().expect("setpriv of util-linux");
+        std::fs::remove_file(&copy).ok();
+        output
+    }
+
+    /// A node, once it stands.
+    pub(crate) fn serve(&self, node: usize, arguments: &[&str]) -> Node {
+        let node = self.serve_lazily(node, arguments);
+        node.await_line(" on dv");
+        node
+    }
+
+    /// A node, whether it stands or not.
+    pub(crate) fn serve_lazily(&self, node: usize, arguments: &[&str]) -> Node {
+        Node::spawn(&mut self.serving(node, arguments))
+    }
+
+    /// A node that ends by itself.
+    pub(crate) fn serve_to_the_end(&self, node: usize, arguments: &[&str]) -> Output {
+        self.serving(node, arguments).output().expect("ip of iproute2")
+    }
+
+    fn serving(&self, node: usize, arguments: &[&str]) -> Command {
+        let mut command = self.command(node, &["serve", "--interface", "dv", "--control"]);
+        command.arg(self.control(node)).args(arguments);
+        command
+    }
+
+    /// A key file whose secret repeats this byte.
+    pub(crate) fn key(&self, byte: &str) -> String {
+        let path = std::env::temp_dir().join(format!("{}-{byte}.key", self.name));
+        std::fs::write(&path, byte.repeat(32)).expect("a file");
+        set_mode(&path, 0o600);
+        path.to_str().expect("a path of ours").to_owned()
+    }
+
+    /// Lets others read a file.
+    pub(crate) fn open_to_others(&self, path: &str) {
+        set_mode(Path::new(path), 0o644);
+    }
+
+    /// Until the node there is beyond its trial: its second HELLO and 500 ms have passed, so it has sent two.
+    pub(crate) fn wait_for_trial(&self, node: usize) {
+        // Each question that has failed takes 900 ms of the nodes' own clock.
+        self.dostp(node, &["ping", "10.88.0.77", "-c", "3", "--interval", "1s", "--timeout", "1ms"]);
+    }
+
+    /// Asks node 1 from there until it answers.
+    pub(crate) fn ping_until_answered(&self, node: usize) {
+        let ping = ["ping", "10.88.0.1", "-c", "1", "--timeout", "500ms"];
+        for _ in 0..100 {
+            if self.dostp(node, &ping).status.success() {
+                return;
+            }
+        }
+        panic!("node 1 does not answer");
+    }
+}
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        for node in 1..=self.nodes {
+            Command::new("ip").args(["netns", "del", &self.namespace(node)]).status().ok();
+        }
+        Command::new("ip").args(["netns", "del", &format!("{}-hub", self.name)]).status().ok();
+        for byte in ["11", "22"] {
+            std::fs::remove_file(std::env::temp_dir().join(format!("{}-{byte}.key", self.name))).ok();
+        }
+    }
+}
+
+/// A running node.
+pub(crate) struct Node {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Node {
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("ip of iproute2");
+        let (say, lines) = mpsc::channel();
+        let stderr = child.stderr.take().expect("it is piped");
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                println!("{line}");
+                say.send(line).ok();
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Waits for a line that contains this.
+    pub(crate) fn await_line(&self, part: &str) {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            if line.unwrap_or_else(|error| panic!("no line with `{part}`: {error}")).contains(part) {
+                return;
+            }
+        }
+    }
+
+    /// Ends it, and says by which code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.terminate();
+        self.child.wait().ok()?.code()
+    }
+
+    fn terminate(&self) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            kill_process(pid, Signal::TERM).ok();
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.terminate();
+        self.child.wait().ok();
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a file of ours");
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip of iproute2");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}

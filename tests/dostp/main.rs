@@ -1,0 +1,158 @@
+//! `staunch dostp` as people run it: nodes in network namespaces, joined by a bridge.
+//!
+//! It must never touch an interface of the host. It needs root; without, every test says so and is over.
+#![forbid(unsafe_code)]
+
+mod lan;
+
+use std::process::Output;
+
+use lan::Lan;
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn a_node_answers_and_is_known() {
+    for backend in ["ring", "udp"] {
+        let Some(lan) = Lan::new(2) else { return };
+        let _node = lan.serve(1, &["--backend", backend]);
+        for arguments in
+            [&["--size", "56"][..], &["--size", "16000", "--sum"], &["--size", "65000", "--wait", "sleep"]]
+        {
+            let ping = [
+                "ping",
+                "10.88.0.1",
+                "--backend",
+                backend,
+                "-c",
+                "3",
+                "--interval",
+                "1ms",
+                "--timeout",
+                "20s",
+            ];
+            let output = lan.dostp(2, &[&ping[..], arguments].concat());
+            assert!(output.status.success(), "{}", text(&output));
+            assert!(text(&output).contains("3 sent, 3 received, 0% loss"), "{}", text(&output));
+            assert!(text(&output).contains(&format!("by {backend} on")), "{}", text(&output));
+        }
+        let peers = lan.looks(1, &["peers", "--json"]);
+        assert_eq!(peers[0]["address"], "10.88.0.2");
+        assert_eq!(peers[0]["stale"], false);
+        let stats = lan.looks(1, &["stats", "--json"]);
+        assert_eq!(stats["messages_received"], 9);
+        let text = text(&lan.dostp_here(1, &["stats"]));
+        assert!(text.contains("staunch_dostp_messages_received_total 9"), "{text}");
+        assert!(text.contains("staunch_dostp_peers{state=\"fresh\"} 1"), "{text}");
+    }
+}
+
+#[test]
+fn who_does_not_answer_is_told_apart_from_who_is_not_there() {
+    let Some(lan) = Lan::new(2) else { return };
+    let output = lan.dostp(2, &["ping", "10.88.0.1", "-c", "4", "--interval", "400ms", "--timeout", "10ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("10.88.0.1 is not on this LAN"), "{}", text(&output));
+    assert!(text(&output).contains("100% loss"), "{}", text(&output));
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_right_code() {
+    let Some(lan) = Lan::new(1) else { return };
+    let code = |arguments: &[&str]| {
+        let output = lan.command(1, arguments).output().unwrap();
+        (output.status.code(), text(&output))
+    };
+    let (status, said) = code(&["ping", "10.88.0.9", "--interface", "nothing"]);
+    assert!(status == Some(78) && said.contains("nothing"), "{said}");
+    let (status, said) = code(&["ping", "10.88.0.9", "--interface", "lo", "--backend", "ring"]);
+    assert!(status == Some(78) && said.contains("lo"), "{said}");
+    let (status, said) = code(&["peers", "--interface", "dv", "--control", "/nowhere/dostp.sock"]);
+    assert!(status == Some(3) && said.contains("staunch dostp serve"), "{said}");
+    let (status, said) = code(&["ping", "10.88.0.9", "--interface", "dv", "--backend", "carrier-pigeon"]);
+    assert!(status == Some(2) && said.contains("ring, udp"), "{said}");
+    let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "--backend", "ring"]);
+    assert_eq!(nobody.status.code(), Some(77), "{}", text(&nobody));
+    assert!(text(&nobody).contains("CAP_NET_RAW"), "{}", text(&nobody));
+    let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "-c", "1", "--timeout", "1ms"]);
+    assert!(text(&nobody).contains("by udp on dv; not by ring"), "{}", text(&nobody));
+}
+
+#[test]
+fn a_second_node_with_the_address_is_refused_and_the_first_goes_on() {
+    let Some(lan) = Lan::new(2) else { return };
+    let first = lan.serve(1, &[]);
+    lan.wait_for_trial(1);
+    let second = lan.serve_to_the_end(2, &["--address", "10.88.0.1"]);
+    assert_eq!(second.status.code(), Some(1), "{}", text(&second));
+    assert!(text(&second).contains("address 10.88.0.1 is held by"), "{}", text(&second));
+    let output = lan.dostp(2, &["ping", "10.88.0.1", "-c", "1", "--timeout", "20s"]);
+    assert!(output.status.success(), "{}", text(&output));
+    drop(first);
+}
+
+#[test]
+fn a_node_waits_for_its_interface_and_goes_on() {
+    let Some(lan) = Lan::new(2) else { return };
+    lan.ip(1, "link set dv down");
+    let node = lan.serve_lazily(1, &[]);
+    node.await_line("waiting for dv");
+    lan.ip(1, "link set dv up");
+    node.await_line("by ring on dv");
+    lan.ping_until_answered(2);
+    lan.ip(1, "link set dv down");
+    node.await_line("waiting for dv");
+    lan.ip(1, "link set dv up");
+    lan.ping_until_answered(2);
+}
+
+#[test]
+fn a_node_that_is_ended_says_so_and_leaves_nothing() {
+    let Some(lan) = Lan::new(2) else { return };
+    let other = lan.serve(2, &[]);
+    let node = lan.serve(1, &[]);
+    other.await_line("10.88.0.1 is there");
+    assert_eq!(node.end(), Some(0));
+    assert!(!lan.control(1).exists());
+    let output = lan.dostp_here(1, &["peers"]);
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn with_keys_only_those_who_have_the_secret_are_answered() {
+    let Some(lan) = Lan::new(2) else { return };
+    let (right, wrong) = (lan.key("11"), lan.key("22"));
+    for mode in ["mac", "aead"] {
+        let node = lan.serve(1, &["--key-file", &right, "--mode", mode]);
+        let ping = ["ping", "10.88.0.1", "-c", "3", "--interval", "1ms"];
+        let with = |key: &str, timeout| {
+            lan.dostp(2, &[&ping[..], &["--mode", mode, "--key-file", key, "--timeout", timeout]].concat())
+        };
+        let output = with(&right, "20s");
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(with(&wrong, "50ms").status.code(), Some(1));
+        let bare = lan.dostp(2, &[&ping[..], &["--timeout", "50ms"]].concat());
+        assert_eq!(bare.status.code(), Some(1));
+        let stats = lan.looks(1, &["stats", "--json"]);
+        assert!(stats["dropped"]["auth"].as_u64().is_some_and(|count| count > 0), "{stats}");
+        assert_eq!(stats["messages_received"], 3);
+        node.end();
+    }
+    lan.open_to_others(&right);
+    let output = lan.dostp(2, &["ping", "10.88.0.1", "--key-file", &right]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(text(&output).contains("chmod 600"), "{}", text(&output));
+}
+
+#[test]
+fn bench_compares_with_udp() {
+    let Some(lan) = Lan::new(2) else { return };
+    let _node = lan.serve(1, &["--udp-echo", "5289"]);
+    let output = lan.dostp(2, &["bench", "10.88.0.1", "--rounds", "2", "--count", "20", "--size", "64,4096"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let lines =
+        text(&output).lines().filter(|line| line.starts_with("64 ") || line.starts_with("4096 ")).count();
+    assert_eq!(lines, 2, "{}", text(&output));
+}
