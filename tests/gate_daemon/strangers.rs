@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::Value;
+use staunch_tests::house::waiting::until;
 
 use crate::crowd::{ADDRESS, Crowd, PORT, listen, serve_by_events, serve_from};
 use crate::world::World;
@@ -45,7 +46,7 @@ fn who_says_nothing_stands_in_no_line() {
     world.await_status("they are silent", |status| count(status, "silent") == 300);
     // Three at a time are no more than the server can do.
     let crowd = Crowd::of(&world, 3);
-    World::eventually("answers beside them", || crowd.answered() > 1_500);
+    until("answers beside them", || crowd.answered() > 1_500);
     let status = world.status();
     assert_eq!((&status["state"], &status["changes"]), (&"open".into(), &0.into()), "{status:#}");
     assert_eq!(count(&status, "silent"), 300, "{status:#}");
@@ -63,7 +64,7 @@ fn a_crowd_is_served_beside_those_who_say_nothing() {
     let crowd = Crowd::new(&world);
     gate.await_line("open -> shedding");
     let before = crowd.answered();
-    World::eventually("answers while it sheds", || crowd.answered() > before + 1_000);
+    until("answers while it sheds", || crowd.answered() > before + 1_000);
     let status = world.status();
     assert_eq!((&status["state"], count(&status, "silent") >= 100), (&"shedding".into(), true), "{status:#}");
 }
@@ -78,7 +79,7 @@ fn a_crowd_is_served_beside_those_who_have_gone() {
     gate.await_line("open -> shedding");
     let ghosts = ghosts(&world, &stop);
     let before = crowd.answered();
-    World::eventually("answers among them", || crowd.answered() > before + 1_000);
+    until("answers among them", || crowd.answered() > before + 1_000);
     stop.store(true, Relaxed);
     drop(crowd);
     ghosts.into_iter().for_each(|ghost| ghost.join().expect("a ghost"));
@@ -93,7 +94,7 @@ fn a_short_accept_queue_is_named_and_left_alone() {
     let crowd = Crowd::new(&world);
     gate.await_line("accept queue of 5 bounds this server; raise its backlog");
     let before = crowd.answered();
-    World::eventually("answers", || crowd.answered() > before + 300);
+    until("answers", || crowd.answered() > before + 300);
     let status = world.status();
     assert_eq!((&status["state"], &status["changes"]), (&"open".into(), &0.into()), "{status:#}");
     assert_eq!(status["estimate"]["small_queue"], true, "{status:#}");
@@ -107,12 +108,12 @@ fn a_gate_may_begin_amid_a_crowd() {
     serve_by_events(&world, Arc::clone(&stands_still));
     let crowd = Crowd::new(&world);
     let established = || world.at_server("ss -Htn state established 'sport = :8000' | wc -l");
-    World::eventually("a crowd that waits", || established().trim() == "300");
+    until("a crowd that waits", || established().trim() == "300");
     let _gate = world.gate(&["--port", PORT]);
     let waits = |status: &Value| count(status, "waiting") == 300 && count(status, "established") == 0;
     world.await_status("it is known", waits);
     stands_still.store(false, Relaxed);
-    World::eventually("answers", || crowd.answered() > 1_000);
+    until("answers", || crowd.answered() > 1_000);
 }
 
 /// A server that was stopped, and goes on: nobody believes for ever that it serves nobody.
@@ -132,5 +133,5 @@ fn a_server_that_stood_still_is_found_again() {
     world.await_status("the floor", |status| let_in(status) > let_in(&before));
     stands_still.store(false, Relaxed);
     let before = crowd.answered();
-    World::eventually("answers again", || crowd.answered() > before + 1_000);
+    until("answers again", || crowd.answered() > before + 1_000);
 }
