@@ -18,7 +18,7 @@ const CROWD_COUNT: usize = 10_000;
 /// seconds.
 const PATIENCE_S: u64 = 120;
 
-struct AskedBy {
+struct Client {
     socket: OwnedFd,
     asked: bool,
     received: usize,
@@ -31,18 +31,18 @@ enum End {
     Refused,
 }
 
-fn start(address: SocketAddr) -> AskedBy {
+fn start(address: SocketAddr) -> Client {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).expect("a socket");
     let end = match connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => None,
         Err(_) => Some(End::Refused),
     };
-    AskedBy { socket, asked: false, received: 0, end }
+    Client { socket, asked: false, received: 0, end }
 }
 
 /// Does what can be done without waiting.
-fn advance(client: &mut AskedBy, request: &str) {
+fn advance(client: &mut Client, request: &str) {
     if !client.asked {
         match write(&client.socket, request.as_bytes()) {
             Ok(_) => client.asked = true,
@@ -61,14 +61,14 @@ fn advance(client: &mut AskedBy, request: &str) {
     }
 }
 
-fn wait_for_all(clients: &mut [AskedBy], request: &str) {
+fn wait_for_all(clients: &mut [Client], request: &str) {
     let start = Instant::now();
     while start.elapsed().as_secs() < PATIENCE_S {
-        let mut open: Vec<&mut AskedBy> = clients.iter_mut().filter(|client| client.end.is_none()).collect();
+        let mut open: Vec<&mut Client> = clients.iter_mut().filter(|client| client.end.is_none()).collect();
         if open.is_empty() {
             return;
         }
-        let flags = |client: &AskedBy| if client.asked { PollFlags::IN } else { PollFlags::OUT };
+        let flags = |client: &Client| if client.asked { PollFlags::IN } else { PollFlags::OUT };
         let mut list: Vec<PollFd<'_>> =
             open.iter().map(|client| PollFd::new(&client.socket, flags(client))).collect();
         let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -88,7 +88,7 @@ fn ten_thousand_are_answered_or_refused() {
     with_each(|model| {
         let running = Running::start_with(model, "true", &["--backlog", "512"]);
         let request = running.request(100);
-        let mut clients: Vec<AskedBy> = (0..CROWD_COUNT).map(|_| start(running.address())).collect();
+        let mut clients: Vec<Client> = (0..CROWD_COUNT).map(|_| start(running.address())).collect();
         wait_for_all(&mut clients, &request);
         let count = |end| clients.iter().filter(|client| client.end == end).count();
         let (answered, refused) = (count(Some(End::Answered)), count(Some(End::Refused)));

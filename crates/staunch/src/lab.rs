@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Subcommands {
     /// Ask a server as Dong (2012) did: so many children, each so many connections one after the other
-    AskedBy(client::Arguments),
+    Client(client::Arguments),
     /// Show every model: its lesson, and a picture of its processes and queues
     List(list::Arguments),
     /// Measure a plan of models, children, loops, bytes and pools
@@ -50,7 +50,7 @@ enum Subcommands {
 /// Whatever keeps it from its task, in one sentence.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     match &arguments.command {
-        Subcommands::AskedBy(arguments) => return client::run(arguments),
+        Subcommands::Client(arguments) => return client::run(arguments),
         Subcommands::List(arguments) => list::run(arguments)?,
         Subcommands::Run(arguments) => return run::run(arguments),
         Subcommands::Report(arguments) => report::run(arguments)?,
