@@ -81,7 +81,8 @@ fn show(root: &Path, arguments: &Arguments) -> Result<(), String> {
     let json = serde_json::to_string_pretty(&record).map_err(|error| error.to_string())?;
     let file = write("overload.json", &(json + "\n"))?;
     let (curves, absences) = model::curves(&record, &file, &staunch, &scratch);
-    let notes: Vec<String> = plan.notes().into_iter().chain(absences).collect();
+    let notes: Vec<String> =
+        plan.notes().into_iter().chain(record.left_out.iter().cloned()).chain(absences).collect();
     notes.iter().for_each(|note| println!("note: {note}"));
     let page = write("overload.html", &page::html(&record, &curves, &notes))?;
     println!("it took {:.0} s", began.elapsed().as_secs_f64());

@@ -16,6 +16,7 @@ mod reception;
 mod spent;
 pub(crate) mod stage;
 mod steady;
+mod strangers;
 pub(crate) mod subject;
 
 pub(super) use flooded::run as flooded;
@@ -23,6 +24,7 @@ pub(super) use honest::run as honest;
 pub(super) use model::run as model;
 pub(super) use reaction::run as reaction;
 pub(super) use steady::run as steady;
+pub(super) use strangers::run as strangers;
 
 /// Why nothing can be measured here; none if it can.
 fn obstacle() -> Option<String> {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -128,6 +128,19 @@ pub(super) fn end(processes: &[u32]) {
     while processes.iter().any(|process| is_running(*process)) {
         if started.elapsed() > Duration::from_secs(2) {
             signal("-KILL", processes);
+            return;
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Collects a child that has ended or is about to. One that no signal ends is left alone after ten seconds:
+/// who waits for it would hang.
+pub(super) fn collect(child: &mut Child) {
+    let began = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if began.elapsed() > Duration::from_secs(10) {
+            eprintln!("warning: process {} does not end, and is left behind", child.id());
             return;
         }
         sleep(Duration::from_millis(5));

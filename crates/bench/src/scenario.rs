@@ -61,6 +61,7 @@ const SCENARIOS: &[Scenario] = &[
     load("gate-reaction", gate::reaction),
     load("gate-model", gate::model),
     Scenario { named_only: true, ..load("gate-steady", gate::steady) },
+    Scenario { named_only: true, ..load("gate-strangers", gate::strangers) },
     load("load-closed", generator::closed),
     load("load-count", generator::count),
     load("load-open", generator::open),
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 5, SCENARIOS.len());
+        assert_eq!(all.len() + 6, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

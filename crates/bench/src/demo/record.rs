@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) machine: BTreeMap<String, String>,
     /// What each program says of its version.
     pub(super) versions: BTreeMap<String, String>,
+    /// Servers there was no time for, each in a sentence.
+    pub(super) left_out: Vec<String>,
     /// Short hash, `-dirty` when the tree had changes.
     pub(super) commit: String,
 }

@@ -2,18 +2,21 @@
 //! are received on a processor of our choice.
 //!
 //! It owns the namespaces. They are gone when it is dropped, and when this process ends in any other way: a
-//! guard waits for that, and ends what still runs in them. It must never touch an interface, a setting or a
-//! process of the machine itself. Order: `make`, then commands in either namespace.
+//! guard waits for that, and ends what still runs in them; besides, the kernel kills each command when the
+//! process that began it dies. It must never touch an interface, a setting or a process of the machine
+//! itself. Order: `make`, then commands in either namespace.
 //!
 //! The cable behaves like a card with moderated interrupts: packets are taken every 125 us by a kernel thread
-//! that is pinned and goes before everything in user space, as softirqs do. Answers are received by the
-//! clients' processors.
+//! that is pinned and goes before everything in user space, as softirqs do. It alone has a real-time
+//! priority, and the gate, so that it can run beside it: a server that has one stands still when the kernel
+//! takes the processor from real-time priorities. Answers are received by the clients' processors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::machine;
+use crate::process;
 use crate::servers::pinned;
 
 /// Address of the server, as its clients know it.
@@ -23,12 +26,16 @@ const FORGED: &str = "10.9.0.0/16";
 /// Between two looks at the cable while packets come: 8000 a second, as cards do under load. Each costs a
 /// virtual machine some 10 us.
 pub(super) const MODERATION_NS: u32 = 125_000;
-/// Real-time priorities: reception stands above any server, as softirqs do; a flood that is late comes in
-/// bursts that do not fit into the cable.
+/// Real-time priority of reception: it stands above any server, as softirqs do.
 const RECEPTION_PRIORITY: u32 = 50;
-const SERVER_PRIORITY: &str = "10";
-const CLIENT_PRIORITY: &str = "30";
-const FLOOD_PRIORITY: &str = "20";
+/// Niceness: a server goes before all that this machine does besides, clients before a flood on the same
+/// processor.
+const SERVER_NICE: &str = "-15";
+const CLIENT_NICE: &str = "-20";
+const FLOOD_NICE: &str = "-5";
+
+/// Begins a command that the kernel kills when the thread that began it ends (PR_SET_PDEATHSIG).
+pub(crate) const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
 
 /// What the clients' end needs to receive frames that XDP has answered.
 const PASS: &str = include_str!("../../../../bench/pass.bpf.c");
@@ -43,14 +50,6 @@ pub(crate) fn compile_pass(scratch: &Path) -> Result<PathBuf, String> {
     execute_all(&format!("clang -O2 -g -target bpf -c {} -o {}", source.display(), object.display()))?;
     Ok(object)
 }
-
-/// What processes with real-time priority may have of each second, in us, while there is a bed: the usual 95
-/// % are a stop of 50 ms for server and reception, which no softirq knows. The rest is for those who end it
-/// all.
-const REAL_TIME_US: i64 = 990_000;
-/// Where that is set, the second for kernels that ask each group.
-const REAL_TIME_FILES: [&str; 2] =
-    ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"];
 
 /// Which processor receives the server's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,19 +118,19 @@ impl Bed {
 
     /// A command on the server's processor, to be completed by the program and its arguments. It goes before
     /// all that this machine does besides, and after the reception of packets, as a server does on a host of
-    /// its own. (The kernel keeps a hundredth of a processor for the others, so nothing stops.)
+    /// its own. It is killed when the calling thread ends.
     pub(crate) fn at_server(&self) -> Command {
-        self.inside(&self.server, "0", &["chrt", "-f", SERVER_PRIORITY])
+        self.inside(&self.server, "0", SERVER_NICE)
     }
 
     /// A command in the clients' namespace.
     pub(crate) fn at_client(&self, cpus: &str) -> Command {
-        self.inside(&self.client, cpus, &["chrt", "-f", CLIENT_PRIORITY])
+        self.inside(&self.client, cpus, CLIENT_NICE)
     }
 
     /// A command in the clients' namespace that gives way to clients on the same processor.
     pub(crate) fn behind_clients(&self, cpus: &str) -> Command {
-        self.inside(&self.client, cpus, &["chrt", "-f", FLOOD_PRIORITY])
+        self.inside(&self.client, cpus, FLOOD_NICE)
     }
 
     /// The longest queue of connections any server may ask for from now on.
@@ -181,9 +180,9 @@ impl Bed {
         receiver(&self.interface)
     }
 
-    fn inside(&self, namespace: &str, cpus: &str, priority: &[&str]) -> Command {
+    fn inside(&self, namespace: &str, cpus: &str, nice: &str) -> Command {
         let mut command = pinned(cpus);
-        command.args(["ip", "netns", "exec", namespace]).args(priority);
+        command.args(["ip", "netns", "exec", namespace, "nice", "-n", nice]).args(WITH_PARENT);
         command
     }
 
@@ -268,37 +267,30 @@ fn set(namespace: &str, interface: &str, name: &str, value: &str) -> Result<(), 
 impl Drop for Bed {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // It removes what there is and ends; there is nothing to do about a failure.
-        let _ = self.guard.wait();
+        process::collect(&mut self.guard);
     }
 }
+
+/// Ends what runs in namespaces until nothing does, for who is ended may just have started another, and
+/// removes them.
+const GUARD: &str = "cat > /dev/null
+for name in \"$@\"; do
+    for turn in 1 2 3 4 5 6 7 8 9 10; do
+        pids=$(ip netns pids \"$name\") && [ -n \"$pids\" ] || break
+        kill -9 $pids
+        sleep 0.1
+    done
+    ip netns del \"$name\"
+done";
 
 /// Starts the guard. It is in a group of its own, so that Ctrl-C does not end it, and waits for the end of
 /// its input, which comes when this process is gone, however it went.
 fn guard(namespaces: &[&str]) -> Result<Child, String> {
-    let script = "cat > /dev/null; for name in \"$@\"; do \
-                  ip netns pids \"$name\" | xargs -r kill -9; ip netns del \"$name\"; done; ";
     let mut command = Command::new("sh");
-    command.args(["-c", &(script.to_owned() + &lift_limit()), "sh"]).args(namespaces).stdin(Stdio::piped());
+    command.args(["-c", GUARD, "sh"]).args(namespaces).stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map_err(|error| format!("sh: {error}"))
-}
-
-/// Lets real-time priorities have nearly all of a processor; returns the commands that undo it. What cannot
-/// be set is left as it is.
-fn lift_limit() -> String {
-    let lift = |path: &&str| {
-        let before: i64 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
-        // -1 is no limit; what another bed has lifted is that one's to put back.
-        if !(0..REAL_TIME_US).contains(&before) {
-            return None;
-        }
-        fs::write(path, REAL_TIME_US.to_string()).ok()?;
-        Some(format!("echo {before} > {path}; "))
-    };
-    let undo: Vec<String> = REAL_TIME_FILES.iter().filter_map(lift).collect();
-    undo.into_iter().rev().collect()
 }
 
 /// The kernel thread that receives an interface's packets.
@@ -358,5 +350,25 @@ mod tests {
         drop(bed);
         assert!(!is_there(&server) && !is_there(&client));
         assert!(!sleeper.wait().expect("it was ended").success());
+    }
+
+    #[test]
+    fn nothing_of_the_bed_outlives_who_made_it() {
+        let Ok(bed) = Bed::make(Reception::OwnCore) else {
+            eprintln!("skipped: no network namespaces here");
+            return;
+        };
+        let begin = || {
+            let sleeper = bed.at_client("0").args(["sleep", "600"]).spawn().expect("a process inside");
+            let name = format!("/proc/{}/comm", sleeper.id());
+            // Until then it is one of the programs that prepare it.
+            while !fs::read_to_string(&name).expect("a running process").starts_with("sleep") {
+                std::thread::yield_now();
+            }
+            sleeper
+        };
+        let mut sleeper = std::thread::scope(|scope| scope.spawn(begin).join()).expect("a thread");
+        let status = sleeper.wait().expect("it was ended");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 }

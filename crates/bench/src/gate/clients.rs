@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use staunch_loadgen::report::Document;
 
-use super::bed::Bed;
+use super::bed::{Bed, WITH_PARENT};
 use super::subject::PageKind;
 use crate::account::{self, Account};
 
@@ -24,8 +24,10 @@ pub(crate) const REGULARS: u32 = NETWORKS * NETWORK_CLIENTS;
 /// The first address of strangers, 10.2.0.0, and how many the clients own from there.
 const STRANGER_FIRST: u32 = 0x0a02_0000;
 const STRANGERS: u32 = 1 << 17;
-/// No crowd stays for longer: the longest measurement takes ten minutes.
-const LIMIT: &str = "660s";
+/// A crowd whose rate changes by steps stays for no longer than this, in seconds.
+const STEPS_LIMIT_S: f64 = 660.0;
+/// Any crowd has so many seconds more than it is meant to take: who does not end then is made to.
+const LIMIT_MORE_S: f64 = 30.0;
 /// Where clients come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -101,7 +103,7 @@ impl Clients<'_> {
     pub(crate) fn peak(&self, seconds: f64) -> Result<f64, String> {
         let duration = format!("{:.0}ms", 1000.0 * seconds);
         let words = ["-c", PATIENT_CLIENTS, "-d", &duration, "--no-keep-alive", "--close", "rst"];
-        let answers = finish(self.begin(&words, 1)?)?;
+        let answers = finish(self.begin(&words, 1, seconds)?)?;
         let peak = answers.goodput_per_s();
         if peak < 1.0 { Err("nobody was answered".to_owned()) } else { Ok(peak) }
     }
@@ -136,14 +138,17 @@ impl Clients<'_> {
         words.extend(["--patience", &patience]);
         words.extend(duration.as_deref().map(|duration| ["-d", duration]).into_iter().flatten());
         words.extend(sources.iter().flat_map(|part| ["--source", part]));
-        self.begin(&words, self.bed.reception.client_processors().1)
+        let seconds = crowd.seconds.unwrap_or(STEPS_LIMIT_S) + f64::from(crowd.patience_s);
+        self.begin(&words, self.bed.reception.client_processors().1, seconds)
     }
 
-    fn begin(&self, words: &[&str], threads: u32) -> Result<Child, String> {
+    fn begin(&self, words: &[&str], threads: u32, seconds: f64) -> Result<Child, String> {
+        let limit = format!("{:.0}s", seconds + LIMIT_MORE_S);
         let (cpus, threads) = (self.bed.reception.client_processors().0, threads.to_string());
         self.bed
             .at_client(cpus)
-            .args(["timeout", LIMIT])
+            .args(["timeout", "--foreground", "--kill-after", "5s", &limit])
+            .args(WITH_PARENT)
             .arg(self.staunch)
             .arg("load")
             .args(self.content.asked())

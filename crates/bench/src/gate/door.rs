@@ -121,9 +121,11 @@ impl GateProcess {
 
 impl Drop for GateProcess {
     fn drop(&mut self) {
-        process::end(&process::descendants(self.child.id()));
-        // Collects the ended child; there is nothing to do about a failure.
-        let _ = self.child.wait();
+        let processes = process::descendants(self.child.id());
+        // Who stands runnable with a priority the kernel gives no time to does not end either.
+        process::make_ordinary(&processes);
+        process::end(&processes);
+        process::collect(&mut self.child);
     }
 }
 

@@ -55,7 +55,6 @@ impl Flooder {
 impl Drop for Flooder {
     fn drop(&mut self) {
         process::end(&process::descendants(self.child.id()));
-        // Collects the ended child; there is nothing to do about a failure.
-        let _ = self.child.wait();
+        process::collect(&mut self.child);
     }
 }

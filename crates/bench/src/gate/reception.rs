@@ -93,8 +93,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         process::end(&[self.0.id()]);
-        // Collects the ended child; there is nothing to do about a failure.
-        let _ = self.0.wait();
+        process::collect(&mut self.0);
     }
 }
 

@@ -30,11 +30,21 @@ pub(crate) enum Name {
     Staunch,
     /// Apache: compression.
     Apache,
+    /// node: a millisecond of work in its loop, a queue of 511.
+    Node,
+    /// `python3 -m http.server` as it is: a queue of 5.
+    Python,
+    /// The JDK's HttpServer with a pool of four threads: a queue of 50.
+    Java,
 }
 
 impl Name {
     /// All, in the order of results.
     pub(crate) const ALL: [Self; 3] = [Self::Nginx, Self::Staunch, Self::Apache];
+
+    /// Those, and such as nobody here chose.
+    pub(crate) const WITH_STRANGERS: [Self; 6] =
+        [Self::Nginx, Self::Staunch, Self::Apache, Self::Node, Self::Python, Self::Java];
 
     /// In files and plots.
     pub(crate) fn text(self) -> &'static str {
@@ -42,6 +52,9 @@ impl Name {
             Self::Nginx => "nginx",
             Self::Staunch => "staunch",
             Self::Apache => "apache",
+            Self::Node => "node",
+            Self::Python => "python",
+            Self::Java => "java",
         }
     }
 
@@ -51,6 +64,9 @@ impl Name {
             Self::Nginx => machine::has("nginx"),
             Self::Staunch => true,
             Self::Apache => machine::has("apache2"),
+            Self::Node => machine::has("node"),
+            Self::Python => machine::has("python3"),
+            Self::Java => machine::has("java"),
         }
     }
 
@@ -60,6 +76,9 @@ impl Name {
             Self::Nginx => machine::version("nginx", "-v"),
             Self::Staunch => machine::version(&staunch.to_string_lossy(), "--version"),
             Self::Apache => machine::version("apache2", "-v"),
+            Self::Node => machine::version("node", "--version"),
+            Self::Python => machine::version("python3", "--version"),
+            Self::Java => machine::version("java", "--version"),
         }
     }
 }
@@ -169,13 +188,8 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        let processes = process::descendants(self.child.id());
-        // Apache's parent was once seen to spin in the kernel at this priority, on the processor its children
-        // needed to end, and no signal ended it.
-        process::make_ordinary(&processes);
-        process::end(&processes);
-        // Collects the ended child; there is nothing to do about a failure.
-        let _ = self.child.wait();
+        process::end(&process::descendants(self.child.id()));
+        process::collect(&mut self.child);
     }
 }
 
@@ -226,8 +240,45 @@ fn words(name: Name, staunch: &Path, folder: &Path, files: &Path) -> Result<Vec<
             let path = configured("apache.conf", apache(folder, files))?;
             ["apache2", "-D", "FOREGROUND", "-f", &path].map(str::to_owned).to_vec()
         }
+        Name::Node => vec!["node".to_owned(), configured("server.js", NODE.to_owned())?],
+        Name::Python => {
+            let words = ["python3", "-m", "http.server", "80", "--bind", SERVER_ADDRESS, "--directory"];
+            words.into_iter().map(str::to_owned).chain([text(files)]).collect()
+        }
+        Name::Java => vec!["java".to_owned(), configured("Server.java", JAVA.to_owned())?],
     })
 }
+
+/// node: as many bytes as the page has, after a millisecond in which nothing else happens.
+const NODE: &str = r#"const page = "x".repeat(8000);
+require("http").createServer((request, response) => {
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+    response.end(page);
+}).listen(80, "10.0.0.1");
+"#;
+
+/// The JDK's server, its queue as it is by default.
+const JAVA: &str = r#"import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+import java.util.concurrent.Executors;
+
+public class Server {
+    public static void main(String[] words) throws Exception {
+        byte[] page = "x".repeat(8000).getBytes();
+        HttpServer server = HttpServer.create(new InetSocketAddress("10.0.0.1", 80), 0);
+        server.setExecutor(Executors.newFixedThreadPool(4));
+        server.createContext("/", exchange -> {
+            long end = System.nanoTime() + 300_000;
+            while (System.nanoTime() < end) { }
+            exchange.sendResponseHeaders(200, page.length);
+            exchange.getResponseBody().write(page);
+            exchange.close();
+        });
+        server.start();
+    }
+}
+"#;
 
 /// Apache: its event module with its defaults, compressing at the highest level for whom asks for it.
 fn apache(folder: &Path, files: &Path) -> String {

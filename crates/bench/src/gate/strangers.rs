@@ -1,0 +1,200 @@
+//! The scenario `gate-strangers`: servers that nobody here chose, overloaded with the gate and without,
+//! alone and beside connections that say nothing.
+//!
+//! It owns the bars on what is reached of min(capacity, offered) and of what the server does without the
+//! gate. The capacity is measured in the same round, without a gate. It runs only when it is named: it
+//! takes long.
+
+use std::process::{Child, Stdio};
+
+use super::bed::{Bed, Reception, SERVER_ADDRESS};
+use super::door::{self, GateProcess};
+use super::stage::Stage;
+use super::subject::Name;
+use crate::account::Account as _;
+use crate::process;
+use crate::report::{Bar, Direction, ScenarioOutcome};
+use crate::setting::Setting;
+
+/// What is offered, as multiples of the capacity.
+const MULTIPLES: [f64; 4] = [BELOW, 2.0, 5.0, 10.0];
+const BELOW: f64 = 0.5;
+/// Every server may ask for as many places as it likes; most ask for fewer.
+const BACKLOG: u32 = 4096;
+/// Connections that say nothing: so many stay, and so many come each second and leave after three.
+const SILENT_EVER: u32 = 1000;
+const SILENT_PER_S: u32 = 100;
+/// Goodput of less than this share of the capacity counts as so much: nothing can be divided by nothing.
+const NOTHING: f64 = 0.01;
+const CAPACITY: &str = "capacity per second";
+const SHED: &str = "SYN shed at 0.5 x";
+
+/// Opens connections, says nothing on them, and closes those that come later after three seconds.
+const SILENT: &str = r#"import collections, socket, sys, time
+address, stay, rate = (sys.argv[1], 80), int(sys.argv[2]), int(sys.argv[3])
+def connect():
+    client = socket.socket()
+    client.setblocking(False)
+    client.connect_ex(address)
+    return client
+kept = [connect() for _ in range(stay)]
+passing = collections.deque()
+while True:
+    passing.append((time.monotonic() + 3, connect()))
+    while passing[0][0] < time.monotonic():
+        passing.popleft()[1].close()
+    time.sleep(1 / rate)
+"#;
+
+/// Who is there besides the crowd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nobody,
+    Silent,
+}
+
+/// Runs the scenario.
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new(
+        "gate-strangers",
+        "goodput, of min(capacity, offered): servers nobody here chose, 1 s of patience, by staunch load",
+    );
+    if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
+        return outcome.skip(reason);
+    }
+    let (names, absent): (Vec<Name>, Vec<Name>) =
+        Name::WITH_STRANGERS.into_iter().partition(|name| name.is_installed());
+    absent.iter().for_each(|name| outcome.note(format!("{} is not installed, so left out", name.text())));
+    outcome.note("not run: vegeta, k6, ab and clients of Go as generators; gunicorn, Caddy".to_owned());
+    setting.expect_steps(setting.rounds as usize * names.len() * 2 * (1 + 2 * MULTIPLES.len()));
+    for round in 1..=setting.rounds {
+        for name in &names {
+            // Whoever is measured second finds a host that is warm, or tired: by turns.
+            let mut gates = [false, true];
+            gates.rotate_left(round as usize % 2);
+            for gate in gates {
+                if let Err(error) = measure(*name, gate, round, setting, &mut outcome) {
+                    outcome.errors.push(format!("{}, round {round}: {error}", row(*name, gate)));
+                }
+            }
+        }
+    }
+    names.iter().for_each(|name| judge(*name, &mut outcome));
+    outcome
+}
+
+fn measure(
+    name: Name,
+    gate: bool,
+    round: u32,
+    setting: &Setting,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
+    let (row, seconds) = (row(name, gate), f64::from(setting.seconds));
+    setting.step(&format!("round {round}, {row}, capacity"));
+    let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &setting.programs.staunch, &setting.scratch)?;
+    outcome.note(format!("{}: {}", name.text(), stage.subject.command));
+    let capacity = stage.peak(seconds)?;
+    outcome.add(&row, CAPACITY, "", capacity);
+    for beside in [Beside::Nobody, Beside::Silent] {
+        let _silent = if beside == Beside::Silent { Some(Silent::begin(&stage.bed)?) } else { None };
+        let door = if gate { Some(stage.gate(&[])?) } else { None };
+        for multiple in MULTIPLES {
+            setting.step(&format!("round {round}, {row}, {}", words(beside, multiple)));
+            let answers = stage.steady(multiple * capacity, seconds)?;
+            let reached = answers.goodput_per_s() / (capacity * multiple.min(1.0));
+            outcome.add(&row, &words(beside, multiple), "", reached);
+            if multiple < 1.0
+                && let Some(door) = &door
+            {
+                outcome.add(&row, SHED, "", shed(&door.status()?) as f64);
+            }
+        }
+        let said = door.iter().flat_map(GateProcess::said);
+        said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));
+    }
+    Ok(())
+}
+
+/// Clients that say nothing. They end when this is dropped.
+struct Silent(Child);
+
+impl Silent {
+    fn begin(bed: &Bed) -> Result<Self, String> {
+        let mut command = bed.behind_clients(bed.reception.client_processors().0);
+        command.args(["python3", "-c", SILENT, SERVER_ADDRESS]);
+        command.args([SILENT_EVER.to_string(), SILENT_PER_S.to_string()]).stdin(Stdio::null());
+        command.spawn().map(Self).map_err(|error| format!("python3: {error}"))
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        process::end(&process::descendants(self.0.id()));
+        process::collect(&mut self.0);
+    }
+}
+
+fn row(name: Name, gate: bool) -> String {
+    format!("{}, gate {}", name.text(), if gate { "on" } else { "off" })
+}
+
+fn words(beside: Beside, multiple: f64) -> String {
+    let silent = if beside == Beside::Silent { " beside silent ones" } else { "" };
+    format!("reached at {multiple} x{silent}")
+}
+
+/// SYN the gate has shed, of any class.
+fn shed(status: &serde_json::Value) -> u64 {
+    let of = |class: &str, reason: &str| status["syn"][class][reason].as_u64().unwrap_or(0);
+    ["known", "verified", "unknown"]
+        .map(|class| of(class, "shed_credit") + of(class, "shed_fair"))
+        .iter()
+        .sum()
+}
+
+/// Python's queue of five bounds it by itself: of it only what it does without the gate is asked.
+fn judge(name: Name, outcome: &mut ScenarioOutcome) {
+    let (on, off) = (row(name, true), row(name, false));
+    for beside in [Beside::Nobody, Beside::Silent] {
+        for multiple in MULTIPLES.into_iter().filter(|multiple| *multiple > 1.0) {
+            let measure = words(beside, multiple);
+            let reached = outcome.samples(&on, &measure).to_vec();
+            let pairs = outcome.samples(&on, &measure).iter().zip(outcome.samples(&off, &measure));
+            let of_that = pairs.map(|(on, off)| on / off.max(NOTHING)).collect();
+            if name != Name::Python {
+                outcome.bars.push(Bar::judge(&on, &measure, Direction::AtLeast, 0.9, "", reached));
+            }
+            let promise = format!("{measure}, of that without");
+            outcome.bars.push(Bar::judge(&on, &promise, Direction::AtLeast, 0.95, "", of_that));
+        }
+    }
+    let shed = outcome.samples(&on, SHED).to_vec();
+    outcome.bars.push(Bar::judge(&on, SHED, Direction::AtMost, 0.0, "", shed));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_judged_against_its_capacity_and_itself() {
+        let mut outcome = ScenarioOutcome::new("name", "title");
+        for beside in [Beside::Nobody, Beside::Silent] {
+            for multiple in MULTIPLES {
+                outcome.add(&row(Name::Node, true), &words(beside, multiple), "", 0.95);
+                outcome.add(&row(Name::Node, false), &words(beside, multiple), "", 1.2);
+            }
+        }
+        outcome.add(&row(Name::Node, true), SHED, "", 0.0);
+        judge(Name::Node, &mut outcome);
+        let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::report::BarVerdict::Pass);
+        assert_eq!((outcome.bars.len(), passed.count()), (13, 7), "reached, and worse than without");
+    }
+
+    #[test]
+    fn what_was_shed_is_of_all_classes() {
+        let status = serde_json::json!({"syn": {"known": {"shed_credit": 1}, "unknown": {"shed_fair": 2}}});
+        assert_eq!(shed(&status), 3);
+    }
+}
