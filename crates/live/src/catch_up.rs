@@ -11,7 +11,6 @@ use crate::limits::SLICES_PER_DELIVERY_MAX;
 use crate::ring::Entry;
 use crate::topic::{Kind, TopicId};
 use crate::update::Bytes;
-use crate::version::{Epoch, Version};
 use crate::view::topics::{Topics, ViewTopic};
 
 /// What a reader is owed.
@@ -36,25 +35,20 @@ struct Owed<'a> {
 /// Updates and marks by their numbers: whatever a reader received last, it lacks nothing before that.
 fn in_order(number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>) -> Batch {
     let mut batch = Batch { number, ..Batch::default() };
-    let mut gaps = gaps.into_iter().peekable();
+    // Marks stand first: cut behind any of the updates, a reader was told of all that it lacks before that.
+    batch.slices.extend(gaps.into_iter().map(|(_, mark)| mark));
     for owed in owed {
-        while let Some((_, mark)) = gaps.next_if(|(place, _)| *place < owed.number) {
-            batch.slices.push(mark);
-        }
         match owed.entry.form(owed.form) {
             Some(bytes) => batch.slices.push(bytes.clone()),
             None => batch.missing.push((Place { topic: owed.topic, number: owed.number }, owed.form)),
         }
     }
-    batch.slices.extend(gaps.map(|(_, mark)| mark));
     batch
 }
 
 /// From where, and in which form.
 #[derive(Debug, Clone, Copy)]
 pub struct CatchUp {
-    /// The life of the numbering.
-    pub epoch: Epoch,
     /// The reader's number.
     pub from: u64,
     /// The view's number.
@@ -92,7 +86,7 @@ impl CatchUp {
         let is_cut_short = owed.len() > SLICES_PER_DELIVERY_MAX;
         owed.truncate(SLICES_PER_DELIVERY_MAX);
         let last = owed.last().map_or(self.to, |owed| owed.number);
-        let number = if is_cut_short { last } else { self.to };
+        let number = if is_cut_short { last } else { self.to.max(self.from) };
         let mut gaps: Vec<(u64, Bytes)> = cut.iter().filter_map(|topic| self.gap(topic, number)).collect();
         gaps.sort_unstable_by_key(|(number, _)| *number);
         in_order(number, owed, gaps)
@@ -105,8 +99,7 @@ impl CatchUp {
         if missed.count == 0 && !missed.at_least {
             return None;
         }
-        let version = Version { epoch: self.epoch, number: to };
-        Some((to, gap::mark(self.form, version, &topic.name, missed)?))
+        Some((to, gap::mark(self.form, &topic.name, missed)?))
     }
 
     /// What one topic owes, oldest first.

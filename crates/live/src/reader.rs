@@ -12,7 +12,8 @@ pub enum Start {
     Snapshot,
     /// With the next update.
     Now,
-    /// Behind the update with this number. What is not of this epoch, or from the future, is a snapshot.
+    /// Behind the update with this number, also where this worker has not heard of it yet. What is not of
+    /// this epoch, or further ahead than any worker can be, is a snapshot.
     After(Version),
 }
 

@@ -416,6 +416,14 @@ fn every_reader_sees_what_is_promised() {
     }
 }
 
+/// A reader that comes from a worker that is ahead was once sent an update twice.
+#[test]
+fn seeds_that_failed_once() {
+    for seed in [778, 1122] {
+        World::run(seed, false).unwrap();
+    }
+}
+
 /// The canary: without the look at readers that were moved in their list, one is missed.
 #[test]
 fn without_the_look_at_who_was_moved_a_seed_fails() {

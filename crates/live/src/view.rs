@@ -17,6 +17,7 @@ use crate::form::{Form, Shape};
 use crate::group::Moved;
 use crate::interest::Interest;
 use crate::letter::{Letter, News, Request};
+use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
 use crate::reader::{Marks, Reader, Start};
 use crate::update::Update;
@@ -175,7 +176,11 @@ impl View {
     }
 
     fn first_batch(&mut self, group: u32, form: Form, start: Start) -> Batch {
-        let known = |version: Version| version.epoch == self.epoch && version.number <= self.number;
+        // Another worker may be ahead of this one: who comes from there waits for what it has not seen, and
+        // is not sent back. No worker is further behind than the hub lets it be.
+        let ahead_max = 2 * WORKER_BEHIND_MAX as u64;
+        let known =
+            |version: Version| version.epoch == self.epoch && version.number <= self.number + ahead_max;
         let (from, is_fresh) = match start {
             // Who wants differences needs the value they are differences from.
             Start::Now if form.shape() != Shape::Patch => (self.number, true),
@@ -186,7 +191,7 @@ impl View {
             }
             Start::Now | Start::Snapshot => (0, true),
         };
-        self.batch(group, CatchUp { epoch: self.epoch, from, to: self.number, form, is_fresh })
+        self.batch(group, CatchUp { from, to: self.number, form, is_fresh })
     }
 
     /// What a group's reader is owed. Looks at its topics, or at what happened lately, whichever is less.
@@ -207,7 +212,7 @@ impl View {
     /// What a reader is owed now.
     pub(crate) fn owed(&self, reader: &Reader) -> Batch {
         let (from, form) = (reader.number, reader.form);
-        let catch_up = CatchUp { epoch: self.epoch, from, to: self.number, form, is_fresh: false };
+        let catch_up = CatchUp { from, to: self.number, form, is_fresh: false };
         self.batch(reader.group, catch_up)
     }
 

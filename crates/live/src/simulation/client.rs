@@ -129,13 +129,13 @@ impl Client {
         EventReader::new().read(&text, |event| events.push(event)).unwrap();
         for event in events {
             let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
-            let version: Version = event.last_id.parse().unwrap();
-            self.last = Some(version);
+            let version = event.last_id.parse().ok();
+            self.last = version.or(self.last);
             let topic = data["topic"].as_str().unwrap().to_owned();
             self.told.push(match &event.kind[..] {
                 "gap" => Told::Gap { topic, missed: data["missed"].as_u64().unwrap() },
                 _ => Told::Update {
-                    number: version.number,
+                    number: version.map_or(0, |version: Version| version.number),
                     topic,
                     data: data.get("data").cloned(),
                     patch: data.get("patch").cloned(),
