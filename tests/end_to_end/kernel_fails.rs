@@ -13,7 +13,9 @@ use staunch_tests::process::Server;
 use staunch_tests::tree::Tree;
 
 use crate::kernel_short::Injection;
-use crate::outside::{get, is_installed, server_of, tree_of, until};
+use staunch_tests::house::waiting::until;
+
+use crate::outside::{get, is_installed, server_of, tree_of};
 
 /// What makes the server call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -87,7 +87,7 @@ impl Socket {
         let chosen = body::choose(&interface, own, options, port)?;
         let boot = node_of_host::boot_number(chosen.link.0, options.ether_type)?;
         let descriptor = Arc::new(chosen.body.descriptor()?);
-        let control_descriptor = chosen.control.as_ref().map(body::Body::descriptor).transpose()?;
+        let control_descriptor = chosen.control.as_ref().map(body::Carrier::descriptor).transpose()?;
         let opened =
             Opened { backend: chosen.backend, refused: chosen.refused, interface: interface.clone() };
         let opening = Opening {

@@ -21,7 +21,7 @@ use crate::letter::{Letter, Made, News, Place, Request, TopicFacts};
 use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
 use crate::ring::Entry;
-use crate::state::{Kept, KeptUpdate};
+use crate::state::{KeptState, KeptUpdate};
 use crate::topic::{Kind, TopicId};
 use crate::update::Update;
 use crate::version::{Epoch, Version};
@@ -60,7 +60,7 @@ impl Hub {
     }
 
     /// A hub with what a store kept. Where the store did not keep the numbering, the epoch is the one drawn.
-    pub fn restore(settings: HubSettings, kept: Kept, drawn: Epoch, now_ms: u64) -> Self {
+    pub fn restore(settings: HubSettings, kept: KeptState, drawn: Epoch, now_ms: u64) -> Self {
         let mut hub = Self::new(settings, kept.epoch.unwrap_or(drawn));
         let mut updates: Vec<KeptUpdate> = Vec::new();
         for topic in kept.topics {

@@ -24,18 +24,18 @@ pub enum KeyUse {
 
 /// Keys of the last minutes.
 #[derive(Debug)]
-pub struct Keys {
+pub struct IdempotencyKeys {
     used: HashMap<Box<str>, (u128, Accepted)>,
     order: VecDeque<(u64, Box<str>)>,
 }
 
-impl Default for Keys {
+impl Default for IdempotencyKeys {
     fn default() -> Self {
         Self { used: HashMap::new(), order: VecDeque::new() }
     }
 }
 
-impl Keys {
+impl IdempotencyKeys {
     /// What is known of a key that comes with a body of this digest.
     pub fn look_up(&mut self, key: &str, digest: u128, now_ms: u64) -> KeyUse {
         if key.is_empty() || key.len() > KEY_BYTES_MAX {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_key_is_remembered_with_its_body() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         assert_eq!(keys.look_up("k", 1, 0), KeyUse::New);
         keys.remember("k", 1, ACCEPTED, 0);
         assert_eq!(keys.look_up("k", 1, KEY_MS_MAX - 1), KeyUse::Repeated(ACCEPTED));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_oldest_gives_way() {
-        let mut keys = Keys::default();
+        let mut keys = IdempotencyKeys::default();
         for number in 0..=KEYS_MAX {
             keys.remember(&number.to_string(), 1, ACCEPTED, number as u64);
         }

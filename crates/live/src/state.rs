@@ -6,8 +6,8 @@
 //! The store is redb: one file, transactions that are whole or not there after a crash, a lock against other
 //! processes, no thread, and no dependency. fjall, the other one weighed, merges in threads of its own.
 //!
-//! Order: `State::open`, `Hub::restore`, `introduce`, then `keep` for every letter before its publications
-//! are answered, `sync` at the interval, `close`.
+//! Order: `StateStore::open`, `Hub::restore`, `introduce`, then `keep` for every letter before its
+//! publications are answered, `sync` at the interval, `close`.
 
 mod fault;
 mod record;
@@ -47,7 +47,7 @@ pub enum Sync {
 
 /// What was kept.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct KeptState {
     /// The numbering goes on; none where it is not known how far it went, or nothing was kept.
     pub epoch: Option<Epoch>,
     /// The last number.
@@ -68,7 +68,7 @@ pub struct KeptTopic {
 }
 
 /// Where a hub's letters are kept.
-pub trait Keeper {
+pub trait StateKeeper {
     /// Keeps a letter.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub trait Keeper {
 }
 
 /// The store.
-pub struct State {
+pub struct StateStore {
     database: Database,
     path: PathBuf,
     sync: Sync,
@@ -91,24 +91,24 @@ pub struct State {
     owed: Vec<Letter>,
 }
 
-impl State {
+impl StateStore {
     /// Opens the store in a folder, or begins one, and reads what it has. A damaged file is set aside.
     ///
     /// # Errors
     /// The file cannot be opened or written, is locked by another process, or of a newer format.
-    pub fn open(folder: &Path, sync: Sync) -> Result<(Self, Kept), StateFault> {
+    pub fn open(folder: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
         let path = folder.join(FILE);
         match Self::open_file(&path, sync) {
             Err(StateFault { kind: StateFaultKind::Damaged(_), .. }) => {
                 let aside = set_aside(&path)?;
                 let (state, _) = Self::open_file(&path, sync)?;
-                Ok((state, Kept { set_aside: Some(aside), ..Kept::default() }))
+                Ok((state, KeptState { set_aside: Some(aside), ..KeptState::default() }))
             }
             other => other,
         }
     }
 
-    fn open_file(path: &Path, sync: Sync) -> Result<(Self, Kept), StateFault> {
+    fn open_file(path: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
         let fault = |error: redb::Error| StateFault::of(path, error);
         let database = redb::Builder::new()
             .set_cache_size(CACHE_BYTES)
@@ -181,7 +181,7 @@ impl State {
 type Facts<'a> = redb::Table<'a, &'static str, u64>;
 type Updates<'a> = redb::Table<'a, (&'static str, u64), &'static [u8]>;
 
-impl Keeper for State {
+impl StateKeeper for StateStore {
     fn keep(&mut self, letter: &Letter) -> Result<(), StateFault> {
         self.owed.push(letter.clone());
         self.keep_owed(if self.sync == Sync::Always { Durability::Immediate } else { Durability::None })
@@ -228,11 +228,11 @@ fn write_letter(
 }
 
 /// Reads all that a file has.
-fn load(database: &Database, path: &Path) -> Result<Kept, StateFault> {
+fn load(database: &Database, path: &Path) -> Result<KeptState, StateFault> {
     let fault = |error: redb::Error| StateFault::of(path, error);
     let transaction = database.begin_read().map_err(|error| fault(error.into()))?;
     let facts = match transaction.open_table(FACTS) {
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Kept::default()),
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(KeptState::default()),
         facts => facts.map_err(|error| fault(error.into()))?,
     };
     let fact = |name: &str| -> Result<Option<u64>, StateFault> {
@@ -241,10 +241,10 @@ fn load(database: &Database, path: &Path) -> Result<Kept, StateFault> {
     match fact("format")? {
         Some(format) if format > FORMAT => return Err(StateFault::newer(path, format)),
         Some(_) => {}
-        None => return Ok(Kept::default()),
+        None => return Ok(KeptState::default()),
     }
     let updates = transaction.open_table(UPDATES).map_err(|error| fault(error.into()))?;
-    let mut kept = Kept::default();
+    let mut kept = KeptState::default();
     for row in updates.iter().map_err(|error| fault(error.into()))? {
         let (key, value) = row.map_err(|error| fault(error.into()))?;
         let (name, number) = key.value();

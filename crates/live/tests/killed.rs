@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use staunch_live::{
-    Epoch, Hub, HubSettings, Keeper, Kind, Publication, State, Sync, TopicName, TopicRules, Value,
+    Epoch, Hub, HubSettings, Kind, Publication, StateKeeper, StateStore, Sync, TopicName, TopicRules, Value,
 };
 
 /// The folder of the child; the variable makes a test a child.
@@ -16,11 +16,11 @@ const FOLDER: &str = "STAUNCH_LIVE_FOLDER";
 const ROUNDS: usize = 12;
 const TOPICS: [&str; 3] = ["v.a", "v.b", "l.a"];
 
-fn open(folder: &Path) -> (State, Hub) {
+fn open(folder: &Path) -> (StateStore, Hub) {
     let mut settings = HubSettings::default();
     let log = TopicRules { kind: Kind::Log, ring_entries: 5, ..TopicRules::default() };
     settings.add_rules("l.*", log).unwrap();
-    let (mut state, kept) = State::open(folder, Sync::Always).unwrap();
+    let (mut state, kept) = StateStore::open(folder, Sync::Always).unwrap();
     assert_eq!(kept.set_aside, None, "a crash damages nothing");
     let hub = Hub::restore(settings, kept, Epoch(7), 0);
     state.introduce(&hub.introduction());

@@ -18,9 +18,10 @@ pub(super) fn html(record: &Record, curves: &[Curve], notes: &[String]) -> Strin
     let mut body = "<h1>Overload, with the gate and without</h1>\
          <p>Clients come by the clock, each with a connection of its own, and wait one second. What counts \
          is how many are answered within it, of the server's peak. The gate (<code>staunch gate</code>) was \
-         told nothing about the servers.</p><p>100 % is the peak without the gate: what the server answered to \
-         clients who ask again as soon as they were answered. More than 100 % is no error: while the gate \
-         sheds, packets are taken from the interface less often, and the server has the processor time that \
+         told nothing about the servers.</p>\
+         <p>100 % is the peak without the gate: what the server answered to clients who \
+         ask again as soon as they were answered. More than 100 % is no error: while the gate sheds, \
+         packets are taken from the interface less often, and the server has the processor time that \
          saves.</p><div class=\"panels\">"
         .to_owned();
     for (index, plot) in plots(record, curves).iter().enumerate() {

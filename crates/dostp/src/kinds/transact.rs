@@ -34,7 +34,7 @@ const REPLY_BYTES_MAX: usize = 4 << 20;
 
 /// What became of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Concluded {
     /// The service's reply.
     Reply(Vec<u8>),
     /// Nothing was heard in time: it was done once or never.
@@ -105,7 +105,7 @@ impl Caller {
     }
 
     /// Takes the payload of a REPLY. Whatever comes of it, an ACK with the same message id is to be sent.
-    pub fn take(&mut self, from: Sender, payload: &[u8], now_us: u64) -> Option<(u64, Outcome)> {
+    pub fn take(&mut self, from: Sender, payload: &[u8], now_us: u64) -> Option<(u64, Concluded)> {
         let (number, reply) = payload.split_first_chunk::<NUMBER_BYTES>()?;
         let number = u64::from_be_bytes(*number);
         let pending = self.pending.get(&number).filter(|pending| pending.to == from)?;
@@ -115,11 +115,11 @@ impl Caller {
             self.measure(from.0, took_us);
         }
         self.pending.remove(&number);
-        Some((number, Outcome::Reply(reply.to_vec())))
+        Some((number, Concluded::Reply(reply.to_vec())))
     }
 
     /// What is due: requests to be sent again, and transactions whose patience is over.
-    pub fn due(&mut self, now_us: u64, repeat: &mut dyn FnMut(Sender, u64, &[u8])) -> Vec<(u64, Outcome)> {
+    pub fn due(&mut self, now_us: u64, repeat: &mut dyn FnMut(Sender, u64, &[u8])) -> Vec<(u64, Concluded)> {
         let ended: Vec<u64> = self
             .pending
             .iter()
@@ -138,7 +138,7 @@ impl Caller {
                 repeat(pending.to, *number, &pending.request);
             }
         }
-        ended.into_iter().map(|number| (number, Outcome::Unknown)).collect()
+        ended.into_iter().map(|number| (number, Concluded::Unknown)).collect()
     }
 
     /// When [`Caller::due`] has something to do at the earliest.

@@ -24,7 +24,7 @@ const UDP_OVERHEAD_BYTES: u32 = 28;
 
 /// A way that was opened.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum Carrier {
     Ring(PacketRing),
     Udp(LinkUdp),
 }
@@ -32,9 +32,9 @@ pub(super) enum Body {
 /// A way, and what came of trying.
 #[derive(Debug)]
 pub(super) struct Chosen {
-    pub(super) body: Body,
+    pub(super) body: Carrier,
     /// Control frames, where they come apart from messages.
-    pub(super) control: Option<Body>,
+    pub(super) control: Option<Carrier>,
     pub(super) backend: Backend,
     pub(super) link: Link,
     pub(super) mtu: u16,
@@ -76,7 +76,7 @@ fn open(
     own: Ipv4Addr,
     options: &Options,
     port: u16,
-) -> io::Result<(Body, Option<Body>, Link, u16)> {
+) -> io::Result<(Carrier, Option<Carrier>, Link, u16)> {
     let mtu = interface.mtu.min(u32::from(u16::MAX)) as u16;
     match backend {
         Backend::Ring => {
@@ -90,11 +90,11 @@ fn open(
             };
             if options.takes_all_ports {
                 let all = ring(PacketFilter::Everything, RING_BYTES)?;
-                return Ok((Body::Ring(all), None, Link(interface.link), mtu));
+                return Ok((Carrier::Ring(all), None, Link(interface.link), mtu));
             }
             let control = ring(PacketFilter::Port(0), CONTROL_RING_BYTES)?;
             let messages = ring(PacketFilter::Port(port), RING_BYTES)?;
-            Ok((Body::Ring(messages), Some(Body::Ring(control)), Link(interface.link), mtu))
+            Ok((Carrier::Ring(messages), Some(Carrier::Ring(control)), Link(interface.link), mtu))
         }
         Backend::Udp => {
             let address = SocketAddrV4::new(own, options.udp_port);
@@ -102,12 +102,12 @@ fn open(
             let link = Link(LinkUdp::link(SocketAddrV4::new(own, udp.local_port()?)).0);
             let mtu =
                 interface.mtu.saturating_sub(UDP_OVERHEAD_BYTES).clamp(u32::from(MTU_MIN), 65_507) as u16;
-            Ok((Body::Udp(udp), None, link, mtu))
+            Ok((Carrier::Udp(udp), None, link, mtu))
         }
     }
 }
 
-impl Body {
+impl Carrier {
     /// A descriptor that can be polled.
     pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
         let readiness = match self {

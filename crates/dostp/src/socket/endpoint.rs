@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp, Transmit};
 use staunch_netio::host::interface::Interface;
 
-use super::body::{self, Body};
+use super::body::{self, Carrier};
 use super::claim::Claim;
 use super::options::{Backend, Options};
 use crate::fault::Fault;
@@ -47,8 +47,8 @@ pub struct Received {
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) node: Node,
-    pub(super) body: Body,
-    control_body: Option<Body>,
+    pub(super) body: Carrier,
+    control_body: Option<Carrier>,
     pub(super) port: u16,
     own: Ipv4Addr,
     netmask: Ipv4Addr,
@@ -70,8 +70,8 @@ pub(super) struct Endpoint {
 pub(super) struct Opening {
     pub(super) interface: Interface,
     pub(super) own: Ipv4Addr,
-    pub(super) body: Body,
-    pub(super) control: Option<Body>,
+    pub(super) body: Carrier,
+    pub(super) control: Option<Carrier>,
     pub(super) backend: Backend,
     pub(super) link: Link,
     pub(super) mtu: u16,

@@ -8,7 +8,7 @@ use staunch_protocol::http1::{Event, KeptRequest, Request};
 
 use super::turn::Turn;
 use super::{Connection, Phase};
-use crate::exchange::answer::{Answer, Answered, Outcome};
+use crate::exchange::answer::{Answer, Answered, Course};
 use crate::exchange::open::{Ended, Open, OpenState};
 use crate::exchange::{Exchange, Finished, Life};
 use crate::handler::{Body, Departure, Handler};
@@ -61,13 +61,13 @@ impl Connection {
     ) {
         exchange.status = answered.status();
         exchange.life = match answered.outcome() {
-            Outcome::Complete => {
+            Course::Complete => {
                 turn.context.stats.requests.add(1);
                 return self.end_exchange(turn);
             }
-            Outcome::Later => Life::Waiting,
-            Outcome::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
-            Outcome::Open(body) => {
+            Course::Later => Life::Waiting,
+            Course::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
+            Course::Open(body) => {
                 turn.context.stats.requests.add(1);
                 Life::Open(OpenState::new(body))
             }

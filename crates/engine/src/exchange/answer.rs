@@ -52,7 +52,7 @@ enum Next {
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Course {
     /// It is answered.
     Complete,
     /// The answer comes by mail.
@@ -92,15 +92,15 @@ impl Answered {
         self.next == Next::Later
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Course {
         match self.next {
-            Next::Complete => Outcome::Complete,
-            Next::Later => Outcome::Later,
-            Next::Collect => Outcome::Collect { limit_bytes: self.detail as usize },
-            Next::OpenWithoutBody => Outcome::Open(BodyOut::Nothing),
-            Next::OpenOfLength => Outcome::Open(BodyOut::Length(self.detail)),
-            Next::OpenInChunks => Outcome::Open(BodyOut::Chunked),
-            Next::OpenUntilClose => Outcome::Open(BodyOut::UntilClose),
+            Next::Complete => Course::Complete,
+            Next::Later => Course::Later,
+            Next::Collect => Course::Collect { limit_bytes: self.detail as usize },
+            Next::OpenWithoutBody => Course::Open(BodyOut::Nothing),
+            Next::OpenOfLength => Course::Open(BodyOut::Length(self.detail)),
+            Next::OpenInChunks => Course::Open(BodyOut::Chunked),
+            Next::OpenUntilClose => Course::Open(BodyOut::UntilClose),
         }
     }
 }

@@ -40,12 +40,12 @@ fn value(hub: &Hub, topic: &str) -> Option<(u64, String)> {
     Some((version.number, String::from_utf8_lossy(update.value.bytes()).into_owned()))
 }
 
-fn keep(hub: &mut Hub, state: &mut State) {
+fn keep(hub: &mut Hub, state: &mut StateStore) {
     state.keep(&hub.take_letter().unwrap()).unwrap();
 }
 
-fn reopen(folder: &Folder, sync: Sync) -> (State, Hub) {
-    let (mut state, kept) = State::open(&folder.0, sync).unwrap();
+fn reopen(folder: &Folder, sync: Sync) -> (StateStore, Hub) {
+    let (mut state, kept) = StateStore::open(&folder.0, sync).unwrap();
     assert_eq!(kept.set_aside, None);
     let hub = Hub::restore(settings(), kept, Epoch(99), 0);
     state.introduce(&hub.introduction());
@@ -123,7 +123,7 @@ fn a_numbering_that_may_have_gone_on_is_not_continued() {
             true => state.close().unwrap(),
             false => drop(state),
         }
-        let (_, kept) = State::open(&folder.0, sync).unwrap();
+        let (_, kept) = StateStore::open(&folder.0, sync).unwrap();
         assert_eq!(kept.epoch.is_some(), continues, "{sync:?} closed: {is_closed}");
         let hub = Hub::restore(settings(), kept, Epoch(100), 0);
         assert!(value(&hub, "v").is_some() || (sync == Sync::Off && !is_closed));
@@ -134,8 +134,8 @@ fn a_numbering_that_may_have_gone_on_is_not_continued() {
 #[test]
 fn a_store_that_is_open_is_locked() {
     let folder = Folder::new("locked");
-    let (_state, _) = State::open(&folder.0, Sync::Off).unwrap();
-    let fault = State::open(&folder.0, Sync::Off).err().unwrap();
+    let (_state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
+    let fault = StateStore::open(&folder.0, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Locked), "{fault}");
     assert!(fault.to_string().contains("live.redb: another process has it open"), "{fault}");
 }
@@ -143,17 +143,17 @@ fn a_store_that_is_open_is_locked() {
 #[test]
 fn a_newer_store_is_left_alone() {
     let folder = Folder::new("newer");
-    let (mut state, _) = State::open(&folder.0, Sync::Off).unwrap();
+    let (mut state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
     state.write(Durability::Immediate, |facts, _| Ok(facts.insert("format", 9).map(|_| ())?)).unwrap();
     drop(state);
-    let fault = State::open(&folder.0, Sync::Off).err().unwrap();
+    let fault = StateStore::open(&folder.0, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Newer(9)), "{fault}");
-    assert!(State::open(&folder.0, Sync::Off).is_err(), "it is as it was");
+    assert!(StateStore::open(&folder.0, Sync::Off).is_err(), "it is as it was");
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let fault = State::open(Path::new("/nonexistent/staunch"), Sync::Off).err().unwrap();
+    let fault = StateStore::open(Path::new("/nonexistent/staunch"), Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Io(_)), "{fault}");
     assert!(fault.to_string().contains("/nonexistent/staunch/live.redb"), "{fault}");
 }
@@ -163,7 +163,7 @@ fn what_is_no_store_is_set_aside() {
     let folder = Folder::new("aside");
     for (number, content) in [&b"not a store"[..], &[0; 5000], &[0xff; 70_000]].iter().enumerate() {
         std::fs::write(folder.0.join(FILE), content).unwrap();
-        let (state, kept) = State::open(&folder.0, Sync::Off).unwrap();
+        let (state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
         let aside = kept.set_aside.unwrap();
         assert_eq!(aside, folder.0.join(format!("live.redb.damaged-{}", number + 1)));
         assert_eq!(std::fs::read(aside).unwrap(), *content, "nothing is lost");
@@ -188,7 +188,7 @@ fn a_file_cut_at_every_512_bytes() {
     let (mut read, mut aside) = (0, 0);
     for cut in (0..content.len()).step_by(512) {
         std::fs::write(cut_folder.0.join(FILE), &content[..cut]).unwrap();
-        let (state, kept) = State::open(&cut_folder.0, Sync::Off).unwrap();
+        let (state, kept) = StateStore::open(&cut_folder.0, Sync::Off).unwrap();
         drop(state);
         match &kept.set_aside {
             Some(path) => {

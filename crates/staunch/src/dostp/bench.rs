@@ -11,7 +11,7 @@ use clap::Args;
 use staunch_dostp::Socket;
 use staunch_netio::clock;
 
-use super::link::{self, Link};
+use super::link::{self, NodeLink};
 use super::ping::time;
 use super::serve::ECHO_PORT;
 use crate::config::Failure;
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     address: Ipv4Addr,
 
     #[command(flatten)]
-    link: Link,
+    link: NodeLink,
 
     /// UDP port that answers there: `--udp-echo` of `staunch dostp serve`
     #[arg(long, value_name = "PORT", default_value = "5289")]

@@ -18,7 +18,7 @@ const CODE_CONFIGURATION: u8 = 78;
 
 /// By which interface, and how.
 #[derive(Args, Debug, Clone)]
-pub(super) struct Link {
+pub(super) struct NodeLink {
     /// Network interface by which the other nodes are reached
     #[arg(long, short = 'I', value_name = "NAME")]
     pub(super) interface: String,
@@ -88,7 +88,7 @@ enum Protection {
     Aead,
 }
 
-impl Link {
+impl NodeLink {
     /// Opens a socket on this port.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use clap::Args;
 use staunch_dostp::Socket;
 use staunch_netio::clock;
 
-use super::link::{self, Link};
+use super::link::{self, NodeLink};
 use super::serve::ECHO_PORT;
 use crate::config::Failure;
 use crate::output;
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     address: Ipv4Addr,
 
     #[command(flatten)]
-    link: Link,
+    link: NodeLink,
 
     /// How often it is asked
     #[arg(long, short, value_name = "NUMBER", default_value = "5")]

@@ -18,7 +18,7 @@ use staunch_dostp::{PeerEvent, Socket};
 use staunch_netio::clock;
 
 use super::control;
-use super::link::{self, Link};
+use super::link::{self, NodeLink};
 use crate::config::Failure;
 use crate::output;
 
@@ -35,7 +35,7 @@ const TOLD_PER_SECOND_MAX: u32 = 10;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    link: Link,
+    link: NodeLink,
 
     /// Control socket for the other commands [default: /run/staunch/dostp-INTERFACE.sock]
     #[arg(long, value_name = "PATH")]

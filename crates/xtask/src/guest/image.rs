@@ -27,7 +27,7 @@ poweroff -f
 "#;
 
 /// What is to be found in the machine.
-pub(super) struct Content<'a> {
+pub(super) struct ImageContent<'a> {
     /// Programs of this machine, for `/bin`.
     pub(super) programs: &'a [PathBuf],
     /// Built modules, for `/modules`.
@@ -50,7 +50,7 @@ cpio --quiet --create --null --format=newc --reproducible --owner=0:0 | gzip -1 
 ///
 /// # Errors
 /// A program is not there, or a tool fails.
-pub(super) fn make(folder: &Path, content: &Content<'_>) -> Result<PathBuf, String> {
+pub(super) fn make(folder: &Path, content: &ImageContent<'_>) -> Result<PathBuf, String> {
     let tree = folder.join("tree");
     let made = || -> std::io::Result<()> {
         let _ = fs::remove_dir_all(folder);

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::image::{self, Content};
+use super::image::{self, ImageContent};
 use super::kernel::{self, Series};
 use super::module::{self, Module};
 
@@ -63,7 +63,7 @@ impl Machine {
             .map(|module| module::built(root, &kernel, self.kernel, &module.name))
             .collect::<Result<Vec<_>, _>>()?;
         let folder = std::env::temp_dir().join(format!("staunch-guest-{}", std::process::id()));
-        let content = Content {
+        let content = ImageContent {
             programs: &self.programs,
             modules: &modules,
             load: &self.load(),

@@ -18,7 +18,7 @@ enum Letter {
 /// What came of many transactions.
 struct Run {
     done: BTreeMap<u64, u32>,
-    outcomes: BTreeMap<u64, Outcome>,
+    outcomes: BTreeMap<u64, Concluded>,
     begun: BTreeSet<u64>,
     remembered: (usize, usize),
 }
@@ -99,7 +99,7 @@ fn the_check_finds_a_service_that_forgets() {
 #[test]
 fn without_loss_nothing_is_repeated_and_all_is_done() {
     let run = run(3, 0, 0, false);
-    assert!(run.outcomes.values().all(|outcome| *outcome == Outcome::Reply(b"done".to_vec())));
+    assert!(run.outcomes.values().all(|outcome| *outcome == Concluded::Reply(b"done".to_vec())));
     assert_eq!((run.outcomes.len(), run.done.len(), run.begun.len()), (600, 600, 600));
     assert_eq!(run.remembered, (0, 600), "replies that were acknowledged are not kept");
 }
@@ -116,7 +116,7 @@ fn a_silent_service_ends_the_patience() {
             break (ended, now_us);
         }
     };
-    assert_eq!((outcome, sent_us), ((number, Outcome::Unknown), vec![20_000, 60_000]));
+    assert_eq!((outcome, sent_us), ((number, Concluded::Unknown), vec![20_000, 60_000]));
     assert_eq!((now_us, caller.due_us()), (100_000, None));
 }
 
@@ -160,7 +160,7 @@ proptest! {
         prop_assert!(run.done.values().all(|times| *times == 1));
         prop_assert!(run.done.keys().all(|number| run.begun.contains(number)));
         for (number, outcome) in &run.outcomes {
-            prop_assert!(*outcome == Outcome::Unknown || run.done.contains_key(number));
+            prop_assert!(*outcome == Concluded::Unknown || run.done.contains_key(number));
         }
     }
 }
