@@ -75,7 +75,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("[[site]]\nroot = '.'\n[[site]]\nhosts = ['a']", "a.toml:3:1: root: missing"),
     (
         "access_log = '/a/b.log combined'",
-        "a.toml:1:14: access_log: \"/a/b.log combined\" is not PATH|-|off: write the file alone",
+        "a.toml:1:14: access_log: \"/a/b.log combined\" is not PATH|-|syslog|off: write the file alone",
     ),
 ];
 

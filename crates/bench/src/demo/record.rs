@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(record.peak_per_s("nginx"), Some(40.0));
         let json = serde_json::to_value(&record).expect("JSON");
         let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
-        assert_eq!(names, ["commit", "floods", "machine", "servers", "versions"]);
+        assert_eq!(names, ["commit", "floods", "left_out", "machine", "servers", "versions"]);
         let point = serde_json::json!({"offered_multiple": 0.5, "offered_per_s": 20.0, "goodput_per_s": 10.0,
             "p50_ms": null, "p99_ms": null, "refused": 3, "timed_out": 5});
         assert_eq!(json["servers"][0]["gate_off"][0], point);

@@ -21,10 +21,10 @@ group! {
     /// `*.example.org` stands for every host below `example.org`. The exact name goes before a star, the
     /// longer star before the shorter.
     hosts: Many<Host> = Some(""), File, reload, "[\"example.org\", \"*.example.org\"]";
-    /// Host to which requests for the site's other hosts are redirected The status is 301, path and query are
-    /// kept. It is one of `hosts`, such as `https://example.org` where `www.example.org` is the other.
-    /// Without `https://` or `http://` the scheme stays what it was. Hosts that are not in `hosts` are served
-    /// as they are.
+    /// Host to which requests for the site's other hosts are redirected
+    /// The status is 301, path and query are kept. It is one of `hosts`, such as `https://example.org` where
+    /// `www.example.org` is the other. Without `https://` or `http://` the scheme stays what it was. Hosts that
+    /// are not in `hosts` are served as they are.
     canonical_host: OrOff<HostAddress> = Some("off"), File, reload, "\"https://example.org\"";
     /// Whether it answers for all other hosts as well
     /// Without such a site, the first one does.
