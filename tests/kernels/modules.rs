@@ -1,19 +1,34 @@
 //! Modules of `kernel/` in an emulated machine that ends at the first warning of its kernel.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{SERIES_WITH_HEADERS, is_possible};
 use staunch_tests::process::binary;
 
+/// Scripts so far, for their names.
+static SCRIPTS: AtomicU32 = AtomicU32::new(0);
+
 /// A script in a machine with a module.
 fn run(series: &str, module: &str, script: &str) -> Output {
+    run_with(series, module, script, &[binary()])
+}
+
+/// A script in a machine with a module and these programs.
+fn run_with(series: &str, module: &str, script: &str, programs: &[PathBuf]) -> Output {
     let xtask = binary().with_file_name("xtask");
     assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
-    let path = std::env::temp_dir().join(format!("staunch-{}-{series}-{module}.sh", std::process::id()));
+    let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("staunch-{}-{number}.sh", std::process::id()));
     std::fs::write(&path, script).expect("a script");
     let mut guest = Command::new(xtask);
-    guest.args(["guest", "--kernel", series, "--seconds", "900", "--module", module, "--program"]);
-    let output = guest.arg(binary()).arg(&path).output().expect("xtask runs");
+    guest.args(["guest", "--kernel", series, "--seconds", "1800", "--module", module]);
+    for program in programs {
+        guest.arg("--program").arg(program);
+    }
+    let output = guest.arg(&path).output().expect("xtask runs");
     std::fs::remove_file(&path).expect("the script is there");
     output
 }
@@ -52,7 +67,7 @@ fn a_machine_ends_at_a_modules_fault() {
 }
 
 #[test]
-fn kecho_serves_in_five_ways_and_unloads_under_load() {
+fn kecho_serves_in_five_ways_and_unloads_with_a_connection() {
     if !is_possible() {
         return;
     }
@@ -60,22 +75,34 @@ fn kecho_serves_in_five_ways_and_unloads_under_load() {
         let output = run(series, "kecho", include_str!("kecho.sh"));
         let (out, error) = said(&output);
         assert!(output.status.success(), "{series}: {out}{error}");
+        let echoed = out.lines().filter(|line| line.contains("h   e   l   l   o  \\0   w")).count();
+        assert_eq!(echoed, 5, "{series}: {out}{error}");
         for mode in ["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"] {
-            assert!(out.contains(&format!("{mode}: echoed, unloaded under load")), "{series}: {out}{error}");
+            assert!(out.contains(&format!("{mode} unloaded")), "{series}: {out}{error}");
         }
-        for line in [
-            "answered: 800 200",
-            "paper: 12",
-            "257th of wq-percpu: 0 bytes",
-            "third of two: 0 bytes",
-            "refused 1",
-            "expired 1",
-            "told: mode=fast: kthread, wq-percpu, wq-unbound, ready or softirq",
-            "told: speaks=latin: echo or lab",
-            "told: idle_s=0: 1 to 86400",
-            "told: port=12345: cannot listen (error -98)",
-        ] {
-            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}");
-        }
+        let fault = "told: mode=fast: kthread, wq-percpu, wq-unbound, ready or softirq";
+        assert!(out.lines().any(|line| line == fault), "{series}: {out}{error}");
     }
+}
+
+/// So many conversations khttpd holds; the others need encodings, rules or hosts, which it has not. It may
+/// not fall.
+const HELD_MIN: usize = 288;
+
+#[test]
+fn conversations_are_held_with_khttpd() {
+    if !is_possible() {
+        return;
+    }
+    let bundle = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conversations");
+    std::fs::write(&bundle, staunch_tests::suite::bundle(&staunch_tests::suite::wire_folder()))
+        .expect("a file");
+    let player = binary().with_file_name("kernel-wire");
+    assert!(player.exists(), "{} is missing: cargo build --workspace makes it", player.display());
+    let output = run_with("6.1", "khttpd", "kernel-wire ready /bin/conversations", &[player, bundle]);
+    let (out, error) = said(&output);
+    assert!(output.status.success(), "{out}{error}");
+    let held = out.lines().find_map(|line| line.strip_prefix("held ")?.split(' ').next()?.parse().ok());
+    println!("{}", out.lines().last().unwrap_or_default());
+    assert!(held.is_some_and(|held: usize| held >= HELD_MIN), "{out}{error}");
 }

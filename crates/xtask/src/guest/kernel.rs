@@ -51,6 +51,21 @@ pub(super) struct Kernel {
     pub(super) release: String,
 }
 
+/// Waits until no other process fetches or builds; holds until it is dropped.
+///
+/// # Errors
+/// The folder of the kernels cannot be written.
+pub(super) fn lock(root: &Path) -> Result<fs::File, String> {
+    let folder = root.join("target/tools/kernels");
+    let locked = || {
+        fs::create_dir_all(&folder)?;
+        let file = fs::File::create(folder.join("lock"))?;
+        file.lock()?;
+        Ok(file)
+    };
+    locked().map_err(|error: std::io::Error| format!("{}: {error}", folder.display()))
+}
+
 /// The kernel of a series, fetched if it is not there. A kernel that was fetched once is not looked for
 /// again.
 ///

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::image::{self, ImageContent};
-use super::kernel::{self, Series};
+use super::kernel::{self, Kernel, Series};
 use super::module::{self, Module};
 
 /// The same addresses each time, no delays that faults of processors make necessary, no self-tests of ciphers
@@ -16,8 +16,9 @@ const KERNEL_WORDS: &str = "console=ttyS0 loglevel=5 nokaslr panic=-1 mitigation
 const WATCH_WORDS: &str = "panic_on_warn=1 oops=panic hung_task_panic=1";
 /// Freed objects of the kernel are poisoned and looked at. Left out where instructions are counted.
 const POISON_WORDS: &str = "slub_debug=FZPU slab_debug=FZPU";
-/// So many of the kernel's last lines are told when the machine ends before the script does.
-const CONSOLE_LINES_MAX: usize = 60;
+/// So many of the kernel's last lines are told when the machine ends before the script does: a warning and
+/// the panic it ends in have some seventy together.
+const CONSOLE_LINES_MAX: usize = 150;
 /// A clock that goes by instructions, and a fixed beginning.
 const COUNTED: [&str; 6] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm", "-seed", "1"];
 
@@ -56,12 +57,7 @@ impl Machine {
     /// QEMU, a kernel, a program or a module is missing; or the machine did not come to the script's end, as
     /// after a warning or a fault of the kernel: its last lines are told.
     pub(crate) fn run(&self, root: &Path, script: &str, mut hear: impl FnMut(&str)) -> Result<Said, String> {
-        let kernel = kernel::kernel(root, self.kernel)?;
-        let modules = self
-            .modules
-            .iter()
-            .map(|module| module::built(root, &kernel, self.kernel, &module.name))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (kernel, modules) = self.prepared(root)?;
         let folder = std::env::temp_dir().join(format!("staunch-guest-{}", std::process::id()));
         let content = ImageContent {
             programs: &self.programs,
@@ -90,6 +86,17 @@ impl Machine {
             }
             Err(error) => error.to_string(),
         })
+    }
+
+    /// The kernel and the modules, fetched and built if they are not there: by one process at a time, for
+    /// others need the same files.
+    fn prepared(&self, root: &Path) -> Result<(Kernel, Vec<PathBuf>), String> {
+        let _one_at_a_time = kernel::lock(root)?;
+        let kernel = kernel::kernel(root, self.kernel)?;
+        let modules =
+            self.modules.iter().map(|module| module::built(root, &kernel, self.kernel, &module.name));
+        let modules = modules.collect::<Result<Vec<_>, _>>()?;
+        Ok((kernel, modules))
     }
 
     /// The lines of a shell that load modules, each or none.
@@ -175,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_machine_is_told_by_the_kernels_last_lines() {
-        let printed = "guest: begins\n".to_owned() + &"[    1.000000] Kernel panic\n".repeat(100);
+        let printed =
+            "guest: begins\n".to_owned() + &"[    1.000000] Kernel panic\n".repeat(2 * CONSOLE_LINES_MAX);
         let (status, lines, console) = heard(printed.as_bytes());
         assert_eq!((status, lines.len(), console.len()), (None, 0, CONSOLE_LINES_MAX));
     }
