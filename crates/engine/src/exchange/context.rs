@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub(crate) second: u64,
     /// If clients mean anything.
     pub(crate) clients: Option<&'a mut Clients>,
-    /// See [`Answer::guard`]. Here, and not in what every answer carries, for hardly any needs it.
+    /// See [`crate::Answer::guard`]. Here, and not in what every answer carries, for hardly any needs it.
     pub(crate) guarded: Cell<bool>,
     pub(crate) outbox: &'a Outbox,
 }
