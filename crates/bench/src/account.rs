@@ -1,6 +1,6 @@
-//! What `staunch load --json` says of a run, and what follows from it.
+//! The load generator's account of a run (`staunch load --json`), and sums that follow from it.
 //!
-//! It owns sums over a [`Document`]. It must never make a number of something that was not said.
+//! This file owns sums over a [`Document`]. It must never make a number of a figure that is not there.
 use staunch_loadgen::Counts;
 use staunch_loadgen::report::Document;
 
