@@ -4,7 +4,8 @@
 //! who know. Rules take turns. Within a rule every other turn is that of the client that asked least, then of
 //! its connection that asked least, of equals the last to come; the turns between are those of whoever waits
 //! longest, so that nobody waits for ever. When a line is full, whoever asked most is put off, of equals who
-//! waits longest. A check that is made or put off is one more ask. It must never make a worker wait.
+//! waits longest. A check that is made or put off is one more ask; right credentials take the asks of their
+//! client back, for many people may stand behind one address. It must never make a worker wait.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -55,8 +56,7 @@ pub(crate) struct Checks<J> {
 struct State<J> {
     /// A lane for each rule for which something waits, in the order of their turns.
     lanes: Vec<Lane<J>>,
-    /// Checks under way: rule, credentials, and who waits.
-    running: Vec<(usize, Tag, Vec<Waiter>)>,
+    running: Vec<Running>,
     put_off: Vec<(J, Vec<Address>, Excess)>,
     clients: Asks<Option<IpAddr>>,
     connections: Asks<(u16, u32, u32)>,
@@ -79,6 +79,15 @@ struct Job<J> {
     client: Option<IpAddr>,
     /// How often the connection had asked when it asked for this.
     connection_asks: u32,
+    waiters: Vec<Waiter>,
+}
+
+/// A check under way.
+#[derive(Debug)]
+struct Running {
+    rule: usize,
+    tag: Tag,
+    client: Option<IpAddr>,
     waiters: Vec<Waiter>,
 }
 
@@ -155,8 +164,8 @@ impl<J> Checks<J> {
             });
         }
         state.lanes.retain(|lane| !lane.jobs.is_empty());
-        for (_, _, waiters) in &mut state.running {
-            leave(waiters, connection, departure);
+        for running in &mut state.running {
+            leave(&mut running.waiters, connection, departure);
         }
     }
 
@@ -174,12 +183,15 @@ impl<J> Checks<J> {
         }
     }
 
-    /// A check was made: who waits for its outcome.
-    pub(crate) fn finish(&self, rule: usize, tag: Tag) -> Vec<Address> {
+    /// A check was made, and the credentials were right or not: the connections that wait for its outcome.
+    pub(crate) fn finish(&self, rule: usize, tag: Tag, right: bool) -> Vec<Address> {
         let mut state = self.lock();
-        let place = state.running.iter().position(|(lane, name, _)| (*lane, *name) == (rule, tag));
-        let waiters = place.map(|place| state.running.swap_remove(place).2).unwrap_or_default();
-        addresses(&waiters)
+        let place = state.running.iter().position(|running| running.is_of(rule, tag));
+        let Some(running) = place.map(|place| state.running.swap_remove(place)) else { return Vec::new() };
+        if right {
+            state.clients.forget(running.client);
+        }
+        addresses(&running.waiters)
     }
 
     /// Lets the threads end. What waits is dropped.
@@ -200,8 +212,8 @@ impl<J> Checks<J> {
 impl<J> State<J> {
     fn ask(&mut self, rule: usize, tag: Tag, asker: Asker, job: impl FnOnce() -> J) -> Result<(), Excess> {
         let waiter = Waiter { connection: asker.connection, half_closed: false };
-        if let Some((_, _, waiters)) = self.running.iter_mut().find(|one| (one.0, one.1) == (rule, tag)) {
-            return join(waiters, waiter);
+        if let Some(running) = self.running.iter_mut().find(|running| running.is_of(rule, tag)) {
+            return join(&mut running.waiters, waiter);
         }
         let place = self.lanes.iter().position(|lane| lane.rule == rule).unwrap_or_else(|| {
             self.lanes.push(Lane { rule, jobs: Vec::new(), longest_next: false });
@@ -259,11 +271,17 @@ impl<J> State<J> {
         for waiter in &waiters {
             self.connections.add(key_of(waiter.connection));
         }
-        self.running.push((lane.rule, tag, waiters));
+        self.running.push(Running { rule: lane.rule, tag, client, waiters });
         if !lane.jobs.is_empty() {
             self.lanes.push(lane);
         }
         Some(Turn::Check(tag, job))
+    }
+}
+
+impl Running {
+    fn is_of(&self, rule: usize, tag: Tag) -> bool {
+        (self.rule, self.tag) == (rule, tag)
     }
 }
 
@@ -294,6 +312,10 @@ impl<K: Eq + Hash> Asks<K> {
             });
             self.sum = self.counts.values().sum();
         }
+    }
+
+    fn forget(&mut self, key: K) {
+        self.sum -= self.counts.remove(&key).unwrap_or(0);
     }
 }
 

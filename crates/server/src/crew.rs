@@ -130,7 +130,8 @@ impl Crew {
             let (site, addresses, found) = match turn {
                 Turn::Check(tag, CheckJob { site, auth, field, now_s }) => {
                     let since_s = auth.verify(&field, now_s);
-                    (site, self.queues.checks.finish(auth.number(), tag), Ok((tag, since_s)))
+                    let waiters = self.queues.checks.finish(auth.number(), tag, since_s.is_some());
+                    (site, waiters, Ok((tag, since_s)))
                 }
                 Turn::PutOff(job, addresses, excess) => (job.site, addresses, Err(excess)),
             };

@@ -62,7 +62,7 @@ impl Flood {
                     Turn::Check(tag, who) => break (tag, who),
                 }
             };
-            self.checks.finish(RULE, turn.0);
+            self.checks.finish(RULE, turn.0, turn.0 == RIGHT);
             if turn.0 == RIGHT {
                 return Some(checked);
             }
@@ -84,6 +84,15 @@ fn whoever_knows_is_before_those_who_guess() {
             let before = flood.guesses_before(right).expect("an answer");
             assert!(before <= 1, "{before} guesses of {count}, {at_one_address} at an address, came first");
         }
+    }
+}
+
+#[test]
+fn many_who_know_log_in_from_one_address() {
+    let mut flood = Flood::new(240, 1);
+    for round in 0..40 {
+        let before = flood.guesses_before(asker(5000, 5000 + round)).expect("an answer");
+        assert!(before <= 1, "{before} guesses came before login {round}");
     }
 }
 
@@ -124,7 +133,7 @@ fn nobody_waits_for_ever() {
         let fresh = asker(100 + fresh, 100 + fresh);
         checks.ask(RULE, Tag::from(fresh.connection.slot) + 1000, fresh, || fresh).unwrap();
         while let Some(Turn::PutOff(..)) = checks.next() {}
-        if checks.lock().running.iter().any(|(_, tag, _)| *tag == RIGHT) {
+        if checks.lock().running.iter().any(|running| running.tag == RIGHT) {
             return;
         }
     }
@@ -161,7 +170,7 @@ fn what_nobody_waits_for_is_not_checked() {
         checks.leave(asker(1, connection).connection, Departure::Gone);
     }
     let next = || match checks.next() {
-        Some(Turn::Check(tag, ())) => (tag, checks.finish(RULE, tag)),
+        Some(Turn::Check(tag, ())) => (tag, checks.finish(RULE, tag, false)),
         other => panic!("{other:?}"),
     };
     assert_eq!(next(), (4, vec![asker(1, 4).connection]));
@@ -194,7 +203,7 @@ fn the_same_credentials_are_checked_once() {
     assert!(matches!(checks.next(), Some(Turn::Check(1, ()))));
     checks.ask(RULE, 1, asker(1, 3), || ()).unwrap();
     checks.ask(RULE + 1, 1, asker(1, 4), || ()).unwrap();
-    let connections: Vec<_> = checks.finish(RULE, 1).iter().map(|address| address.slot).collect();
+    let connections: Vec<_> = checks.finish(RULE, 1, false).iter().map(|address| address.slot).collect();
     assert_eq!(connections, [0, 1, 2, 3]);
     assert!(matches!(checks.next(), Some(Turn::Check(1, ()))), "the other rule's");
 }
@@ -223,7 +232,7 @@ proptest! {
         let checks = Checks::new();
         let mut owed = HashMap::<u32, usize>::new();
         let answered = |turn: Option<Turn<()>>| match turn.unwrap() {
-            Turn::Check(tag, ()) => checks.finish(RULE, tag),
+            Turn::Check(tag, ()) => checks.finish(RULE, tag, false),
             Turn::PutOff((), waiters, _) => waiters,
         };
         let settle = |owed: &mut HashMap<u32, usize>, addresses: Vec<Address>| {
