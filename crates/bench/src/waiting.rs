@@ -69,12 +69,17 @@ fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -
         let guessers = Guessers::start(server.address, many);
         thread::sleep(GATHERING);
         let longest = longest_right(&server);
+        if many {
+            // Up to 240 checks still wait. Nobody is interested in them.
+            drop(server);
+            guessers.end();
+            outcome.add(kind.name(), what, "ms", longest?.as_secs_f64() * 1e3);
+            continue;
+        }
         guessers.end();
         outcome.add(kind.name(), what, "ms", longest?.as_secs_f64() * 1e3);
-        if !many {
-            let longest = longest_look(server.admin)?;
-            outcome.add(kind.name(), HEALTH, "ms", longest.as_secs_f64() * 1e3);
-        }
+        let longest = longest_look(server.admin)?;
+        outcome.add(kind.name(), HEALTH, "ms", longest.as_secs_f64() * 1e3);
     }
     Ok(())
 }
