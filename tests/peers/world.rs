@@ -31,7 +31,7 @@ impl Handler for Mirror {
 
     fn handle(&mut self, _: &Request<'_>, answer: Answer<'_>) -> Answered {
         let text = answer.peer().map_or("nobody".into(), |peer| peer.to_string());
-        let fields = format!("Content-Length: {}\r\n\r\n", text.len());
+        let fields = format!("Content-Length: {}\r\n", text.len());
         answer.bytes(Status::OK, fields.as_bytes(), text.as_bytes())
     }
 
