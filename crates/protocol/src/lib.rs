@@ -8,6 +8,7 @@
 
 pub mod event_stream;
 pub mod http1;
+pub mod http2;
 pub mod limits;
 mod message;
 pub mod proxy;

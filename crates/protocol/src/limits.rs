@@ -34,6 +34,37 @@ pub const CONTROL_BYTES_MAX: usize = 125;
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Longest `Sec-WebSocket-Extensions` that is read: browsers send 50 bytes. What is longer is not accepted.
 pub const EXTENSIONS_BYTES_MAX: usize = 1024;
+/// Longest frame of HTTP/2 that is taken: the least that RFC 9113, section 6.5.2, allows to ask for. It is
+/// what a connection may make us keep of one that has not come as a whole.
+pub const FRAME_BYTES_MAX: usize = 16 * 1024;
+/// Most bytes of a block of fields as it comes, all its frames together: an honest one has less than the head
+/// it stands for.
+pub const BLOCK_BYTES_MAX: usize = HEAD_BYTES_MAX;
+/// Most frames of one block of fields: two full ones make the largest block (CVE-2024-27316).
+pub const BLOCK_FRAMES_MAX: u8 = 8;
+/// Most bytes of fields, as [`HEAD_BYTES_MAX`] counts them, that are read of a block whose request is refused
+/// for its size already. Reading on keeps the connection; what is longer ends it.
+pub const DECODED_BYTES_MAX: usize = 4 * HEAD_BYTES_MAX;
+/// Size of a connection's table of fields: what a peer may use before it knows our settings (RFC 9113,
+/// section 6.5.2).
+pub const FIELD_TABLE_BYTES_MAX: usize = 4096;
+/// Most bytes of fields that all tables of a worker hold together: those of 16 000 browsers none of which is
+/// like another.
+pub const INTERNED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most requests of one connection that wait at a time: what RFC 9113, section 6.5.2, recommends at least.
+pub const STREAMS_MAX: usize = 100;
+/// Streams we have ended and whose last frames may still be on their way, remembered per connection.
+pub const ENDED_STREAMS_MAX: usize = 8;
+/// How much of a body a peer may send before it is told to go on, of a stream and of a connection: the size
+/// both begin with (RFC 9113, section 6.9.2).
+pub const WINDOW_BYTES: u32 = 65_535;
+/// As [`WINDOW_BYTES`], once a body is wanted: 5 MB/s over a way of 50 ms. All that is held of the bodies of
+/// a connection is less.
+pub const BODY_WINDOW_BYTES: u32 = 256 * 1024;
+/// So much of a blocked answer has to be taken before the peer is given as long again.
+pub const TAKEN_BYTES_MIN: u32 = 1024;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);
+const _: () = assert!(BLOCK_BYTES_MAX >= FRAME_BYTES_MAX && DECODED_BYTES_MAX > HEAD_BYTES_MAX);
+const _: () = assert!(BODY_WINDOW_BYTES > WINDOW_BYTES);

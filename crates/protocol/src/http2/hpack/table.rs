@@ -1,0 +1,89 @@
+//! The dynamic table of one connection (RFC 7541, sections 2.3.2 and 4).
+//!
+//! It owns the order of its fields, as numbers of interned ones: four bytes each. It must be emptied before
+//! it is dropped, so that the worker's fields are given back.
+
+use super::fault::HpackFault;
+use super::interned::InternedFields;
+use crate::http2::field::FieldLine;
+use crate::limits::FIELD_TABLE_BYTES_MAX;
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct DynamicTable {
+    /// The oldest first.
+    numbers: Vec<u32>,
+    counted_bytes: u16,
+    counted_bytes_max: u16,
+}
+
+const _: () = assert!(FIELD_TABLE_BYTES_MAX <= u16::MAX as usize);
+
+impl DynamicTable {
+    /// Empty, and as large as it may become.
+    pub(crate) const fn new() -> Self {
+        let max = FIELD_TABLE_BYTES_MAX as u16;
+        Self { numbers: Vec::new(), counted_bytes: 0, counted_bytes_max: max }
+    }
+
+    /// The entry of this place; the newest has 0.
+    #[inline]
+    pub(super) fn get<'f>(&self, place: usize, fields: &'f InternedFields) -> Option<FieldLine<'f>> {
+        let at = self.numbers.len().checked_sub(place + 1)?;
+        self.numbers.get(at).map(|number| fields.get(*number))
+    }
+
+    /// Adds a field, given as a line. A field larger than the table empties it (section 4.4).
+    pub(super) fn add(
+        &mut self,
+        line: &[u8],
+        name_bytes: usize,
+        fields: &mut InternedFields,
+    ) -> Result<(), HpackFault> {
+        let field = FieldLine { line, name_bytes, meaning: crate::http2::field::Meaning::Plain };
+        let counted_bytes = field.counted_bytes();
+        let Some(others_max) = usize::from(self.counted_bytes_max).checked_sub(counted_bytes) else {
+            self.evict(0, fields);
+            return Ok(());
+        };
+        self.evict(others_max, fields);
+        let number = fields.take(line, name_bytes)?;
+        self.numbers.push(number);
+        self.counted_bytes += counted_bytes as u16;
+        Ok(())
+    }
+
+    /// The peer changes the size of the table.
+    pub(super) fn resize(&mut self, bytes: usize, fields: &mut InternedFields) -> Result<(), HpackFault> {
+        if bytes > FIELD_TABLE_BYTES_MAX {
+            return Err(HpackFault::TableSize);
+        }
+        self.counted_bytes_max = bytes as u16;
+        self.evict(bytes, fields);
+        Ok(())
+    }
+
+    /// Drops the oldest fields until no more than so many bytes are left.
+    fn evict(&mut self, bytes_max: usize, fields: &mut InternedFields) {
+        let mut count = 0;
+        while usize::from(self.counted_bytes) > bytes_max
+            && let Some(number) = self.numbers.get(count)
+        {
+            self.counted_bytes -= fields.get(*number).counted_bytes() as u16;
+            fields.release(*number);
+            count += 1;
+        }
+        self.numbers.drain(..count);
+    }
+
+    /// Gives back all it holds.
+    pub(crate) fn release(&mut self, fields: &mut InternedFields) {
+        self.evict(0, fields);
+        self.numbers = Vec::new();
+    }
+
+    /// What the connection makes the worker hold at most: the letters count as if nobody shared them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        usize::from(self.counted_bytes) + self.numbers.capacity() * size_of::<u32>()
+    }
+}

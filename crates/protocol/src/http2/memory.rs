@@ -1,0 +1,35 @@
+//! What the sessions of one worker share.
+//!
+//! It owns the fields that their tables hold, the heads that came before, and the room in which a head is put
+//! together. It must never hold anything of a request whose answer waits.
+
+use super::head::HeadWriter;
+use super::hpack::FieldReader;
+use crate::http1::RequestMemory;
+
+/// One per worker.
+#[derive(Debug)]
+pub struct WorkerMemory {
+    pub(super) reader: FieldReader,
+    pub(super) head: HeadWriter,
+    pub(super) heads: RequestMemory,
+    pub(super) refusal: Vec<u8>,
+}
+
+impl WorkerMemory {
+    /// Holds nothing yet. `secret` keeps peers from choosing fields that are slow to find: random bits.
+    pub fn new(secret: [u64; 2]) -> Self {
+        Self {
+            reader: FieldReader::new(secret),
+            head: HeadWriter::default(),
+            heads: RequestMemory::new(),
+            refusal: Vec::new(),
+        }
+    }
+
+    /// Memory of the fields that tables of connections hold, in bytes. Each session counts its own as if
+    /// nobody shared them.
+    pub fn fields_bytes(&self) -> usize {
+        self.reader.interned().held_bytes()
+    }
+}

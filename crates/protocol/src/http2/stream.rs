@@ -1,0 +1,122 @@
+//! A stream, for as long as something of it waits.
+//!
+//! It owns what is known of a request that was not answered at once: windows, what is left of its body, how
+//! urgent it is. It must never hold a byte of head or body.
+
+use super::priority::Priority;
+use crate::limits::WINDOW_BYTES;
+use crate::message::BodyIn;
+
+/// A stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stream {
+    pub(super) number: u32,
+    /// How much of the answer the peer takes now; below zero after it has made its windows smaller.
+    pub(super) send_window: i32,
+    /// How much of the body the peer may send now.
+    pub(super) receive_left: u32,
+    /// How much of it was taken and not yet told.
+    pub(super) owed: u32,
+    /// How much was given to the caller and not yet taken.
+    pub(super) untaken: u32,
+    /// Bytes that were taken of the answer since it began to wait.
+    pub(super) taken_bytes: u32,
+    /// Bytes left of an announced body.
+    pub(super) announced_left: Option<u64>,
+    /// When something of the body came last, or it became wanted.
+    pub(super) body_ms: u64,
+    /// Since when the answer waits for a window.
+    pub(super) blocked_ms: u64,
+    flags: u16,
+    pub(super) priority: Priority,
+}
+
+const _: () = assert!(size_of::<Stream>() <= 72);
+
+/// What is true of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(super) enum Mark {
+    /// The peer has not ended its request.
+    RequestOpen = 1,
+    /// The body is thrown away.
+    Discarding = 1 << 1,
+    /// The response has begun.
+    Begun = 1 << 2,
+    /// The response has no body: the request was HEAD.
+    OmitBody = 1 << 3,
+    /// The peer waits for 100 before it sends the body.
+    Expects = 1 << 4,
+    /// More of the answer is there to be sent.
+    Wants = 1 << 5,
+    /// The end of the body is to be told.
+    EndDue = 1 << 6,
+    /// That the stream was reset here is to be told.
+    ResetDue = 1 << 7,
+    /// That the rest of the request is not wanted is to be said.
+    ResetOwed = 1 << 10,
+    /// Its body is wanted: its window is a large one.
+    LargeWindow = 1 << 9,
+    /// The stream is over: what still comes of it is ignored.
+    Over = 1 << 8,
+}
+
+impl Stream {
+    /// Of a request that has just come.
+    pub(super) fn new(number: u32, send_window: u32, priority: Priority, now_ms: u64) -> Self {
+        Self {
+            number,
+            send_window: send_window as i32,
+            receive_left: WINDOW_BYTES,
+            owed: 0,
+            untaken: 0,
+            taken_bytes: 0,
+            announced_left: None,
+            body_ms: now_ms,
+            blocked_ms: now_ms,
+            flags: 0,
+            priority,
+        }
+    }
+
+    /// A body follows.
+    pub(super) fn expect_body(&mut self, content: BodyIn) {
+        self.set(Mark::RequestOpen, true);
+        self.announced_left = match content {
+            BodyIn::None => Some(0),
+            BodyIn::Length(bytes) => Some(bytes),
+            BodyIn::Open => None,
+        };
+    }
+
+    #[inline]
+    pub(super) fn is(&self, mark: Mark) -> bool {
+        self.flags & mark as u16 != 0
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, mark: Mark, value: bool) {
+        if value {
+            self.flags |= mark as u16;
+        } else {
+            self.flags &= !(mark as u16);
+        }
+    }
+
+    /// Whether the request still waits for its answer, or for a part of it.
+    #[inline]
+    pub(super) fn is_live(&self) -> bool {
+        !self.is(Mark::Over)
+    }
+
+    /// Whether the caller has something to hear.
+    pub(super) fn has_news(&self) -> bool {
+        self.is(Mark::EndDue) || self.is(Mark::ResetDue)
+    }
+
+    /// Whether it is for the peer to send on.
+    pub(super) fn awaits_body(&self) -> bool {
+        let open = self.is(Mark::RequestOpen) && !self.is(Mark::Discarding);
+        self.is_live() && open && self.untaken == 0
+    }
+}
