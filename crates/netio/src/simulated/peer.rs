@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+/// A peer that echoes takes no more while so much of what it sent back was not read.
+const ECHO_BYTES_MAX: usize = 64 * 1024;
+
 /// Name of a peer, in the order they were made.
 pub type PeerId = usize;
 
@@ -21,6 +24,10 @@ pub enum Step {
     TakeUpTo(usize),
     /// Take bytes again.
     Read,
+    /// Send back whatever comes from now on, and the end after it.
+    Echo,
+    /// Go on with what follows when the other side has half-closed, which ends the script of others.
+    Outlast,
     /// Send no more, but go on reading.
     HalfClose,
     /// Close in order.
@@ -68,6 +75,11 @@ pub(super) struct Peer {
     pub(super) reset: bool,
     /// It takes no more bytes than so many in all.
     taken_max: usize,
+    /// What it takes goes back.
+    pub(super) echoes: bool,
+    /// It goes on after the other side has half-closed, and whether that has.
+    pub(super) outlasts: bool,
+    pub(super) sees_end: bool,
     pub(super) transcript: Transcript,
 }
 
@@ -82,6 +94,9 @@ impl Peer {
             half_closed: false,
             reset: false,
             taken_max: usize::MAX,
+            echoes: false,
+            outlasts: false,
+            sees_end: false,
             transcript: Transcript::default(),
         }
     }
@@ -101,7 +116,11 @@ impl Peer {
     pub(super) fn room_bytes(&self) -> usize {
         match self.transcript.ended {
             Some(_) => usize::MAX,
-            None => self.taken_max.saturating_sub(self.transcript.received.len()),
+            None => {
+                let room_bytes = self.taken_max.saturating_sub(self.transcript.received.len());
+                let echo_bytes = ECHO_BYTES_MAX.saturating_sub(self.unread.len());
+                if self.echoes { room_bytes.min(echo_bytes) } else { room_bytes }
+            }
         }
     }
 
@@ -118,7 +137,7 @@ impl Peer {
             None => false,
             Some(step) if ended => is_passive(step),
             Some(Step::Wait(_)) => self.wait_until_ms.is_none_or(|until_ms| until_ms <= now_ms),
-            Some(Step::UntilReceived(bytes)) => self.transcript.received.len() >= *bytes,
+            Some(Step::UntilReceived(bytes)) => self.transcript.received.len() >= *bytes || self.sees_end,
             Some(_) => true,
         }
     }
@@ -138,7 +157,8 @@ impl Peer {
                     self.wait_until_ms = None;
                 }
                 Some(Step::UntilReceived(bytes)) => {
-                    if self.transcript.received.len() < *bytes && self.transcript.ended.is_none() {
+                    let is_over = self.transcript.ended.is_some() || self.sees_end;
+                    if self.transcript.received.len() < *bytes && !is_over {
                         return;
                     }
                 }
@@ -146,6 +166,8 @@ impl Peer {
                 Some(Step::Stall) => self.taken_max = 0,
                 Some(Step::TakeUpTo(bytes)) => self.taken_max = *bytes,
                 Some(Step::Read) => self.taken_max = usize::MAX,
+                Some(Step::Echo) => self.echoes = true,
+                Some(Step::Outlast) => self.outlasts = true,
                 Some(Step::HalfClose) => self.half_closed = true,
                 Some(Step::Close) => {
                     self.half_closed = true;

@@ -53,7 +53,11 @@ impl Simulated {
         }
         let taken = if short { 1 + part % left } else { left };
         if !gone {
-            peer.transcript.received.extend_from_slice(&flight.bytes[flight.taken..flight.taken + taken]);
+            let bytes = &flight.bytes[flight.taken..flight.taken + taken];
+            peer.transcript.received.extend_from_slice(bytes);
+            if peer.echoes {
+                peer.unread.extend(bytes);
+            }
         }
         flight.taken += taken;
         if flight.taken < flight.bytes.len() {
@@ -106,9 +110,12 @@ impl Simulated {
             peer.end(end, self.now_ms);
             self.slots[slot as usize].as_mut().expect("played only while open").gone = true;
             self.ready.push_back(Completion::Closed { slot });
+        } else if shut && peer.outlasts {
+            peer.sees_end = true;
+            peer.half_closed |= peer.echoes;
         } else if shut && peer.transcript.ended.is_none() {
             peer.end(End::Orderly, self.now_ms);
-            peer.half_closed |= !self.random.chance(self.faults.delays);
+            peer.half_closed |= !self.random.chance(self.faults.delays) || peer.echoes;
         }
     }
 }
