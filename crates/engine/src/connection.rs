@@ -7,6 +7,7 @@
 mod deadlines;
 mod exchanging;
 mod refusing;
+mod tied;
 pub(crate) mod turn;
 
 use staunch_netio::Outgoing;

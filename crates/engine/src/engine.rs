@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use staunch_netio::Epoll;
 use staunch_netio::host::cpu;
 use staunch_netio::uring::{self, Uring};
-use staunch_netio::{Io, Waker, descriptors, memory};
+use staunch_netio::{Capacity, Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
 use crate::clients::{ClientPolicy, ClientTable};
@@ -228,19 +228,20 @@ impl<M: Send + 'static> Engine<M> {
     {
         memory::keep_little();
         let (ended, ends) = mpsc::channel();
-        let capacity =
+        let accepted =
             u32::try_from(self.connections_max.div_ceil(self.wakers.len() as u64)).unwrap_or(u32::MAX);
         let backend = Arc::new(self.backend);
         let client_table = ClientTable::default();
         let complaints = Complaints::new(Arc::clone(&self.settings.notice));
         let workers = self.wakers.len() as u16;
         for (index, listeners) in self.listeners.into_iter().enumerate() {
+            let handler = make_handler(index as u16);
             let parts = WorkerParts {
                 index: index as u16,
                 cpu: self.settings.workers[index],
                 listeners,
                 waker: self.wakers[index].clone(),
-                capacity,
+                capacity: Capacity { connected: handler.upstreams_max(), accepted },
                 mailbox: Arc::clone(&self.mailboxes[index]),
                 stats: Arc::clone(&self.stats[index]),
                 timeouts: self.settings.timeouts,
@@ -251,7 +252,6 @@ impl<M: Send + 'static> Engine<M> {
                 workers,
                 complaints: complaints.clone(),
             };
-            let handler = make_handler(index as u16);
             let backend = Arc::clone(&backend);
             let ended = ended.clone();
             std::thread::Builder::new()
@@ -274,7 +274,7 @@ struct WorkerParts<M> {
     cpu: Option<usize>,
     listeners: Vec<(Name, OwnedFd)>,
     waker: Waker,
-    capacity: u32,
+    capacity: Capacity,
     mailbox: Arc<Mailbox<M>>,
     stats: Arc<Stats>,
     timeouts: Timeouts,

@@ -13,6 +13,7 @@ use crate::exchange::address::Address;
 use crate::exchange::answer::{Answer, Answered};
 use crate::exchange::open::Open;
 use crate::exchange::outbox::Outbox;
+use crate::upstream::{Upstream, UpstreamEvent};
 
 /// What comes of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,11 @@ pub trait Handler {
     /// Mail came for a request that waits. It is answered now, or told to wait again.
     fn resume(&mut self, mail: Self::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered;
 
+    /// A request that waits was woken ([`Outbox::wake`]). It is answered now, or waits on.
+    fn woken(&mut self, _request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        answer.later()
+    }
+
     /// The body of a request is there that was to be collected.
     fn collected(&mut self, _body: Vec<u8>, _request: &Request<'_>, answer: Answer<'_>) -> Answered {
         answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
@@ -57,6 +63,23 @@ pub trait Handler {
 
     /// Mail came for the worker, or for an exchange whose answer goes on.
     fn mail(&mut self, _mail: Self::Mail, _outbox: &Outbox) {}
+
+    /// How many connections the worker may make for its handler at a time: [`Outbox::upstreams`]. They come
+    /// on top of those that are accepted. Asked once, before the worker begins.
+    fn upstreams_max(&self) -> u32 {
+        0
+    }
+
+    /// Something has happened on a connection that the handler has made. If it serves an exchange whose
+    /// answer goes on, that is lent too.
+    fn upstream(
+        &mut self,
+        _upstream: Upstream,
+        _event: UpstreamEvent<'_>,
+        _open: Option<&mut Open<'_>>,
+        _outbox: &Outbox,
+    ) {
+    }
 
     /// An exchange whose answer went on is over: told once for each, when its last byte was sent or when it
     /// broke.

@@ -24,6 +24,7 @@ mod start_error;
 mod stats;
 mod time;
 mod timer_wheel;
+mod upstream;
 mod worker;
 
 pub use clients::{ClientPolicy, ClientRate, ClientTable, Trusted, client_of};
@@ -47,5 +48,6 @@ pub use pressure::{Pressure, notice_on_standard_error};
 pub use start_error::StartError;
 pub use stats::Stats;
 pub use staunch_netio::clock::thread_busy_ns;
-pub use staunch_netio::{FilePart, FileStamp, Outgoing, Part, Slice};
+pub use staunch_netio::{Address as TargetAddress, FilePart, FileStamp, Outgoing, Part, Slice, Target};
+pub use upstream::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams};
 pub use worker::Worker;

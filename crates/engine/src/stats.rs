@@ -62,6 +62,12 @@ pub struct Stats {
     pub answered_late: Counter,
     /// Requests whose connection ended while they waited. `waits - answered_late - waits_lost` wait now.
     pub waits_lost: Counter,
+    /// Connections that the handler has begun to make.
+    pub upstreams_opened: Counter,
+    /// Connections of these that are over. `upstreams_opened - upstreams_closed` are there now.
+    pub upstreams_closed: Counter,
+    /// Connections the handler has asked for that could not be made, have failed, or were too slow.
+    pub upstreams_lost: Counter,
     /// Connections that had an answer under way when the last turn ended.
     pub sending: Gauge,
     /// From the turn in which the last bytes of a request were reported to that turn's end, when its answer

@@ -1,7 +1,8 @@
 //! One worker: a network backend, the connections in it, their deadlines, and what they are lent.
 //!
 //! It owns all of that for one thread. Its parts: `turn` is the loop, `sending` hands answers over,
-//! `giving_way` and `holding` act under pressure, `obeying` carries out orders.
+//! `giving_way` and `holding` act under pressure, `obeying` carries out orders, `upstreams` makes connections
+//! for the handler.
 
 use std::sync::Arc;
 
@@ -29,11 +30,14 @@ mod holding;
 mod obeying;
 mod sending;
 mod turn;
+mod upstreams;
 
 /// One worker. Lives on one thread.
 pub struct Worker<I, H: Handler> {
     io: I,
     handler: H,
+    /// By slot. The first ones stay free where the handler has connections made: those have rows of their
+    /// own.
     connections: Vec<Connection>,
     deadlines: Deadlines,
     listening: Listening,
@@ -82,24 +86,24 @@ impl<I: Io, H: Handler> Worker<I, H> {
         timeouts: Timeouts,
         index: u16,
     ) -> Self {
-        let capacity = io.capacity().accepted;
+        let capacity = io.capacity();
         let now_ns = io.now_ns();
         let now_ms = now_ns / 1_000_000;
-        let wheel = TimerWheel::new(now_ms, capacity as usize);
+        let wheel = TimerWheel::new(now_ms, capacity.slots() as usize);
         let mut worker = Self {
             io,
             handler,
-            connections: Vec::with_capacity(capacity as usize),
+            connections: Vec::with_capacity(capacity.slots() as usize),
             deadlines: Deadlines { wheel, due: Vec::new(), sends_begun: Vec::new() },
             listening: Listening::new(listeners),
             draining: None,
             left: None,
             mailbox,
             stats,
-            overload: Overload::new(capacity, now_ns, timeouts),
+            overload: Overload::new(capacity.accepted, now_ns, timeouts),
             time: Time::new(now_ms),
             reused: Reused::default(),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(capacity.connected),
             clients: None,
             client_table: ClientTable::default(),
             index,

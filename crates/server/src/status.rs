@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use staunch_engine::{Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Stats};
+use staunch_engine::{
+    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Stats, Upstream,
+    UpstreamEvent,
+};
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
@@ -138,6 +141,10 @@ impl Handler for Reporting {
         self.sites.resume(mail, request, answer)
     }
 
+    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        self.sites.woken(request, answer)
+    }
+
     fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         self.sites.collected(body, request, answer)
     }
@@ -148,6 +155,20 @@ impl Handler for Reporting {
 
     fn ready(&mut self, open: &mut Open<'_>) {
         self.sites.ready(open);
+    }
+
+    fn upstreams_max(&self) -> u32 {
+        self.sites.upstreams_max()
+    }
+
+    fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        self.sites.upstream(upstream, event, open, outbox);
     }
 
     fn mail(&mut self, mail: Self::Mail, outbox: &Outbox) {

@@ -79,13 +79,18 @@ impl Connection {
     /// The exchange is over: the next request may come, under another address.
     fn end_exchange<H>(&mut self, turn: &mut Turn<'_, H>) {
         self.exchange = None;
+        turn.context.outbox.upstreams().release(turn.context.address);
         self.generation = self.generation.wrapping_add(1);
         turn.context.address.generation = self.generation;
         self.phase = Phase::Open;
     }
 
-    /// Mail came for the request that waits.
-    pub(crate) fn resume<H: Handler>(&mut self, mail: H::Mail, turn: &mut Turn<'_, H>) {
+    /// The handler is asked by `ask` about the request that waits.
+    pub(crate) fn resume<H: Handler>(
+        &mut self,
+        ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> Answered,
+        turn: &mut Turn<'_, H>,
+    ) {
         let Some(exchange) = self.exchange.take() else { return };
         let mut outgoing = self.outgoing(turn.spare);
         let waited_ms = turn.now_ms - exchange.since_ms;
@@ -103,7 +108,7 @@ impl Connection {
                 rendered: Some(&mut *turn.rendered),
                 waited_ms: waited_ms as u32,
             };
-            let answered = turn.handler.resume(mail, &request, answer);
+            let answered = ask(turn.handler, &request, answer);
             if !answered.is_later() {
                 turn.count_late(waited_ms);
             }
@@ -113,11 +118,15 @@ impl Connection {
         self.converse(&[], turn);
     }
 
-    /// The handler wants to be asked again about the answer that goes on.
+    /// The handler wants to be asked again about the exchange under way.
     pub(crate) fn wake<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        if let Some(Life::Open(state)) = self.exchange.as_mut().map(|exchange| &mut exchange.life) {
-            state.wants_room = true;
-            self.converse(&[], turn);
+        match self.exchange.as_mut().map(|exchange| &mut exchange.life) {
+            Some(Life::Open(state)) => {
+                state.wants_room = true;
+                self.converse(&[], turn);
+            }
+            Some(Life::Waiting) => self.resume(H::woken, turn),
+            Some(Life::Collecting { .. }) | None => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Where mail goes.
 
 /// Which exchange mail is for. It is good until that exchange is finished: later mail is dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     /// Index of the worker.
     pub worker: u16,

@@ -5,16 +5,30 @@
 use std::cell::RefCell;
 
 use super::address::Address;
+use crate::upstream::Upstreams;
 
 /// Collects what is asked for.
 #[derive(Debug, Default)]
 pub struct Outbox {
     wakes: RefCell<Vec<Address>>,
+    upstreams: Upstreams,
 }
 
 impl Outbox {
-    /// Calls [`crate::Handler::ready`] for this open exchange of the same worker soon, whether or not it has
-    /// room. Nothing happens if it is finished by then.
+    /// Of a worker that makes at most so many connections.
+    pub(crate) fn new(upstreams_max: u32) -> Self {
+        Self { wakes: RefCell::default(), upstreams: Upstreams::new(upstreams_max) }
+    }
+
+    /// The connections that the worker has made for its handler.
+    #[inline]
+    pub fn upstreams(&self) -> &Upstreams {
+        &self.upstreams
+    }
+
+    /// Asks the handler again about this exchange of the same worker soon: by [`crate::Handler::ready`] if
+    /// its answer goes on, whether or not it has room, and by [`crate::Handler::woken`] if it waits. Nothing
+    /// happens if it is finished by then.
     pub fn wake(&self, address: Address) {
         self.wakes.borrow_mut().push(address);
     }
@@ -22,7 +36,7 @@ impl Outbox {
     /// Whether nothing is asked for.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.wakes.borrow().is_empty()
+        self.wakes.borrow().is_empty() && self.upstreams.are_quiet()
     }
 
     /// Takes all exchanges to wake, in the order in which they were named.

@@ -142,10 +142,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Closes the oldest idle one of the next few connections, if there is one. The hand goes around the
     /// table like a clock's, so that each comes under it once a round.
     fn evict(&mut self) {
-        let count = self.connections.len() as u32;
+        let (first, count) = (self.outbox.upstreams().slots(), self.connections.len() as u32);
         let mut oldest: Option<(u64, Slot)> = None;
         for _ in 0..EVICTION_SLOTS_COUNT.min(count) {
-            self.overload.hand = if self.overload.hand + 1 < count { self.overload.hand + 1 } else { 0 };
+            let next = self.overload.hand + 1;
+            self.overload.hand = if next < count { next.max(first) } else { first };
             let since_ms = self.connections[self.overload.hand as usize].idle_since_ms();
             oldest = since_ms.map(|ms| (ms, self.overload.hand)).into_iter().chain(oldest).min();
         }

@@ -88,16 +88,17 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// Closes those that hold most until it is calm.
     #[cold]
-    fn relieve(&mut self) {
+    pub(super) fn relieve(&mut self) {
         // The least of the chosen comes first.
         let mut chosen: BinaryHeap<Reverse<Rank>> = BinaryHeap::with_capacity(GIVING_WAY_MAX + 1);
-        for (slot, connection) in self.connections.iter().enumerate() {
-            let Some(class) = connection.counted_bytes.checked_ilog2() else { continue };
-            if connection.leaving {
-                continue;
-            }
-            let deadline_ms = connection.due(&self.overload.timeouts).map_or(u64::MAX, |(ms, _)| ms);
-            let rank = (class, Reverse(deadline_ms), slot as Slot);
+        let staying = self.connections.iter().enumerate().filter(|(_, connection)| !connection.leaving);
+        let accepted = staying.map(|(slot, connection)| {
+            let deadline = connection.due(&self.overload.timeouts);
+            (slot as Slot, connection.counted_bytes, deadline.map(|(ms, _)| ms))
+        });
+        for (slot, bytes, deadline_ms) in accepted.chain(self.outbox.upstreams().holders()) {
+            let Some(class) = bytes.checked_ilog2() else { continue };
+            let rank = (class, Reverse(deadline_ms.unwrap_or(u64::MAX)), slot);
             if chosen.len() < GIVING_WAY_MAX || chosen.peek().is_some_and(|least| rank > least.0) {
                 chosen.push(Reverse(rank));
             }
@@ -120,7 +121,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 break;
             }
             self.stats.closed_for_memory.add(1);
-            self.close(slot);
+            if self.outbox.upstreams().own(slot) {
+                self.give_up_upstream(slot);
+            } else {
+                self.close(slot);
+            }
         }
     }
 

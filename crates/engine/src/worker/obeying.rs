@@ -13,6 +13,7 @@ use crate::draining::Draining;
 use crate::handler::Handler;
 use crate::limits::DRAIN_TURN_MS_MAX;
 use crate::order::{Drain, Left, Name, Order};
+use crate::upstream::UpstreamLoss;
 
 impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn obey(&mut self, order: Order) {
@@ -63,6 +64,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let now_ms = self.time.now_ms;
         if self.listening.open.are_gone() {
             self.left = None;
+        }
+        if self.stats.accepted.get() == self.stats.closed.get() {
+            self.outbox.upstreams().lose_all(UpstreamLoss::Drained);
         }
         let Some(draining) = &mut self.draining else { return };
         if !draining.is_due(now_ms) {

@@ -39,6 +39,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.draining.is_some()
             && self.listening.open.are_gone()
             && self.stats.accepted.get() == self.stats.closed.get()
+            && self.outbox.upstreams().are_gone()
     }
 
     /// One turn.
@@ -69,14 +70,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
                     self.overload.pace.hear_probe();
                     self.deliver();
                 }
-                Completion::Connected { .. } | Completion::Inspected { .. } => {
-                    unreachable!("a server does not connect")
-                }
+                Completion::Connected { slot, errno } => self.upstream_connected(slot, errno),
+                Completion::Inspected { .. } => unreachable!("nobody asks"),
                 // Nothing is watched yet; a report without a cause is allowed.
                 Completion::Ready { .. } => {}
             }
             if !self.outbox.is_empty() {
-                self.wake_exchanges();
+                self.look_into_outbox();
             }
         }
         self.expire();
@@ -84,7 +84,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if self.outbox.is_empty() {
                 break;
             }
-            self.wake_exchanges();
+            self.look_into_outbox();
         }
         self.watch_sends(begun_before);
         self.listening.look(&mut self.io, self.time.now_ms);
@@ -156,6 +156,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     #[inline]
     fn received(&mut self, slot: Slot, input: Input) {
+        if self.outbox.upstreams().own(slot) {
+            return self.upstream_received(slot, input);
+        }
         self.hear(slot);
         if self.has_no_memory_for(slot) {
             return self.io.release(input);
@@ -169,6 +172,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     #[inline]
     fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
+        if self.outbox.upstreams().own(slot) {
+            return self.upstream_sent(slot, outgoing, errno);
+        }
         self.reused.spare.put(outgoing);
         self.connections[slot as usize].end_send();
         if errno != 0 {
@@ -182,11 +188,17 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn progressed(&mut self, slot: Slot, bytes: u32) {
+        if self.outbox.upstreams().own(slot) {
+            return self.upstream_progressed(slot);
+        }
         let rate_min = self.overload.capacity.pressure().send_rate_min;
         self.connections[slot as usize].progress(bytes, rate_min, self.time.now_ms, &self.overload.timeouts);
     }
 
     fn ended(&mut self, slot: Slot, errno: i32) {
+        if self.outbox.upstreams().own(slot) {
+            return self.upstream_ended(slot, errno);
+        }
         let (connection, mut turn, _) = self.lend(slot);
         if errno != 0 || connection.phase == Phase::Lingering {
             return self.close(slot);
@@ -196,6 +208,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn retire(&mut self, slot: Slot) {
+        if self.outbox.upstreams().own(slot) {
+            return self.upstream_closed(slot);
+        }
         self.hear(slot);
         self.count_gone(slot);
         self.connections[slot as usize].retire(&mut self.reused.spare);
@@ -222,7 +237,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 self.handler.mail(letter, &self.outbox);
             } else if connection.is_waiting() && !self.has_no_memory_for(slot) {
                 let (connection, mut turn, _) = self.lend(slot);
-                connection.resume(letter, &mut turn);
+                connection
+                    .resume(|handler, request, answer| handler.resume(letter, request, answer), &mut turn);
                 self.flush(slot);
             }
         }
@@ -231,12 +247,21 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// Asks the handler again about exchanges it has named.
+    /// Carries out what the handler has asked for beside its answers.
     #[cold]
+    fn look_into_outbox(&mut self) {
+        self.attend_upstreams();
+        self.wake_exchanges();
+    }
+
+    /// Asks the handler again about exchanges it has named.
     fn wake_exchanges(&mut self) {
         for address in self.outbox.take_wakes() {
-            let Some(connection) = self.connections.get(address.slot as usize) else { continue };
-            if connection.generation == address.generation && connection.phase == Phase::Exchanging {
+            if !self.is_under_way(address) {
+                continue;
+            }
+            let is_waiting = self.connections[address.slot as usize].is_waiting();
+            if !is_waiting || !self.has_no_memory_for(address.slot) {
                 let (connection, mut turn, _) = self.lend(address.slot);
                 connection.wake(&mut turn);
                 self.flush(address.slot);
@@ -291,6 +316,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let mut due = std::mem::take(&mut self.deadlines.due);
         self.deadlines.wheel.expire(self.time.now_ms, &mut due);
         for slot in due.drain(..) {
+            if self.outbox.upstreams().own(slot) {
+                self.upstream_due(slot);
+                continue;
+            }
             match self.connections[slot as usize].due(&self.overload.timeouts) {
                 Some((deadline_ms, _)) if deadline_ms > self.time.now_ms => {
                     self.deadlines.wheel.set(slot, deadline_ms);

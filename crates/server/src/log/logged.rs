@@ -6,7 +6,10 @@ use std::cell::Cell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use staunch_engine::{Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Refused};
+use staunch_engine::{
+    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Refused, Upstream,
+    UpstreamEvent,
+};
 use staunch_protocol::http1::Request;
 
 use super::access::AccessLog;
@@ -135,6 +138,16 @@ impl<H: Handler> Handler for Logged<H> {
         answered
     }
 
+    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let wanted = self.log.wanted();
+        let before = Before::of(request, &answer);
+        let answered = self.inner.woken(request, answer);
+        if wanted != 0 {
+            self.note(wanted, request, &before, &answered);
+        }
+        answered
+    }
+
     fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let wanted = self.log.wanted();
         let before = Before::of(request, &answer);
@@ -151,6 +164,20 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn ready(&mut self, open: &mut Open<'_>) {
         self.inner.ready(open);
+    }
+
+    fn upstreams_max(&self) -> u32 {
+        self.inner.upstreams_max()
+    }
+
+    fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        self.inner.upstream(upstream, event, open, outbox);
     }
 
     fn mail(&mut self, mail: Self::Mail, outbox: &Outbox) {

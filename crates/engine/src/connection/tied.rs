@@ -1,0 +1,38 @@
+//! An answer that goes on hears of the upstream that serves it.
+//!
+//! It must never be on the way of an exchange without an upstream.
+
+use super::Connection;
+use super::turn::Turn;
+use crate::exchange::Life;
+use crate::exchange::open::Open;
+use crate::handler::Handler;
+use crate::upstream::{Upstream, UpstreamEvent};
+
+impl Connection {
+    /// Something has happened on the upstream: the handler is told, and what it has said of the answer is
+    /// carried out.
+    #[cold]
+    pub(crate) fn hear<H: Handler>(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        turn: &mut Turn<'_, H>,
+    ) {
+        let mut outgoing = self.outgoing(turn.spare);
+        let context = &turn.context;
+        if let Some(exchange) = &mut self.exchange
+            && let Life::Open(state) = &mut exchange.life
+        {
+            let was_held = state.held;
+            let request = &exchange.request;
+            let mut open = Open { state, request, outgoing: &mut outgoing, context };
+            turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);
+            if was_held && !state.held {
+                self.session.begin_reading(turn.now_ms);
+            }
+        }
+        self.put_outgoing(outgoing, turn.spare);
+        self.converse(&[], turn);
+    }
+}
