@@ -1,18 +1,21 @@
 //! The engine with exchanges that stay open, to be tried with any client.
 //!
-//! `echo 127.0.0.1:8081 epoll|uring`, then for instance
+//! `echo 127.0.0.1:8081 epoll|uring [UPSTREAM...]`, then for instance
 //! `curl --data-binary @FILE -H 'Transfer-Encoding: chunked' http://127.0.0.1:8081/echo` or
 //! `curl -N 'http://127.0.0.1:8081/drip?every=100ms&count=50'`.
 
 #[path = "echo/handler.rs"]
 mod handler;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use handler::{Echo, Tick};
-use staunch_engine::{ClientPolicy, Engine, IoChoice, Pressure, Settings, notice_on_standard_error};
+use staunch_engine::{
+    ClientPolicy, Engine, IoChoice, Pressure, Settings, UpstreamTimeouts, notice_on_standard_error,
+};
 use staunch_protocol::Timeouts;
 
 /// How exactly drips keep their time.
@@ -26,6 +29,7 @@ fn main() {
         Some("uring") => IoChoice::Uring,
         _ => IoChoice::Auto,
     };
+    let upstreams: Vec<SocketAddr> = arguments.map(|text| text.parse().expect("an address")).collect();
     let engine = Engine::<Tick>::bind(Settings {
         listen: vec![address.parse().expect("an address")],
         workers: vec![None],
@@ -49,6 +53,7 @@ fn main() {
             }
         }
     });
-    let end = engine.run(|_| Echo::new(Arc::clone(&drips), None));
+    let timeouts = UpstreamTimeouts::default();
+    let end = engine.run(|_| Echo::new(Arc::clone(&drips), None).with_upstreams(upstreams.clone(), timeouts));
     end.expect("workers that do not fail");
 }

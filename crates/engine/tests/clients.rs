@@ -2,12 +2,18 @@
 //!
 //! A client that is not installed is skipped with its name; with CI=true that fails.
 
+#[path = "exchanges/neighbours.rs"]
+mod neighbours;
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Every client prints these lines: what came back of `/echo`, `/drip` and `/collect`.
-const EXPECTED: &str = "echo 300000 true\ndrip drop 1,drop 2,drop 3\ncollect 5 hello\nlimit 413\n";
+use neighbours::{echoing_upstream, nobody};
+
+/// Every client prints these lines: what came back of `/echo`, `/drip`, `/collect` and `/upstream`.
+const EXPECTED: &str = "echo 300000 true\ndrip drop 1,drop 2,drop 3\ncollect 5 hello\nlimit 413\n\
+                        upstream 300000 true\nrefused 502\n";
 
 const PYTHON: &str = r#"
 import http.client, sys
@@ -23,7 +29,15 @@ print("drip", ",".join(connection.getresponse().read().decode().split("\n")[:-1]
 connection.request("POST", "/collect", body=b"hello")
 print("collect", connection.getresponse().read().decode())
 connection.request("POST", "/collect?limit=2", body=b"hello")
-print("limit", connection.getresponse().status)
+response = connection.getresponse()
+response.read()
+print("limit", response.status)
+connection.request("POST", "/upstream", body=iter([body[:1], body[1:]]), encode_chunked=True,
+                   headers={"Transfer-Encoding": "chunked"})
+got = connection.getresponse().read()
+print("upstream", len(got), str(got == body).lower())
+connection.request("POST", "/upstream?to=1", body=b"hello")
+print("refused", connection.getresponse().status)
 "#;
 
 const NODE: &str = r#"
@@ -50,6 +64,10 @@ const ask = (method, path, pieces) => new Promise((resolve, reject) => {
   console.log("collect", collected.toString());
   const [status] = await ask("POST", "/collect?limit=2", ["hello"]);
   console.log("limit", status);
+  const [, back] = await ask("POST", "/upstream", [body.subarray(0, 1), body.subarray(1)]);
+  console.log("upstream", back.length, back.equals(body));
+  const [refused] = await ask("POST", "/upstream?to=1", ["hello"]);
+  console.log("refused", refused);
   agent.destroy();
 })();
 "#;
@@ -93,6 +111,10 @@ func main() {
 	fmt.Println("collect", string(collected))
 	status, _ := ask("POST", "/collect?limit=2", strings.NewReader("hello"))
 	fmt.Println("limit", status)
+	_, back := ask("POST", "/upstream", io.MultiReader(bytes.NewReader(body[:1]), bytes.NewReader(body[1:])))
+	fmt.Println("upstream", len(back), bytes.Equal(back, body))
+	refused, _ := ask("POST", "/upstream?to=1", strings.NewReader("hello"))
+	fmt.Println("refused", refused)
 }
 "#;
 
@@ -108,6 +130,12 @@ echo "echo $(stat -c %s "$folder/got") $same"
 echo "drip $(curl -s -m 40 -N "http://$1/drip?every=10ms&count=3" | paste -sd,)"
 echo "collect $(curl -s -m 40 -d hello "http://$1/collect")"
 echo "limit $(curl -s -m 40 -o /dev/null -w '%{http_code}' -d hello "http://$1/collect?limit=2")"
+curl -s -m 40 -X POST -H "Transfer-Encoding: chunked" -H "Expect: 100-continue" \
+  --data-binary @"$folder/sent" \
+  "http://$1/upstream" > "$folder/back"
+cmp -s "$folder/sent" "$folder/back" && same=true || same=false
+echo "upstream $(stat -c %s "$folder/back") $same"
+echo "refused $(curl -s -m 40 -o /dev/null -w '%{http_code}' -d hello "http://$1/upstream?to=1")"
 "#;
 
 struct Server {
@@ -123,7 +151,8 @@ impl Server {
         path.pop();
         let program = path.join("examples/echo");
         let mut command = Command::new(&program);
-        let mut process = command.arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
+        command.args(["127.0.0.1:0", "auto"]).args([echoing_upstream(), nobody()].map(|at| at.to_string()));
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
             panic!("{}: {error}; `cargo test -p staunch-engine` builds it", program.display())
         });
         let mut line = String::new();

@@ -9,12 +9,19 @@
 //! | `/flood?bytes=N` | so many bytes, as fast as they are taken |
 //! | `/cut?bytes=N` | so many bytes, and then the answer is given up |
 //! | `/raw` | an upgrade to a protocol in which everything comes back as it is |
+//! | `/upstream?to=N` | what the upstream of this number sends for the body; with `?length=N` as above |
+//!
+//! An upstream that cannot be reached makes 502 of it, one that does not answer in time 504, too many 503.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use staunch_engine::{Address, Answer, Answered, Body, Ended, Finished, Handler, Open, Outbox, Piece, Slice};
+use staunch_engine::{
+    Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Piece, Slice, Target,
+    TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
+};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
@@ -22,11 +29,17 @@ use staunch_protocol::http1::Request;
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
 /// A piece of `/flood`.
 const FLOOD_BYTES: usize = 16 * 1024;
+/// Upstreams at a time.
+const UPSTREAMS_MAX: u32 = 256;
+const EMPTY: &[u8] = b"Content-Length: 0\r\n";
 
 /// The handler of one worker.
 pub(crate) struct Echo {
     open: HashMap<Address, Doing>,
     flood: Arc<[u8]>,
+    /// Where `/upstream` may lead, by number.
+    upstreams: Vec<SocketAddr>,
+    timeouts: UpstreamTimeouts,
     /// Drips of all workers: while there are none nobody need send ticks.
     drips: Arc<AtomicUsize>,
     /// Told of what begins and ends, for tests.
@@ -45,6 +58,12 @@ enum Doing {
         left_bytes: u64,
         cut: bool,
     },
+    /// Bytes go to an upstream and come from it, once it is connected; or nothing is to be had of it.
+    Tied {
+        upstream: Upstream,
+        is_connected: bool,
+    },
+    NotReached(UpstreamLoss),
 }
 
 struct Drip {
@@ -60,7 +79,13 @@ pub(crate) struct Tick;
 impl Echo {
     /// `drips` counts the drips under way.
     pub(crate) fn new(drips: Arc<AtomicUsize>, log: Option<Log>) -> Self {
-        Self { open: HashMap::new(), flood: vec![b'f'; FLOOD_BYTES].into(), drips, log }
+        let (flood, timeouts) = (vec![b'f'; FLOOD_BYTES].into(), UpstreamTimeouts::default());
+        Self { open: HashMap::new(), flood, upstreams: Vec::new(), timeouts, drips, log }
+    }
+
+    /// `/upstream` leads to one of these.
+    pub(crate) fn with_upstreams(self, upstreams: Vec<SocketAddr>, timeouts: UpstreamTimeouts) -> Self {
+        Self { upstreams, timeouts, ..self }
     }
 
     fn note(&self, note: impl FnOnce(&mut (usize, Vec<Ended>))) {
@@ -79,11 +104,42 @@ impl Echo {
         if matches!(doing, Doing::Drip(_)) {
             self.drips.fetch_add(1, Relaxed);
         }
-        let reads = matches!(doing, Doing::Echo);
+        let reads = matches!(doing, Doing::Echo | Doing::Tied { .. });
         self.open.insert(answer.address(), doing);
         self.note(|log| log.0 += 1);
         let fields = b"Content-Type: application/octet-stream\r\n";
         answer.open(request, Status::OK, fields, length_bytes, reads)
+    }
+
+    /// Begins to connect to an upstream: the request waits for it.
+    fn connect(&mut self, to: u64, answer: Answer<'_>) -> Answered {
+        let Some(address) = self.upstreams.get(to as usize) else {
+            return answer.bytes(Status::NOT_FOUND, EMPTY, b"");
+        };
+        let (target, exchange) = (Target::new(TargetAddress::Internet(*address)), answer.address());
+        match answer.outbox().upstreams().connect(target, self.timeouts, Some(exchange)) {
+            Some(upstream) => {
+                self.open.insert(exchange, Doing::Tied { upstream, is_connected: false });
+                answer.later()
+            }
+            None => answer.bytes(Status::SERVICE_UNAVAILABLE, EMPTY, b""),
+        }
+    }
+
+    /// It is known what becomes of the request that waits for an upstream.
+    fn decide(&mut self, upstream: Upstream, doing: Doing, outbox: &Outbox) {
+        if let Some(exchange) = outbox.upstreams().exchange(upstream) {
+            self.open.insert(exchange, doing);
+            outbox.wake(exchange);
+        }
+    }
+
+    /// The upstream of an exchange.
+    fn upstream_of(&self, exchange: Address) -> Option<Upstream> {
+        match self.open.get(&exchange) {
+            Some(Doing::Tied { upstream, .. }) => Some(*upstream),
+            _ => None,
+        }
     }
 }
 
@@ -113,13 +169,35 @@ impl Handler for Echo {
             b"/collect" => {
                 answer.collect(request, number("limit").map_or(COLLECTED_BYTES_MAX, |limit| limit as usize))
             }
+            b"/upstream" => self.connect(number("to").unwrap_or(0), answer),
             b"/" => answer.bytes(Status::OK, b"Content-Length: 6\r\n", b"plain\n"),
-            _ => answer.bytes(Status::NOT_FOUND, b"Content-Length: 0\r\n", b""),
+            _ => answer.bytes(Status::NOT_FOUND, EMPTY, b""),
         }
     }
 
     fn resume(&mut self, _: Tick, _: &Request<'_>, answer: Answer<'_>) -> Answered {
-        answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+        answer.bytes(Status::INTERNAL_SERVER_ERROR, EMPTY, b"")
+    }
+
+    /// It is known whether the upstream can be reached.
+    fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let exchange = answer.address();
+        match self.open.remove(&exchange) {
+            Some(tied @ Doing::Tied { is_connected: true, .. }) => {
+                let length_bytes = query(request, "length").and_then(|text| text.parse().ok());
+                self.begin(tied, length_bytes, request, answer)
+            }
+            Some(Doing::NotReached(UpstreamLoss::TimedOut(_))) => {
+                answer.bytes(Status::GATEWAY_TIMEOUT, EMPTY, b"")
+            }
+            _ => answer.bytes(Status::BAD_GATEWAY, EMPTY, b""),
+        }
+    }
+
+    fn left(&mut self, address: Address, departure: Departure) {
+        if departure == Departure::Gone {
+            self.open.remove(&address);
+        }
     }
 
     fn collected(&mut self, body: Vec<u8>, _: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -128,9 +206,16 @@ impl Handler for Echo {
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        match body {
-            Body::Piece(piece) => _ = open.push(Piece::Bytes(piece.to_vec())),
-            Body::End => open.end(),
+        let upstream = self.upstream_of(open.address());
+        match (body, upstream) {
+            (Body::Piece(piece), None) => _ = open.push(Piece::Bytes(piece.to_vec())),
+            (Body::End, None) => open.end(),
+            (Body::Piece(piece), Some(upstream)) => {
+                if !open.outbox().upstreams().send(upstream, Piece::Bytes(piece.to_vec())) {
+                    open.hold();
+                }
+            }
+            (Body::End, Some(upstream)) => open.outbox().upstreams().end(upstream),
         }
     }
 
@@ -149,7 +234,38 @@ impl Handler for Echo {
                     _ => {}
                 }
             }
-            Some(Doing::Echo) | None => {}
+            Some(Doing::Tied { upstream, .. }) => open.outbox().upstreams().go_on(*upstream),
+            Some(Doing::Echo | Doing::NotReached(_)) | None => {}
+        }
+    }
+
+    fn upstreams_max(&self) -> u32 {
+        if self.upstreams.is_empty() { 0 } else { UPSTREAMS_MAX }
+    }
+
+    fn upstream(
+        &mut self,
+        upstream: Upstream,
+        event: UpstreamEvent<'_>,
+        open: Option<&mut Open<'_>>,
+        outbox: &Outbox,
+    ) {
+        match (event, open) {
+            (UpstreamEvent::Received(bytes), Some(open)) => {
+                if !open.push(Piece::Bytes(bytes.to_vec())) {
+                    outbox.upstreams().hold(upstream);
+                }
+            }
+            (UpstreamEvent::Room, Some(open)) => open.go_on(),
+            (UpstreamEvent::Ended, Some(open)) => open.end(),
+            (UpstreamEvent::Lost(_), Some(open)) => open.abort(),
+            (UpstreamEvent::Connected, None) => {
+                // Nothing is to come before the answer has begun.
+                outbox.upstreams().hold(upstream);
+                self.decide(upstream, Doing::Tied { upstream, is_connected: true }, outbox);
+            }
+            (UpstreamEvent::Lost(loss), None) => self.decide(upstream, Doing::NotReached(loss), outbox),
+            _ => unreachable!("an upstream that is held tells nothing, and one that is closed neither"),
         }
     }
 

@@ -243,6 +243,63 @@ pub(crate) const TABLE: &[Conversation] = &[
         "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /raw HTTP/1.1\r\nHost: a\r\nUpgrade: raw\r\n\r\nab",
         &["200 length plain\n", "101 ab"],
     ),
+    // What an upstream sends back.
+    talk("POST /upstream HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", &["200 chunked hello"]),
+    talk("PUT /upstream HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", &["200 chunked x"]),
+    talk("GET /upstream HTTP/1.1\r\nHost: a\r\n\r\n", &["200 chunked "]),
+    talk("POST /upstream HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", &["200 chunked "]),
+    talk(
+        "POST /upstream HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n\
+         0\r\nT: x\r\n\r\n",
+        &["200 chunked hello"],
+    ),
+    talk(
+        "POST /upstream?length=5 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        &["200 length hello"],
+    ),
+    talk(
+        "POST /upstream?length=3 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+        &["200 length hel"],
+    ),
+    talk("POST /upstream?length=9 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", &[]),
+    talk("POST /upstream HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello", &["200 close until-close hello"]),
+    talk(
+        "POST /upstream?length=5 HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+        &["200 length hello"],
+    ),
+    talk(
+        "POST /upstream HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi",
+        &["100", "200 chunked hi"],
+    ),
+    talk(
+        "POST /upstream HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
+        &["200 close chunked hi"],
+    ),
+    talk(
+        "POST /upstream HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n1POST /upstream HTTP/1.1\r\n\
+         Host: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n2\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        &["200 chunked 1", "200 chunked 2", "200 length plain\n"],
+    ),
+    talk(
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n1POST /upstream HTTP/1.1\r\n\
+         Host: a\r\nContent-Length: 1\r\n\r\n2POST /collect HTTP/1.1\r\nHost: a\r\n\
+         Content-Length: 1\r\n\r\n3",
+        &["200 chunked 1", "200 chunked 2", "200 length 1 3"],
+    ),
+    talk(
+        "POST /upstream?to=9999 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhiGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["404 length ", "200 length plain\n"],
+    ),
+    talk(
+        "POST /upstream?to=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhiGET / HTTP/1.1\r\n\
+         Host: a\r\n\r\n",
+        &["502 length ", "200 length plain\n"],
+    ),
+    talk(
+        "POST /upstream?to=1 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+        &["502 close length "],
+    ),
     // Bodies that stop coming.
     wait(
         "POST /collect HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello",
@@ -255,6 +312,7 @@ pub(crate) const TABLE: &[Conversation] = &[
     wait("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello", &[]),
     wait("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", &[]),
     wait("POST /echo HTTP/1.0\r\nContent-Length: 9\r\n\r\nhello", &["200 close until-close hello"]),
+    wait("POST /upstream HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello", &[]),
 ];
 
 /// Sends the pieces one after another, and then waits for the end, or half-closes before.
@@ -274,7 +332,10 @@ fn check(conversation: &Conversation, received: &[u8], how: &str) {
     let (heard, rest) = answers(received, false);
     let sent = conversation.sent;
     assert_eq!(heard, conversation.answers, "{how}: {sent:?}\n{}", String::from_utf8_lossy(received));
-    let is_cut = conversation.waits || sent.contains("length=9") || sent.contains("/cut");
+    let is_cut = conversation.waits
+        || sent.contains("length=9")
+        || sent.contains("/cut")
+        || sent.contains("/upstream") && conversation.answers.is_empty();
     assert!(rest.is_empty() || is_cut, "{how}: {sent:?}: more came: {:?}", String::from_utf8_lossy(rest));
 }
 
@@ -332,7 +393,15 @@ fn every_conversation_on_an_unkind_network() {
 
 #[test]
 fn heads_of_answers_that_would_go_on() {
-    for target in ["/echo", "/drip?every=10ms&count=2", "/flood?bytes=5", "/echo?length=4"] {
+    let targets = [
+        "/echo",
+        "/drip?every=10ms&count=2",
+        "/flood?bytes=5",
+        "/echo?length=4",
+        "/upstream",
+        "/upstream?length=4",
+    ];
+    for target in targets {
         let sent = format!("HEAD {target} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(2);
         let past = play(1, Faults::NONE, vec![script(&[sent.as_bytes()], true)]);
         let (heard, rest) = answers(&past.transcripts[0].received, true);

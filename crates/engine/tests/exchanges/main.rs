@@ -8,7 +8,9 @@
 mod handler;
 
 mod conversations;
+mod neighbours;
 mod random;
 mod reading;
 mod real;
+mod upstreams;
 mod world;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use staunch_engine::{ClientPolicy, Drain, Engine, IoChoice, Pressure, Settings};
+use staunch_engine::{ClientPolicy, Drain, Engine, IoChoice, Pressure, Settings, UpstreamTimeouts};
 use staunch_protocol::Timeouts;
 
 use crate::conversations::TABLE;
 use crate::handler::{Echo, Log, Tick};
+use crate::neighbours::{echoing_upstream, nobody};
 use crate::reading::{answers, sum};
 
 /// Serves while `with` runs, then drains. Every exchange that began must have been finished.
@@ -32,8 +33,15 @@ fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
         Err(error) => return println!("skipped: {error}"),
     };
     let (address, control, post) = (engine.addresses()[0], engine.control(), engine.post());
+    let stats = engine.stats();
+    let upstreams = vec![echoing_upstream(), nobody()];
     let (drips, log) = (Arc::<AtomicUsize>::default(), Log::default());
     let (under_way, over) = (Arc::clone(&drips), Arc::<AtomicBool>::default());
+    let timeouts = UpstreamTimeouts { connect_ms: 40_000, ..UpstreamTimeouts::default() };
+    let handler = || {
+        let handler = Echo::new(Arc::clone(&drips), Some(Arc::clone(&log)));
+        handler.with_upstreams(upstreams.clone(), timeouts)
+    };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Relaxed) {
@@ -43,7 +51,7 @@ fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
                 }
             }
         });
-        let worker = scope.spawn(|| engine.run(|_| Echo::new(Arc::clone(&drips), Some(Arc::clone(&log)))));
+        let worker = scope.spawn(|| engine.run(|_| handler()));
         let outcome = catch_unwind(AssertUnwindSafe(|| with(address)));
         control.drain(Drain { cap_ms: 20_000, idle_ms: Some(0), leave_queues: false });
         worker.join().expect("no panic").expect("workers that do not fail");
@@ -52,6 +60,8 @@ fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
     });
     let log = log.lock().expect("no panic");
     assert_eq!(log.0, log.1.len(), "an exchange was not finished");
+    let (opened, closed) = (stats[0].upstreams_opened.get(), stats[0].upstreams_closed.get());
+    assert_eq!(opened, closed, "an upstream is leaked");
 }
 
 fn converse(address: SocketAddr, pieces: &[&[u8]]) -> Vec<u8> {
@@ -85,16 +95,17 @@ fn hold_all(io: IoChoice) {
 }
 
 /// Sends far more than any buffer holds before it reads, and while it reads.
-fn echo_much(io: IoChoice) {
+fn echo_much(io: IoChoice, path: &str) {
     const BYTES: usize = 48 << 20;
     serve(io, |address| {
         let stream = TcpStream::connect(address).expect("room in the queue");
         let body: Vec<u8> = (0..BYTES as u32).map(|at| (at ^ (at >> 9)) as u8).collect();
         let expected = sum(&body);
         let mut sending = stream.try_clone().expect("a descriptor");
+        let path = path.to_owned();
         let sender = std::thread::spawn(move || {
             let head =
-                format!("POST /echo?length={BYTES} HTTP/1.1\r\nHost: a\r\nContent-Length: {BYTES}\r\n\r\n");
+                format!("POST {path}?length={BYTES} HTTP/1.1\r\nHost: a\r\nContent-Length: {BYTES}\r\n\r\n");
             sending.write_all(head.as_bytes()).expect("a peer that reads");
             sending.write_all(&body).expect("a peer that reads");
             sending.shutdown(Shutdown::Write).expect("a socket");
@@ -119,10 +130,20 @@ fn every_conversation_on_uring() {
 
 #[test]
 fn a_long_body_comes_back_on_epoll() {
-    echo_much(IoChoice::Epoll);
+    echo_much(IoChoice::Epoll, "/echo");
 }
 
 #[test]
 fn a_long_body_comes_back_on_uring() {
-    echo_much(IoChoice::Uring);
+    echo_much(IoChoice::Uring, "/echo");
+}
+
+#[test]
+fn a_long_body_comes_back_of_an_upstream_on_epoll() {
+    echo_much(IoChoice::Epoll, "/upstream");
+}
+
+#[test]
+fn a_long_body_comes_back_of_an_upstream_on_uring() {
+    echo_much(IoChoice::Uring, "/upstream");
 }
