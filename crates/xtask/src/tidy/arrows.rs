@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
     ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol"]),
     ("staunch-figures", &[]),
+    ("staunch-tls", &[]),
     ("staunch-loadgen", &["staunch-figures", "staunch-protocol", "staunch-netio"]),
     ("staunch-gate", &["staunch-netio"]),
     ("staunch-dostp", &["staunch-netio"]),

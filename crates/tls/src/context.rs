@@ -1,0 +1,70 @@
+//! What all handshakes of a listener share: certificates, tickets, protocols, the time.
+//!
+//! It owns the configuration of rustls: TLS 1.3 and 1.2, suites with forward secrecy and authenticated
+//! encryption, nothing kept on this side between connections. It must never be changed once made: what
+//! changes is in the store of certificates and in the tickets.
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection};
+use rustls::version::{TLS12, TLS13};
+
+use crate::certificate::CertificateStore;
+use crate::clock::WallTime;
+use crate::moment::SecretTaker;
+use crate::ticket::Tickets;
+
+/// The configuration of handshakes, shared by all workers.
+pub struct TlsContext {
+    config: Arc<ServerConfig>,
+    certificates: Arc<CertificateStore>,
+    tickets: Arc<Tickets>,
+    protocols: Vec<&'static [u8]>,
+}
+
+impl TlsContext {
+    /// A context that offers these protocols, the preferred first (`h2`, `http/1.1`; RFC 7301). With none, a
+    /// client's list is not looked at.
+    #[must_use]
+    pub fn new(
+        certificates: Arc<CertificateStore>,
+        tickets: Arc<Tickets>,
+        time: Arc<WallTime>,
+        protocols: &[&'static [u8]],
+    ) -> Self {
+        let provider = Arc::new(ring::default_provider());
+        let mut config = ServerConfig::builder_with_details(provider, time)
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .expect("ring has suites of both versions")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&certificates) as _);
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        config.ticketer = Arc::clone(&tickets) as _;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.enable_secret_extraction = true;
+        config.key_log = Arc::new(SecretTaker);
+        Self { config: Arc::new(config), certificates, tickets, protocols: protocols.to_vec() }
+    }
+
+    /// The certificates, to look at or to exchange.
+    #[must_use]
+    pub fn certificates(&self) -> &CertificateStore {
+        &self.certificates
+    }
+
+    /// The tickets, to ask or to rotate.
+    #[must_use]
+    pub fn tickets(&self) -> &Tickets {
+        &self.tickets
+    }
+
+    pub(crate) fn connection(&self) -> Result<UnbufferedServerConnection, rustls::Error> {
+        UnbufferedServerConnection::new(Arc::clone(&self.config))
+    }
+
+    /// The protocol with that name, as it was given.
+    pub(crate) fn protocol(&self, name: &[u8]) -> Option<&'static [u8]> {
+        self.protocols.iter().copied().find(|own| *own == name)
+    }
+}

@@ -1,0 +1,341 @@
+//! A handshake at work: bytes of the peer in, answers out, and at its end an open connection.
+//!
+//! It owns the bound of what a peer may make us keep. rustls does the work; it is given one record at a time,
+//! so that it never sees what follows the handshake. It must never go on after a fault. Order of calls:
+//! [`Handshake::feed`] until it says [`HandshakeProgress::Done`], then [`Handshake::finish`].
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use rustls::{ConnectionTrafficSecrets, HandshakeKind};
+use zeroize::Zeroize;
+
+use crate::alert::{Alert, Fault};
+use crate::awake::Awake;
+use crate::context::TlsContext;
+use crate::direction::Direction;
+use crate::hello::{self, ClientHello};
+use crate::limits::{
+    EXPANSION_13_BYTES_MAX, HANDSHAKE_BYTES_MAX, HELLO_RECORDS_MAX, RECORD_HEAD_BYTES,
+    RECORD_PLAIN_BYTES_MAX, SECRET_BYTES_MAX,
+};
+use crate::moment::{self, Moment};
+use crate::secret::Secret;
+use crate::suite::Suite;
+
+/// A connection whose handshake is not over. It is large; whoever has many keeps them boxed and few.
+pub struct Handshake {
+    context: Arc<TlsContext>,
+    /// Made once the ClientHello was looked at.
+    connection: Option<UnbufferedServerConnection>,
+    /// Records that rustls is not done with, and the beginning of the next.
+    received: Vec<u8>,
+    /// Bytes of the record at the end of `received` that came so far.
+    begun: usize,
+    total: usize,
+    hello_records: u32,
+    moment: Moment,
+    server_name: Option<Box<str>>,
+}
+
+/// How far a handshake is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandshakeProgress {
+    /// More bytes of the peer are needed.
+    Pending,
+    /// It is over: [`Handshake::finish`] gives the open connection.
+    Done,
+}
+
+/// What a handshake agreed upon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agreed {
+    /// The name the client asked for, as [`ClientHello::server_name`].
+    pub server_name: Option<Box<str>>,
+    /// The protocol chosen, one of those offered.
+    pub protocol: Option<&'static [u8]>,
+    /// Version and cipher.
+    pub suite: Suite,
+    /// The number of the suite (IANA, "TLS Cipher Suites").
+    pub suite_number: u16,
+    /// The number of the group of the key exchange (IANA, "TLS Supported Groups"); none if TLS 1.2 was
+    /// resumed.
+    pub group_number: Option<u16>,
+    /// Whether a ticket took the place of certificate and signature.
+    pub is_resumed: bool,
+}
+
+impl Handshake {
+    /// A handshake of a client that connected to this address of ours, if that is known.
+    #[must_use]
+    pub fn new(context: Arc<TlsContext>, local: Option<IpAddr>) -> Self {
+        Self {
+            context,
+            connection: None,
+            received: Vec::new(),
+            begun: 0,
+            total: 0,
+            hello_records: 0,
+            moment: Moment { local, ..Moment::default() },
+            server_name: None,
+        }
+    }
+
+    /// Takes bytes of the peer, as many as belong to the handshake, and says how many these were. Answers are
+    /// appended to `output`, and are to be sent whatever the result is.
+    ///
+    /// # Errors
+    /// The connection is to be closed after the output was sent.
+    pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>) -> (usize, Result<HandshakeProgress, Fault>) {
+        self.feed_asking(input, output, |_| Ok(()))
+    }
+
+    /// As [`Self::feed`]; `judge` sees the ClientHello before any key is touched, and may refuse it.
+    ///
+    /// # Errors
+    /// As [`Self::feed`], and those of `judge`.
+    pub fn feed_asking(
+        &mut self,
+        input: &[u8],
+        output: &mut Vec<u8>,
+        mut judge: impl FnMut(&ClientHello<'_>) -> Result<(), Fault>,
+    ) -> (usize, Result<HandshakeProgress, Fault>) {
+        let mut taken = 0;
+        let result = loop {
+            match self.record(input, &mut taken) {
+                Ok(true) => {}
+                Ok(false) => break Ok(HandshakeProgress::Pending),
+                Err(fault) => break Err(self.refuse(fault, output)),
+            }
+            if self.connection.is_none() {
+                match self.look(&mut judge) {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(fault) => break Err(self.refuse(fault, output)),
+                }
+            }
+            match self.work(output) {
+                Ok(HandshakeProgress::Pending) => {}
+                finished => break finished,
+            }
+        };
+        (taken, result)
+    }
+
+    /// The open connection, and what was agreed upon. The memory of the handshake is given back.
+    ///
+    /// # Errors
+    /// It is not over.
+    pub fn finish(self) -> Result<(Awake, Agreed), Fault> {
+        let Self { context, connection, moment, server_name, .. } = self;
+        let connection = connection.filter(|connection| !connection.is_handshaking()).ok_or(UNFINISHED)?;
+        let number = connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite()));
+        let suite = Suite::of(number).ok_or(UNFINISHED)?;
+        let agreed = Agreed {
+            server_name,
+            protocol: connection.alpn_protocol().and_then(|name| context.protocol(name)),
+            suite,
+            suite_number: number,
+            group_number: connection.negotiated_key_exchange_group().map(|group| u16::from(group.name())),
+            is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        };
+        let (secrets, _) = connection.dangerous_into_kernel_connection().map_err(|_| UNFINISHED)?;
+        let (sent, our_keys) = secrets.tx;
+        let (received, peer_keys) = secrets.rx;
+        let (ours, peers) = if suite.is_tls13() {
+            (moment.server_secret, moment.client_secret)
+        } else {
+            (key_and_nonce(&our_keys), key_and_nonce(&peer_keys))
+        };
+        let writing = Direction::new(suite, ours.ok_or(UNFINISHED)?, sent);
+        let reading = Direction::new(suite, peers.ok_or(UNFINISHED)?, received);
+        debug_assert!(!suite.is_tls13() || writing.has_nonce_of(&key_and_nonce(&our_keys)));
+        debug_assert!(!suite.is_tls13() || reading.has_nonce_of(&key_and_nonce(&peer_keys)));
+        Ok((Awake::new(reading, writing), agreed))
+    }
+
+    /// Moves bytes of one record from the input. `false`: it is not whole yet.
+    fn record(&mut self, input: &[u8], taken: &mut usize) -> Result<bool, Fault> {
+        loop {
+            let wanted = self.wanted()?;
+            if wanted == 0 {
+                self.begun = 0;
+                return Ok(true);
+            }
+            let rest = &input[*taken..];
+            let count = wanted.min(rest.len());
+            if self.total + count > HANDSHAKE_BYTES_MAX {
+                return Err(Fault::Refused(Alert::DecodeError, "a handshake of more than 64 KiB"));
+            }
+            self.received.extend_from_slice(&rest[..count]);
+            self.begun += count;
+            self.total += count;
+            *taken += count;
+            if count < wanted {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// How many bytes of the current record are missing: of its head, then of the whole.
+    fn wanted(&self) -> Result<usize, Fault> {
+        let record = &self.received[self.received.len() - self.begun..];
+        if self.connection.is_none() && !record.is_empty() {
+            hello::check_head(record)?;
+        }
+        let Some(head) = record.first_chunk::<RECORD_HEAD_BYTES>() else {
+            return Ok(RECORD_HEAD_BYTES - record.len());
+        };
+        let length = usize::from(u16::from_be_bytes([head[3], head[4]]));
+        if length > RECORD_PLAIN_BYTES_MAX + EXPANSION_13_BYTES_MAX {
+            return Err(Fault::Refused(
+                Alert::RecordOverflow,
+                "a record with more than 2^14 bytes of content",
+            ));
+        }
+        Ok(RECORD_HEAD_BYTES + length - record.len())
+    }
+
+    /// Looks at the ClientHello, and makes the connection of rustls if it may go on. `false`: it is not
+    /// whole.
+    fn look(&mut self, judge: &mut impl FnMut(&ClientHello<'_>) -> Result<(), Fault>) -> Result<bool, Fault> {
+        self.hello_records += 1;
+        if self.hello_records > HELLO_RECORDS_MAX {
+            return Err(Fault::Refused(Alert::DecodeError, "a ClientHello in more than 256 records"));
+        }
+        let mut joined = Vec::new();
+        let Some(hello) = hello::peek(&self.received, &mut joined)? else { return Ok(false) };
+        judge(&hello)?;
+        if let Some(name) = hello.server_name {
+            if !self.context.certificates().has(name) {
+                return Err(Fault::Refused(Alert::UnrecognizedName, "no certificate for the name asked for"));
+            }
+            self.server_name = Some(name.into());
+        }
+        let connection = self.context.connection();
+        self.connection = Some(connection.map_err(|_| UNFINISHED)?);
+        Ok(true)
+    }
+
+    /// Lets rustls work on what came, and takes its answers.
+    fn work(&mut self, output: &mut Vec<u8>) -> Result<HandshakeProgress, Fault> {
+        let Some(connection) = &mut self.connection else { return Ok(HandshakeProgress::Pending) };
+        let received = &mut self.received;
+        moment::during(&mut self.moment, || {
+            let result = drive(connection, received, output);
+            match result {
+                // rustls would say `access_denied`. Nothing is sealed yet when a certificate is chosen.
+                Err(NO_CERTIFICATE) => output.extend_from_slice(&Alert::HandshakeFailure.plain_record()),
+                // rustls has an alert ready, and gives it when it is asked again without input.
+                Err(_) => drop(drive(connection, &mut Vec::new(), output)),
+                Ok(_) => {}
+            }
+            result
+        })
+    }
+
+    /// Answers a fault that was found before rustls was asked.
+    fn refuse(&self, fault: Fault, output: &mut Vec<u8>) -> Fault {
+        if let Some(alert) = fault.alert() {
+            output.extend_from_slice(&alert.plain_record());
+        }
+        fault
+    }
+}
+
+const UNFINISHED: Fault = Fault::Refused(Alert::InternalError, "the handshake is not over");
+
+const NO_CERTIFICATE: Fault =
+    Fault::Refused(Alert::HandshakeFailure, "no certificate of a kind that the client can check");
+
+/// Steps through what rustls wants until it needs more bytes or is done.
+fn drive(
+    connection: &mut UnbufferedServerConnection,
+    received: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> Result<HandshakeProgress, Fault> {
+    loop {
+        let UnbufferedStatus { discard, state } = connection.process_tls_records(received);
+        let step = match state {
+            Err(error) => Some(Err(fault_of(&error))),
+            Ok(ConnectionState::EncodeTlsData(mut answer)) => {
+                append(output, |space| answer.encode(space));
+                None
+            }
+            Ok(ConnectionState::TransmitTlsData(transmit)) => {
+                transmit.done();
+                None
+            }
+            Ok(ConnectionState::BlockedHandshake) => Some(Ok(HandshakeProgress::Pending)),
+            Ok(ConnectionState::WriteTraffic(_)) => Some(Ok(HandshakeProgress::Done)),
+            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Some(Err(Fault::PeerAlert(0))),
+            Ok(_) => Some(Err(Fault::Refused(Alert::UnexpectedMessage, "data before the handshake is over"))),
+        };
+        received.drain(..discard);
+        match step {
+            None => {}
+            Some(Ok(HandshakeProgress::Done)) if !received.is_empty() => {
+                return Err(Fault::Refused(
+                    Alert::UnexpectedMessage,
+                    "a message behind the end of the handshake",
+                ));
+            }
+            Some(result) => return result,
+        }
+    }
+}
+
+/// Appends what `encode` writes once it has the space it asks for.
+fn append(output: &mut Vec<u8>, mut encode: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
+    let start = output.len();
+    let mut length = 0;
+    while let Err(EncodeError::InsufficientSize(size)) = encode(&mut output[start..]) {
+        if size.required_size <= length {
+            return;
+        }
+        length = size.required_size;
+        output.resize(start + length, 0);
+    }
+}
+
+/// Key and nonce as TLS 1.2 keeps them.
+fn key_and_nonce(secrets: &ConnectionTrafficSecrets) -> Option<Secret> {
+    let (key, nonce) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key.as_ref(), iv.as_ref()),
+        _ => return None,
+    };
+    let mut bytes = [0; SECRET_BYTES_MAX];
+    let length = key.len() + nonce.len();
+    bytes.get_mut(..key.len())?.copy_from_slice(key);
+    bytes.get_mut(key.len()..length)?.copy_from_slice(nonce);
+    let secret = Secret::new(&bytes[..length]);
+    bytes.zeroize();
+    secret
+}
+
+/// The sentence for what rustls found; the alert it chose is in the output.
+fn fault_of(error: &rustls::Error) -> Fault {
+    use rustls::Error as E;
+    match error {
+        E::AlertReceived(alert) => Fault::PeerAlert(u8::from(*alert)),
+        E::PeerIncompatible(_) => {
+            Fault::Refused(Alert::HandshakeFailure, "no version, suite or group in common")
+        }
+        E::NoApplicationProtocol => Fault::Refused(Alert::NoApplicationProtocol, "no protocol in common"),
+        E::PeerMisbehaved(_) => Fault::Refused(Alert::IllegalParameter, "a handshake against the rules"),
+        E::InvalidMessage(_) => Fault::Refused(Alert::DecodeError, "a message that cannot be read"),
+        E::InappropriateMessage { .. } | E::InappropriateHandshakeMessage { .. } => {
+            Fault::Refused(Alert::UnexpectedMessage, "a message that must not come now")
+        }
+        E::DecryptError => Fault::Refused(Alert::BadRecordMac, "a record that cannot be opened"),
+        E::PeerSentOversizedRecord => Fault::Refused(Alert::RecordOverflow, "a record longer than it may be"),
+        E::NoCertificatesPresented | E::InvalidCertificate(_) => {
+            Fault::Refused(Alert::HandshakeFailure, "a client's certificate that is not good")
+        }
+        E::General(why) if why.contains("no server certificate") => NO_CERTIFICATE,
+        _ => Fault::Refused(Alert::InternalError, "the handshake failed"),
+    }
+}

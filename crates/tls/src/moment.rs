@@ -1,0 +1,57 @@
+//! What a handshake and the callbacks of rustls tell each other while rustls works.
+//!
+//! rustls asks for a certificate and gives secrets through traits of a shared configuration, which know
+//! nothing of the connection at work. It works on the thread that called it and returns, so a value of that
+//! thread stands between. It must never keep anything after [`during`] returned.
+use std::cell::RefCell;
+use std::net::IpAddr;
+
+use rustls::KeyLog;
+
+use crate::secret::Secret;
+
+/// The facts of the handshake at work on this thread.
+#[derive(Default)]
+pub(crate) struct Moment {
+    /// The address that the client connected to.
+    pub(crate) local: Option<IpAddr>,
+    /// Traffic secrets of TLS 1.3, once rustls has them.
+    pub(crate) client_secret: Option<Secret>,
+    pub(crate) server_secret: Option<Secret>,
+}
+
+thread_local! {
+    static MOMENT: RefCell<Moment> = RefCell::default();
+}
+
+/// Calls `work` with the moment of one handshake.
+pub(crate) fn during<T>(moment: &mut Moment, work: impl FnOnce() -> T) -> T {
+    let exchange = |moment: &mut Moment| MOMENT.with_borrow_mut(|current| std::mem::swap(current, moment));
+    exchange(moment);
+    let result = work();
+    exchange(moment);
+    result
+}
+
+/// The address that the client of the handshake at work connected to.
+pub(crate) fn local() -> Option<IpAddr> {
+    MOMENT.with_borrow(|moment| moment.local)
+}
+
+/// Takes the traffic secrets from rustls. Nothing is written anywhere.
+#[derive(Debug)]
+pub(crate) struct SecretTaker;
+
+impl KeyLog for SecretTaker {
+    fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
+        MOMENT.with_borrow_mut(|moment| match label {
+            "CLIENT_TRAFFIC_SECRET_0" => moment.client_secret = Secret::new(secret),
+            "SERVER_TRAFFIC_SECRET_0" => moment.server_secret = Secret::new(secret),
+            _ => {}
+        });
+    }
+
+    fn will_log(&self, label: &str) -> bool {
+        label.ends_with("_TRAFFIC_SECRET_0")
+    }
+}
