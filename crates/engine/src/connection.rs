@@ -161,6 +161,7 @@ impl Connection {
         if self.is_waiting() {
             turn.handler.left(turn.context.address, Departure::SendsNoMore);
         }
+        self.tell_end();
         if self.phase == Phase::Introducing {
             turn.context.stats.proxy_faults.add(u64::from(self.session.kept_bytes() > 0));
             self.phase = Phase::Ending { linger: false };

@@ -118,6 +118,13 @@ impl Connection {
         self.converse(&[], turn);
     }
 
+    /// The peer sends no more: the handler of an answer that goes on is asked once more.
+    pub(super) fn tell_end(&mut self) {
+        if let Some(Life::Open(state)) = self.exchange.as_mut().map(|exchange| &mut exchange.life) {
+            state.wants_room = true;
+        }
+    }
+
     /// The handler wants to be asked again about the exchange under way.
     pub(crate) fn wake<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         match self.exchange.as_mut().map(|exchange| &mut exchange.life) {
@@ -172,7 +179,8 @@ impl Connection {
 
     /// Tells the handler of room, and carries out what it has said of the answer that goes on.
     fn move_on<H: Handler>(&mut self, outgoing: &mut Outgoing, turn: &mut Turn<'_, H>) -> Moved {
-        let is_sent = outgoing.is_empty() && !self.sending;
+        let (sending, peer_ended) = (self.sending, self.ended);
+        let is_sent = outgoing.is_empty() && !sending;
         let Some(exchange) = &mut self.exchange else { return Moved::Nothing };
         let Life::Open(state) = &mut exchange.life else { return Moved::Nothing };
         match state.end {
@@ -201,7 +209,7 @@ impl Connection {
                 }
                 let (request, context) = (&exchange.request, &turn.context);
                 let was_held = state.held;
-                turn.handler.ready(&mut Open { state, request, outgoing, context });
+                turn.handler.ready(&mut Open { state, request, outgoing, context, sending, peer_ended });
                 if was_held && !state.held {
                     self.session.begin_reading(turn.now_ms);
                 }
@@ -217,7 +225,9 @@ impl Connection {
         match (&mut exchange.life, body) {
             (Life::Open(state), _) => {
                 let (request, context) = (&exchange.request, &turn.context);
-                turn.handler.body(body, &mut Open { state, request, outgoing, context });
+                let (sending, peer_ended) = (self.sending, self.ended);
+                let mut open = Open { state, request, outgoing, context, sending, peer_ended };
+                turn.handler.body(body, &mut open);
             }
             (Life::Collecting { limit_bytes, body }, Body::Piece(piece)) => {
                 if body.len() + piece.len() > *limit_bytes {

@@ -26,7 +26,9 @@ impl Connection {
         {
             let was_held = state.held;
             let request = &exchange.request;
-            let mut open = Open { state, request, outgoing: &mut outgoing, context };
+            let (sending, peer_ended) = (self.sending, self.ended);
+            let outgoing = &mut outgoing;
+            let mut open = Open { state, request, outgoing, context, sending, peer_ended };
             turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);
             if was_held && !state.held {
                 self.session.begin_reading(turn.now_ms);

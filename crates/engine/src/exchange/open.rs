@@ -4,7 +4,7 @@
 //! connection's container, which the worker sends. What stands there has a bound, and the handler is told
 //! when there is room again.
 
-use staunch_netio::Outgoing;
+use staunch_netio::{Outgoing, Slice};
 use staunch_protocol::http1::{BodyOut, KeptRequest, Request};
 
 use super::address::Address;
@@ -59,6 +59,10 @@ pub struct Open<'a> {
     pub(crate) request: &'a KeptRequest,
     pub(crate) outgoing: &'a mut Outgoing,
     pub(crate) context: &'a Context<'a>,
+    /// Bytes handed over before are still being sent.
+    pub(crate) sending: bool,
+    /// The peer sends no more.
+    pub(crate) peer_ended: bool,
 }
 
 impl<'a> Open<'a> {
@@ -108,6 +112,36 @@ impl<'a> Open<'a> {
             self.state.end = Some(Ended::Overrun);
         }
         self.has_room()
+    }
+
+    /// Sends a piece that carries the framing of its transfer coding already, so that the same bytes serve
+    /// many exchanges. Otherwise as [`Open::push`].
+    pub fn push_framed(&mut self, slice: Slice) -> bool {
+        if self.state.end.is_none() && self.state.body != BodyOut::Nothing {
+            let count = (slice.end - slice.start) as u64;
+            self.state.body_bytes += count;
+            self.outgoing.push_shared(slice);
+            if self.outgoing.length_bytes() > OPEN_BYTES_MAX.saturating_add(count) {
+                self.state.end = Some(Ended::Overrun);
+            }
+        }
+        self.has_room()
+    }
+
+    /// Whether anything pushed before, the head included, was not taken by the kernel yet.
+    pub fn has_unsent(&self) -> bool {
+        self.sending || !self.outgoing.is_empty()
+    }
+
+    /// Asks for [`crate::Handler::ready`] when everything pushed so far was taken by the kernel. It may be
+    /// called before, see [`Open::has_unsent`].
+    pub fn call_when_sent(&mut self) {
+        self.state.wants_room = true;
+    }
+
+    /// Whether the peer has said that it sends no more: nearly always it is gone.
+    pub fn peer_has_ended(&self) -> bool {
+        self.peer_ended
     }
 
     /// The body is complete.
