@@ -99,6 +99,11 @@ impl Hub {
         self.encoder.compressions()
     }
 
+    /// How many topics there are.
+    pub fn topics(&self) -> usize {
+        self.shelf.len()
+    }
+
     /// Bytes of values, rings and forms.
     pub fn memory_bytes(&self) -> usize {
         self.memory.bytes()

@@ -105,6 +105,11 @@ impl Interest {
         Self::new(names, patterns, grants, limit)
     }
 
+    /// The exact names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &TopicName> {
+        self.names.iter()
+    }
+
     /// Whether the topic is asked for.
     pub fn covers(&self, topic: &TopicName) -> bool {
         self.names.binary_search(topic).is_ok() || self.patterns.iter().any(|pattern| pattern.matches(topic))

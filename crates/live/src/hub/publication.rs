@@ -123,11 +123,13 @@ impl fmt::Display for PublishFault {
                 write!(f, "`id` has at most {ID_BYTES_MAX} bytes, no line end, and does not begin with `#`")
             }
             Self::Kind => write!(f, "`type` has at most {ID_BYTES_MAX} bytes and no line end"),
-            Self::TooLong(limit) => write!(f, "the value is longer than `value_bytes`, {limit}"),
+            Self::TooLong(limit) => {
+                write!(f, "the value is longer than `live_value_size` allows, {limit} bytes")
+            }
             Self::NotJson => write!(f, "the topic is of kind `json`, and the value is not JSON"),
             Self::NothingToPatch => write!(f, "a merge patch changes JSON, and the topic's value is none"),
             Self::NotAsExpected => write!(f, "the topic's version is not the one expected"),
-            Self::Topics(limit) => write!(f, "there are as many topics as `topics` allows, {limit}"),
+            Self::Topics(limit) => write!(f, "there are as many topics as `live_topics` allows, {limit}"),
             Self::Memory => write!(f, "values fill what `live_memory` allows"),
         }
     }
