@@ -3,7 +3,9 @@
 //! [`read`] is all there is to call; it may be called again with a file that changed.
 
 use crate::group::Group;
-use crate::groups::{Clients, Content, Deadlines, GLOBAL, Logs, Names, Network, PathRule, Pressure, Process};
+use crate::groups::{
+    Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure, Process,
+};
 use crate::key::{Form, Key};
 use crate::node::{self, Misprint, Name, Node, ValueKind};
 use crate::reader::{Fault, GivenKey, Origin, Reader};
@@ -21,6 +23,8 @@ pub struct Config {
     pub pressure: Pressure,
     /// What a single client may have.
     pub clients: Clients,
+    /// Live data: publishing, polling, streams of events.
+    pub live: Live,
     /// What is written down.
     pub logs: Logs,
     /// How it ends, who it is, and what it tells.
@@ -121,6 +125,7 @@ fn read_all(
     let deadlines = Deadlines::read(reader);
     let pressure = Pressure::read(reader);
     let clients = Clients::read(reader);
+    let live = Live::read(reader);
     let logs = Logs::read(reader);
     let process = Process::read(reader);
     let mut within = Vec::new();
@@ -139,6 +144,7 @@ fn read_all(
             deadlines: deadlines?,
             pressure: pressure?,
             clients: clients?,
+            live: live?,
             logs: logs?,
             process: process?,
             sites: sites?,

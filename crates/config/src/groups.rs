@@ -1,9 +1,11 @@
 //! The table of keys: every one of them, with its default, its syntax and what it means.
 
+mod live;
 mod process;
 mod serving;
 mod site;
 
+pub use live::{Live, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
@@ -17,6 +19,7 @@ pub const GLOBAL: &[(&str, &[Key])] = &[
     (Deadlines::TITLE, Deadlines::KEYS),
     (Pressure::TITLE, Pressure::KEYS),
     (Clients::TITLE, Clients::KEYS),
+    (Live::TITLE, Live::KEYS),
     (Logs::TITLE, Logs::KEYS),
     (Process::TITLE, Process::KEYS),
 ];

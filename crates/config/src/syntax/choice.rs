@@ -73,6 +73,15 @@ macro_rules! words {
 }
 
 choices! {
+    /// What readers of a topic are promised.
+    TopicKind {
+        /// The latest counts.
+        Value = "value",
+        /// Each update once, in order.
+        Log = "log",
+        /// A value that is one JSON document.
+        Json = "json",
+    }
     /// Which way to the network.
     IoWay {
         /// io_uring where it works, else epoll.

@@ -52,6 +52,31 @@ scalars! {
     Login: String, "NAME", login, |name| Node::text(name.as_str()), text;
 }
 
+/// The secret of those who may publish.
+#[derive(Debug)]
+pub struct PublishToken;
+
+/// Shortest one: as long as the digest of a signature (RFC 7518, section 3.2).
+const PUBLISH_TOKEN_BYTES_MIN: usize = 32;
+
+impl Scalar for PublishToken {
+    type Value = String;
+    const WORD: &'static str = "SECRET";
+    const IS_SECRET: bool = true;
+    const IS_TEXT: bool = true;
+
+    fn parse(text: &str) -> Result<String, String> {
+        let fits = text.len() >= PUBLISH_TOKEN_BYTES_MIN && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let form =
+            "write 32 letters, digits and marks at least, without spaces, as of `openssl rand -hex 32`";
+        if fits { Ok(text.into()) } else { Err(form.into()) }
+    }
+
+    fn write(token: &String) -> Node {
+        Node::new(ValueKind::Secret(token.clone()))
+    }
+}
+
 /// Hash of a password: argon2id or bcrypt.
 #[derive(Debug)]
 pub struct PasswordHash;

@@ -1,0 +1,78 @@
+//! Keys of live data: who may publish, how much is held, what topics are like.
+
+use crate::group::{Conflict, Inline, group};
+use crate::syntax::choice::{OnOff, TopicKind};
+use crate::syntax::text::{Count, FilePath, Size, Time, Words};
+use crate::syntax::web::{FieldValue, Origin, PublishToken};
+use crate::syntax::{Many, OrAuto, OrOff};
+
+/// Longest value that may be allowed: it is sent as a whole, and stops others meanwhile.
+const VALUE_BYTES_MAX: u64 = 16 << 20;
+
+group! {
+    /// Live data: publishing, polling, streams of events.
+    Live, "Live data", possible;
+
+    /// Serve live data: /publish, /topics/NAME, /live/NAME, /events
+    /// The endpoints answer at every site, before its files and without the rules for its paths.
+    live: OnOff = Some("off"), Value, restart, "true";
+    /// Secret of 32 bytes and more; who shows it may publish
+    /// `Authorization: Bearer SECRET`. Without it, and without `publish_token_file`, nobody may publish.
+    /// Whoever may list processes sees what stands on a command line.
+    publish_token: OrOff<PublishToken> = Some("off"), Value, restart,
+        "\"a-secret-of-at-least-thirty-two-bytes\"";
+    /// File with that secret, alone on its first line
+    publish_token_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/publish-token\"";
+    /// Most readers at a time: auto is half of the most connections
+    live_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
+    /// Most memory for values, their last updates and prepared forms
+    /// The oldest updates go first. Values stay: what has no room then is refused with 503.
+    live_memory: Size = Some("256MiB"), Value, restart, "\"1GiB\"";
+    /// Most topics
+    live_topics: Count = Some("100000"), Value, restart, "1000";
+    /// Longest value of a topic
+    live_value_size: Size = Some("64KiB"), Value, restart, "\"1MiB\"";
+    /// Origins whose pages may read and publish, or "*" for all
+    live_origins: Many<Origin> = Some(""), Values, restart, "[\"https://app.example.org\"]";
+    /// What topics are like: the first rule that fits counts
+    live_topic: Many<Inline<LiveTopicRule>> = Some(""), File, restart,
+        "[{ match = \"chat.>\", kind = \"log\", ring = 100 }]";
+}
+
+group! {
+    /// What some topics are like.
+    LiveTopicRule, "Rules for topics", of_a_topic;
+
+    /// Name of a topic, or a pattern of names
+    /// `b.*` is one word more, `b.>` the rest, `*` every name.
+    topics as "match": Words = None, File, restart, "\"quotes.*\"";
+    /// What readers are promised: `value`, `log` or `json`
+    /// Of a `value` the latest counts, and what is outdated may be skipped. A `log` has each update once, in
+    /// order. `json` is a value that is one document, of which readers may ask for differences.
+    kind: TopicKind = Some("value"), File, restart, "\"log\"";
+    /// How many of its last updates are kept, of a log or of json
+    ring: Count = Some("64"), File, restart, "1000";
+    /// Most bytes of them
+    ring_size: Size = Some("256KiB"), File, restart, "\"1MiB\"";
+    /// At most one update in so long: the latest wins
+    every: OrOff<Time> = Some("off"), File, restart, "\"100ms\"";
+    /// Forget a topic that had neither update nor reader for so long
+    keep: OrOff<Time> = Some("off"), File, restart, "\"1h\"";
+    /// Only for readers whose token grants the topic
+    private: OnOff = Some("off"), File, restart, "true";
+    /// The Cache-Control field of a polled value
+    cache: FieldValue = Some("no-cache"), File, restart, "\"max-age=5\"";
+}
+
+fn possible(live: &Live) -> Conflict {
+    if live.publish_token.is_some() && live.publish_token_file.is_some() {
+        return Some(("publish_token_file", "`publish_token` is said as well: which one counts?".into()));
+    }
+    let text = || format!("at most {}", crate::units::write_size(VALUE_BYTES_MAX));
+    (live.live_value_size > VALUE_BYTES_MAX).then(|| ("live_value_size", text()))
+}
+
+fn of_a_topic(rule: &LiveTopicRule) -> Conflict {
+    let loses = rule.kind == TopicKind::Log && rule.every.is_some();
+    loses.then(|| ("every", "a log loses no update: leave it out, or make it a value".into()))
+}
