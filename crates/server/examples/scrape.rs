@@ -17,10 +17,11 @@ fn main() {
     let workers = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(64);
     let stats = (0..workers).map(|_| Arc::new(Stats::default())).collect();
     let about = About { version: "0", io: "epoll", stats };
-    let sites = || vec![SiteFigures { name: "a.example".to_owned(), ..SiteFigures::default() }];
+    let site = SiteFigures { name: "a.example".to_owned(), ..SiteFigures::default() };
+    let content = move || (vec![site.clone()], None);
     let log = AccessLog::new(Arc::new(|_| {}));
     // tidy: allow(clock): an example that measures.
-    let sources = Sources::new(about, 1000, Instant::now(), Box::new(sites), (log, Arc::default()), false);
+    let sources = Sources::new(about, 1000, Instant::now(), Box::new(content), (log, Arc::default()), false);
     let (mut total_us, mut longest_us, mut bytes) = (0, 0, 0);
     for _ in 0..TIMES {
         // tidy: allow(clock): an example that measures.

@@ -182,7 +182,8 @@ mod tests {
         let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
         let log = AccessLog::new(Arc::new(|_| {}));
         let logs = (log, Arc::default());
-        let sources = Arc::new(Sources::new(about, 10, Instant::now(), Box::new(Vec::new), logs, false));
+        let sources =
+            Arc::new(Sources::new(about, 10, Instant::now(), Box::new(|| (Vec::new(), None)), logs, false));
         let more: MoreMetrics = Box::new(|| "# TYPE more gauge\nmore 1\n".to_owned());
         let hosts = vec!["web1.example".to_owned(), "*.example.org".to_owned()];
         (Admin::new(Arc::clone(&sources), Some(more), hosts), sources)

@@ -119,7 +119,7 @@ impl Crew {
             |key, job| job.site.load.load(key, job.unix_s, Room::Made),
             |(address, purpose), job, outcome| {
                 let (site, letter) = (Arc::clone(&job.site), Letter::Loaded(outcome, purpose));
-                post.send(address, Mail { site, letter });
+                post.send(address, Mail::of_site(site, letter));
             },
         );
     }
@@ -140,7 +140,7 @@ impl Crew {
                     Ok((tag, since_s)) => Letter::Checked { tag, since_s },
                     Err(excess) => Letter::PutOff(excess),
                 };
-                post.send(address, Mail { site: Arc::clone(&site), letter });
+                post.send(address, Mail::of_site(Arc::clone(&site), letter));
             }
         }
     }

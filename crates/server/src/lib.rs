@@ -14,6 +14,7 @@ mod config;
 mod content;
 mod crew;
 pub mod limits;
+mod live;
 pub mod log;
 pub mod metrics;
 mod permission;
@@ -33,6 +34,7 @@ pub use config::{
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
+pub use live::{LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, LiveTopic, LiveTopicKind};
 pub use rules::{Hashing, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};
 pub use sites::{Replaced, SitesHandler, SitesShared};

@@ -106,3 +106,35 @@ const _: () = assert!(STORE_SHARDS.is_power_of_two());
 const _: () = assert!(ENCODING_GAIN_BYTES_MIN < ENCODED_BYTES_MIN);
 const _: () = assert!(UNHELD_READ_BYTES_MAX <= HELD_FILE_BYTES_MAX);
 const _: () = assert!(WALK_BUDGET_SIXTEENTHS <= 16);
+
+/// Shortest token for publishing: as long as the digest of a signature (RFC 7518, section 3.2).
+pub const PUBLISH_TOKEN_BYTES_MIN: usize = 32;
+/// Longest body of one publication, as a multiple of the longest value: in JSON a byte may take two, and in a
+/// form three.
+pub const PUBLICATION_BYTES_PART: usize = 3;
+/// Beside that: names of topics and the other fields.
+pub const PUBLICATION_BYTES_EXTRA: usize = 16 * 1024;
+/// Lines of a feed that are with the writer before the feed is not read any more: enough that the writer has
+/// work while the next lines come.
+pub const FEED_LINES_AHEAD_MAX: usize = 512;
+/// Updates that the writer takes at a time: one letter a worker for all of them, and few enough that it sees
+/// soon when a worker falls behind.
+pub const WRITER_BATCH_MAX: usize = 1024;
+/// Nothing was sent to a reader for so long: it gets a sign of life. Proxies close after 60 s.
+pub const HEARTBEAT_S: u32 = 45;
+/// All readers are looked at once in so long: signs of life come so much late at most.
+pub const HEARTBEAT_ROUND_S: u32 = 10;
+/// Readers looked at before a worker turns to everything else.
+pub const WAVE_READERS_MAX: usize = 1024;
+/// Prepared answers to polls, per worker: what a page shows at once, many times over.
+pub const DOCUMENTS_MAX: usize = 4096;
+/// Memory of prepared answers to polls, per worker.
+pub const DOCUMENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// A polled value this long is compressed when it is asked for twice; below, one segment holds it anyway.
+pub const DOCUMENT_CODED_BYTES_MIN: usize = 1024;
+/// Shortest time after which a reader that was cut comes back, in milliseconds.
+pub const RETRY_MS_MIN: u64 = 1_000;
+/// Longest: so many at once come back evenly within it.
+pub const RETRY_MS_MAX: u64 = 5_000;
+/// Longest time, in seconds, that a reader is asked to stay away when there are as many as may be.
+pub const AWAY_S_MAX: u64 = 30;

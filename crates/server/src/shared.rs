@@ -18,6 +18,7 @@ use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
 use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX};
+use crate::live::mail::LiveMail;
 use crate::metrics::SiteFigures;
 use crate::problem::{Problem, Problems};
 use crate::queue::{Bounds, Full, Queue};
@@ -26,8 +27,27 @@ use crate::rules::{self, Rules, Ruling};
 
 /// What another thread found out, on its way to the worker whose connection waits for it.
 pub struct Mail {
-    pub(crate) site: Arc<SiteShared>,
-    pub(crate) letter: Letter,
+    pub(crate) content: MailContent,
+}
+
+/// Whose mail it is, and what it says.
+pub(crate) enum MailContent {
+    /// Of a thread behind the sites.
+    Site(Arc<SiteShared>, Letter),
+    /// Of the writer of live data.
+    Live(LiveMail),
+}
+
+impl Mail {
+    /// Of a thread behind the sites.
+    pub(crate) fn of_site(site: Arc<SiteShared>, letter: Letter) -> Self {
+        Self { content: MailContent::Site(site, letter) }
+    }
+
+    /// Of the writer of live data.
+    pub(crate) fn of_live(mail: LiveMail) -> Self {
+        Self { content: MailContent::Live(mail) }
+    }
 }
 
 /// What a mail says.

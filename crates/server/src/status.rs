@@ -14,7 +14,8 @@ use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
 
-use crate::sites::{SitesHandler, SitesShared};
+use crate::live::LiveHandler;
+use crate::sites::SitesShared;
 
 /// What only the program around the sites knows.
 #[derive(Debug)]
@@ -110,19 +111,19 @@ impl StatusPage {
 
 /// Sites with a page about the server, if one is asked for.
 pub struct Reporting {
-    sites: SitesHandler,
+    sites: LiveHandler,
     page: Option<Arc<StatusPage>>,
 }
 
 impl Reporting {
     /// The handler of one worker.
-    pub fn new(sites: SitesHandler, page: Option<Arc<StatusPage>>) -> Self {
+    pub fn new(sites: LiveHandler, page: Option<Arc<StatusPage>>) -> Self {
         Self { sites, page }
     }
 }
 
 impl Handler for Reporting {
-    type Mail = <SitesHandler as Handler>::Mail;
+    type Mail = <LiveHandler as Handler>::Mail;
 
     #[inline]
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {

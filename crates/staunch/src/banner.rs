@@ -12,7 +12,7 @@ use staunch_config::{Config, Site};
 use staunch_confine::Confinement;
 use staunch_engine::Engine;
 use staunch_server::log::LineQueue;
-use staunch_server::{Progress, SitesShared};
+use staunch_server::{LiveShared, Progress, SitesShared};
 
 use crate::confinement;
 use crate::reach::OwnAddresses;
@@ -31,6 +31,7 @@ pub(crate) struct Told<'a> {
     pub(crate) host: OwnAddresses,
     pub(crate) confinement: &'a Confinement,
     pub(crate) gate: Option<&'a str>,
+    pub(crate) live: Option<&'a LiveShared>,
 }
 
 /// Says what is served, where, and by what means.
@@ -58,6 +59,9 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if let Some(gate) = told.gate {
         line(format!("  gate         {gate}"));
     }
+    if let Some(live) = told.live {
+        line(format!("  live         {}", describe_live(live, &told.config.sites)));
+    }
     if let Some(advice) = confinement::advice() {
         line(format!("  user         {advice}"));
     }
@@ -78,6 +82,17 @@ fn describe_site(site: &Site) -> String {
         (false, false) => site.hosts.join(", "),
     };
     format!("{hosts}: {}", full(&site.content.root))
+}
+
+/// How many readers there may be, and what else is worth knowing of live data.
+fn describe_live(live: &LiveShared, sites: &[Site]) -> String {
+    let figures = live.figures();
+    let publish = if live.may_publish() { "" } else { "; nobody may publish (publish_token)" };
+    let hidden = LiveShared::PATHS
+        .iter()
+        .find(|path| sites.iter().any(|site| site.content.root.join(path.trim_start_matches('/')).exists()));
+    let hidden = hidden.map(|path| format!("; {path} is an endpoint, the file of that name is not served"));
+    format!("at most {} readers{publish}{}", figures.readers_max, hidden.unwrap_or_default())
 }
 
 /// What a folder without index page answers, and how that is changed.

@@ -12,6 +12,7 @@ mod dostp;
 mod gate;
 mod lab;
 mod life;
+mod live;
 mod load;
 mod manual;
 mod model;

@@ -14,6 +14,7 @@ use staunch_config::syntax::choice::LogField;
 use staunch_config::syntax::log_line::LogLine;
 use staunch_config::syntax::text::Output;
 use staunch_engine::Engine;
+use staunch_server::LiveFigures;
 use staunch_server::log::{
     AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
     Target,
@@ -100,8 +101,8 @@ impl Seeing {
         }
     }
 
-    /// Answers on the admin address from now on, if there is one. `sites` tells how far each site is; `more`
-    /// stands behind the metrics.
+    /// Answers on the admin address from now on, if there is one. `content` tells how far each site is, and of
+    /// live data; `more` stands behind the metrics.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -109,7 +110,7 @@ impl Seeing {
         &mut self,
         engine: &Engine<M>,
         started: Instant,
-        sites: impl Fn() -> Vec<SiteFigures> + Send + Sync + 'static,
+        content: impl Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync + 'static,
         more: Option<MoreMetrics>,
     ) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
@@ -117,7 +118,7 @@ impl Seeing {
             About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
         let most = engine.connections_max().0;
         let logs = (Arc::clone(&self.log), self.error_log.counts());
-        let sources = Sources::new(about, most, started, Box::new(sites), logs, self.takes_over);
+        let sources = Sources::new(about, most, started, Box::new(content), logs, self.takes_over);
         let sources = Arc::new(sources);
         let door = listener.serve(Admin::new(Arc::clone(&sources), more, self.hosts.clone()))?;
         // It is set only here, and this runs once: the listener is gone now.

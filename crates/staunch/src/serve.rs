@@ -1,18 +1,20 @@
 //! `staunch serve`: sites over HTTP/1.1.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use staunch_config::Config;
 use staunch_engine::{Engine, StartError};
 use staunch_server::log::Logged;
-use staunch_server::{About, Reporting, SitesShared, StatusPage};
+use staunch_server::metrics::SiteFigures;
+use staunch_server::{About, LiveFigures, LiveHandler, LiveShared, Mail, Reporting, SitesShared, StatusPage};
 
 use crate::banner::{self, Told};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
 use crate::gate::ServedGate;
 use crate::life::{Duties, Takeover};
+use crate::live;
 use crate::reach::OwnAddresses;
 use crate::reload::Reload;
 use crate::seeing::Seeing;
@@ -38,31 +40,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     settings.notice = Arc::clone(&seeing.notice);
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    let live = live(&config, &engine)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     seeing.commit(seeing.prepare(&config.logs)?);
     seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
-    sites.start(&engine.post())?;
+    start(&engine, &sites, live.as_ref())?;
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let page = config.process.status.clone();
     let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
     let gate_words = gate.as_ref().map(|gate| gate.words.clone());
     let has_file = arguments.loader.file().is_some();
     let gate_words = gate_words.as_deref();
-    let told = Told { config: &config, has_file, host, confinement: &confinement, gate: gate_words };
+    let told = Told {
+        config: &config,
+        has_file,
+        host,
+        confinement: &confinement,
+        gate: gate_words,
+        live: live.as_deref(),
+    };
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
     seeing.announce();
     warnings(&config).iter().for_each(|text| (seeing.notice)(text));
-    let shown = Arc::clone(&sites);
-    seeing.show(
-        &engine,
-        started,
-        move || shown.figures(),
-        gate.as_mut().and_then(|gate| gate.metrics.take()),
-    )?;
+    let gate_metrics = gate.as_mut().and_then(|gate| gate.metrics.take());
+    seeing.show(&engine, started, content(&sites, live.as_ref()), gate_metrics)?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -74,10 +79,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         sites: Arc::clone(&sites),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing))?;
+    let keeper = arrival.keep(duties(&engine, reload, &seeing, live.clone()))?;
     let log = Arc::clone(&seeing.log);
-    let end = engine
-        .run(|worker| Logged::new(Reporting::new(sites.handler(), page.clone()), Arc::clone(&log), worker));
+    let end = engine.run(|worker| {
+        let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
+        Logged::new(Reporting::new(handler, page.clone()), Arc::clone(&log), worker)
+    });
+    live.iter().for_each(|live| live.end());
     if let Some(gate) = gate {
         gate.take_down();
     }
@@ -111,8 +119,40 @@ fn gate<M: Send + 'static>(
     ServedGate::put_up(interfaces, engine.addresses(), &seeing.notice)
 }
 
+/// Starts the threads behind the workers.
+fn start(engine: &Engine<Mail>, sites: &SitesShared, live: Option<&Arc<LiveShared>>) -> Result<(), Failure> {
+    sites.start(&engine.post())?;
+    if let Some(live) = live {
+        live.start(&engine.post()).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// What figures tell of sites and of live data.
+fn content(
+    sites: &Arc<SitesShared>,
+    live: Option<&Arc<LiveShared>>,
+) -> impl Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync + use<> {
+    let (sites, live) = (Arc::clone(sites), live.cloned());
+    move || (sites.figures(), live.as_ref().map(|live| live.figures()))
+}
+
+/// Live data, if it is asked for.
+fn live<M: Send + 'static>(config: &Config, engine: &Engine<M>) -> Result<Option<Arc<LiveShared>>, Failure> {
+    let Some(told) = live::of(config, engine.connections_max().0)? else { return Ok(None) };
+    let workers = engine.post().workers();
+    let live = LiveShared::open(told, workers);
+    Ok(Some(live.map_err(|error| Failure::configuration(error.to_string()))?))
+}
+
 /// What is done when signals come.
-fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Arc<Seeing>) -> Duties {
+fn duties<M: Send + 'static>(
+    engine: &Engine<M>,
+    mut reload: Reload,
+    seeing: &Arc<Seeing>,
+    live: Option<Arc<LiveShared>>,
+) -> Duties {
+    let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     Duties {
         control: engine.control(),
@@ -124,10 +164,21 @@ fn duties<M: Send + 'static>(engine: &Engine<M>, mut reload: Reload, seeing: &Ar
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
         serve: Box::new(move || serving.serve()),
-        end: Box::new(move |hands_over| ending.drain(hands_over)),
+        end: Box::new(move |hands_over| {
+            ending.drain(hands_over);
+            if let Some(live) = &live {
+                live.drain(leaving_s);
+            }
+        }),
         finish: Box::new(move || finishing.finish_own()),
         say: Arc::clone(&seeing.notice),
     }
+}
+
+/// In how many seconds readers of live data leave: before the drain is over, for what is under way needs some
+/// of it.
+fn leaving_s(drain: Duration) -> u64 {
+    (drain.as_secs() / 2).max(1)
 }
 
 /// Whose fault it is that the engine cannot start.

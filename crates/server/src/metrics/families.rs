@@ -8,6 +8,7 @@ use staunch_engine::BOUNDS_NS;
 
 use super::exposition::Exposition;
 use super::snapshot::{ByReason, HistogramFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+use crate::live::LiveFigures;
 
 /// The figures in the text form of Prometheus, version 0.0.4.
 pub fn text(snapshot: &Snapshot) -> String {
@@ -19,6 +20,9 @@ pub fn text(snapshot: &Snapshot) -> String {
     workers(&snapshot.workers, &mut out);
     log(snapshot, &mut out);
     content(&snapshot.sites, &mut out);
+    if let Some(figures) = &snapshot.live {
+        live(figures, &mut out);
+    }
     process(snapshot, &mut out);
     out.finish()
 }
@@ -166,6 +170,48 @@ fn content(sites: &[SiteFigures], out: &mut Exposition) {
     each(|site| site.budget_bytes, out);
     out.gauge("staunch_content_prepared", "Whether everything is prepared that will be unasked.");
     each(|site| u64::from(site.done), out);
+}
+
+fn live(figures: &LiveFigures, out: &mut Exposition) {
+    out.gauge("staunch_live_readers", "Readers of live data, by transport.");
+    for (transport, readers) in &figures.readers {
+        out.sample(&[("transport", transport)], *readers);
+    }
+    let gauges = [
+        ("staunch_live_readers_max", "Most readers of live data at a time.", figures.readers_max),
+        ("staunch_live_topics", "Topics that there are.", figures.topics),
+        ("staunch_live_memory_bytes", "Memory of values, last updates and forms.", figures.memory_bytes),
+        ("staunch_live_memory_max_bytes", "Memory that they may have.", figures.memory_bytes_max),
+        ("staunch_live_queue_updates", "Updates that wait to be numbered.", figures.queued),
+    ];
+    for (name, help, value) in gauges {
+        out.gauge(name, help).sample(&[], value);
+    }
+    let counters = [
+        ("staunch_live_joined_total", "Readers that joined.", figures.joined),
+        ("staunch_live_readers_refused_total", "Readers refused for want of room.", figures.refused),
+        ("staunch_live_published_total", "Updates numbered.", figures.published),
+        ("staunch_live_publish_refused_total", "Publications that were not taken.", figures.not_published),
+        ("staunch_live_deliveries_total", "Sends to readers, of one update or more.", figures.deliveries),
+        (
+            "staunch_live_passed_by_total",
+            "Times a reader was passed by because its last send was under way.",
+            figures.passed_by,
+        ),
+        ("staunch_live_heartbeats_total", "Signs of life sent to quiet readers.", figures.heartbeats),
+        (
+            "staunch_live_unknown_versions_total",
+            "Readers that came back with a version not known here, and got a snapshot.",
+            figures.unknown_versions,
+        ),
+        ("staunch_live_slow_total", "Readers closed because too much stood to be sent.", figures.slow),
+        ("staunch_live_polls_total", "Values polled.", figures.polls),
+        ("staunch_live_compressions_total", "Compressions of updates.", figures.compressions),
+        ("staunch_live_hub_waits_total", "Times publishing waited for a worker.", figures.waits),
+    ];
+    for (name, help, value) in counters {
+        out.counter(name, help).sample(&[], value);
+    }
 }
 
 fn process(snapshot: &Snapshot, out: &mut Exposition) {

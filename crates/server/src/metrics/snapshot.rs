@@ -9,6 +9,7 @@ use staunch_engine::{Histogram, Stats};
 use staunch_protocol::Deadline;
 
 use super::process::ProcessFigures;
+use crate::live::LiveFigures;
 use crate::log::LogCounts;
 
 /// Counts by the name of their reason.
@@ -45,6 +46,9 @@ pub struct Snapshot {
     pub workers: Vec<WorkerFigures>,
     /// Each site.
     pub sites: Vec<SiteFigures>,
+    /// Live data, if it is served.
+    #[serde(default)]
+    pub live: Option<LiveFigures>,
     /// The access log, if there is one.
     pub log: LogFigures,
     /// The server's own lines.

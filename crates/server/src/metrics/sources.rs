@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::process::ProcessFigures;
 use super::snapshot::{ErrorLogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+use crate::live::LiveFigures;
 use crate::log::{AccessLog, LineCounts};
 use crate::status::About;
 
@@ -17,7 +18,7 @@ pub struct Sources {
     about: About,
     connections_max: u64,
     started: Instant,
-    sites: Box<dyn Fn() -> Vec<SiteFigures> + Send + Sync>,
+    content: Box<dyn Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync>,
     log: Arc<AccessLog>,
     error_log: Arc<LineCounts>,
     serving: AtomicBool,
@@ -26,14 +27,14 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// `sites` tells how far each is; `started` is when the server began; `takes_over`: another process
-    /// serves at the same sockets until this one does, so requests may come at once. Turns are measured from
-    /// now on.
+    /// `content` tells how far each site is, and of live data if there is any; `started` is when the server
+    /// began; `takes_over`: another process serves at the same sockets until this one does, so requests may
+    /// come at once. Turns are measured from now on.
     pub fn new(
         about: About,
         connections_max: u64,
         started: Instant,
-        sites: Box<dyn Fn() -> Vec<SiteFigures> + Send + Sync>,
+        content: Box<dyn Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync>,
         logs: (Arc<AccessLog>, Arc<LineCounts>),
         takes_over: bool,
     ) -> Self {
@@ -41,7 +42,7 @@ impl Sources {
         let [serving, walked] = [takes_over; 2].map(AtomicBool::new);
         let (log, error_log) = logs;
         let draining = AtomicBool::new(false);
-        Self { about, connections_max, started, sites, log, error_log, serving, walked, draining }
+        Self { about, connections_max, started, content, log, error_log, serving, walked, draining }
     }
 
     /// The workers accept.
@@ -58,7 +59,7 @@ impl Sources {
     /// not waited for: until they are made the same content is sent without them.
     pub fn readiness(&self) -> Readiness {
         if !self.walked.load(Relaxed) {
-            self.walked.store((self.sites)().iter().all(|site| site.walked), Relaxed);
+            self.walked.store((self.content)().0.iter().all(|site| site.walked), Relaxed);
         }
         let is_ready = self.serving.load(Relaxed) && self.walked.load(Relaxed);
         match (self.draining.load(Relaxed), is_ready) {
@@ -70,6 +71,7 @@ impl Sources {
 
     /// Everything at this moment. Takes the locks of the content threads, none of a worker.
     pub fn snapshot(&self) -> Snapshot {
+        let (sites, live) = (self.content)();
         Snapshot {
             version: self.about.version.to_owned(),
             io: self.about.io.to_owned(),
@@ -78,7 +80,8 @@ impl Sources {
             readiness: self.readiness(),
             connections_max: self.connections_max,
             workers: self.about.stats.iter().map(|stats| WorkerFigures::of(stats)).collect(),
-            sites: (self.sites)(),
+            sites,
+            live,
             log: self.log.counts().into(),
             error_log: ErrorLogFigures { written: self.error_log.written(), lost: self.error_log.lost() },
             process: ProcessFigures::read(),

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use staunch_engine::{Address, Answer, Answered, Departure, Handler};
-use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Status};
 
 use super::{Sites, SitesShared};
-use crate::shared::{Mail, SiteShared};
+use crate::shared::{Letter, Mail, MailContent, SiteShared};
 use crate::site::Site;
 
 /// The handler of one worker.
@@ -47,11 +47,12 @@ impl Handler for SitesHandler {
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let Mail { site, letter } = mail;
-        match self.worker_part(&site) {
-            Some(part) => part.resume(letter, request, answer),
-            // It was removed meanwhile, and still owes this answer.
-            None => Site::new(site).resume(letter, request, answer),
+        match mail.content {
+            MailContent::Site(site, letter) => self.resume_site(site, letter, request, answer),
+            // It is for whoever stands before the sites.
+            MailContent::Live(_) => {
+                answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+            }
         }
     }
 
@@ -61,6 +62,21 @@ impl Handler for SitesHandler {
 }
 
 impl SitesHandler {
+    /// See [`Handler::resume`].
+    pub(crate) fn resume_site(
+        &mut self,
+        site: Arc<SiteShared>,
+        letter: Letter,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        match self.worker_part(&site) {
+            Some(part) => part.resume(letter, request, answer),
+            // It was removed meanwhile, and still owes this answer.
+            None => Site::new(site).resume(letter, request, answer),
+        }
+    }
+
     fn new(shared: Arc<SitesShared>) -> Self {
         // The number first: a table that is newer than its number is only taken over once more.
         let generation = shared.generation.load(Ordering::Acquire);

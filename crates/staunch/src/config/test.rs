@@ -5,7 +5,7 @@ use staunch_server::SitesShared;
 use super::loader::{Failure, Loader};
 use super::{exposure, places};
 use crate::output::remark;
-use crate::{settings, sites};
+use crate::{live, settings, sites};
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///
@@ -32,7 +32,8 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     // What only the whole of a site can tell, once its files are there: nothing is loaded, nothing started.
     let mut whole = Ok(());
     if let (true, Some(config)) = (reading.is_right(), &config) {
-        whole = SitesShared::open(sites::of(config)).map(drop);
+        whole = SitesShared::open(sites::of(config)).map(drop).map_err(|error| error.to_string());
+        whole = whole.and_then(|()| live::of(config, u64::MAX).map(drop).map_err(|failure| failure.text));
     }
     if is_read {
         remark(&format!("staunch: the configuration {name} syntax is ok\n"));
@@ -49,7 +50,7 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
         }
         failed(failure)
     })?;
-    whole.map_err(|error| failed(Failure::configuration(error.to_string())))?;
+    whole.map_err(|error| failed(Failure::configuration(error)))?;
     remark(&format!("staunch: configuration {name} test is successful\n"));
     Ok(())
 }

@@ -1,0 +1,31 @@
+//! Live data as it is served: publishing, polling, and streams of events.
+//!
+//! It owns the endpoints, the thread that is the one writer (`writer`), and each worker's part (`worker`),
+//! which holds a view of all topics and the readers of its connections. What updates, topics and readers are
+//! stands in the crate of live data. It must never queue anything for a reader, nor share anything between
+//! workers that changes but counters and the writer's queue.
+//!
+//! Order of calls: [`LiveShared::open`] once, [`LiveShared::start`] once the workers' mailboxes exist, then
+//! one [`LiveHandler`] per worker, [`LiveShared::drain`] when the server ends.
+
+pub(crate) mod config;
+mod counts;
+mod document;
+mod events;
+mod feed;
+mod handler;
+pub(crate) mod mail;
+mod permit;
+mod publish;
+mod queue;
+mod reply;
+mod route;
+mod seat;
+mod shared;
+mod worker;
+mod writer;
+
+pub use config::{LiveConfig, LiveError, LiveTopic, LiveTopicKind};
+pub use counts::LiveFigures;
+pub use handler::LiveHandler;
+pub use shared::LiveShared;

@@ -1,0 +1,189 @@
+//! What live data is told at start, and why it may not start.
+//!
+//! It owns the vocabulary. It must never read a file: texts are given.
+
+use std::fmt;
+
+use staunch_live::{Grants, HubSettings, Kind, Pattern, TopicName, TopicRules};
+
+use crate::limits::PUBLISH_TOKEN_BYTES_MIN;
+
+/// Everything that is set of live data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveConfig {
+    /// Most topics.
+    pub topics_max: usize,
+    /// Longest value.
+    pub value_bytes_max: usize,
+    /// Most bytes of values, rings and forms.
+    pub memory_bytes: usize,
+    /// Most readers at a time, all workers together.
+    pub readers_max: u64,
+    /// Origins whose pages may read and publish; `*` for all.
+    pub origins: Vec<String>,
+    /// Who has it may publish everything. Without one nobody may.
+    pub publish_token: Option<Vec<u8>>,
+    /// Rules of topics: the first that fits counts.
+    pub topics: Vec<LiveTopic>,
+}
+
+/// What readers of a topic are promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveTopicKind {
+    /// The latest counts.
+    Value,
+    /// Each update once, in order.
+    Log,
+    /// The latest counts, and is one JSON document.
+    Json,
+}
+
+/// Rules of the topics that a name or a pattern names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveTopic {
+    /// A name, or a pattern such as `quotes.*`.
+    pub pattern: String,
+    /// What readers are promised.
+    pub kind: LiveTopicKind,
+    /// Most updates in the ring.
+    pub ring_entries: usize,
+    /// Most bytes of values in the ring.
+    pub ring_bytes: usize,
+    /// At most one update in so many milliseconds; 0 for no limit.
+    pub every_ms: u64,
+    /// Forgotten after so many milliseconds without update and readers; 0 for never.
+    pub keep_ms: u64,
+    /// Every update is private.
+    pub private: bool,
+    /// The Cache-Control field of a polled value.
+    pub cache_control: String,
+}
+
+/// Why live data cannot be served.
+#[derive(Debug)]
+pub enum LiveError {
+    /// A rule names no topics: its place in the list from 1, its pattern, and why.
+    Pattern(usize, String, String),
+    /// The token for publishing is too short.
+    ShortToken,
+    /// A thread cannot be started.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for LiveError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pattern(number, pattern, why) => {
+                write!(formatter, "live_topic: rule {number}: `match = {pattern:?}`: {why}")
+            }
+            Self::ShortToken => {
+                write!(formatter, "publish_token: it has at least {PUBLISH_TOKEN_BYTES_MIN} bytes")
+            }
+            Self::Thread(error) => write!(formatter, "cannot start a thread of live data: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LiveError {}
+
+impl LiveConfig {
+    /// Whether everything in it has a meaning, without starting anything.
+    ///
+    /// # Errors
+    /// The first value that has none.
+    pub fn check(&self) -> Result<(), LiveError> {
+        let token = self.publish_token.as_ref();
+        if token.is_some_and(|token| token.len() < PUBLISH_TOKEN_BYTES_MIN) {
+            return Err(LiveError::ShortToken);
+        }
+        self.hub(1).map(drop)
+    }
+
+    /// What the hub is told.
+    pub(crate) fn hub(&self, workers: u16) -> Result<HubSettings, LiveError> {
+        let mut settings = HubSettings {
+            rules: Vec::new(),
+            topics_max: self.topics_max,
+            value_bytes_max: self.value_bytes_max,
+            live_memory_bytes: self.memory_bytes,
+            workers: usize::from(workers),
+        };
+        for (place, topic) in self.topics.iter().enumerate() {
+            let rules = TopicRules {
+                kind: match topic.kind {
+                    LiveTopicKind::Value => Kind::Value,
+                    LiveTopicKind::Log => Kind::Log,
+                    LiveTopicKind::Json => Kind::Json,
+                },
+                ring_entries: topic.ring_entries,
+                ring_bytes: topic.ring_bytes,
+                every_ms: topic.every_ms,
+                keep_ms: topic.keep_ms,
+                private: topic.private,
+            };
+            settings
+                .add_rules(&topic.pattern, rules)
+                .map_err(|fault| LiveError::Pattern(place + 1, topic.pattern.clone(), fault.to_string()))?;
+        }
+        Ok(settings)
+    }
+
+    /// The Cache-Control fields of topics, in the order of the rules, which [`LiveConfig::check`] has passed.
+    pub(crate) fn caches(&self) -> Vec<(Grants, String)> {
+        let of = |topic: &LiveTopic| {
+            let (mut names, mut patterns) = (Vec::new(), Vec::new());
+            match Pattern::is_pattern(&topic.pattern) {
+                true => patterns.extend(Pattern::new(&topic.pattern)),
+                false => names.extend(TopicName::new(&topic.pattern)),
+            }
+            (Grants::new(names, patterns), topic.cache_control.clone())
+        };
+        self.topics.iter().map(of).collect()
+    }
+
+    /// Whether a topic's rules ask for looks at the clock.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.topics.iter().any(|topic| topic.every_ms > 0 || topic.keep_ms > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pattern: &str, token: Option<&[u8]>) -> LiveConfig {
+        LiveConfig {
+            topics_max: 10,
+            value_bytes_max: 100,
+            memory_bytes: 1000,
+            readers_max: 10,
+            origins: Vec::new(),
+            publish_token: token.map(<[u8]>::to_vec),
+            topics: vec![LiveTopic {
+                pattern: pattern.into(),
+                kind: LiveTopicKind::Log,
+                ring_entries: 1,
+                ring_bytes: 1,
+                every_ms: 0,
+                keep_ms: 0,
+                private: false,
+                cache_control: "max-age=1".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_told() {
+        let told = |config: LiveConfig| config.check().map_err(|error| error.to_string());
+        assert_eq!(told(config("a.*", Some(&[b'x'; 32]))), Ok(()));
+        assert_eq!(told(config("a", None)), Ok(()));
+        assert_eq!(
+            told(config("a", Some(&[b'x'; 31]))),
+            Err("publish_token: it has at least 32 bytes".into())
+        );
+        assert_eq!(
+            told(config("$a", None)),
+            Err("live_topic: rule 1: `match = \"$a\"`: a topic's name must not begin with `$`".into())
+        );
+    }
+}

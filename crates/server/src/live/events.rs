@@ -1,0 +1,121 @@
+//! What a reader of `/events` asks for.
+//!
+//! It owns the parameters of the query. It must never take one for another: a reader would get less than it
+//! asked for.
+
+use std::sync::Arc;
+
+use staunch_live::limits::INTERESTS_PER_STREAM_MAX;
+use staunch_live::{
+    Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Version, View, decode_form,
+};
+use staunch_protocol::http1::Request;
+
+use crate::content::negotiate::{Encoding, Preference};
+
+/// Codings of streams, the better one first: of a short event both save about as much, and a frame of zstd
+/// needs nothing before it.
+const ORDER: [Encoding; 2] = [Encoding::Zstd, Encoding::Gzip];
+
+/// A wish that was understood.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) interest: Arc<Interest>,
+    pub(crate) form: Form,
+    pub(crate) coding: Coding,
+    pub(crate) from: Beginning,
+}
+
+/// Where a reader wants to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Snapshot,
+    Now,
+    /// Behind the update with this id, which may be its publisher's.
+    Id(String),
+}
+
+impl Wish {
+    /// Reads a request for `/events`.
+    ///
+    /// # Errors
+    /// A sentence that names the parameter.
+    pub(crate) fn read(request: &Request<'_>, grants: Grants) -> Result<Self, String> {
+        let pairs = decode_form(request.query.unwrap_or_default()).map_err(|fault| fault.to_string())?;
+        let all = |name: &'static str| {
+            pairs.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
+        };
+        let interest = Interest::read(all("topic"), grants, INTERESTS_PER_STREAM_MAX);
+        let interest = Arc::new(interest.map_err(|fault| fault.to_string())?);
+        let shape = match (switch(all("plain").next(), "plain")?, switch(all("patch").next(), "patch")?) {
+            (true, true) => return Err("`plain` and `patch` exclude each other".to_owned()),
+            (true, false) => Shape::Bare,
+            (false, true) => Shape::Patch,
+            (false, false) => Shape::Enveloped,
+        };
+        let from = match all("from").next() {
+            None | Some("snapshot") => Beginning::Snapshot,
+            Some("now") => Beginning::Now,
+            Some(_) => return Err("`from` is `now` or `snapshot`".to_owned()),
+        };
+        // A field comes with each return of a browser, the query is that of its first coming.
+        let id = request.values(b"last-event-id").next().map(|id| String::from_utf8_lossy(id).into_owned());
+        let id = id.or_else(|| all("last-event-id").next().map(str::to_owned)).filter(|id| !id.is_empty());
+        let transport = if request.http10 { Transport::Plain } else { Transport::Chunked };
+        let coding = coding(request);
+        let form = Form::new(shape, transport, coding);
+        Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id) })
+    }
+
+    /// Where to begin in this view. An id that is known nowhere is a version of no epoch.
+    pub(crate) fn start(&self, view: &View) -> Start {
+        let own = view.version();
+        match &self.from {
+            Beginning::Snapshot => Start::Snapshot,
+            Beginning::Now => Start::Now,
+            Beginning::Id(id) => {
+                let ours = id.parse::<Version>().ok();
+                let number =
+                    || self.interest.names().find_map(|name: &TopicName| view.number_of_id(name, id));
+                let version = ours.or_else(|| Some(Version { number: number()?, ..own }));
+                let unknown = Version { epoch: staunch_live::Epoch(!own.epoch.0), number: 0 };
+                Start::After(version.unwrap_or(unknown))
+            }
+        }
+    }
+
+    /// Field lines of the stream's head.
+    pub(crate) fn fields(&self, lines: &[u8]) -> Vec<u8> {
+        let mut fields = lines.to_vec();
+        fields.extend_from_slice(
+            b"Content-Type: text/event-stream\r\nCache-Control: no-cache, no-transform\r\n\
+              X-Accel-Buffering: no\r\nVary: Accept-Encoding\r\n",
+        );
+        let name = match self.coding {
+            Coding::Gzip => "gzip",
+            Coding::Deflate => "deflate",
+            Coding::Zstd => "zstd",
+            Coding::Identity => return fields,
+        };
+        fields.extend_from_slice(format!("Content-Encoding: {name}\r\n").as_bytes());
+        fields
+    }
+}
+
+fn switch(value: Option<&str>, name: &str) -> Result<bool, String> {
+    match value {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(_) => Err(format!("`{name}` is 0 or 1")),
+    }
+}
+
+fn coding(request: &Request<'_>) -> Coding {
+    let preference = Preference::read(request.values(b"accept-encoding"), &ORDER);
+    let [zstd, gzip] = ORDER.map(Encoding::place);
+    match preference.choose(|_| true) {
+        place if place == zstd => Coding::Zstd,
+        place if place == gzip => Coding::Gzip,
+        _ => Coding::Identity,
+    }
+}

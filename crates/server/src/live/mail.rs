@@ -1,0 +1,62 @@
+//! What the writer tells workers.
+//!
+//! It must never carry anything that changes afterwards.
+
+use std::sync::Arc;
+
+use staunch_engine::Address;
+use staunch_live::{Accepted, Letter, TopicName};
+
+use crate::content::negotiate::Encoding;
+
+/// One letter to a worker, or to one of its exchanges.
+pub(crate) enum LiveMail {
+    /// What happened to topics: each worker gets the same.
+    News(Letter),
+    /// A second has passed.
+    Tick(Moment),
+    /// What became of a publication, for the request that waits for it.
+    Published(Vec<LineOutcome>),
+    /// The same for lines of a feed.
+    Fed(Address, Vec<LineOutcome>),
+    /// A polled value in a coding.
+    Coded(CodedValue),
+    /// The worker knows now what a request waits for.
+    Again,
+    /// There is more of a wave to do.
+    GoOn,
+}
+
+/// The time, as often as readers need it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moment {
+    /// Since the start, in seconds.
+    pub(crate) up_s: u32,
+    /// Seconds until readers have to be gone, if they have to.
+    pub(crate) leaving_s: Option<u32>,
+}
+
+/// What became of one line, or of the only publication of a body.
+#[derive(Debug, Clone)]
+pub(crate) struct LineOutcome {
+    /// From 1; 0 where the body has no lines.
+    pub(crate) line: u64,
+    pub(crate) became: Result<Accepted, NotTaken>,
+}
+
+/// Why a publication was not taken.
+#[derive(Debug, Clone)]
+pub(crate) struct NotTaken {
+    pub(crate) status: u16,
+    pub(crate) sentence: String,
+}
+
+/// A value in a coding, shared by all workers.
+#[derive(Debug, Clone)]
+pub(crate) struct CodedValue {
+    pub(crate) topic: TopicName,
+    pub(crate) number: u64,
+    pub(crate) encoding: Encoding,
+    /// `None` where it would not be shorter.
+    pub(crate) body: Option<Arc<[u8]>>,
+}

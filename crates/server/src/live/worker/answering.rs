@@ -1,0 +1,237 @@
+//! Requests that are answered once: polls and publications.
+//!
+//! It must never number an update: what is published is handed to the writer, and the request waits.
+
+use staunch_engine::{Answer, Answered};
+use staunch_live::{TopicName, Value};
+use staunch_protocol::http1::Request;
+use staunch_protocol::{BodyIn, Method, Status};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::super::counts::count;
+use super::super::document::Document;
+use super::super::feed::Feed;
+use super::super::mail::{LineOutcome, LiveMail, NotTaken};
+use super::super::permit::Permit;
+use super::super::publish::{
+    BodyKind, ReadBody, TYPES, batch_line, body_bytes_max, outcome_line, read_body, read_change,
+    version_of_tag,
+};
+use super::super::queue::{Publisher, Publishing};
+use super::super::reply::{decode_name, not_taken, refuse, sharing, text};
+use super::super::route::Endpoint;
+use super::super::seat::Seat;
+use super::LiveWorker;
+use crate::content::negotiate::{Encoding, Preference};
+
+/// Codings of polled values, the better one first.
+const ORDER: [Encoding; 2] = [Encoding::Zstd, Encoding::Gzip];
+
+impl LiveWorker {
+    /// Answers a request for `/live/NAME`.
+    pub(super) fn poll(
+        &mut self,
+        path: &[u8],
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        // Who was told of an update finds it, also at a worker that has not read its mail yet.
+        if self.is_behind() {
+            self.behind.push(answer.address());
+            return answer.later();
+        }
+        count(&self.counts().polls);
+        self.answer_value(path, lines, request, answer)
+    }
+
+    fn answer_value(
+        &mut self,
+        path: &[u8],
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let topic = match self.documents.find(path) {
+            Some(document) => document.topic.clone(),
+            None => match TopicName::from_bytes(&decode_name(path)) {
+                Ok(topic) => topic,
+                Err(fault) => return refuse(Status::BAD_REQUEST, &fault.to_string(), lines, answer),
+            },
+        };
+        let last = self.view.last(&topic).filter(|update| update.value != Value::Gone);
+        let Some(update) = last.cloned() else {
+            self.documents.forget(path);
+            return refuse(Status::NOT_FOUND, "there is no such topic", lines, answer);
+        };
+        if update.private {
+            let lines = [lines, b"WWW-Authenticate: Bearer\r\n"].concat();
+            return refuse(Status::UNAUTHORIZED, "reading this needs a token", &lines, answer);
+        }
+        let version = staunch_live::Version { number: update.number, ..self.view.version() };
+        let is_current = self.documents.find(path).is_some_and(|own| own.number == update.number);
+        if !is_current {
+            let cache_control = self.shared.cache_control(&topic);
+            self.documents.keep(path, Document::new(version, &update, topic.clone(), cache_control));
+        }
+        let preference = Preference::read(request.values(b"accept-encoding"), &ORDER);
+        let place = preference.choose(|_| true);
+        let preferred = ORDER.into_iter().find(|encoding| encoding.place() == place);
+        let Some(document) = self.documents.find(path) else {
+            return refuse(Status::INTERNAL_SERVER_ERROR, "the value was lost", lines, answer);
+        };
+        let is_known = is_known(document, request);
+        let (prepared, wish) = document.find(preferred);
+        if let Some(wish) = wish {
+            self.shared.queue.wish(wish);
+        }
+        if is_known {
+            let cache_control = self.shared.cache_control(&topic);
+            let own = format!(
+                "ETag: {}\r\nCache-Control: {cache_control}\r\nVary: Accept-Encoding\r\n",
+                prepared.tag
+            );
+            return answer.bytes(Status::NOT_MODIFIED, &[lines, own.as_bytes()].concat(), b"");
+        }
+        if lines.is_empty() {
+            return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);
+        }
+        let (fields, rest) = prepared.block.split_at(prepared.fields_bytes);
+        answer.bytes(Status::OK, &[lines, fields].concat(), &rest[2..])
+    }
+
+    /// Answers a request for `/publish`, or has its body read first.
+    pub(super) fn publish(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let permit = Permit::of(self.shared.config.publish_token.as_deref(), request);
+        if permit != Permit::Everything {
+            return permit.refuse(lines, answer);
+        }
+        let Some(kind) = BodyKind::of(request) else {
+            return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, lines, answer);
+        };
+        if is_without_length(request) {
+            return refuse(Status::LENGTH_REQUIRED, "the body has no length", lines, answer);
+        }
+        let value_bytes_max = self.shared.config.value_bytes_max;
+        if kind != BodyKind::Lines {
+            return answer.collect(request, body_bytes_max(value_bytes_max));
+        }
+        if is_quiet(request) {
+            return answer.collect(request, staunch_live::limits::BATCH_BYTES_MAX);
+        }
+        let address = answer.address();
+        let feed = Box::new(Feed::new(value_bytes_max));
+        self.seats.put(address.slot, Seat::Feed(address.generation, feed));
+        let own =
+            b"Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n";
+        let fields = [lines, own].concat();
+        answer.open(request, Status::OK, &fields, None, true)
+    }
+
+    /// Answers a request that changes a topic, or has its body read first.
+    pub(super) fn change(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let permit = Permit::of(self.shared.config.publish_token.as_deref(), request);
+        if permit != Permit::Everything {
+            return permit.refuse(lines, answer);
+        }
+        if request.method == Method::Delete {
+            return self.collected(b"", request, answer);
+        }
+        if is_without_length(request) {
+            return refuse(Status::LENGTH_REQUIRED, "the body has no length", lines, answer);
+        }
+        answer.collect(request, self.shared.config.value_bytes_max)
+    }
+
+    /// See [`staunch_engine::Handler::collected`].
+    pub(crate) fn collected(&mut self, body: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let lines = sharing(&self.shared.config.origins, request);
+        let read = match (Endpoint::of(request.path), BodyKind::of(request)) {
+            (Some(Endpoint::Topic(name)), _) => match read_change(name, request, body) {
+                Ok(publication) => {
+                    let mut read = ReadBody::default();
+                    read.take(0, Ok(publication));
+                    read
+                }
+                Err(refused) => return not_taken(&refused, &lines, answer),
+            },
+            (_, Some(kind)) => read_body(kind, body, self.shared.config.value_bytes_max),
+            (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, &lines, answer),
+        };
+        let key = request.values(b"idempotency-key").next();
+        let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), xxh3_128(body)));
+        let to = Publisher::Request(answer.address());
+        let publishing = Publishing { lines: read.lines, fault: read.fault, key, to };
+        match self.shared.queue.publish(publishing) {
+            Ok(()) => answer.later(),
+            Err(_) => {
+                let lines = [&lines[..], b"Retry-After: 1\r\n"].concat();
+                let sentence = "too many updates wait to be published";
+                refuse(Status::SERVICE_UNAVAILABLE, sentence, &lines, answer)
+            }
+        }
+    }
+
+    /// See [`staunch_engine::Handler::resume`].
+    pub(crate) fn resume(&mut self, mail: LiveMail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let lines = sharing(&self.shared.config.origins, request);
+        match (mail, Endpoint::of(request.path)) {
+            (LiveMail::Published(outcomes), _) => answer_published(&outcomes, &lines, answer),
+            (LiveMail::Again, Some(Endpoint::Value(path))) => self.poll(path, &lines, request, answer),
+            _ => refuse(Status::INTERNAL_SERVER_ERROR, "an answer was lost", &lines, answer),
+        }
+    }
+}
+
+/// Tells a publisher what became of its body.
+fn answer_published(outcomes: &[LineOutcome], lines: &[u8], answer: Answer<'_>) -> Answered {
+    let json = "application/json";
+    match outcomes {
+        [one] if one.line == 0 => match &one.became {
+            Err(refused) => not_taken(refused, lines, answer),
+            Ok(accepted) => {
+                let status = if accepted.version.is_some() { Status::OK } else { Status::ACCEPTED };
+                let tag = accepted.version.map(|version| format!("ETag: \"{version}\"\r\n"));
+                let lines = [lines, tag.unwrap_or_default().as_bytes()].concat();
+                text(status, json, outcome_line(one).as_bytes(), &lines, answer)
+            }
+        },
+        several => {
+            let fault = several.iter().find_map(|one| Some((one.line, one.became.as_ref().err()?)));
+            match fault {
+                None => text(Status::OK, json, batch_line(several).as_bytes(), lines, answer),
+                Some((line, refused)) => {
+                    let sentence = if refused.sentence.starts_with("line ") {
+                        refused.sentence.clone()
+                    } else {
+                        format!("line {line}: {}", refused.sentence)
+                    };
+                    not_taken(&NotTaken { sentence, ..refused.clone() }, lines, answer)
+                }
+            }
+        }
+    }
+}
+
+/// Whether the peer has the document already (RFC 9110, section 13.1.2).
+fn is_known(document: &Document, request: &Request<'_>) -> bool {
+    if !request.has_any(Request::IF_NONE_MATCH) {
+        return false;
+    }
+    let texts = request.values(b"if-none-match").filter_map(|value| std::str::from_utf8(value).ok());
+    texts
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .any(|tag| tag == "*" || version_of_tag(tag).is_some_and(|version| document.is_version(version)))
+}
+
+/// Whether a request says nothing of its body's length, which it has to.
+fn is_without_length(request: &Request<'_>) -> bool {
+    request.content == BodyIn::None && request.values(b"content-length").next().is_none()
+}
+
+/// Whether a batch is answered once, at its end.
+fn is_quiet(request: &Request<'_>) -> bool {
+    let mut pairs = request.query.unwrap_or_default().split(|byte| *byte == b'&');
+    pairs.any(|pair| pair == b"quiet" || pair.starts_with(b"quiet="))
+}

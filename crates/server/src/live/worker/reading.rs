@@ -1,0 +1,216 @@
+//! Streams of events: how they begin, get their updates, and end.
+//!
+//! It must never hand over a second delivery before the first was taken by the kernel.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
+use staunch_live::{Coding, Form, Grants, Joined, Marks, Transport};
+use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Status};
+
+use super::super::counts::{count, place};
+use super::super::events::Wish;
+use super::super::queue::{Publisher, Publishing};
+use super::super::reply::refuse;
+use super::super::seat::{JoiningSeat, Pending, ReaderSeat, Seat};
+use super::LiveWorker;
+use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
+
+impl LiveWorker {
+    /// Answers a request for `/events`.
+    pub(super) fn subscribe(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        let wish = match Wish::read(request, Grants::default()) {
+            Ok(wish) => wish,
+            Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
+        };
+        let fields = wish.fields(lines);
+        if request.method == Method::Head {
+            return answer.open(request, Status::OK, &fields, None, false);
+        }
+        if self.has_no_room() {
+            count(&self.counts().refused);
+            let sentence = "there are as many readers as `live_connections` allows";
+            return self.send_away(sentence, lines, answer);
+        }
+        let address = answer.address();
+        let opening = Some(wish.coding);
+        if !self.join(address.slot, address.generation, wish, opening) {
+            count(&self.counts().refused);
+            let sentence = "there are as many groups of readers, or patterns, as may be";
+            return self.send_away(sentence, lines, answer);
+        }
+        self.ask();
+        answer.open(request, Status::OK, &fields, None, false)
+    }
+
+    /// Whether this worker has its share of readers. What one has not, another may have: the share is rounded
+    /// up.
+    fn has_no_room(&self) -> bool {
+        let share = self.shared.config.readers_max.div_ceil(self.shared.worker_counts.len() as u64);
+        self.counts().all_readers() >= share
+    }
+
+    fn send_away(&self, sentence: &str, lines: &[u8], answer: Answer<'_>) -> Answered {
+        let away_s = 1 + drawn(answer.address(), answer.unix_ms()) % AWAY_S_MAX;
+        let lines = [lines, format!("Retry-After: {away_s}\r\n").as_bytes()].concat();
+        refuse(Status::SERVICE_UNAVAILABLE, sentence, &lines, answer)
+    }
+
+    /// Makes a reader of a connection, or lets it wait for a form. Whether there is room for it.
+    fn join(&mut self, slot: u32, generation: u32, wish: Wish, opening: Option<Coding>) -> bool {
+        let (form, start) = (wish.form, wish.start(&self.view));
+        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), 0) {
+            Joined::Full => return false,
+            Joined::Reader(mut reader, batch) => {
+                reader.marks.set(Marks::SENDING);
+                reader.written_at_s = self.moment.up_s as u16;
+                let pending = Pending::of(&batch.slices);
+                Seat::Reader(ReaderSeat { reader, generation, opening, is_leaving: false, pending })
+            }
+            Joined::Later => {
+                self.joining.push(slot);
+                Seat::Joining(Box::new(JoiningSeat { wish, generation, opening, is_refused: false }))
+            }
+        };
+        self.seats.put(slot, seat);
+        let counts = self.counts();
+        counts.readers[place(form.transport())].fetch_add(1, Relaxed);
+        count(&counts.joined);
+        true
+    }
+
+    /// A letter came: those who wait for a form join again.
+    pub(super) fn join_again(&mut self) {
+        for slot in std::mem::take(&mut self.joining) {
+            let Some(Seat::Joining(seat)) = self.seats.at(slot) else { continue };
+            let (wish, generation, opening) = (seat.wish.clone(), seat.generation, seat.opening);
+            let form = wish.form;
+            self.counts().readers[place(form.transport())].fetch_sub(1, Relaxed);
+            let has_room = self.join(slot, generation, wish, opening);
+            self.view.waited(form);
+            if let Some(Seat::Joining(seat)) = self.seats.at(slot).filter(|_| !has_room) {
+                seat.is_refused = true;
+            }
+            self.seats.wake(slot);
+        }
+    }
+
+    /// See [`staunch_engine::Handler::ready`].
+    pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
+        let slot = open.address().slot;
+        match self.seats.at(slot) {
+            Some(Seat::Reader(_)) => {
+                self.seats.in_hand = Some(slot);
+                self.serve(slot, open);
+                self.seats.in_hand = None;
+                self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
+                self.ask();
+            }
+            Some(Seat::Joining(seat)) => {
+                if let Some(coding) = seat.opening.take() {
+                    begin(seat.wish.form, coding, open);
+                }
+                if seat.is_refused || open.peer_has_ended() {
+                    open.end();
+                }
+            }
+            Some(Seat::Feed(..)) => self.go_on_with_feed(open),
+            None => {}
+        }
+    }
+
+    /// Sends a reader what it is about to get, and looks what else it lacks when that was taken.
+    fn serve(&mut self, slot: u32, open: &mut Open<'_>) {
+        loop {
+            let now_s = self.moment.up_s as u16;
+            let Some(seat) = self.seats.reader_seat(slot) else { return };
+            if open.peer_has_ended() {
+                return open.end();
+            }
+            let form = seat.reader.form;
+            if let Some(coding) = seat.opening.take() {
+                begin(form, coding, open);
+            } else if open.has_unsent() {
+                return open.call_when_sent();
+            }
+            let had_pending = !seat.pending.is_nothing();
+            while open.has_room()
+                && let Some(slice) = seat.pending.next()
+            {
+                push(form, slice, open);
+            }
+            if had_pending || open.has_unsent() {
+                seat.reader.written_at_s = now_s;
+                return open.call_when_sent();
+            }
+            if seat.is_leaving {
+                return open.end();
+            }
+            if !seat.reader.marks.has(Marks::SENDING) {
+                return;
+            }
+            self.waves.sent(&mut self.view, &mut self.seats, slot);
+        }
+    }
+
+    /// See [`staunch_engine::Handler::body`].
+    pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
+        let address = open.address();
+        let Some(Seat::Feed(_, feed)) = self.seats.find(address) else { return };
+        let read = feed.read(match body {
+            Body::Piece(piece) => Some(piece),
+            Body::End => None,
+        });
+        let mut is_ahead = feed.is_ahead();
+        if !read.lines.is_empty() || read.fault.is_some() {
+            let to = Publisher::Feed(address);
+            let publishing = Publishing { lines: read.lines, fault: read.fault, key: None, to };
+            is_ahead |= self.shared.queue.feed(publishing);
+        }
+        if is_ahead {
+            open.hold();
+        }
+        self.go_on_with_feed(open);
+    }
+
+    fn go_on_with_feed(&mut self, open: &mut Open<'_>) {
+        let Some(Seat::Feed(_, feed)) = self.seats.find(open.address()) else { return };
+        if !feed.answers.is_empty() && open.has_room() {
+            open.push(Piece::Bytes(std::mem::take(&mut feed.answers)));
+        }
+        if feed.is_done() && feed.answers.is_empty() {
+            open.end();
+        } else if !feed.is_ahead() && feed.answers.is_empty() {
+            open.go_on();
+        } else {
+            open.hold();
+        }
+    }
+}
+
+/// What every stream begins with: the coding's own beginning, and when to come back.
+fn begin(form: Form, coding: Coding, open: &mut Open<'_>) {
+    let head = coding.stream_head();
+    if !head.is_empty() {
+        open.push(Piece::Bytes(head.to_vec()));
+    }
+    let spread_ms = RETRY_MS_MAX - RETRY_MS_MIN;
+    let retry_ms = RETRY_MS_MIN + drawn(open.address(), open.unix_ms()) % spread_ms;
+    push(form, form.frame(format!("retry: {retry_ms}\n\n").as_bytes()), open);
+}
+
+fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {
+    let slice = Slice { start: 0, end: bytes.len(), bytes };
+    match form.transport() {
+        Transport::Chunked => open.push_framed(slice),
+        Transport::Plain | Transport::Socket => open.push(Piece::Shared(slice)),
+    };
+}
+
+/// A number that differs from reader to reader, so that they do not all come back at once.
+fn drawn(address: Address, unix_ms: u64) -> u64 {
+    let mixed = u64::from(address.slot) << 32 | u64::from(address.generation);
+    let mixed = (mixed ^ unix_ms.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed >> 33
+}

@@ -1,0 +1,207 @@
+//! The thread that is the one writer of live data.
+//!
+//! It takes what waits, gives it to the hub, posts one letter to each worker for all of it, and then answers
+//! the publishers: who was answered finds the update at every worker. It is also the clock of readers: once a
+//! second, and only while there are any. It must never wait for a worker but by not taking publications.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use staunch_engine::Post;
+use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Publication};
+
+use super::config::LiveError;
+use super::mail::{CodedValue, LineOutcome, LiveMail, Moment, NotTaken};
+use super::queue::{CodingWish, Publisher, Publishing};
+use super::shared::LiveShared;
+use crate::content::encode::encode_quickly;
+use crate::shared::Mail;
+
+/// How long the time of topics is not looked at, at most, in milliseconds.
+const LOOK_MS_MAX: u64 = 1_000;
+
+/// See the module's text.
+pub(crate) struct Writer {
+    hub: Hub,
+    keys: IdempotencyKeys,
+    shared: Arc<LiveShared>,
+    post: Post<Mail>,
+    started: Instant,
+    /// When held back updates and outdated topics are looked at next.
+    look_ms: Option<u64>,
+    /// The last second that workers were told of.
+    told_s: u32,
+    /// Until when readers are to be gone, in seconds since the start.
+    leaving_until_s: Option<u32>,
+}
+
+impl LiveShared {
+    /// Starts the writer's thread. To be called once.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(self: &Arc<Self>, post: &Post<Mail>) -> Result<(), LiveError> {
+        let Some(hub) = self.hub.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        // It is set only here, and the hub was there: this is the first call.
+        let _ = self.post.set(post.clone());
+        let writer = Writer::new(hub, Arc::clone(self), post.clone());
+        let spawned = std::thread::Builder::new().name("live writer".into()).spawn(move || writer.run());
+        spawned.map(drop).map_err(LiveError::Thread)
+    }
+}
+
+impl Writer {
+    fn new(hub: Hub, shared: Arc<LiveShared>, post: Post<Mail>) -> Self {
+        // tidy: allow(clock): the writer is a thread of its own, and the clock of live data.
+        let started = Instant::now();
+        let (keys, look_ms) = (IdempotencyKeys::default(), shared.config.is_timed().then_some(0));
+        Self { hub, keys, shared, post, started, look_ms, told_s: 0, leaving_until_s: None }
+    }
+
+    /// Works until it is told to end.
+    pub(crate) fn run(mut self) {
+        loop {
+            let takes = !self.hub.is_held_back();
+            self.shared.writer_counts.waits.fetch_add(u64::from(!takes), Relaxed);
+            let work = self.shared.queue.wait(self.patience(), takes);
+            if work.is_over {
+                return;
+            }
+            let now_ms = self.now_ms();
+            for (worker, requests) in work.requests {
+                requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
+            }
+            let mut answers = Vec::new();
+            for publishing in work.publishings {
+                let to = publishing.to;
+                answers.push((to, self.publish(publishing, now_ms)));
+            }
+            self.look(now_ms);
+            self.tell_workers();
+            answers.into_iter().for_each(|(to, outcomes)| self.answer(to, outcomes));
+            work.codings.into_iter().for_each(|wish| self.code(wish));
+            self.tick((now_ms / 1000) as u32);
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    /// How long it may sleep: for ever, unless topics are timed or readers need a clock.
+    fn patience(&self) -> Option<Duration> {
+        let readers = self.shared.worker_counts.iter().map(|counts| counts.all_readers()).sum::<u64>();
+        let tick_ms = (readers > 0).then(|| u64::from(self.told_s + 1) * 1000);
+        let next_ms = self.look_ms.into_iter().chain(tick_ms).min()?;
+        Some(Duration::from_millis(next_ms.saturating_sub(self.now_ms()).max(1)))
+    }
+
+    fn publish(&mut self, publishing: Publishing, now_ms: u64) -> Vec<LineOutcome> {
+        let Publishing { lines, fault, key, .. } = publishing;
+        if let Some((key, digest)) = &key {
+            let not_taken = |status, sentence: &str| NotTaken { status, sentence: sentence.to_owned() };
+            let known = match self.keys.look_up(key, *digest, now_ms) {
+                KeyUse::New => None,
+                KeyUse::Repeated(accepted) => Some(Ok(accepted)),
+                KeyUse::Other => {
+                    Some(Err(not_taken(422, "`Idempotency-Key` was used for another body before")))
+                }
+                KeyUse::Faulty => Some(Err(not_taken(400, "`Idempotency-Key` has 1 to 256 bytes"))),
+            };
+            if let Some(became) = known {
+                return vec![LineOutcome { line: 0, became }];
+            }
+        }
+        let mut outcomes: Vec<LineOutcome> = Vec::with_capacity(lines.len() + 1);
+        for (line, publication) in lines {
+            outcomes.push(LineOutcome { line, became: self.number(publication, now_ms) });
+        }
+        outcomes.extend(fault);
+        let last = outcomes.iter().rev().find_map(|outcome| outcome.became.as_ref().ok());
+        if let (Some((key, digest)), Some(accepted)) = (key, last) {
+            self.keys.remember(&key, digest, *accepted, now_ms);
+        }
+        outcomes
+    }
+
+    fn number(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, NotTaken> {
+        let accepted = self.hub.publish(publication, now_ms);
+        let counts = &self.shared.writer_counts;
+        match accepted {
+            Ok(accepted) => {
+                counts.published.fetch_add(u64::from(accepted.version.is_some()), Relaxed);
+                if accepted.version.is_none() {
+                    self.look_ms = Some(now_ms);
+                }
+                Ok(accepted)
+            }
+            Err(fault) => {
+                counts.refused.fetch_add(1, Relaxed);
+                Err(NotTaken { status: fault.status(), sentence: fault.to_string() })
+            }
+        }
+    }
+
+    /// Publishes what was held back until now, and forgets topics whose time is over.
+    fn look(&mut self, now_ms: u64) {
+        if self.look_ms.is_some_and(|look_ms| look_ms <= now_ms) {
+            let before = self.hub.version().number;
+            let next_ms = self.hub.tick(now_ms).unwrap_or(u64::MAX);
+            let numbered = self.hub.version().number - before;
+            self.shared.writer_counts.published.fetch_add(numbered, Relaxed);
+            self.look_ms = Some(next_ms.clamp(now_ms + 1, now_ms + LOOK_MS_MAX));
+        }
+    }
+
+    fn tell_workers(&mut self) {
+        let Some(letter) = self.hub.take_letter() else { return };
+        self.shared.posted.store(letter.number, Relaxed);
+        for worker in 0..self.post.workers() {
+            self.post.send_to_worker(worker, Mail::of_live(LiveMail::News(letter.clone())));
+        }
+        let counts = &self.shared.writer_counts;
+        counts.memory_bytes.store(self.hub.memory_bytes() as u64, Relaxed);
+        counts.topics.store(self.hub.topics() as u64, Relaxed);
+        counts.compressions.store(self.hub.compressions(), Relaxed);
+    }
+
+    fn answer(&self, to: Publisher, outcomes: Vec<LineOutcome>) {
+        match to {
+            Publisher::Request(address) => {
+                self.post.send(address, Mail::of_live(LiveMail::Published(outcomes)));
+            }
+            Publisher::Feed(address) => {
+                self.post.send(address, Mail::of_live(LiveMail::Fed(address, outcomes)));
+            }
+        }
+    }
+
+    fn code(&self, wish: CodingWish) {
+        let CodingWish { topic, number, encoding, value } = wish;
+        let body = encode_quickly(encoding, value.bytes()).map(Into::into);
+        let coded = CodedValue { topic, number, encoding, body };
+        for worker in 0..self.post.workers() {
+            self.post.send_to_worker(worker, Mail::of_live(LiveMail::Coded(coded.clone())));
+        }
+    }
+
+    /// Tells workers with readers that a second has passed.
+    fn tick(&mut self, up_s: u32) {
+        if up_s == self.told_s {
+            return;
+        }
+        self.told_s = up_s;
+        let within_s = self.shared.leaving_s.load(Relaxed);
+        if within_s > 0 && self.leaving_until_s.is_none() {
+            self.leaving_until_s = Some(up_s.saturating_add(u32::try_from(within_s).unwrap_or(u32::MAX)));
+        }
+        let leaving_s = self.leaving_until_s.map(|until_s| until_s.saturating_sub(up_s));
+        let moment = Moment { up_s, leaving_s };
+        for worker in 0..self.post.workers() {
+            if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
+                self.post.send_to_worker(worker, Mail::of_live(LiveMail::Tick(moment)));
+            }
+        }
+    }
+}

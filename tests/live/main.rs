@@ -1,0 +1,9 @@
+//! Live data as publishers and readers meet it, on both engines.
+//!
+//! It must never assert how long anything takes: what is awaited is waited for.
+#![forbid(unsafe_code)]
+
+mod browsers;
+mod failing;
+mod reading;
+mod world;
