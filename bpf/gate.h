@@ -30,7 +30,12 @@
 #define OUTCOME_LEASE_OVER 5
 #define OUTCOME_COUNT 6
 
-/* Counters, one set a processor. First what a frame may be; a SYN that is judged comes last and is counted by
+/* Lines of people, one for each protected port: the maps of orders, credits, counters and connections have an
+ * entry for each, and a port tells its line. */
+#define LINES_MAX 64
+
+/* Counters, one set a processor and line; frames that are no SYN, and the clock, stand in the first alone.
+ * First what a frame may be; a SYN that is judged comes last and is counted by
  * class and outcome instead. */
 #define COUNT_OTHER 0
 #define COUNT_SMALL 1
@@ -54,7 +59,7 @@
 /* Clients that share a place in `known`: their keys, then when each was learned. */
 #define KNOWN_WAYS 4
 
-/* Orders: one entry of an array, written by the daemon alone. */
+/* Orders: one entry of an array for each line, written by the daemon alone. */
 #define ORDER_HEARTBEAT_NS 0
 #define ORDER_SHEDDING 1
 #define ORDER_VERIFY 2

@@ -18,11 +18,11 @@ const volatile __u32 dry_run = 0;
 static __always_inline int gate(struct xdp_md *context)
 {
 	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
-	__u32 zero = 0, kind;
+	__u32 line = 0, kind;
 	int outcome, class;
 	__u64 *counts;
 
-	counts = bpf_map_lookup_elem(&counters, &zero);
+	counts = bpf_map_lookup_elem(&counters, &line);
 	if (!counts)
 		return XDP_PASS;
 	kind = read_frame(&frame);
@@ -30,7 +30,14 @@ static __always_inline int gate(struct xdp_md *context)
 		counts[kind]++;
 		return XDP_PASS;
 	}
-	outcome = verdict(&frame, counts, &class);
+	if (has_lines)
+		line = line_of(*(const __u16 *)(frame.segment + 2));
+	outcome = verdict(&frame, &line, counts, &class);
+	if (has_lines) {
+		counts = bpf_map_lookup_elem(&counters, &line);
+		if (!counts)
+			return XDP_PASS;
+	}
 	counts[COUNT_OUTCOMES + class * OUTCOME_COUNT + outcome]++;
 	if (!is_shed(outcome))
 		return XDP_PASS;

@@ -43,9 +43,13 @@
 /* Frames up to here are small: a request, an acknowledgement. */
 #define SMALL_BYTES 128
 
-/* Whether a port is protected, by its number as it stands in a frame; written by the loader before the
- * program is loaded. A byte each: bits would cost six instructions more for each frame. */
+/* The line of a port and one more, by its number as it stands in a frame; 0: it is not protected. Written by
+ * the loader before the program is loaded. A byte each: bits would cost six instructions more for each
+ * frame. */
 const volatile __u8 ports[1 << 16] = {};
+/* Whether there are several lines. Where there is one the kernel leaves out all that this asks for, when it
+ * verifies the program. */
+const volatile __u32 has_lines = 0;
 
 /* A SYN, as far as it was read. */
 struct frame {
@@ -55,6 +59,12 @@ struct frame {
 	__u8 *end;
 	int is_ipv6;
 };
+
+/* The line of a protected port, as it stands in a frame. */
+static __always_inline __u32 line_of(__u16 port)
+{
+	return has_lines ? ports[port] - 1 : 0;
+}
 
 static __always_inline __u16 load16(const __u8 *at)
 {

@@ -82,6 +82,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64[FLOWS]);
+	/* One for each line, as the loader says; so has `bursts`. */
 	__uint(max_entries, 1);
 } flows SEC(".maps");
 
@@ -126,6 +127,12 @@ struct {
 static __always_inline int is_ours(const struct sock *sk, __u16 port)
 {
 	return ports[__builtin_bswap16(port)] && sk->__sk_common.skc_net.net->ns.inum == namespace;
+}
+
+/* The line of a port in the order of the host. */
+static __always_inline __u32 line_of_port(__u16 port)
+{
+	return line_of(__builtin_bswap16(port));
 }
 
 /* A connection that is closed has given its port back; what it sent from stands on. */
@@ -203,13 +210,12 @@ static __always_inline __u32 age_index(__u64 age)
 }
 
 /* Wakes the daemon once in a window, if as many came in it as it asked for. */
-static __always_inline void count_burst(const __u64 *order, __u64 now)
+static __always_inline void count_burst(const __u64 *order, __u32 line, __u64 now)
 {
 	__u64 window = now >> ALARM_SHIFT;
 	struct burst *own;
-	__u32 key = 0;
 
-	own = bpf_map_lookup_elem(&bursts, &key);
+	own = bpf_map_lookup_elem(&bursts, &line);
 	if (!own || !order[ORDER_ALARM])
 		return;
 	if (own->window != window) {
@@ -220,11 +226,9 @@ static __always_inline void count_burst(const __u64 *order, __u64 now)
 		bpf_ringbuf_output(&alarms, &window, sizeof(window), 0);
 }
 
-static __always_inline __u64 *flow_words(void)
+static __always_inline __u64 *flow_words(__u32 line)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&flows, &zero);
+	return bpf_map_lookup_elem(&flows, &line);
 }
 
 /* Reception may come between a program that reads and the word it counts in: what gauges are made of is
@@ -244,35 +248,34 @@ static __always_inline void begin(__u64 *flow, __u64 age)
 		flow[FLOW_AGES + index]++;
 }
 
-static __always_inline void begin_to_wait(__u64 *flow, const __u64 *order, struct visit *visit,
-						  __u64 now)
+static __always_inline void begin_to_wait(__u64 *flow, const __u64 *order, __u32 line,
+						  struct visit *visit, __u64 now)
 {
 	visit->asked_ns = now;
 	count(flow, FLOW_ASKED);
 	if (order)
-		count_burst(order, now);
+		count_burst(order, line, now);
 }
 
 /* A handshake was completed. The segment that completed it may have brought the first bytes, as always where
  * the server has TCP_DEFER_ACCEPT: the kernel has counted it. By TCP Fast Open they may be read already. */
-static __always_inline void enter(__u64 *flow, const struct sock *sk, __u64 key, __u64 now)
+static __always_inline void enter(__u64 *flow, const struct sock *sk, __u32 line, __u64 key, __u64 now)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
 	struct visit visit = { .since_ns = now };
-	__u32 zero = 0;
 	__u64 *order;
 
 	flow[FLOW_ESTABLISHED]++;
 	if (!tcp || (tcp->bytes_received && tcp->copied_seq == tcp->rcv_nxt))
 		return;
-	order = bpf_map_lookup_elem(&orders, &zero);
+	order = bpf_map_lookup_elem(&orders, &line);
 	if (tcp->data_segs_in || (order && order[ORDER_SPEAKS_FIRST]))
 		visit.asked_ns = now;
 	if (bpf_map_update_elem(&waiting, &key, &visit, BPF_ANY))
 		return;
 	count(flow, FLOW_TRACKED);
 	if (visit.asked_ns)
-		begin_to_wait(flow, order, &visit, now);
+		begin_to_wait(flow, order, line, &visit, now);
 }
 
 /* A connection is over. A server that answered without reading has begun with it all the same. */
@@ -302,14 +305,18 @@ int gate_state(__u64 *context)
 	const struct sock *sk = (const struct sock *)context[0];
 	int before = context[1], after = context[2];
 	__u64 now, *flow;
+	__u32 line;
+	__u16 port;
 
 	if (after != STATE_CLOSE && !(before == STATE_SYN_RECV && after == STATE_ESTABLISHED))
 		return 0;
 	if (before == STATE_LISTEN)
 		return 0;
-	if (!is_ours(sk, after == STATE_CLOSE ? port_of_closed(sk) : sk->__sk_common.skc_num))
+	port = after == STATE_CLOSE ? port_of_closed(sk) : sk->__sk_common.skc_num;
+	if (!is_ours(sk, port))
 		return 0;
-	flow = flow_words();
+	line = line_of_port(port);
+	flow = flow_words(line);
 	if (!flow)
 		return 0;
 	if (after == STATE_CLOSE) {
@@ -319,7 +326,7 @@ int gate_state(__u64 *context)
 		return 0;
 	}
 	now = bpf_ktime_get_ns();
-	enter(flow, sk, (__u64)sk, now);
+	enter(flow, sk, line, (__u64)sk, now);
 	learn(peer_of(sk), now);
 	return 0;
 }
@@ -343,32 +350,33 @@ int gate_segment(__u64 *context)
 	__u64 key = (__u64)sk, now, age, way, *flow, *order;
 	struct visit *visit;
 	struct tcp_sock *tcp;
-	__u32 zero = 0;
+	__u32 line;
 
 	if (!is_ours(sk, sk->__sk_common.skc_num))
 		return 0;
 	tcp = bpf_skc_to_tcp_sock((void *)sk);
 	if (!tcp || tcp->bytes_received)
 		return 0;
+	line = line_of_port(sk->__sk_common.skc_num);
 	visit = bpf_map_lookup_elem(&waiting, &key);
-	flow = flow_words();
+	flow = flow_words(line);
 	if (!visit || !flow)
 		return 0;
 	now = bpf_ktime_get_ns();
-	order = bpf_map_lookup_elem(&orders, &zero);
+	order = bpf_map_lookup_elem(&orders, &line);
 	if (tcp->data_segs_out) {
 		age = now - visit->since_ns;
 		way = (__u64)(tcp->srtt_us >> 3) * 1000;
 		age = age > way ? age - way : 0;
 		if (!visit->asked_ns)
-			begin_to_wait(flow, order, visit, now);
+			begin_to_wait(flow, order, line, visit, now);
 		if (bpf_map_delete_elem(&waiting, &key))
 			return 0;
 		begin(flow, age);
 		if (age < SPEAK_NS)
 			flow[FLOW_SPOKEN]++;
 	} else if (!visit->asked_ns && has_payload(segment)) {
-		begin_to_wait(flow, order, visit, now);
+		begin_to_wait(flow, order, line, visit, now);
 	}
 	return 0;
 }
@@ -383,7 +391,7 @@ int gate_read(__u64 *context)
 
 	if (!is_ours(sk, sk->__sk_common.skc_num))
 		return 0;
-	flow = flow_words();
+	flow = flow_words(line_of_port(sk->__sk_common.skc_num));
 	if (!flow)
 		return 0;
 	flow[FLOW_READS]++;
@@ -391,7 +399,7 @@ int gate_read(__u64 *context)
 	if (!visit)
 		return 0;
 	if (!visit->asked_ns)
-		begin_to_wait(flow, 0, visit, visit->since_ns);
+		begin_to_wait(flow, 0, 0, visit, visit->since_ns);
 	asked_ns = visit->asked_ns;
 	if (bpf_map_delete_elem(&waiting, &key))
 		return 0;
@@ -407,13 +415,14 @@ int gate_found(struct bpf_iter__tcp *context)
 	struct sock_common *common = context->sk_common;
 	struct visit visit = {};
 	struct tcp_sock *tcp;
-	__u32 zero = 0;
 	__u64 key, *flow;
+	__u32 line;
 
 	if (!common || !ports[__builtin_bswap16(common->skc_num)])
 		return 0;
+	line = line_of_port(common->skc_num);
 	tcp = bpf_skc_to_tcp_sock(common);
-	flow = bpf_map_lookup_elem(&flows, &zero);
+	flow = flow_words(line);
 	if (!tcp || !flow || common->skc_net.net->ns.inum != namespace)
 		return 0;
 	if (common->skc_state != STATE_ESTABLISHED && common->skc_state != STATE_CLOSE_WAIT)

@@ -28,6 +28,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64[COUNTERS]);
+	/* One for each line, as the loader says; so have `orders` and `spent`. */
 	__uint(max_entries, 1);
 } counters SEC(".maps");
 
@@ -282,17 +283,26 @@ static __always_inline void remember(__u64 hash, __u64 tick)
 /* Whether the prefix has had its share of this window. Clients that are known are counted apart, or others
  * who forge addresses beside theirs would use up their share. */
 static __always_inline int has_its_share(const __u64 *order, const struct client *client, int class,
-					 __u64 *counts)
+					 const __u32 *line, __u64 *counts)
 {
 	__u64 window = order[ORDER_WINDOW] << 32, *share;
 	__u64 prefix = client->key >> 16 << 1 | (class == CLASS_KNOWN);
-	__u32 key = keyed(prefix) >> (64 - SHARES_SHIFT);
+	__u32 key;
 
+	/* A prefix has 49 bits. */
+	if (has_lines)
+		prefix |= (__u64)*line << 49;
+	key = keyed(prefix) >> (64 - SHARES_SHIFT);
 	share = bpf_map_lookup_elem(&shares, &key);
 	if (!share)
 		return 0;
 	if ((*share ^ window) >> 32) {
 		*share = window | 1;
+		if (has_lines) {
+			counts = bpf_map_lookup_elem(&counters, line);
+			if (!counts)
+				return 0;
+		}
 		counts[COUNT_PREFIXES]++;
 		return 0;
 	}
@@ -302,27 +312,25 @@ static __always_inline int has_its_share(const __u64 *order, const struct client
 	return 0;
 }
 
-static __always_inline __u64 *credits_spent(int class)
+static __always_inline __u64 *credits_spent(const __u32 *line, int class)
 {
-	__u64 *used;
-	__u32 key = 0;
+	__u64 *used = bpf_map_lookup_elem(&spent, line);
 
-	used = bpf_map_lookup_elem(&spent, &key);
 	return used ? used + class * SPENT_STRIDE : 0;
 }
 
 /* Whether a credit of the class is left. Processors that look at once may take one each too many; the next
  * grant is that much smaller. */
-static __always_inline int has_credit(const __u64 *order, int class)
+static __always_inline int has_credit(const __u64 *order, const __u32 *line, int class)
 {
-	volatile __u64 *used = credits_spent(class);
+	volatile __u64 *used = credits_spent(line, class);
 
 	return !used || *used < order[ORDER_GRANTED + class];
 }
 
-static __always_inline void take_credit(int class)
+static __always_inline void take_credit(const __u32 *line, int class)
 {
-	__u64 *used = credits_spent(class);
+	__u64 *used = credits_spent(line, class);
 
 	if (used)
 		__sync_fetch_and_add(used, 1);
@@ -330,33 +338,33 @@ static __always_inline void take_credit(int class)
 
 /* While connections are shed: of which class it is, and whether it gets in. */
 static __always_inline int ration(const __u64 *order, const struct client *client, int *class,
-				  __u64 tick, __u64 *counts)
+				  const __u32 *line, __u64 *counts)
 {
 	int outcome = OUTCOME_PASSED, is_asked = *class == CLASS_UNKNOWN && order[ORDER_VERIFY];
+	__u64 tick = counts[CLOCK_TICK];
 
 	if (is_asked && came_before(client->hash, tick))
 		*class = CLASS_VERIFIED;
-	if (!has_credit(order, *class))
+	if (!has_credit(order, line, *class))
 		outcome = OUTCOME_SHED_CREDIT;
-	else if (has_its_share(order, client, *class, counts))
+	else if (has_its_share(order, client, *class, line, counts))
 		outcome = OUTCOME_SHED_FAIR;
 	else
-		take_credit(*class);
+		take_credit(line, *class);
 	if (is_asked && outcome != OUTCOME_PASSED)
 		remember(client->hash, tick);
 	return outcome;
 }
 
-/* What becomes of a SYN, and of which class it is. */
-static __always_inline int verdict(const struct frame *frame, __u64 *counts, int *class)
+/* What becomes of a SYN in a line, and of which class it is. */
+static __always_inline int verdict(const struct frame *frame, const __u32 *line, __u64 *counts, int *class)
 {
 	struct client client;
-	__u32 key = 0;
 	__u64 *order;
 
 	*class = CLASS_UNKNOWN;
 	look_at_clock(counts);
-	order = bpf_map_lookup_elem(&orders, &key);
+	order = bpf_map_lookup_elem(&orders, line);
 	if (!order || order[ORDER_HEARTBEAT_NS] + LEASE_NS < counts[CLOCK_NS])
 		return OUTCOME_LEASE_OVER;
 	if (has_allow && is_listed(frame, &allow4, &allow6))
@@ -368,7 +376,7 @@ static __always_inline int verdict(const struct frame *frame, __u64 *counts, int
 		*class = CLASS_KNOWN;
 	if (!order[ORDER_SHEDDING])
 		return OUTCOME_PASSED;
-	return ration(order, &client, class, counts[CLOCK_TICK], counts);
+	return ration(order, &client, class, line, counts);
 }
 
 static __always_inline int is_shed(int outcome)

@@ -9,6 +9,7 @@ mod attached;
 mod cable;
 mod death;
 mod learning;
+mod lines;
 mod oracle;
 mod packet;
 mod properties;

@@ -48,8 +48,13 @@ pub(crate) fn serve_from(listener: TcpListener, work: Duration) {
 
 /// A listener of the server's namespace, with so many places in its accept queue.
 pub(crate) fn listen(world: &World, places: i32) -> TcpListener {
+    listen_at(world, ADDRESS, places)
+}
+
+/// The same at another address.
+pub(crate) fn listen_at(world: &World, address: &'static str, places: i32) -> TcpListener {
     let listener = world.server(move || {
-        let address: SocketAddr = ADDRESS.parse().expect("an address");
+        let address: SocketAddr = address.parse().expect("an address");
         TcpListener::from(staunch_netio::socket::listen(address, places).expect("a listener"))
     });
     let listener = listener.join().expect("a listener");
@@ -102,12 +107,17 @@ impl Crowd {
 
     /// So many clients.
     pub(crate) fn of(world: &World, count: usize) -> Self {
+        Self::at(world, ADDRESS, count)
+    }
+
+    /// So many clients of another address.
+    pub(crate) fn at(world: &World, address: &'static str, count: usize) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let client = |_| {
             let (stop, answered) = (Arc::clone(&stop), Arc::clone(&answered));
             world.client(move || {
                 while !stop.load(Relaxed) {
-                    answered.fetch_add(u64::from(ask(ADDRESS).is_ok()), Relaxed);
+                    answered.fetch_add(u64::from(ask(address).is_ok()), Relaxed);
                 }
             })
         };

@@ -71,10 +71,10 @@ fn snapshots_and_metrics_say_the_same() {
     let fetch = |path: &str| world.at_server(&format!("curl -sS http://{address}{path}"));
     let metrics = fetch("/metrics");
     for line in [
-        "staunch_gate_syn_total{class=\"unknown\",verdict=\"passed\"} 1",
-        "staunch_gate_connections_total{event=\"begun\"} 1",
-        "staunch_gate_wait_seconds_count 1",
-        "staunch_gate_state 0",
+        "staunch_gate_syn_total{port=\"8080\",class=\"unknown\",verdict=\"passed\"} 1",
+        "staunch_gate_connections_total{port=\"8080\",event=\"begun\"} 1",
+        "staunch_gate_wait_seconds_count{port=\"8080\"} 1",
+        "staunch_gate_state{port=\"8080\"} 0",
         "staunch_gate_attached{interface=\"vs\"} 1",
     ] {
         assert!(metrics.lines().any(|one| one == line), "{line}\n{metrics}");

@@ -11,6 +11,7 @@ mod life;
 mod looks;
 mod moderation;
 mod overload;
+mod ports;
 mod served;
 mod strangers;
 mod world;

@@ -46,7 +46,9 @@ fn a_server_can_have_its_own_gate() {
     assert_eq!(status["syn"]["known"]["passed"], 4, "{status}");
     assert_eq!(status["interfaces"][0]["state"], "attached", "{status}");
     let metrics = world.at_server("curl -sS http://127.0.0.1:9090/metrics");
-    for name in ["staunch_requests_total 5", "staunch_gate_connections_total{event=\"begun\"} 5"] {
+    for name in
+        ["staunch_requests_total 5", "staunch_gate_connections_total{port=\"8080\",event=\"begun\"} 5"]
+    {
         assert!(metrics.lines().any(|line| line == name), "{name}\n{metrics}");
     }
     let process = Pid::from_raw(server.process_id().cast_signed()).expect("a process");

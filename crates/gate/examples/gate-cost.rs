@@ -21,6 +21,9 @@ const RUN_COUNT: u32 = 200;
 const LEASE_NS: u64 = 3_600_000_000_000;
 const ROOM: u64 = u64::MAX / 4;
 
+/// Shown to a program that protects one port; the others are shown to one that protects two.
+const ONE_PORT: &str = "-one-port";
+
 const UNKNOWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
 const KNOWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 
@@ -43,20 +46,25 @@ fn measure() -> Result<(), String> {
     let sizes = Sizes { known: 1, ..Sizes::default() };
     let mut trial = Trial::load(&attach, &sizes).map_err(|error| error.to_string())?;
     trial.learn(IpAddr::from(KNOWN), 1).map_err(|error| error.to_string())?;
+    let attach = Attach { ports: &[80], ..Attach::default() };
+    let mut one_port = Trial::load(&attach, &sizes).map_err(|error| error.to_string())?;
     let mut fastest: Vec<(&str, u64)> = Vec::new();
     let mut note = |place: usize, name, cost: u64| match fastest.get_mut(place) {
         Some((_, least)) => *least = cost.min(*least),
         None => fastest.push((name, cost)),
     };
     for number in 0..RUN_COUNT {
-        for (place, (name, orders, frame)) in cases(number).into_iter().enumerate() {
+        let cases = cases(number);
+        let places = cases.len();
+        for (place, (name, orders, frame)) in cases.into_iter().enumerate() {
+            let trial = if name.ends_with(ONE_PORT) { &mut one_port } else { &mut trial };
             trial.give(&orders, now_ns() + LEASE_NS).map_err(|error| error.to_string())?;
             let cost = trial.cost_ns(&frame, REPEAT_COUNT).map_err(|error| error.to_string())?;
             note(place, name, cost);
         }
         if let Some(empty) = &mut empty {
             let cost = empty.cost_ns().map_err(|error| error.to_string())?;
-            note(cases(number).len(), "empty", cost);
+            note(places, "empty", cost);
         }
     }
     fastest.iter().for_each(|(name, cost)| println!("{name} {cost}"));
@@ -65,7 +73,7 @@ fn measure() -> Result<(), String> {
 
 /// What is shown in a run: name, orders, frame. Each run has SYNs of its own, or they would be those that
 /// were shed a second ago.
-fn cases(number: u32) -> [(&'static str, Orders, Vec<u8>); 12] {
+fn cases(number: u32) -> [(&'static str, Orders, Vec<u8>); 14] {
     let shed = Orders { state: State::Shedding, verify: true, prefix_limit: u32::MAX, ..Orders::default() };
     let open = Orders::default();
     let rich = Orders { credits: [ROOM; 3], burst: [ROOM; 3], ..shed };
@@ -84,6 +92,8 @@ fn cases(number: u32) -> [(&'static str, Orders, Vec<u8>); 12] {
         ("syn-pass-open", open, syn(UNKNOWN)),
         ("syn-pass-credit", rich, syn(UNKNOWN)),
         ("syn-pass-known", rich, syn(KNOWN)),
+        ("other-segment-one-port", shed, ipv4(6, UNKNOWN, segment(80, ACK, number))),
+        ("syn-shed-one-port", shed, syn(UNKNOWN)),
     ]
 }
 

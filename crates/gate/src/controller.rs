@@ -1,7 +1,8 @@
 //! How many connections may come in: from what one tick sees to the orders for the next.
 //!
-//! It owns the law of control and its state. It must never read a clock, a file or a map: time is what the
-//! observations say. Calls: [`Controller::new`] once, [`Controller::step`] for every tick, in order of time.
+//! It owns the law of control and its state, for one port: another has a controller of its own. It must never
+//! read a clock, a file or a map: time is what the observations say. Calls: [`Controller::new`] once,
+//! [`Controller::step`] for every tick, in order of time.
 //!
 //! # The law
 //!

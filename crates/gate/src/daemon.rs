@@ -8,11 +8,13 @@ mod aside;
 mod doubt;
 mod outlook;
 mod plan;
+mod port_line;
 mod post;
 mod rush;
 mod tally;
 mod telling;
 mod ticks;
+mod whole;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -20,25 +22,22 @@ use std::time::Duration;
 use staunch_netio::clock;
 use staunch_netio::host::punctual;
 
-use crate::controller::{Controller, Decision};
+use crate::controller::Decision;
 use crate::layout::Counters;
-use crate::observation::{Observation, Orders, State};
+use crate::observation::{Observation, Orders};
 use crate::program::{Attach, Program, Way};
-use crate::sensors::{Closeness, Seen, Sensors};
+use crate::sensors::{Closeness, Sensors};
 use crate::snapshot::{Board, Door, DoorError};
 
 pub use plan::Plan;
 pub use telling::{Event, Say};
 
 use doubt::Doubt;
+use port_line::{Around, PortLine};
 use post::Post;
 use rush::Rush;
-use telling::Teller;
-use ticks::Ticks;
-
-/// While all come in the same orders are repeated so often: the program takes the daemon for dead after 900
-/// ms.
-const HEARTBEAT_NS: u64 = 100_000_000;
+use telling::{Teller, Tick};
+use whole::Whole;
 
 /// A gate that stands, and does nothing until it runs.
 pub struct Daemon {
@@ -47,15 +46,14 @@ pub struct Daemon {
     posts: Vec<Post>,
     sensors: Sensors,
     doubt: Doubt,
-    controller: Controller,
+    /// One for each port, in the order of lines.
+    ports: Vec<PortLine>,
     teller: Teller,
+    /// What each line has counted.
+    counters: Vec<Counters>,
     totals: Counters,
-    window: tally::Window,
-    orders: Orders,
     rush: Rush,
     before_ns: u64,
-    ordered_ns: u64,
-    ticks: Ticks,
     doors: Vec<Door>,
 }
 
@@ -75,12 +73,13 @@ impl Daemon {
         for note in program.notes() {
             notes.push(note.clone());
         }
-        let controller = Controller::new(plan.settings);
         let now_ns = clock::now_ns();
         // So that who comes before the first turn is counted as let in, not as let in without orders.
         let give = program.give(&Orders::default(), now_ns);
         give.map_err(|error| format!("the program's orders cannot be written: {error}"))?;
-        let totals = program.counters().unwrap_or_default();
+        let lines = program.line_counters();
+        let counters = lines.unwrap_or_else(|_| vec![Counters::default(); plan.ports.len()]);
+        let ports = counters.iter().map(|line| PortLine::new(plan.settings, line.clone())).collect();
         let teller = Teller::new(&plan, version, notes, board, say, now_ns);
         Ok(Self {
             program,
@@ -88,15 +87,12 @@ impl Daemon {
             posts,
             sensors,
             doubt: Doubt::new(&plan.ports),
-            controller,
+            ports,
             teller,
-            totals,
-            window: tally::Window::default(),
-            orders: Orders::default(),
+            totals: Counters::together(&counters),
+            counters,
             rush: Rush::default(),
             before_ns: now_ns,
-            ordered_ns: 0,
-            ticks: Ticks::default(),
             doors,
         })
     }
@@ -136,7 +132,7 @@ impl Daemon {
         let mut due_ns = clock::now_ns();
         while !stop.load(Relaxed) {
             let now_ns = self.tick();
-            let every_ns = self.ticks.every_ns(self.orders.state);
+            let every_ns = self.ports.iter().map(PortLine::every_ns).min().unwrap_or(u64::MAX);
             due_ns += every_ns;
             if due_ns + every_ns < now_ns {
                 // It was not let run, or the host slept: what was missed is not made up for.
@@ -166,64 +162,55 @@ impl Daemon {
         for post in &mut self.posts {
             post.look(began_ns, self.rush.frames_per_s(), &mut self.program, self.way, &self.teller);
         }
-        let observation = self.observe();
-        let now_ns = observation.now_ns;
-        let decision = self.controller.step(&observation);
-        if decision.asks_sockets {
-            self.doubt.ask();
-        }
-        self.ticks.see(&observation, decision.estimate.served_per_s);
-        self.order(&decision, now_ns);
+        let observations = self.observe();
+        let now_ns = self.before_ns;
+        let decisions: Vec<Decision> =
+            self.ports.iter_mut().zip(&observations).map(|(port, seen)| port.step(seen)).collect();
+        self.order(&decisions, now_ns);
+        let doubted = decisions.iter().enumerate().filter(|(_, decision)| decision.asks_sockets);
+        self.doubt.ask(doubted.map(|(place, _)| place));
+        let whole = Whole::of(&decisions);
         let interfaces = || self.posts.iter().map(Post::figures).collect();
-        self.teller.tick(now_ns, &observation, &decision, &self.totals, &interfaces);
-        self.orders = decision.orders;
-        self.rush.see(&self.orders, &decision.estimate, &self.totals, now_ns);
+        let (lines, totals) = (&self.counters[..], &self.totals);
+        let tick = Tick { now_ns, observations: &observations, decisions: &decisions, lines, totals };
+        self.teller.tick(&tick, &whole, &interfaces);
+        self.rush.see(&whole, &self.totals, now_ns);
         now_ns
     }
 
-    fn observe(&mut self) -> Observation {
+    /// What came to each line.
+    fn observe(&mut self) -> Vec<Observation> {
         let closeness = match self.program.is_tracking() {
-            true if self.ticks.is_idle => Closeness::Idle,
+            true if self.ports.iter().all(PortLine::is_idle) => Closeness::Idle,
             true => Closeness::Calm,
             false => Closeness::Close,
         };
-        let seen = self.sensors.read(clock::now_ns(), closeness);
+        let host = self.sensors.read(clock::now_ns(), closeness);
         // What counts is when these were read, however long all before them took.
         let now_ns = clock::now_ns();
-        let totals = match self.program.counters() {
-            Ok(totals) => totals,
-            Err(error) => {
-                self.teller.trouble("counters", &error);
-                self.totals.clone()
-            }
-        };
-        let Seen { queue, cpu, receive_share, sockets, memory, listen_drops } = seen;
-        let since = tally::between(&self.totals, &totals);
-        self.totals = totals;
-        Observation {
-            now_ns,
-            interval_ns: now_ns.saturating_sub(std::mem::replace(&mut self.before_ns, now_ns)),
-            prefixes: self.window.prefixes(self.orders.window, self.totals.prefixes),
-            queue,
-            cpu,
-            receive_share,
-            sockets,
-            memory,
-            listen_drops,
-            sockets_waiting: self.doubt.answer(),
-            ..since
+        match self.program.line_counters() {
+            Ok(counters) => self.counters = counters,
+            Err(error) => self.teller.trouble("counters", &error),
         }
+        self.totals = Counters::together(&self.counters);
+        let interval_ns = now_ns.saturating_sub(std::mem::replace(&mut self.before_ns, now_ns));
+        let around = Around { now_ns, interval_ns, host: &host };
+        let answers = self.doubt.answers();
+        let told = |place| answers.iter().find(|(one, _)| *one == place).map(|(_, waiting)| *waiting);
+        let ports = self.ports.iter_mut().zip(&self.counters).enumerate();
+        let mut observations: Vec<Observation> =
+            ports.map(|(place, (port, line))| port.observe(place, line, told(place), &around)).collect();
+        tally::tell_of_others(&mut observations);
+        observations
     }
 
     /// Tells the program what to do, and that the daemon lives.
-    fn order(&mut self, decision: &Decision, now_ns: u64) {
-        let is_open = decision.orders.state == State::Open && self.orders.state == State::Open;
-        if is_open && now_ns < self.ordered_ns + HEARTBEAT_NS {
-            return;
-        }
-        self.ordered_ns = now_ns;
-        if let Err(error) = self.program.give(&decision.orders, now_ns) {
-            self.teller.trouble("orders", &error);
+    fn order(&mut self, decisions: &[Decision], now_ns: u64) {
+        for (place, (port, decision)) in self.ports.iter_mut().zip(decisions).enumerate() {
+            let Some(orders) = port.orders_due(decision, now_ns) else { continue };
+            if let Err(error) = self.program.give_line(place, &orders, now_ns) {
+                self.teller.trouble("orders", &error);
+            }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Where things stand in the maps shared with the BPF programs: the counterpart of `bpf/gate.h`.
 //!
+//! Each protected port has a line, by its place among them: an entry in the maps of orders, of credits spent,
+//! of counters and of connections.
+//!
 //! It owns the order of the words, and what they say in the words of the gate. It must never open a map.
 
 use crate::observation::{Orders, State};
@@ -8,6 +11,8 @@ use crate::observation::{Orders, State};
 pub const CLASS_COUNT: usize = 3;
 /// What may become of a SYN; see [`Outcome`].
 pub const OUTCOME_COUNT: usize = 6;
+/// Lines of people, one for each protected port: as many ports may be protected.
+pub const LINES_MAX: usize = 64;
 /// Counters of ages: quarters of an octave, the first from 2^14 ns (16 us), the last from a second.
 pub const AGE_COUNT: usize = 64;
 
@@ -119,6 +124,30 @@ pub struct Flows {
 }
 
 impl Counters {
+    /// What several lines have counted, together.
+    pub fn together(lines: &[Self]) -> Self {
+        let mut all = Self::default();
+        lines.iter().for_each(|line| all.add(line));
+        all
+    }
+
+    fn add(&mut self, line: &Self) {
+        self.other += line.other;
+        self.small += line.small;
+        self.large += line.large;
+        self.fragments += line.fragments;
+        self.malformed += line.malformed;
+        self.prefixes += line.prefixes;
+        self.dry += line.dry;
+        self.answered += line.answered;
+        let (counts, more) = (self.outcomes.as_flattened_mut(), line.outcomes.as_flattened());
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        match (&mut self.flows, &line.flows) {
+            (Some(flows), Some(more)) => flows.add(more),
+            (flows, more) => *flows = flows.take().or_else(|| more.clone()),
+        }
+    }
+
     /// SYN of a class that came.
     pub fn syn(&self, class: usize) -> u64 {
         self.outcomes[class].iter().sum()
@@ -171,6 +200,19 @@ impl Counters {
 }
 
 impl Flows {
+    fn add(&mut self, line: &Self) {
+        self.established += line.established;
+        self.tracked += line.tracked;
+        self.asked += line.asked;
+        self.begun += line.begun;
+        self.spoken += line.spoken;
+        self.left_silent += line.left_silent;
+        self.left_waiting += line.left_waiting;
+        self.ended += line.ended;
+        self.reads += line.reads;
+        self.ages.iter_mut().zip(&line.ages).for_each(|(count, more)| *count += more);
+    }
+
     /// Connections that wait for the server to begin.
     pub fn waiting(&self) -> u64 {
         self.asked.saturating_sub(self.begun + self.left_waiting)
@@ -246,6 +288,7 @@ mod tests {
     #[test]
     fn both_sides_agree() {
         let agreed = [
+            ("LINES_MAX", LINES_MAX),
             ("CLASS_COUNT", CLASS_COUNT),
             ("OUTCOME_COUNT", OUTCOME_COUNT),
             ("COUNT_OUTCOMES", OUTCOMES_AT),
@@ -288,6 +331,23 @@ mod tests {
         assert_eq!([0, 1, 2].map(|class| counters.syn(class)), [10, 0, 9]);
         assert_eq!([0, 1, 2].map(|class| counters.passed(class)), [10, 0, 2]);
         assert_eq!((counters.shed(), counters.with(Outcome::Credit)), (7, 7));
+    }
+
+    #[test]
+    fn lines_are_added_up() {
+        let mut sets = [[0; COUNTERS]; 2];
+        (sets[0][0], sets[1][1], sets[0][5], sets[1][5]) = (3, 4, 1, 2);
+        (sets[0][OUTCOMES_AT], sets[1][OUTCOMES_AT], sets[1][OUTCOMES_AT + 7]) = (10, 20, 5);
+        let mut words = [[0; FLOWS]; 2];
+        (words[0][3], words[1][3], words[1][FLOWS - 1]) = (6, 7, 8);
+        let line = |at: usize| Counters {
+            flows: Some(Flows::read(&words[at..=at])),
+            ..Counters::read(&sets[at..=at])
+        };
+        let all = Counters { flows: Some(Flows::read(&words)), ..Counters::read(&sets) };
+        assert_eq!(Counters::together(&[line(0), line(1)]), all);
+        assert_eq!(Counters::together(&[line(1)]), line(1));
+        assert_eq!(Counters::together(&[Counters::default(), line(1)]).flows, line(1).flows);
     }
 
     #[test]

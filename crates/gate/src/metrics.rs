@@ -5,16 +5,15 @@
 use std::fmt::{Display, Write as _};
 
 use crate::layout::age_ns;
-use crate::snapshot::{ConnectionFigures, Snapshot};
+use crate::snapshot::{PortFigures, Snapshot};
 
 /// All of them.
 pub fn text(snapshot: &Snapshot) -> String {
     let mut page = Page::default();
     syn(&mut page, snapshot);
     state(&mut page, snapshot);
-    if let Some(connections) = &snapshot.connections {
-        self::connections(&mut page, connections);
-    }
+    connections(&mut page, &snapshot.by_port);
+    listeners(&mut page, &snapshot.by_port);
     host(&mut page, snapshot);
     daemon(&mut page, snapshot);
     page.text
@@ -24,11 +23,16 @@ fn syn(page: &mut Page, snapshot: &Snapshot) {
     page.family(
         "staunch_gate_syn_total",
         "counter",
-        "SYN segments to protected ports, by class of client and verdict.",
+        "SYN segments to protected ports, by port, class of client and verdict.",
     );
-    for (class, figures) in snapshot.syn.named() {
-        for (verdict, count) in figures.named() {
-            page.sample(&[("class", class), ("verdict", verdict)], count);
+    for port in &snapshot.by_port {
+        for (class, figures) in port.syn.named() {
+            for (verdict, count) in figures.named() {
+                page.sample(
+                    &[("port", &port.port.to_string()), ("class", class), ("verdict", verdict)],
+                    count,
+                );
+            }
         }
     }
     let frames = &snapshot.frames;
@@ -57,80 +61,104 @@ fn syn(page: &mut Page, snapshot: &Snapshot) {
 }
 
 fn state(page: &mut Page, snapshot: &Snapshot) {
-    let shedding = u8::from(snapshot.state != "open");
-    page.one("staunch_gate_state", "gauge", "0 while all come in, 1 while connections are shed.", shedding);
-    page.one(
-        "staunch_gate_verify",
-        "gauge",
-        "1 while clients never seen have to send their SYN again.",
-        u8::from(snapshot.verify),
-    );
-    page.one("staunch_gate_changes_total", "counter", "Changes of state.", snapshot.changes);
     page.family("staunch_gate_attached", "gauge", "1 while the program is on the interface.");
     for interface in &snapshot.interfaces {
         page.sample(&[("interface", &interface.name)], u8::from(interface.way.is_some()));
     }
-    let estimate = &snapshot.estimate;
-    page.one(
+    let ports = &snapshot.by_port;
+    page.ports(
+        "staunch_gate_state",
+        "gauge",
+        "0 while all come in, 1 while connections are shed.",
+        ports,
+        |port| Some(u8::from(port.state != "open")),
+    );
+    page.ports(
+        "staunch_gate_verify",
+        "gauge",
+        "1 while clients never seen have to send their SYN again.",
+        ports,
+        |port| Some(u8::from(port.verify)),
+    );
+    page.ports("staunch_gate_changes_total", "counter", "Changes of state.", ports, |port| {
+        Some(port.changes)
+    });
+    page.ports(
         "staunch_gate_served_per_second",
         "gauge",
         "Connections the server can begin in a second, as far as it has shown.",
-        estimate.served_per_s,
+        ports,
+        |port| Some(port.estimate.served_per_s),
     );
-    page.one(
+    page.ports(
         "staunch_gate_expected_wait_seconds",
         "gauge",
         "How long a connection that comes now will wait.",
-        estimate.wait_ms / 1e3,
+        ports,
+        |port| Some(port.estimate.wait_ms / 1e3),
     );
-    page.one(
+    page.ports(
         "staunch_gate_syn_cost_ratio",
         "gauge",
         "Part of a processor that SYN segments take.",
-        estimate.syn_share,
+        ports,
+        |port| Some(port.estimate.syn_share),
     );
 }
 
-fn connections(page: &mut Page, figures: &ConnectionFigures) {
-    let waiting = "Connections that have sent something and are not read from yet.";
-    page.one("staunch_gate_waiting", "gauge", waiting, figures.waiting);
-    page.one("staunch_gate_silent", "gauge", "Connections on which nothing has come yet.", figures.silent);
-    page.family(
-        "staunch_gate_connections_total",
-        "counter",
-        "What became of connections to protected ports.",
-    );
-    for (event, count) in [
-        ("established", figures.established),
-        ("begun", figures.begun),
-        ("spoken", figures.spoken),
-        ("ended", figures.ended),
-        ("abandoned", figures.abandoned),
-    ] {
-        page.sample(&[("event", event)], count);
+/// Where the tracker works.
+fn connections(page: &mut Page, ports: &[PortFigures]) {
+    if ports.iter().all(|port| port.connections.is_none()) {
+        return;
     }
-    page.one("staunch_gate_reads_total", "counter", "Reads by the server.", figures.reads);
-    waits(page, figures);
-}
-
-/// One bound an octave: finer ones would be many more series, and say little. What the kernel counted has no
-/// sum: it is taken from the middle of where each was counted.
-fn waits(page: &mut Page, figures: &ConnectionFigures) {
-    let name = "staunch_gate_wait_seconds";
-    page.family(name, "histogram", "From the first bytes of a connection until the server read from it.");
-    let (mut count, mut sum_ns) = (0, 0.0);
-    for (index, waits) in figures.waits.iter().enumerate() {
-        count += waits;
-        sum_ns += *waits as f64 * (age_ns(index) + age_ns(index + 1)) as f64 / 2.0;
-        if index % 4 == 3 {
-            let bound = (age_ns(index + 1) as f64 / 1e9).to_string();
-            let _ = writeln!(page.text, "{name}_bucket{{le=\"{bound}\"}} {count}");
+    page.ports(
+        "staunch_gate_waiting",
+        "gauge",
+        "Connections that have sent something and are not read from yet.",
+        ports,
+        |port| Some(port.connections.as_ref()?.waiting),
+    );
+    page.ports("staunch_gate_silent", "gauge", "Connections on which nothing has come yet.", ports, |port| {
+        Some(port.connections.as_ref()?.silent)
+    });
+    let became = "What became of connections to protected ports.";
+    page.family("staunch_gate_connections_total", "counter", became);
+    for port in ports {
+        let Some(figures) = &port.connections else { continue };
+        for (event, count) in [
+            ("established", figures.established),
+            ("begun", figures.begun),
+            ("spoken", figures.spoken),
+            ("ended", figures.ended),
+            ("abandoned", figures.abandoned),
+        ] {
+            page.sample(&[("port", &port.port.to_string()), ("event", event)], count);
         }
     }
-    let _ = writeln!(
-        page.text,
-        "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {}\n{name}_count {count}",
-        sum_ns / 1e9
+    page.ports("staunch_gate_reads_total", "counter", "Reads by the server.", ports, |port| {
+        Some(port.connections.as_ref()?.reads)
+    });
+    let name = "staunch_gate_wait_seconds";
+    page.family(name, "histogram", "From the first bytes of a connection until the server read from it.");
+    for port in ports {
+        let waits = port.connections.as_ref().map(|connections| &connections.waits[..]);
+        page.waits(name, port.port, waits.unwrap_or_default());
+    }
+}
+
+fn listeners(page: &mut Page, ports: &[PortFigures]) {
+    page.ports("staunch_gate_accept_queue", "gauge", "Connections in the accept queues.", ports, |port| {
+        port.queue.waiting
+    });
+    page.ports("staunch_gate_accept_queue_limit", "gauge", "How many may be there.", ports, |port| {
+        port.queue.limit
+    });
+    page.ports(
+        "staunch_gate_listen_drops_total",
+        "counter",
+        "SYN, connections and stray RST that the listeners threw away.",
+        ports,
+        |port| port.queue.drops,
     );
 }
 
@@ -141,16 +169,6 @@ fn host(page: &mut Page, snapshot: &Snapshot) {
             page.one(name, "gauge", help, value);
         }
     };
-    gauge(
-        "staunch_gate_accept_queue",
-        "Connections in the accept queues of protected listeners.",
-        host.accept_queue.map(|queue| queue as f64),
-    );
-    gauge(
-        "staunch_gate_accept_queue_limit",
-        "How many may be there.",
-        host.accept_queue_limit.map(|limit| limit as f64),
-    );
     gauge(
         "staunch_gate_kernel_ratio",
         "The kernel's part of the processor where it is largest.",
@@ -173,14 +191,6 @@ fn host(page: &mut Page, snapshot: &Snapshot) {
         "Memory of TCP, of what the kernel wants it to have.",
         host.tcp_memory_share,
     );
-    if let Some(drops) = host.listen_drops {
-        page.one(
-            "staunch_gate_listen_drops_total",
-            "counter",
-            "SYN, connections and stray RST that the protected listeners threw away.",
-            drops,
-        );
-    }
 }
 
 fn daemon(page: &mut Page, snapshot: &Snapshot) {
@@ -222,6 +232,46 @@ impl Page {
         let _ = writeln!(self.text, "{}{{{}}} {value}", self.family, labels.join(","));
     }
 
+    /// A sample for each port of which there is one, and nothing where there is none.
+    fn ports<T: Display>(
+        &mut self,
+        name: &'static str,
+        kind: &str,
+        help: &str,
+        ports: &[PortFigures],
+        value: impl Fn(&PortFigures) -> Option<T>,
+    ) {
+        let samples: Vec<(u16, T)> =
+            ports.iter().filter_map(|port| Some((port.port, value(port)?))).collect();
+        if samples.is_empty() {
+            return;
+        }
+        self.family(name, kind, help);
+        for (port, value) in samples {
+            self.sample(&[("port", &port.to_string())], value);
+        }
+    }
+
+    /// One bound an octave: finer ones would be many more series, and say little. What the kernel counted has
+    /// no sum: it is taken from the middle of where each was counted.
+    fn waits(&mut self, name: &str, port: u16, waits: &[u64]) {
+        let (mut count, mut sum_ns) = (0, 0.0);
+        for (index, waits) in waits.iter().enumerate() {
+            count += waits;
+            sum_ns += *waits as f64 * (age_ns(index) + age_ns(index + 1)) as f64 / 2.0;
+            if index % 4 == 3 {
+                let bound = age_ns(index + 1) as f64 / 1e9;
+                let _ = writeln!(self.text, "{name}_bucket{{port=\"{port}\",le=\"{bound}\"}} {count}");
+            }
+        }
+        let _ = writeln!(
+            self.text,
+            "{name}_bucket{{port=\"{port}\",le=\"+Inf\"}} {count}\n{name}_sum{{port=\"{port}\"}} {}\n\
+             {name}_count{{port=\"{port}\"}} {count}",
+            sum_ns / 1e9
+        );
+    }
+
     fn one(&mut self, name: &'static str, kind: &str, help: &str, value: impl Display) {
         self.family(name, kind, help);
         let _ = writeln!(self.text, "{name} {value}");
@@ -231,19 +281,37 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{ClassFigures, HostFigures, InterfaceFigures, SynFigures};
+    use crate::snapshot::{
+        ClassFigures, ConnectionFigures, HostFigures, InterfaceFigures, QueueFigures, SynFigures,
+    };
 
     fn page() -> String {
         let mut waits = vec![0; 64];
         (waits[0], waits[5], waits[63]) = (3, 2, 1);
         text(&Snapshot {
-            state: "shedding".into(),
             interfaces: vec![InterfaceFigures { name: "a\"b".into(), ..InterfaceFigures::default() }],
-            syn: SynFigures {
-                known: ClassFigures { passed: 7, ..ClassFigures::default() },
-                ..SynFigures::default()
-            },
-            connections: Some(ConnectionFigures { waits, waiting: 9, ..ConnectionFigures::default() }),
+            by_port: vec![
+                PortFigures {
+                    port: 80,
+                    state: "shedding".into(),
+                    syn: SynFigures {
+                        known: ClassFigures { passed: 7, ..ClassFigures::default() },
+                        ..SynFigures::default()
+                    },
+                    connections: Some(ConnectionFigures {
+                        waits,
+                        waiting: 9,
+                        ..ConnectionFigures::default()
+                    }),
+                    ..PortFigures::default()
+                },
+                PortFigures {
+                    port: 443,
+                    state: "open".into(),
+                    queue: QueueFigures { waiting: Some(2), ..QueueFigures::default() },
+                    ..PortFigures::default()
+                },
+            ],
             host: HostFigures { sockets: Some(5), ..HostFigures::default() },
             ..Snapshot::default()
         })
@@ -253,19 +321,24 @@ mod tests {
     fn figures_stand_under_their_names() {
         let page = page();
         for line in [
-            "staunch_gate_syn_total{class=\"known\",verdict=\"passed\"} 7",
-            "staunch_gate_state 1",
+            "staunch_gate_syn_total{port=\"80\",class=\"known\",verdict=\"passed\"} 7",
+            "staunch_gate_state{port=\"80\"} 1",
+            "staunch_gate_state{port=\"443\"} 0",
             "staunch_gate_attached{interface=\"a\\\"b\"} 0",
-            "staunch_gate_waiting 9",
-            "staunch_gate_wait_seconds_bucket{le=\"0.000032768\"} 3",
-            "staunch_gate_wait_seconds_bucket{le=\"0.000065536\"} 5",
-            "staunch_gate_wait_seconds_bucket{le=\"+Inf\"} 6",
-            "staunch_gate_wait_seconds_count 6",
+            "staunch_gate_waiting{port=\"80\"} 9",
+            "staunch_gate_wait_seconds_bucket{port=\"80\",le=\"0.000032768\"} 3",
+            "staunch_gate_wait_seconds_bucket{port=\"80\",le=\"0.000065536\"} 5",
+            "staunch_gate_wait_seconds_bucket{port=\"80\",le=\"+Inf\"} 6",
+            "staunch_gate_wait_seconds_count{port=\"80\"} 6",
+            "staunch_gate_wait_seconds_count{port=\"443\"} 0",
+            "staunch_gate_accept_queue{port=\"443\"} 2",
             "staunch_gate_sockets 5",
         ] {
             assert!(page.lines().any(|one| one == line), "{line}\n{page}");
         }
-        assert!(!page.contains("accept_queue"), "what is not seen is left out");
+        for absent in ["waiting{port=\"443\"}", "accept_queue{port=\"80\"}", "accept_queue_limit"] {
+            assert!(!page.contains(absent), "what is not seen is left out: {absent}");
+        }
     }
 
     #[test]

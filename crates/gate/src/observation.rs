@@ -12,24 +12,27 @@ pub const VERIFIED: usize = 1;
 /// The class of sources of which nothing is known.
 pub const UNKNOWN: usize = 2;
 
-/// All that one tick knows.
+/// All that one tick knows of a protected port and of the host it is on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Now, in nanoseconds of a clock that never goes back.
     pub now_ns: u64,
     /// Since the previous observation, in nanoseconds.
     pub interval_ns: u64,
-    /// SYN seen at protected ports, by class.
+    /// SYN seen at the port, by class.
     pub syn: [u64; 3],
     /// SYN let through, by class.
     pub passed: [u64; 3],
     /// SYN shed, all classes and reasons.
     pub shed: u64,
+    /// SYN let through to other ports, which have lines of their own: what is seen of the host is of these
+    /// too.
+    pub elsewhere: u64,
     /// Prefixes that sent a SYN in the last whole window of fair shares, a gauge.
     pub prefixes: u32,
     /// What the tracker of connections counted, where there is one.
     pub connections: Option<Connections>,
-    /// The protected listeners' accept queues.
+    /// The accept queues of those who listen at the port.
     pub queue: Option<Queue>,
     /// The busiest processor.
     pub cpu: Option<Cpu>,
@@ -39,7 +42,7 @@ pub struct Observation {
     pub sockets: Option<u64>,
     /// Memory of the host and of its TCP.
     pub memory: Option<Memory>,
-    /// What the protected listeners dropped: SYN and connections, for there was no place or the server keeps
+    /// What these dropped: SYN and connections, for there was no place or the server keeps
     /// newcomers out itself; and RST of connections they know nothing of.
     pub listen_drops: Option<u64>,
     /// Connections that wait in truth, when the sockets themselves have just been asked.
@@ -75,7 +78,7 @@ pub struct Connections {
     pub wait_ns_p99: Option<u64>,
 }
 
-/// The accept queues of all protected listeners.
+/// The accept queues of all who listen at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
     /// Listeners there are.

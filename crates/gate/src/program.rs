@@ -120,12 +120,21 @@ impl Program {
         Ok(self.places.iter().filter(is_lost).map(|place| place.name.as_str()).collect())
     }
 
-    /// Gives orders and with them the heartbeat: they hold for 900 ms after `now_ns` (CLOCK_MONOTONIC).
+    /// Gives orders to all lines and with them the heartbeat: they hold for 900 ms after `now_ns`
+    /// (CLOCK_MONOTONIC).
     ///
     /// # Errors
     /// What the kernel says.
     pub fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
-        self.loaded.give(orders, now_ns)
+        self.loaded.give_all(orders, now_ns)
+    }
+
+    /// The same to one line: that of the port at this place of [`Attach::ports`].
+    ///
+    /// # Errors
+    /// There is no such line; what the kernel says.
+    pub fn give_line(&mut self, line: usize, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        self.loaded.give(line, orders, now_ns)
     }
 
     /// Waits for so long, or until more connections come at once than [`Orders::alarm`]. Says whether they
@@ -142,6 +151,14 @@ impl Program {
     /// # Errors
     /// What the kernel says.
     pub fn counters(&self) -> io::Result<Counters> {
+        Ok(Counters::together(&self.line_counters()?))
+    }
+
+    /// The same of each line, in the order of [`Attach::ports`]. Frames that are no SYN stand in the first.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn line_counters(&self) -> io::Result<Vec<Counters>> {
         self.loaded.counters()
     }
 }

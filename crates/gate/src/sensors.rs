@@ -16,9 +16,10 @@ mod sockets;
 
 use std::path::Path;
 
-use crate::observation::{Cpu, Memory, Queue};
+use crate::observation::{Cpu, Memory};
 
 pub use cost::Cost;
+pub use listeners::PortQueue;
 pub use pace::Closeness;
 
 use listeners::Listeners;
@@ -31,8 +32,8 @@ use sockets::Sockets;
 /// The figures of a moment, as far as they are to be had. They are those of the latest reading.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// The accept queues of the protected ports.
-    pub queue: Option<Queue>,
+    /// What the listeners of each protected port say, in the order of ports.
+    pub listeners: Option<Vec<PortQueue>>,
     /// The processor that spends most on the kernel.
     pub cpu: Option<Cpu>,
     /// What the busiest thread of reception takes of a processor.
@@ -41,8 +42,6 @@ pub struct Seen {
     pub sockets: Option<u64>,
     /// Memory of the host and of TCP.
     pub memory: Option<Memory>,
-    /// SYN, connections and stray RST that listeners of protected ports threw away since the reading before.
-    pub listen_drops: Option<u64>,
 }
 
 /// All of them.
@@ -80,12 +79,12 @@ impl Sensors {
 
     /// Reads what is due, and gives the latest of each.
     pub fn read(&mut self, now_ns: u64, closeness: Closeness) -> Seen {
-        self.seen.listen_drops = self.seen.listen_drops.map(|_| 0);
+        // What was thrown away is told once.
+        self.seen.listeners.iter_mut().flatten().for_each(|listeners| listeners.drops = 0);
         let (calm_ns, slow_ns) =
             if closeness == Closeness::Idle { (IDLE_NS, IDLE_NS) } else { (CALM_NS, SLOW_NS) };
         if self.calm.is_due(now_ns, calm_ns) || closeness == Closeness::Close {
-            (self.seen.queue, self.seen.listen_drops) =
-                self.listeners.as_mut().and_then(Listeners::read).unzip();
+            self.seen.listeners = self.listeners.as_mut().and_then(Listeners::read);
         }
         if let Some(receivers) = &mut self.receivers {
             self.seen.receive_share = receivers.read(now_ns, closeness);

@@ -45,6 +45,9 @@ pub struct Snapshot {
     pub hint: Option<String>,
     /// Each interface.
     pub interfaces: Vec<InterfaceFigures>,
+    /// Each protected port, which has a line of its own. Beside it stand the figures of all together.
+    #[serde(default)]
+    pub by_port: Vec<PortFigures>,
     /// SYN segments by class of client.
     pub syn: SynFigures,
     /// Frames other than these.
@@ -75,6 +78,48 @@ pub struct InterfaceFigures {
     /// For how long the kernel leaves packets lie, in microseconds, while the gate has changed that.
     #[serde(default)]
     pub coalescing_us: Option<u64>,
+}
+
+/// A protected port: who comes to it, and what its server does.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PortFigures {
+    /// Its number.
+    pub port: u16,
+    /// `open` or `shedding`.
+    pub state: String,
+    /// Whether clients never seen have to show that they wait for an answer.
+    pub verify: bool,
+    /// Since the last change of state.
+    pub state_seconds: f64,
+    /// How often the state changed.
+    pub changes: u64,
+    /// Why it last did.
+    pub reason: Option<String>,
+    /// What the operator should know of its server.
+    pub hint: Option<String>,
+    /// SYN segments by class of client.
+    pub syn: SynFigures,
+    /// Over the last second.
+    pub rates: RateFigures,
+    /// What became of connections, where the tracker works.
+    pub connections: Option<ConnectionFigures>,
+    /// What the controller makes of it.
+    pub estimate: EstimateFigures,
+    /// What its listeners say.
+    pub queue: QueueFigures,
+}
+
+/// Accept queues of a port. What is not to be had is left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueFigures {
+    /// Listeners.
+    pub listeners: Option<u32>,
+    /// Connections in their accept queues.
+    pub waiting: Option<u64>,
+    /// How many may be there.
+    pub limit: Option<u64>,
+    /// SYN, connections and stray RST that they threw away.
+    pub drops: Option<u64>,
 }
 
 /// SYN segments of one class.

@@ -2,7 +2,7 @@
 //!
 //! It never says which source lies; it says that a source has to show it is there.
 
-use super::history::{History, Totals};
+use super::history::{History, Totals, plausible};
 use super::line::{FULL_SHARE, Line};
 use super::load::Hint;
 use crate::observation::{Observation, UNKNOWN};
@@ -219,7 +219,7 @@ impl Flood {
     /// When SYN take most of the processor that receives, its share divided by their number is what one
     /// costs.
     fn measure(&mut self, o: &Observation, tick: &Totals) {
-        let passed = tick.passed_all();
+        let passed = tick.passed_all() + plausible(o.elsewhere);
         let Some(share) = o.receive_share.filter(|share| (COST_FROM_SHARE..=1.0).contains(share)) else {
             return;
         };

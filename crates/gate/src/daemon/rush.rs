@@ -5,9 +5,8 @@
 //! waited in the last minute. What counts is who was seen to wait: how long a newcomer would, by the line and
 //! the rate, is too much for a server that has nothing to do, for its rate is then what it is asked for.
 
-use crate::controller::Estimate;
+use super::whole::Whole;
 use crate::layout::Counters;
-use crate::observation::{Orders, State};
 
 /// While a crowd is shed from, so many SYN a second are worth it: at 500 us one in each look.
 const CROWD_SYN_PER_S: f64 = 2_000.0;
@@ -35,8 +34,9 @@ pub(super) struct Rush {
 }
 
 impl Rush {
-    /// Takes a tick in: what is ordered, and how many come and how long they wait.
-    pub(super) fn see(&mut self, orders: &Orders, estimate: &Estimate, totals: &Counters, now_ns: u64) {
+    /// Takes a tick in: what is decided, and how many come and how long they wait.
+    pub(super) fn see(&mut self, whole: &Whole, totals: &Counters, now_ns: u64) {
+        let estimate = &whole.estimate;
         let passed_ns = now_ns.saturating_sub(self.began_ns);
         if passed_ns >= WINDOW_NS {
             let frames = totals.frames();
@@ -48,9 +48,9 @@ impl Rush {
         }
         let share = if self.there { OVER } else { 1.0 };
         let stands = self.waited_ns.is_some_and(|waited_ns| now_ns - waited_ns < STANDS_NS);
-        let crowd = orders.verify || estimate.syn_per_s >= share * CROWD_SYN_PER_S;
+        let crowd = whole.verify || estimate.syn_per_s >= share * CROWD_SYN_PER_S;
         let line = stands && self.frames_per_s >= share * LINE_FRAMES_PER_S;
-        self.there = line || (orders.state == State::Shedding && crowd);
+        self.there = line || (whole.sheds && crowd);
     }
 
     /// Frames of all interfaces in a second, while too many come.
@@ -62,42 +62,43 @@ impl Rush {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::Estimate;
 
     #[test]
     fn only_a_crowd_or_a_line_is_a_rush() {
-        let shedding = Orders { state: State::Shedding, ..Orders::default() };
-        let flood = Orders { verify: true, ..shedding };
+        let (open, shedding) = (Whole::default(), Whole { sheds: true, ..Whole::default() });
+        let flood = Whole { verify: true, ..shedding };
         // What is ordered, SYN a second, how long they waited in ms, frames in 100 ms, and what is said.
         let steps = [
-            (Orders::default(), 1e5, 4.9, 900, None),
+            (open, 1e5, 4.9, 900, None),
             (shedding, 1_900.0, 0.0, 100, None),
             (shedding, 2_100.0, 0.0, 100, Some(1_000.0)),
             (shedding, 1_100.0, 0.0, 100, Some(1_000.0)),
             (shedding, 900.0, 0.0, 100, None),
             (shedding, 1_900.0, 0.0, 100, None),
             (flood, 0.0, 0.0, 100, Some(1_000.0)),
-            (Orders::default(), 1e5, 0.0, 900, None),
-            (Orders::default(), 1_000.0, 5.0, 390, None),
-            (Orders::default(), 1_000.0, 0.0, 410, Some(4_100.0)),
-            (Orders::default(), 1_000.0, 0.0, 210, Some(2_100.0)),
-            (Orders::default(), 1_000.0, 0.0, 190, None),
-            (Orders::default(), 1_000.0, 0.0, 410, Some(4_100.0)),
+            (open, 1e5, 0.0, 900, None),
+            (open, 1_000.0, 5.0, 390, None),
+            (open, 1_000.0, 0.0, 410, Some(4_100.0)),
+            (open, 1_000.0, 0.0, 210, Some(2_100.0)),
+            (open, 1_000.0, 0.0, 190, None),
+            (open, 1_000.0, 0.0, 410, Some(4_100.0)),
         ];
         let mut rush = Rush::default();
         let (mut now_ns, mut totals) = (1_000_000_000, Counters::default());
-        let mut see = |orders: &Orders, syn_per_s, waited_ms: f64, frames: u64| {
+        let mut see = |whole: &Whole, syn_per_s, waited_ms: f64, frames: u64| {
             (now_ns, totals.other) = (now_ns + WINDOW_NS, totals.other + frames);
             let waited_s = waited_ms / 1e3;
             let estimate = Estimate { syn_per_s, waited_s, wait_s: 1.0, ..Estimate::default() };
-            rush.see(orders, &estimate, &totals, now_ns);
+            rush.see(&Whole { estimate, ..*whole }, &totals, now_ns);
             rush.frames_per_s()
         };
         see(&shedding, 0.0, 0.0, 0);
-        for (step, (orders, syn_per_s, waited_ms, frames, expected)) in steps.into_iter().enumerate() {
-            assert_eq!(see(&orders, syn_per_s, waited_ms, frames), expected, "step {step}");
+        for (step, (whole, syn_per_s, waited_ms, frames, expected)) in steps.into_iter().enumerate() {
+            assert_eq!(see(&whole, syn_per_s, waited_ms, frames), expected, "step {step}");
         }
         // A minute after somebody waited it is over.
-        let lasts = (0..999).take_while(|_| see(&Orders::default(), 1_000.0, 0.0, 410).is_some()).count();
+        let lasts = (0..999).take_while(|_| see(&open, 1_000.0, 0.0, 410).is_some()).count();
         assert_eq!(lasts, 595);
     }
 }

@@ -19,6 +19,13 @@ pub(super) fn between(before: &Counters, now: &Counters) -> Observation {
     }
 }
 
+/// Tells each port how many were let through to the others.
+pub(super) fn tell_of_others(observations: &mut [Observation]) {
+    let passed = |observation: &Observation| observation.passed.iter().sum::<u64>();
+    let all: u64 = observations.iter().map(passed).sum();
+    observations.iter_mut().for_each(|observation| observation.elsewhere = all - passed(observation));
+}
+
 fn connections(before: Option<&Flows>, now: &Flows) -> Connections {
     let since = |of: fn(&Flows) -> u64| of(now).saturating_sub(before.map_or(0, of));
     let ages = ages_since(before, now);
@@ -119,6 +126,14 @@ mod tests {
         assert_eq!(connections.wait_ns_min, Some(age_ns(8)));
         assert_eq!((connections.wait_ns_p50, connections.wait_ns_p99), (Some(age_ns(9)), Some(age_ns(13))));
         assert_eq!(between(&now, &now).connections.unwrap().wait_ns_p50, None);
+    }
+
+    #[test]
+    fn each_port_is_told_of_the_others() {
+        let mut seen =
+            [[1, 2, 3], [0, 10, 0], [0; 3]].map(|passed| Observation { passed, ..Observation::default() });
+        tell_of_others(&mut seen);
+        assert_eq!(seen.map(|one| one.elsewhere), [10, 6, 16]);
     }
 
     #[test]

@@ -2,6 +2,10 @@
 //!
 //! It owns the words. It must never be asked in order to decide.
 
+mod figures;
+mod port;
+mod words;
+
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
@@ -9,20 +13,21 @@ use std::sync::Arc;
 use staunch_netio::clock;
 
 use super::plan::Plan;
-use super::tally::{ages_since, percentile_ns};
-use crate::controller::{Corrected, Decision, Hint, Policy};
-use crate::layout::{Counters, Flows, Outcome};
+use super::whole::Whole;
+use crate::controller::{Change, Decision};
+use crate::layout::Counters;
 use crate::observation::{Observation, State};
-use crate::program::Reject;
 use crate::snapshot::{
-    self, Board, ClassFigures, ConnectionFigures, DaemonFigures, EstimateFigures, FrameFigures, HostFigures,
-    InterfaceFigures, RateFigures, Snapshot, SynFigures,
+    self, Board, ClassFigures, DaemonFigures, HostFigures, InterfaceFigures, PortFigures, Snapshot,
 };
+use figures::{Second, frames, syn};
+use port::PortTeller;
+use words::{policy_word, reject_word, state_word};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Between two snapshots, unless the state changes.
 const BOARD_NS: u64 = SECOND_NS / 5;
-/// Trouble that goes on is said again after so long, and a hint holds.
+/// Trouble that goes on is said again after so long.
 const AGAIN_NS: u64 = 60 * SECOND_NS;
 
 /// Something happened that an operator wants to know.
@@ -32,6 +37,8 @@ pub struct Event {
     pub kind: &'static str,
     /// The interface it happened to.
     pub interface: Option<String>,
+    /// The port it happened at.
+    pub port: Option<u16>,
     /// A sentence.
     pub text: String,
 }
@@ -39,31 +46,29 @@ pub struct Event {
 /// Who is told.
 pub type Say = Arc<dyn Fn(&Event) + Send + Sync>;
 
+/// What a tick saw and decided: of each line, in their order, and of all.
+#[derive(Clone, Copy)]
+pub(super) struct Tick<'a> {
+    pub(super) now_ns: u64,
+    pub(super) observations: &'a [Observation],
+    pub(super) decisions: &'a [Decision],
+    pub(super) lines: &'a [Counters],
+    pub(super) totals: &'a Counters,
+}
+
 /// See the module's text.
 pub(super) struct Teller {
     board: Board,
     say: Say,
     fixed: Snapshot,
+    ports: Vec<PortTeller>,
     started_ns: u64,
+    /// Since when anybody is shed somewhere, or nobody is.
     changed_ns: u64,
-    /// SYN shed until then.
-    shed: u64,
     set_ns: u64,
     daemon: DaemonFigures,
-    listen_drops: u64,
     second: Second,
     told: RefCell<Option<(String, u64)>>,
-    hinted_ns: u64,
-}
-
-/// The last whole second.
-#[derive(Default)]
-struct Second {
-    began_ns: u64,
-    before: Counters,
-    rates: RateFigures,
-    wait_p50_ms: Option<f64>,
-    wait_p99_ms: Option<f64>,
 }
 
 impl Teller {
@@ -75,6 +80,7 @@ impl Teller {
         say: Say,
         now_ns: u64,
     ) -> Self {
+        let ports: Vec<PortTeller> = plan.ports.iter().map(|port| PortTeller::new(*port, now_ns)).collect();
         let fixed = Snapshot {
             version: version.to_owned(),
             process_id: std::process::id(),
@@ -84,6 +90,7 @@ impl Teller {
             mode: reject_word(plan.reject).to_owned(),
             dry_run: plan.dry_run,
             state: state_word(State::Open).to_owned(),
+            by_port: ports.iter().map(|port| port.fixed().clone()).collect(),
             notes,
             ..Snapshot::default()
         };
@@ -92,15 +99,13 @@ impl Teller {
             board,
             say,
             fixed,
+            ports,
             started_ns: now_ns,
             changed_ns: now_ns,
-            shed: 0,
             set_ns: 0,
             daemon: DaemonFigures::default(),
-            listen_drops: 0,
-            second: Second { began_ns: now_ns, ..Second::default() },
+            second: Second::new(now_ns),
             told: RefCell::new(None),
-            hinted_ns: now_ns,
         }
     }
 
@@ -150,22 +155,30 @@ impl Teller {
     /// What a tick saw and decided.
     pub(super) fn tick(
         &mut self,
-        now_ns: u64,
-        seen: &Observation,
-        decision: &Decision,
-        totals: &Counters,
+        tick: &Tick<'_>,
+        whole: &Whole,
         interfaces: &dyn Fn() -> Vec<InterfaceFigures>,
     ) {
+        let now_ns = tick.now_ns;
         self.daemon.ticks += 1;
-        self.listen_drops += seen.listen_drops.unwrap_or(0);
-        self.say_change(now_ns, decision, totals.shed());
-        self.say_hint(now_ns, decision);
-        if now_ns >= self.second.began_ns + SECOND_NS {
-            self.second = self.second.next(now_ns, totals);
+        self.second.see(now_ns, tick.totals);
+        for (place, decision) in tick.decisions.iter().enumerate() {
+            self.ports[place].see(now_ns, &tick.observations[place], &tick.lines[place]);
+            if let Some(change) = &decision.change {
+                self.say_change(place, now_ns, change, tick.lines[place].shed());
+            }
+            if let Some(text) = self.ports[place].hinted(now_ns, decision.hint) {
+                self.of_port("hint", place, text);
+            }
         }
-        if decision.change.is_some() || now_ns >= self.set_ns + BOARD_NS {
+        let state = state_word(if whole.sheds { State::Shedding } else { State::Open });
+        if self.fixed.state != state {
+            (self.fixed.state, self.changed_ns) = (state.to_owned(), now_ns);
+        }
+        let is_changed = tick.decisions.iter().any(|decision| decision.change.is_some());
+        if is_changed || now_ns >= self.set_ns + BOARD_NS {
             self.set_ns = now_ns;
-            self.board.set(self.snapshot(now_ns, seen, decision, totals, interfaces()));
+            self.board.set(self.snapshot(tick, whole, interfaces()));
         }
     }
 
@@ -176,198 +189,73 @@ impl Teller {
         self.event("end", None, format!("the gate is taken away; of {seen} SYN {shed}{would} shed"));
     }
 
-    fn say_change(&mut self, now_ns: u64, decision: &Decision, shed: u64) {
-        let Some(change) = &decision.change else { return };
-        let (from, to) = (state_word(change.from), state_word(change.to));
-        let after = (now_ns - self.changed_ns) as f64 / SECOND_NS as f64;
-        let meanwhile = match change.from {
-            State::Open => String::new(),
-            State::Shedding => format!(" and {} SYN shed", shed.saturating_sub(self.shed)),
-        };
+    fn say_change(&mut self, place: usize, now_ns: u64, change: &Change, shed: u64) {
         let dry = if self.fixed.dry_run { " (dry run: nothing is shed)" } else { "" };
-        let text = format!("{from} -> {to} after {after:.1} s{meanwhile}: {}{dry}", change.reason);
-        self.event("state", None, text);
-        (self.changed_ns, self.shed) = (now_ns, shed);
+        let text = self.ports[place].changed(now_ns, change, shed);
+        self.of_port("state", place, format!("{text}{dry}"));
         self.fixed.changes += 1;
-        self.fixed.state = to.to_owned();
-        self.fixed.reason = Some(change.reason.clone());
+        self.fixed.reason = Some(self.named(place, &change.reason));
     }
 
-    /// The controller gives a hint again and again while it holds, with a pause of a minute.
-    fn say_hint(&mut self, now_ns: u64, decision: &Decision) {
-        if let Some(hint) = decision.hint {
-            let text = hint_text(hint);
-            self.event("hint", None, text.clone());
-            self.fixed.hint = Some(text);
-            self.hinted_ns = now_ns;
-        } else if now_ns > self.hinted_ns + AGAIN_NS + SECOND_NS {
-            self.fixed.hint = None;
+    /// Says something of a port, which is named where there are several.
+    fn of_port(&self, kind: &'static str, place: usize, text: String) {
+        let (text, port) = (self.named(place, &text), Some(self.ports[place].port()));
+        (self.say)(&Event { kind, interface: None, port, text });
+    }
+
+    fn named(&self, place: usize, text: &str) -> String {
+        match &self.ports[..] {
+            [_] => text.to_owned(),
+            ports => format!("port {}: {text}", ports[place].port()),
         }
     }
 
     fn event(&self, kind: &'static str, interface: Option<&str>, text: String) {
-        (self.say)(&Event { kind, interface: interface.map(str::to_owned), text });
+        (self.say)(&Event { kind, interface: interface.map(str::to_owned), port: None, text });
     }
 
-    fn snapshot(
-        &self,
-        now_ns: u64,
-        seen: &Observation,
-        decision: &Decision,
-        totals: &Counters,
-        interfaces: Vec<InterfaceFigures>,
-    ) -> Snapshot {
+    fn snapshot(&self, tick: &Tick<'_>, whole: &Whole, interfaces: Vec<InterfaceFigures>) -> Snapshot {
+        let &Tick { now_ns, observations, decisions, lines, totals } = tick;
+        let each = self.ports.iter().zip(observations).zip(decisions).zip(lines);
+        let by_port: Vec<PortFigures> =
+            each.map(|(((port, seen), decision), line)| port.figures(now_ns, seen, decision, line)).collect();
+        let hints = by_port.iter().enumerate();
+        let hint = hints.filter_map(|(place, port)| Some(self.named(place, port.hint.as_ref()?))).next();
         Snapshot {
             uptime_seconds: (now_ns - self.started_ns) as f64 / SECOND_NS as f64,
             state_seconds: (now_ns - self.changed_ns) as f64 / SECOND_NS as f64,
-            verify: decision.orders.verify,
+            verify: whole.verify,
+            hint,
             interfaces,
             syn: syn(totals),
             frames: frames(totals),
             rates: self.second.rates,
-            connections: totals.flows.as_ref().map(|flows| self.connections(flows)),
-            estimate: EstimateFigures {
-                served_per_s: decision.estimate.served_per_s,
-                wait_ms: decision.estimate.wait_s * 1e3,
-                syn_share: decision.estimate.syn_cost_share,
-                asking_share: decision.estimate.asking_share,
-                speaks_first: decision.estimate.speaks_first,
-                small_queue: decision.estimate.small_queue,
-                flood_passed: decision.estimate.flood_passed,
-            },
-            host: self.host(seen),
+            connections: self.second.connections(totals),
+            estimate: figures::estimate(&whole.estimate),
+            host: host(observations, &by_port),
+            by_port,
             daemon: DaemonFigures { busy_seconds: clock::thread_busy_ns() as f64 / 1e9, ..self.daemon },
             ..self.fixed.clone()
         }
     }
-
-    fn connections(&self, flows: &Flows) -> ConnectionFigures {
-        ConnectionFigures {
-            established: flows.established,
-            begun: flows.begun,
-            ended: flows.ended,
-            abandoned: flows.left_silent + flows.left_waiting,
-            spoken: flows.spoken,
-            reads: flows.reads,
-            waiting: flows.waiting(),
-            silent: flows.silent(),
-            waits: flows.ages.to_vec(),
-            wait_p50_ms: self.second.wait_p50_ms,
-            wait_p99_ms: self.second.wait_p99_ms,
-        }
-    }
-
-    fn host(&self, seen: &Observation) -> HostFigures {
-        let (queue, cpu, memory) = (seen.queue.as_ref(), seen.cpu.as_ref(), seen.memory.as_ref());
-        HostFigures {
-            listeners: queue.map(|queue| queue.listeners),
-            accept_queue: queue.map(|queue| queue.waiting),
-            accept_queue_limit: queue.map(|queue| queue.limit),
-            kernel_share: cpu.map(|cpu| cpu.kernel_share),
-            user_share: cpu.map(|cpu| cpu.user_share),
-            receive_share: seen.receive_share,
-            sockets: seen.sockets,
-            memory_available_share: memory.map(|memory| memory.available_share),
-            tcp_memory_share: memory.map(|memory| memory.tcp_share),
-            listen_drops: seen.listen_drops.map(|_| self.listen_drops),
-        }
-    }
 }
 
-impl Second {
-    /// The one that ends now.
-    fn next(&self, now_ns: u64, totals: &Counters) -> Self {
-        let seconds = (now_ns - self.began_ns) as f64 / SECOND_NS as f64;
-        let (now, before) = (syn(totals), syn(&self.before));
-        let rate = |of: fn(&ClassFigures) -> u64| now.sum(of).saturating_sub(before.sum(of)) as f64 / seconds;
-        let begun = |totals: &Counters| totals.flows.as_ref().map_or(0, |flows| flows.begun);
-        let flows = totals.flows.as_ref();
-        let ages = flows.map(|flows| ages_since(self.before.flows.as_ref(), flows));
-        let milliseconds = |share| {
-            let ns = percentile_ns(ages.as_ref()?, share)?;
-            Some(ns as f64 / 1e6)
-        };
-        Self {
-            began_ns: now_ns,
-            before: totals.clone(),
-            rates: RateFigures {
-                offered_per_s: rate(ClassFigures::seen),
-                passed_per_s: rate(ClassFigures::let_in),
-                shed_per_s: rate(ClassFigures::shed),
-                begun_per_s: begun(totals).saturating_sub(begun(&self.before)) as f64 / seconds,
-            },
-            wait_p50_ms: milliseconds(0.5),
-            wait_p99_ms: milliseconds(0.99),
-        }
-    }
-}
-
-fn syn(totals: &Counters) -> SynFigures {
-    let [known, verified, unknown] = totals.outcomes.each_ref().map(|outcomes| {
-        let count = |outcome: Outcome| outcomes[outcome as usize];
-        ClassFigures {
-            passed: count(Outcome::Passed),
-            allowed: count(Outcome::Allowed),
-            lease_over: count(Outcome::LeaseOver),
-            shed_credit: count(Outcome::Credit),
-            shed_fair: count(Outcome::Fair),
-            shed_deny: count(Outcome::Deny),
-        }
-    });
-    SynFigures { known, verified, unknown }
-}
-
-fn frames(totals: &Counters) -> FrameFigures {
-    FrameFigures {
-        other: totals.other,
-        small: totals.small,
-        large: totals.large,
-        fragments: totals.fragments,
-        malformed: totals.malformed,
-        answered: totals.answered,
-        dry: totals.dry,
-    }
-}
-
-fn hint_text(hint: Hint) -> String {
-    match hint {
-        Hint::LoadWithoutSyn { reads_per_s, syn_per_s } => format!(
-            "the server is at its limit by {reads_per_s} reads a second on standing connections, at \
-             {syn_per_s} SYN a second: shedding SYN does not help; limit requests in the server"
-        ),
-        Hint::SmallQueue { places } => format!(
-            "accept queue of {places} bounds this server; raise its backlog: until then all are let in"
-        ),
-        Hint::FloodPassed { syn_per_s } => format!(
-            "{syn_per_s} SYN a second come that few stand behind; nobody waits because of them and reception \
-             has room, so they are left to the kernel's SYN cookies"
-        ),
-        Hint::Corrected(Corrected { thought, waiting }) => format!(
-            "{thought} connections seemed to wait and the line did not move for a second; by their sockets \
-             {waiting} do, and only these are counted from now on"
-        ),
-    }
-}
-
-fn state_word(state: State) -> &'static str {
-    match state {
-        State::Open => "open",
-        State::Shedding => "shedding",
-    }
-}
-
-fn policy_word(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Queue => "queue",
-        Policy::Paper => "paper",
-        Policy::Either => "either",
-    }
-}
-
-fn reject_word(reject: Reject) -> &'static str {
-    match reject {
-        Reject::Drop => "drop",
-        Reject::Reset => "reset",
-        Reject::Cookie => "cookie",
+/// The host is seen alike from each port; accept queues are added up.
+fn host(observations: &[Observation], by_port: &[PortFigures]) -> HostFigures {
+    let Some(seen) = observations.first() else { return HostFigures::default() };
+    let (cpu, memory) = (seen.cpu.as_ref(), seen.memory.as_ref());
+    let sum =
+        |of: fn(&PortFigures) -> Option<u64>| by_port.iter().filter_map(of).reduce(|all, one| all + one);
+    HostFigures {
+        listeners: sum(|port| port.queue.listeners.map(u64::from)).map(|count| count as u32),
+        accept_queue: sum(|port| port.queue.waiting),
+        accept_queue_limit: sum(|port| port.queue.limit),
+        kernel_share: cpu.map(|cpu| cpu.kernel_share),
+        user_share: cpu.map(|cpu| cpu.user_share),
+        receive_share: seen.receive_share,
+        sockets: seen.sockets,
+        memory_available_share: memory.map(|memory| memory.available_share),
+        tcp_memory_share: memory.map(|memory| memory.tcp_share),
+        listen_drops: sum(|port| port.queue.drops),
     }
 }

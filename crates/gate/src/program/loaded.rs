@@ -21,7 +21,9 @@ use super::prefix::Prefix;
 use super::sizes::Sizes;
 use super::watch;
 use crate::fault::{GateError, system_error};
-use crate::layout::{self, AGAIN_PARTS, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, ORDERS, SPENT};
+use crate::layout::{
+    self, AGAIN_PARTS, CLASS_COUNT, COUNTERS, Counters, FLOWS, Flows, LINES_MAX, ORDERS, SPENT,
+};
 use crate::observation::Orders;
 
 const WITH_TRACKER: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gate.bpf.o"));
@@ -39,7 +41,8 @@ pub(super) struct Loaded {
     spent: Array<MapData, [u64; SPENT]>,
     flows: Option<PerCpuArray<MapData, [u64; FLOWS]>>,
     alarm: Alarm,
-    granted: [u64; CLASS_COUNT],
+    /// Of each line.
+    granted: Vec<[u64; CLASS_COUNT]>,
     secret: [u64; 2],
 }
 
@@ -100,7 +103,7 @@ impl Loaded {
             spent: typed(Array::try_from(take(&mut ebpf, "spent")?))?,
             flows,
             alarm: Alarm::new(ring),
-            granted: [0; CLASS_COUNT],
+            granted: vec![[0; CLASS_COUNT]; attach.ports.len()],
             secret,
             ebpf,
         })
@@ -134,25 +137,43 @@ impl Loaded {
         self.flows.is_some()
     }
 
-    pub(super) fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
-        let spent = layout::spent(&self.spent.get(&0, 0).map_err(plain_error)?);
-        self.granted = std::array::from_fn(|class| {
-            layout::grant(self.granted[class], spent[class], orders.credits[class], orders.burst[class])
+    /// How many lines there are: one for each port, in the order in which they were given.
+    pub(super) fn lines(&self) -> usize {
+        self.granted.len()
+    }
+
+    /// To one of the lines.
+    pub(super) fn give(&mut self, line: usize, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        let granted = self.granted.get_mut(line).ok_or(io::ErrorKind::NotFound)?;
+        let key = line as u32;
+        let spent = layout::spent(&self.spent.get(&key, 0).map_err(plain_error)?);
+        *granted = std::array::from_fn(|class| {
+            layout::grant(granted[class], spent[class], orders.credits[class], orders.burst[class])
         });
-        let words = layout::order_words(orders, &self.granted, now_ns);
-        self.orders.set(0, words, 0).map_err(plain_error)
+        let words = layout::order_words(orders, granted, now_ns);
+        self.orders.set(key, words, 0).map_err(plain_error)
+    }
+
+    /// To all lines.
+    pub(super) fn give_all(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        (0..self.lines()).try_for_each(|line| self.give(line, orders, now_ns))
     }
 
     pub(super) fn wait(&mut self, length: Duration) -> io::Result<bool> {
         self.alarm.wait(length)
     }
 
-    pub(super) fn counters(&self) -> io::Result<Counters> {
-        let mut counters = Counters::read(&self.counters.get(&0, 0).map_err(plain_error)?);
-        if let Some(flows) = &self.flows {
-            counters.flows = Some(Flows::read(&flows.get(&0, 0).map_err(plain_error)?));
-        }
-        Ok(counters)
+    /// What each line has counted. Frames that are no SYN are counted in the first.
+    pub(super) fn counters(&self) -> io::Result<Vec<Counters>> {
+        let line = |line: usize| {
+            let key = line as u32;
+            let mut counters = Counters::read(&self.counters.get(&key, 0).map_err(plain_error)?);
+            if let Some(flows) = &self.flows {
+                counters.flows = Some(Flows::read(&flows.get(&key, 0).map_err(plain_error)?));
+            }
+            Ok(counters)
+        };
+        (0..self.lines()).map(line).collect()
     }
 }
 
@@ -170,7 +191,11 @@ pub(super) fn load_object(
     let (has_allow, has_deny) = (flag(!attach.allow.is_empty()), flag(!attach.deny.is_empty()));
     let (reject, dry_run) = (attach.reject as u32, flag(attach.dry_run));
     let (again_mask, known_mask) = (sizes.again - 1, sizes.known - 1);
+    let (lines, has_lines) = (attach.ports.len() as u32, flag(attach.ports.len() > 1));
     let mut loader = EbpfLoader::new();
+    for map in ["counters", "orders", "spent", "flows", "bursts"] {
+        loader.map_max_entries(map, lines);
+    }
     loader
         .btf(btf)
         .map_max_entries("again", sizes.again * AGAIN_PARTS as u32)
@@ -178,6 +203,7 @@ pub(super) fn load_object(
         .map_max_entries("marks", sizes.known.div_ceil(4))
         .map_max_entries("waiting", sizes.waiting)
         .override_global("ports", &ports[..], true)
+        .override_global("has_lines", &has_lines, true)
         .override_global("secret", &secret, true)
         .override_global("has_allow", &has_allow, true)
         .override_global("has_deny", &has_deny, true)
@@ -197,6 +223,13 @@ fn expect_sense(attach: &Attach<'_>) -> Result<(), GateError> {
     if attach.ports.is_empty() || attach.ports.contains(&0) {
         return Err(GateError::Refused("a port from 1 to 65535 must be protected".to_owned()));
     }
+    if attach.ports.len() > LINES_MAX {
+        let why = format!("{} ports are to be protected; it may be {LINES_MAX}", attach.ports.len());
+        return Err(GateError::Refused(why));
+    }
+    if let Some(port) = twice(attach.ports) {
+        return Err(GateError::Refused(format!("port {port} is named twice")));
+    }
     for list in [attach.allow, attach.deny] {
         if list.len() > PREFIXES_MAX {
             let why = format!("a list has {} prefixes; it may have {PREFIXES_MAX}", list.len());
@@ -207,6 +240,12 @@ fn expect_sense(attach: &Attach<'_>) -> Result<(), GateError> {
         expect_cookies()?;
     }
     Ok(())
+}
+
+/// A port that stands there more than once.
+fn twice(ports: &[u16]) -> Option<u16> {
+    let again = |(place, port): &(usize, &u16)| ports[..*place].contains(port);
+    ports.iter().enumerate().find(again).map(|(_, port)| *port)
 }
 
 /// A cookie given here is taken by the kernel only if it expects cookies always.
@@ -243,10 +282,10 @@ pub(super) fn network_namespace() -> Result<u64, GateError> {
     metadata.map(|metadata| metadata.st_ino()).map_err(|error| GateError::Kernel(format!("{path}: {error}")))
 }
 
-/// By the number as it stands in a frame: one for those that are protected.
+/// By the number as it stands in a frame: the line of those that are protected, and one more.
 fn port_marks(ports: &[u16]) -> Vec<u8> {
     let mut marks = vec![0; 1 << 16];
-    ports.iter().for_each(|port| marks[usize::from(port.to_be())] = 1);
+    ports.iter().zip(1..).for_each(|(port, line)| marks[usize::from(port.to_be())] = line);
     marks
 }
 

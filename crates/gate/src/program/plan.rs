@@ -34,7 +34,8 @@ pub enum Reject {
 pub struct Attach<'a> {
     /// The interface, in the network namespace of the calling thread.
     pub interface: &'a str,
-    /// Ports that are protected.
+    /// Ports that are protected, each once and with a line of its own: orders are given to a line, by its
+    /// place here.
     pub ports: &'a [u16],
     /// How it gets at the frames.
     pub way: Way,

@@ -75,7 +75,9 @@ impl Storm {
         let fault = |error: &aya::maps::MapError| GateError::of_kernel("the orders of the storm", error);
         let map = ebpf.map_mut("orders").ok_or_else(|| GateError::Kernel("no map of orders".to_owned()))?;
         let mut map: Array<_, [u64; ORDERS]> = Array::try_from(map).map_err(|error| fault(&error))?;
-        map.set(0, words, 0).map_err(|error| fault(&error))?;
+        for line in 0..ports.len() as u32 {
+            map.set(line, words, 0).map_err(|error| fault(&error))?;
+        }
         Ok(Self { ebpf })
     }
 

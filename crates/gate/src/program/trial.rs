@@ -75,7 +75,15 @@ impl Trial {
     /// # Errors
     /// What the kernel says.
     pub fn give(&mut self, orders: &Orders, now_ns: u64) -> io::Result<()> {
-        self.loaded.give(orders, now_ns)
+        self.loaded.give_all(orders, now_ns)
+    }
+
+    /// As [`super::Program::give_line`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn give_line(&mut self, line: usize, orders: &Orders, now_ns: u64) -> io::Result<()> {
+        self.loaded.give(line, orders, now_ns)
     }
 
     /// As [`super::Program::counters`].
@@ -83,7 +91,26 @@ impl Trial {
     /// # Errors
     /// What the kernel says.
     pub fn counters(&self) -> io::Result<Counters> {
+        Ok(Counters::together(&self.line_counters()?))
+    }
+
+    /// As [`super::Program::line_counters`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn line_counters(&self) -> io::Result<Vec<Counters>> {
         self.loaded.counters()
+    }
+
+    /// How many instructions the program has: of the kernel's, after it was verified, and bytes of the
+    /// processor's.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn size(&mut self) -> io::Result<(u32, u32)> {
+        let info = self.loaded.gate().map_err(io::Error::other)?.info().map_err(io::Error::other)?;
+        // An instruction has eight bytes (linux/bpf.h, struct bpf_insn).
+        Ok((info.size_translated().unwrap_or(0) / 8, info.size_jitted()))
     }
 
     /// Makes this client the only one that is known, which only the tracker does otherwise. There must be one

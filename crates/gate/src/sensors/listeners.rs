@@ -8,7 +8,16 @@ use crate::observation::Queue;
 pub(super) struct Listeners {
     diag: SockDiag,
     ports: Vec<u16>,
-    before: AcceptQueue,
+    before: Vec<AcceptQueue>,
+}
+
+/// What the listeners of a port say.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PortQueue {
+    /// Their accept queues.
+    pub queue: Queue,
+    /// SYN, connections and stray RST that they threw away since the reading before.
+    pub drops: u64,
 }
 
 impl Listeners {
@@ -19,18 +28,22 @@ impl Listeners {
         Ok(Self { diag, ports: ports.to_vec(), before })
     }
 
-    /// Their queues, and what they threw away since the reading before.
-    pub(super) fn read(&mut self) -> Option<(Queue, u64)> {
+    /// Those of each port, in the order in which these were given.
+    pub(super) fn read(&mut self) -> Option<Vec<PortQueue>> {
         let now = self.diag.accept_queues(&self.ports).ok()?;
         let before = std::mem::replace(&mut self.before, now);
-        let queue = Queue {
-            listeners: now.listeners,
-            waiting: now.waiting,
-            limit: now.limit,
-            fullest_share: now.fullest_share,
-        };
-        Some((queue, dropped(&before, &now)))
+        Some(before.iter().zip(&self.before).map(|(before, now)| said(before, now)).collect())
     }
+}
+
+fn said(before: &AcceptQueue, now: &AcceptQueue) -> PortQueue {
+    let queue = Queue {
+        listeners: now.listeners,
+        waiting: now.waiting,
+        limit: now.limit,
+        fullest_share: now.fullest_share,
+    };
+    PortQueue { queue, drops: dropped(before, now) }
 }
 
 /// Nothing when others listen now: each counts from when it began.

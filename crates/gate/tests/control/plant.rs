@@ -32,6 +32,7 @@ enum Event {
     Tick,
     Stall,
     Pause,
+    Throttle,
     Silent,
     Leaves,
     Request,
@@ -99,6 +100,8 @@ pub(crate) struct Plant {
     tick_before: f64,
     stalled_until: f64,
     paused_until: f64,
+    /// The server has used up its quota.
+    throttled_until: f64,
     /// Since when the server had nothing to do and nobody was let in, though somebody asked.
     kept_out_since: f64,
     outcome: Outcome,
@@ -106,6 +109,26 @@ pub(crate) struct Plant {
 
 impl Plant {
     pub(crate) fn run(scenario: Scenario) -> Outcome {
+        let mut plant = Plant::new(scenario);
+        while plant.advance() {}
+        plant.end()
+    }
+
+    /// Two servers at two ports of one host, each with a processor and a law of its own: of the host each is
+    /// shown what there is of both.
+    pub(crate) fn run_beside(scenarios: [Scenario; 2]) -> [Outcome; 2] {
+        let mut plants = scenarios.map(Plant::new);
+        let mut is_running = [true; 2];
+        while is_running.contains(&true) {
+            let [first, second] = plants.each_ref().map(Plant::next_s);
+            let place = usize::from(!is_running[0] || is_running[1] && second < first);
+            plants[place].sensors.beside = plants[1 - place].sensors.shown;
+            is_running[place] = plants[place].advance();
+        }
+        plants.map(Plant::end)
+    }
+
+    fn new(scenario: Scenario) -> Plant {
         let mut plant = Plant {
             random: Xoshiro256PlusPlus::seed_from_u64(scenario.seed),
             controller: Controller::new(scenario.settings),
@@ -128,18 +151,28 @@ impl Plant {
             tick_before: 0.0,
             stalled_until: 0.0,
             paused_until: 0.0,
+            throttled_until: 0.0,
             kept_out_since: 0.0,
             outcome: Outcome::default(),
         };
         plant.begin();
-        while let Some(Reverse(At(at, _, event))) = plant.events.pop() {
-            if at >= plant.scenario.seconds {
-                break;
-            }
-            plant.now = at;
-            plant.deal_with(event);
+        plant
+    }
+
+    /// When the next event is.
+    fn next_s(&self) -> f64 {
+        self.events.peek().map_or(f64::INFINITY, |Reverse(At(at, ..))| *at)
+    }
+
+    /// Takes the next event; false when all is over.
+    fn advance(&mut self) -> bool {
+        let Some(Reverse(At(at, _, event))) = self.events.pop() else { return false };
+        if at >= self.scenario.seconds {
+            return false;
         }
-        plant.end()
+        self.now = at;
+        self.deal_with(event);
+        true
     }
 
     fn begin(&mut self) {
@@ -171,6 +204,9 @@ impl Plant {
             let wait = self.exponential(pauses.every_s);
             self.at(wait, Event::Pause);
         }
+        if let Some((period_s, _)) = self.scenario.quota {
+            self.at(period_s, Event::Throttle);
+        }
         for _ in 0..self.scenario.closed {
             let client = self.client(true, true);
             let spread = self.random.random::<f64>() * 0.02;
@@ -197,6 +233,7 @@ impl Plant {
             Event::Tick => self.tick(),
             Event::Stall => self.stall(),
             Event::Pause => self.pause(),
+            Event::Throttle => self.throttle(),
             Event::Silent => self.silent(),
             Event::Leaves => self.sensors.silent -= 1,
             Event::Request => self.request(),
@@ -241,6 +278,7 @@ impl Plant {
         };
         self.busy();
         let start = if self.scenario.own_reception { self.now } else { self.now.max(self.received_until) };
+        let start = start.max(self.throttled_until);
         let service = match self.scenario.service {
             _ if self.clients[client].silent => ACCEPT_S,
             Service::Fixed(mean) => mean * self.slowness(),
@@ -320,6 +358,16 @@ impl Plant {
         self.paused_until = self.now + length;
         let wait = length + self.exponential(pauses.every_s);
         self.at(wait, Event::Pause);
+    }
+
+    fn throttle(&mut self) {
+        let Some((period_s, share)) = self.scenario.quota else { return };
+        if self.serving.is_some() {
+            let length = period_s * (1.0 - share);
+            self.taken += length;
+            self.throttled_until = self.now + length;
+        }
+        self.at(period_s, Event::Throttle);
     }
 
     fn tick(&mut self) {

@@ -89,8 +89,8 @@ fn host() -> impl Strategy<Value = Host> {
 fn observation() -> impl Strategy<Value = Observation> {
     let classes = || [count(), count(), count()];
     let tracker = (prop::option::of(connections()), prop::option::of(queue()));
-    ((time(), time()), classes(), classes(), count(), any::<u32>(), tracker, host()).prop_map(
-        |((now_ns, interval_ns), syn, passed, shed, prefixes, (connections, queue), host)| {
+    ((time(), time()), classes(), classes(), (count(), count()), any::<u32>(), tracker, host()).prop_map(
+        |((now_ns, interval_ns), syn, passed, (shed, elsewhere), prefixes, (connections, queue), host)| {
             let (cpu, receive_share, sockets, memory, listen_drops, sockets_waiting) = host;
             Observation {
                 now_ns,
@@ -98,6 +98,7 @@ fn observation() -> impl Strategy<Value = Observation> {
                 syn,
                 passed,
                 shed,
+                elsewhere,
                 prefixes,
                 connections,
                 queue,

@@ -83,6 +83,9 @@ pub(crate) struct Scenario {
     /// Share of clients that send late, by 100 to 300 ms.
     pub(crate) slow_share: f64,
     pub(crate) stalls: Option<Stalls>,
+    /// Of each period of so many seconds a busy server has this share of its processor, and stands still for
+    /// the rest: the quota of a container.
+    pub(crate) quota: Option<(f64, f64)>,
     pub(crate) pauses: Option<Pauses>,
     pub(crate) tick_ms: f64,
     /// Share of ticks that are left out, and that come up to 20 ms late.
@@ -127,6 +130,7 @@ impl Default for Scenario {
             slow: None,
             slow_share: 0.0,
             stalls: None,
+            quota: None,
             pauses: None,
             tick_ms: 5.0,
             lost_ticks: 0.0,
@@ -151,7 +155,8 @@ impl Service {
 impl Scenario {
     /// Connections a second the server can do.
     pub(crate) fn capacity(&self) -> f64 {
-        1.0 / (self.service.mean_s() + if self.gated { self.syn_cost_ns / 1e9 } else { 0.0 })
+        let share = self.quota.map_or(1.0, |(_, share)| share);
+        share / (self.service.mean_s() + if self.gated { self.syn_cost_ns / 1e9 } else { 0.0 })
     }
 
     /// The same with these multiples of capacity offered, each from a moment on.

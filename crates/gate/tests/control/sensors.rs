@@ -10,9 +10,22 @@ const SHARE_S: f64 = 0.1;
 /// Listeners are looked at so often.
 const LISTENERS_S: f64 = 0.05;
 
+/// What there is of the host by a port.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    cpu: Cpu,
+    receive_share: f64,
+    sockets: u64,
+    passed: u64,
+}
+
 /// Counts since the last tick, and gauges.
 #[derive(Debug, Default)]
 pub(crate) struct Sensors {
+    /// What was shown of this port at its last tick.
+    pub(crate) shown: Shown,
+    /// The same of another port; nothing where there is none.
+    pub(crate) beside: Shown,
     pub(crate) established: u64,
     pub(crate) asked: u64,
     pub(crate) waiting: u64,
@@ -62,18 +75,28 @@ impl Sensors {
         };
         let (waiting, limit) = (queue as u64, scenario.backlog as u64);
         let fullest_share = queue as f64 / scenario.backlog as f64;
+        let own = Shown {
+            cpu: self.cpu,
+            receive_share: self.receive_share,
+            sockets: self.waiting + 1,
+            passed: program.passed.iter().sum(),
+        };
+        let beside = self.beside;
+        self.shown = own;
+        let busiest = if beside.cpu.kernel_share > own.cpu.kernel_share { beside.cpu } else { own.cpu };
         let observation = Observation {
             now_ns: (now * 1e9) as u64,
             interval_ns: (interval * 1e9) as u64,
             syn: program.syn,
             passed: program.passed,
             shed: program.shed,
+            elsewhere: beside.passed,
             prefixes: program.prefixes_before,
             connections: scenario.tracker.then_some(connections),
             queue: Some(Queue { listeners: 1, waiting, limit, fullest_share }),
-            cpu: Some(self.cpu),
-            receive_share: Some(self.receive_share),
-            sockets: Some(self.waiting + 1),
+            cpu: Some(busiest),
+            receive_share: Some(own.receive_share.max(beside.receive_share)),
+            sockets: Some(own.sockets + beside.sockets),
             memory: None,
             listen_drops: Some(self.dropped(now, scenario.stray_per_s)),
             sockets_waiting: self.sockets_waiting.take(),

@@ -79,6 +79,7 @@ fn observe(now_ns: u64, tick: &Tick) -> Observation {
         syn: tick.syn,
         passed: tick.passed,
         shed: syn_all - tick.passed.iter().sum::<u64>(),
+        elsewhere: 0,
         prefixes: 1,
         connections: Some(connections),
         queue: Some(Queue { listeners: 1, waiting: tick.accept_queue, limit: 4096, fullest_share }),

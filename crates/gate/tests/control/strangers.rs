@@ -143,6 +143,41 @@ fn a_line_that_does_not_move_is_not_believed() {
     }
 }
 
+/// Browsers that try both families of addresses at once, and let go of the second: of two that come in one
+/// says nothing.
+#[test]
+fn two_connections_for_each_client() {
+    for seed in seeds(3) {
+        for times in [2.0, 5.0, 10.0] {
+            for round_trip_ms in [(0.0, 0.0), (20.0, 60.0)] {
+                let base = Scenario { round_trip_ms, silent_stay_s: 0.05, measure_s: 2.0, ..node(seed) };
+                let silent_per_s = times * base.capacity();
+                let scenario = Scenario { silent_per_s, ..base }.offered(&[(0.0, 0.5), (1.0, times)]);
+                let (reached, outcome) = reach(&scenario, times);
+                let told = told(&format!("{times} times, {round_trip_ms:?}"), &scenario, &outcome);
+                assert!(reached >= 0.9 && outcome.outages == 0, "{told}");
+            }
+        }
+    }
+}
+
+/// A container that may have half a processor: a busy server stands still for half of each 100 ms.
+#[test]
+fn a_quota_of_processor_time() {
+    for seed in seeds(3) {
+        for (service, eager) in [(Service::Fixed(1.2e-3), true), (Service::Exponential(300e-6), false)] {
+            for times in [2.0, 5.0, 10.0] {
+                let quota = Some((0.1, 0.5));
+                let base = Scenario { service, eager, quota, measure_s: 2.0, ..node(seed) };
+                let scenario = base.offered(&[(0.0, 0.4), (1.0, times)]);
+                let (reached, outcome) = reach(&scenario, times);
+                let told = told(&format!("{times} times"), &scenario, &outcome);
+                assert!(reached >= 0.9 && outcome.outages == 0, "{told}");
+            }
+        }
+    }
+}
+
 /// The host takes the processor away for 100 ms every 5 s.
 #[test]
 fn pauses_of_the_host() {
@@ -200,6 +235,30 @@ fn a_short_accept_queue() {
         let (reached, outcome) = reach(&scenario, 5.0);
         let told = told("eager", &scenario, &outcome);
         assert!(reached >= 0.9 && outcome.percentile_s(0.99) <= 0.1, "{told}");
+    }
+}
+
+/// Two servers at two ports: the slow one, at ten times of what it can do, is shed from, and nobody of those
+/// who come to the fast one, who wait as long as they do alone.
+#[test]
+fn a_slow_server_is_in_nobodys_way_at_another_port() {
+    for seed in seeds(3) {
+        for (slow_s, eager, times) in [(10e-3, false, 10.0), (3e-3, true, 10.0), (10e-3, true, 3.0)] {
+            for fast_times in [0.5, 0.8] {
+                let service = Service::Exponential(slow_s);
+                let slow = Scenario { service, eager, tick_ms: 10.0, seed, ..Scenario::default() };
+                let slow = slow.offered(&[(0.0, 0.5), (1.0, times)]);
+                let fast = Scenario { seed: seed + 1, tick_ms: 10.0, ..Scenario::default() };
+                let fast = fast.offered(&[(0.0, fast_times)]);
+                let alone = Plant::run(fast.clone());
+                let [of_slow, of_fast] = Plant::run_beside([slow.clone(), fast.clone()]);
+                let told = told(&format!("{times} and {fast_times} times"), &fast, &of_fast);
+                assert!(of_slow.shed_honest > 0, "{told}");
+                assert_eq!((of_fast.shed_honest, of_fast.outages, of_slow.outages), (0, 0, 0), "{told}");
+                let (p99, p99_alone) = (of_fast.percentile_s(0.99), alone.percentile_s(0.99));
+                assert!(p99 <= 1.1 * p99_alone, "{told}, alone p99 {:.1} ms", 1e3 * p99_alone);
+            }
+        }
     }
 }
 

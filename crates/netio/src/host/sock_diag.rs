@@ -6,6 +6,7 @@
 //! kernel answers while it is being asked.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -45,6 +46,11 @@ const MEMORY: u16 = 7;
 const DROPS_AT: usize = 4 + 8 * 4;
 /// `struct inet_diag_msg`; attributes (`struct rtattr`: length, kind) follow.
 const MESSAGE_BYTES: usize = 72;
+/// Where `struct inet_diag_msg` has the family, and its number for IPv6 (`AF_INET6`).
+const FAMILY_AT: usize = HEADER_BYTES;
+const FAMILY_IPV6: u8 = 10;
+/// Where it has the socket's own address: four bytes, or sixteen.
+const ADDRESS_AT: usize = HEADER_BYTES + 8;
 /// Where `struct inet_diag_msg` has the state.
 const STATE_AT: usize = HEADER_BYTES + 1;
 /// Where it has the port, in the order of the network.
@@ -54,7 +60,7 @@ const WAITING_AT: usize = HEADER_BYTES + 56;
 /// Where it has `idiag_wqueue`: of a listener, how many may wait.
 const LIMIT_AT: usize = HEADER_BYTES + 60;
 
-/// The accept queues of all TCP listeners of some ports together.
+/// The accept queues of all TCP listeners of a port together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AcceptQueue {
     /// How many sockets listen: several with SO_REUSEPORT, addresses and families counted apart.
@@ -96,34 +102,47 @@ impl SockDiag {
     /// # Errors
     /// ENOENT when the kernel has no tcp_diag, else those of send(2) and recv(2).
     pub fn accept_queue(&mut self, port: u16) -> io::Result<AcceptQueue> {
-        self.accept_queues(&[port])
+        let mut queues = [AcceptQueue::default()];
+        self.ask(port, LISTENING, WITH_MEMORY, |message| add(message, &[port], &mut queues))?;
+        Ok(queues[0])
     }
 
-    /// The same of everyone who listens on any of these ports, by one question.
+    /// The queues of each of these ports, in their order, by one question.
     ///
     /// # Errors
     /// As for one port.
-    pub fn accept_queues(&mut self, ports: &[u16]) -> io::Result<AcceptQueue> {
-        let mut queue = AcceptQueue::default();
+    pub fn accept_queues(&mut self, ports: &[u16]) -> io::Result<Vec<AcceptQueue>> {
+        let mut queues = vec![AcceptQueue::default(); ports.len()];
         // Of several ports the kernel tells all listeners: a few more than were asked for, on most hosts.
         let port = if let [port] = ports { *port } else { 0 };
-        self.ask(port, LISTENING, WITH_MEMORY, |message| add(message, ports, &mut queue))?;
-        Ok(queue)
+        self.ask(port, LISTENING, WITH_MEMORY, |message| add(message, ports, &mut queues))?;
+        Ok(queues)
     }
 
-    /// How many connections to these ports have sent something of which nothing was read yet. The kernel
-    /// looks through all connections of the host for it, once for each port.
+    /// Everyone who listens on a TCP port here: at which address, and how many connections may wait.
+    ///
+    /// # Errors
+    /// As for one port.
+    pub fn listeners(&mut self) -> io::Result<Vec<(SocketAddr, u32)>> {
+        let mut listeners = Vec::new();
+        self.ask(0, LISTENING, 0, |message| {
+            listeners.push((address(message)?, number(message, LIMIT_AT)?));
+            Ok(())
+        })?;
+        Ok(listeners)
+    }
+
+    /// How many connections to a port have sent something of which nothing was read yet. The kernel looks
+    /// through all connections of the host for it.
     ///
     /// # Errors
     /// As for accept queues.
-    pub fn unread(&mut self, ports: &[u16]) -> io::Result<u64> {
+    pub fn unread(&mut self, port: u16) -> io::Result<u64> {
         let mut count = 0;
-        for port in ports {
-            self.ask(*port, CONNECTED, WITH_INFO, |message| {
-                count += u64::from(is_unread(message)?);
-                Ok(())
-            })?;
-        }
+        self.ask(port, CONNECTED, WITH_INFO, |message| {
+            count += u64::from(is_unread(message)?);
+            Ok(())
+        })?;
         Ok(count)
     }
 
@@ -188,12 +207,11 @@ fn take_answers(
     Ok(false)
 }
 
-fn add(message: &[u8], ports: &[u16], queue: &mut AcceptQueue) -> io::Result<()> {
+/// Adds a listener to the queue of its port, if it is one of those.
+fn add(message: &[u8], ports: &[u16], queues: &mut [AcceptQueue]) -> io::Result<()> {
     let (waiting, limit) = (number(message, WAITING_AT)?, number(message, LIMIT_AT)?);
     let port = u16::from_be_bytes([message[PORT_AT], message[PORT_AT + 1]]);
-    if !ports.contains(&port) {
-        return Ok(());
-    }
+    let Some((_, queue)) = ports.iter().zip(queues).find(|(one, _)| **one == port) else { return Ok(()) };
     queue.fullest_share = queue.fullest_share.max(f64::from(waiting) / f64::from(limit.max(1)));
     queue.listeners += 1;
     queue.waiting += u64::from(waiting);
@@ -201,6 +219,17 @@ fn add(message: &[u8], ports: &[u16], queue: &mut AcceptQueue) -> io::Result<()>
     queue.waiting_max = queue.waiting_max.max(waiting);
     queue.drops += drops(message)?;
     Ok(())
+}
+
+/// The socket's own address.
+fn address(message: &[u8]) -> io::Result<SocketAddr> {
+    let family = message.get(FAMILY_AT);
+    let bytes: [u8; 16] = bytes_at(message, ADDRESS_AT)?;
+    let ip = match family {
+        Some(&FAMILY_IPV6) => IpAddr::from(Ipv6Addr::from(bytes)),
+        _ => IpAddr::from(Ipv4Addr::from([bytes[0], bytes[1], bytes[2], bytes[3]])),
+    };
+    Ok(SocketAddr::new(ip, u16::from_be_bytes(bytes_at(message, PORT_AT)?)))
 }
 
 /// Whether something has come of which nothing was read. The end of what a client sends counts as a byte.
@@ -242,15 +271,19 @@ fn errno(message: &[u8]) -> io::Result<Option<Errno>> {
 }
 
 fn number(bytes: &[u8], at: usize) -> io::Result<u32> {
-    let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-    Ok(u32::from_ne_bytes(bytes.ok_or(Errno::BADMSG)?))
+    bytes_at(bytes, at).map(u32::from_ne_bytes)
+}
+
+fn bytes_at<const COUNT: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; COUNT]> {
+    let bytes = bytes.get(at..at + COUNT).and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or(Errno::BADMSG.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::socket::{listen, local_address};
-    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+    use std::net::TcpStream;
     use std::os::fd::AsFd;
 
     #[test]
@@ -279,12 +312,28 @@ mod tests {
         let other = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 9).unwrap();
         let other_port = local_address(&other).unwrap().port();
         let alone = AcceptQueue { listeners: 1, limit: 9, ..AcceptQueue::default() };
-        assert_eq!(diag.accept_queues(&[other_port]).unwrap(), alone);
+        assert_eq!(diag.accept_queues(&[other_port]).unwrap(), [alone]);
         let now = diag.accept_queue(port).unwrap();
-        let both = AcceptQueue { listeners: now.listeners + 1, limit: now.limit + 9, ..now };
-        assert_eq!(diag.accept_queues(&[port, other_port]).unwrap(), both);
+        assert_eq!(diag.accept_queues(&[port, other_port]).unwrap(), [now, alone]);
         drop((first, second, waiting));
         assert_eq!(diag.accept_queue(port).unwrap(), AcceptQueue::default());
+    }
+
+    #[test]
+    fn everyone_who_listens_is_named_with_the_places() {
+        let mut diag = SockDiag::open().unwrap();
+        let ours: [SocketAddr; 2] = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
+        for (address, places) in ours.into_iter().zip([5, 7]) {
+            let Ok(socket) = listen(address, places) else { continue };
+            let address = local_address(&socket).unwrap();
+            let found: Vec<u32> = diag
+                .listeners()
+                .unwrap()
+                .into_iter()
+                .filter_map(|(one, places)| (one == address).then_some(places))
+                .collect();
+            assert_eq!(found, [places.cast_unsigned()], "{address}");
+        }
     }
 
     #[test]
@@ -306,7 +355,7 @@ mod tests {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 16).unwrap();
         let address = local_address(&listener).unwrap();
         let mut until = |expected: u64| {
-            while diag.unread(&[address.port()]).unwrap() != expected {
+            while diag.unread(address.port()).unwrap() != expected {
                 std::thread::yield_now();
             }
         };
@@ -341,8 +390,8 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<bool, Option<i32>> {
-        let mut queue = AcceptQueue::default();
-        let mut take = |message: &[u8]| add(message, &[80], &mut queue);
+        let mut queues = [AcceptQueue::default()];
+        let mut take = |message: &[u8]| add(message, &[80], &mut queues);
         take_answers(bytes, 7, &mut take).map_err(|error| error.raw_os_error())
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Protection {
     #[arg(long, short, value_name = "NAME,...", value_delimiter = ',', required = true)]
     interface: Vec<String>,
 
-    /// TCP ports to protect
+    /// TCP ports to protect, each with a line of people and a rate of its own
     #[arg(
         long,
         short,

@@ -19,6 +19,6 @@ pub(super) fn say(queue: Arc<LineQueue>, as_json: bool) -> Say {
 
 fn json(event: &Event) -> String {
     let seconds = clock::unix_time().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    json!({"time": seconds, "event": event.kind, "interface": event.interface, "text": event.text})
-        .to_string()
+    let Event { kind, interface, port, text } = event;
+    json!({"time": seconds, "event": kind, "interface": interface, "port": port, "text": text}).to_string()
 }

@@ -42,7 +42,7 @@ pub(super) fn run(protection: Protection) -> Result<ExitCode, String> {
         .transpose()?;
     let block = block(&daemon, served.as_ref().map(|(address, _)| *address));
     if protection.json {
-        say(&Event { kind: "start", interface: None, text: one_line(&block) });
+        say(&Event { kind: "start", interface: None, port: None, text: one_line(&block) });
     } else {
         block_lines.say(block.trim_end());
     }
@@ -80,7 +80,7 @@ fn wait(signals: &mut Signals, say: &Say) {
             return;
         }
         let text = "HUP: there is nothing to be read again; the gate stays as it is".to_owned();
-        say(&Event { kind: "signal", interface: None, text });
+        say(&Event { kind: "signal", interface: None, port: None, text });
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use console::truncate_str;
 use staunch_figures::style::{BAD, CARE, GOOD, LOUD, QUIET, paint};
 use staunch_figures::words;
-use staunch_gate::snapshot::{ClassFigures, Snapshot};
+use staunch_gate::snapshot::{ClassFigures, PortFigures, Snapshot};
 use staunch_loadgen::view::spark;
 
 /// Width of a line's name, and the blank behind it.
@@ -26,6 +26,9 @@ pub(super) fn lines(
     if !kept.is_empty() {
         lines.push((named("", &sparkline(kept, width)), GOOD));
     }
+    // Of one port all that follows tells.
+    let ports = if snapshot.by_port.len() > 1 { &snapshot.by_port[..] } else { &[] };
+    lines.extend(ports.iter().map(port));
     lines.extend(snapshot.syn.named().map(|(name, figures)| class(name, figures)));
     lines.extend([
         plain("waiting", &waiting(snapshot)),
@@ -93,6 +96,26 @@ fn offered(snapshot: &Snapshot) -> String {
         if snapshot.dry_run { "would be shed" } else { "shed" },
         per_s(rates.shed_per_s)
     )
+}
+
+fn port(figures: &PortFigures) -> Line {
+    let PortFigures { port, state, rates, estimate, queue, .. } = figures;
+    let code = if state == "open" { GOOD } else { BAD };
+    let number = |value: Option<u64>| value.map_or("-".to_owned(), words::count);
+    let waiting = figures.connections.as_ref().map(|connections| connections.waiting);
+    let text = format!(
+        "{state} for {}   {} SYN   shed {}   waiting {}   server begins {} at most   expected wait {}   \
+         accept queue {} of {}",
+        words::seconds(figures.state_seconds),
+        words::per_s(rates.offered_per_s),
+        words::per_s(rates.shed_per_s),
+        number(waiting),
+        words::per_s(estimate.served_per_s),
+        words::time_ms(estimate.wait_ms),
+        number(queue.waiting),
+        number(queue.limit)
+    );
+    (named(&format!("port {port}"), &text), code)
 }
 
 fn sparkline(kept: &VecDeque<f64>, width: usize) -> String {
@@ -230,6 +253,9 @@ mod tests {
                 wait_p50_ms: Some(25.0),
                 ..ConnectionFigures::default()
             }),
+            by_port: [80, 443]
+                .map(|port| PortFigures { port, state: "open".into(), ..PortFigures::default() })
+                .to_vec(),
             reason: Some("because\u{1b}[31m".into()),
             hint: Some("a hint".into()),
             notes: vec!["a note".into()],
@@ -241,6 +267,8 @@ mod tests {
             "dry run",
             "eth0 missing",
             "234 by fair share",
+            "port 80      open for ",
+            "port 443     open for ",
             "77 asked and not read from yet   silent 5",
             "a hint",
             "a note",
