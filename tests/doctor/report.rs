@@ -168,3 +168,18 @@ fn this_machine_is_judged_too() {
     let ring = findings.iter().find(|finding| finding["name"] == "io_uring").expect("io_uring");
     assert_eq!(ring["state"], "ok", "{ring}");
 }
+
+/// The doctor asks the kernel who listens; the shortest queues are named.
+#[test]
+fn a_short_backlog_is_named() {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let socket = staunch_netio::socket::listen(address, 1).expect("a listener");
+    let address = staunch_netio::socket::local_address(&socket).expect("an address");
+    let finished = process::finish(Command::new(process::binary()).args(["doctor", "--explain", "backlogs"]));
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    let words = format!("{address} has 1 (a gate stands aside)");
+    assert!(
+        finished.stdout.contains(&words) && finished.stdout.contains("request_queue_size"),
+        "{finished:?}"
+    );
+}

@@ -1,10 +1,11 @@
 //! A host as its files tell it, beneath a root folder.
 //!
 //! It owns the reading of /proc and /sys, and the size of the host: memory, processors, kernel. It must never
-//! judge. What is not there is `None`; nothing here fails. The one thing that no file tells, whether io_uring
-//! works, is given from outside.
+//! judge. What is not there is `None`; nothing here fails. Two things no file tells, whether io_uring works
+//! and how many connections may wait for each listener: they are given from outside.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::limits::{CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN};
@@ -13,6 +14,7 @@ use crate::limits::{CONNECTION_BYTES, CONNECTIONS_MAX, CONNECTIONS_MIN};
 pub struct Host {
     root: PathBuf,
     ring: NicRing,
+    listeners: Option<Vec<(SocketAddr, u32)>>,
 }
 
 /// Whether this process can use io_uring.
@@ -36,12 +38,22 @@ pub(crate) struct Interface {
 impl Host {
     /// The host whose /proc and /sys stand beneath `root`: `/` for this one.
     pub fn at(root: &Path, ring: NicRing) -> Self {
-        Self { root: root.to_path_buf(), ring }
+        Self { root: root.to_path_buf(), ring, listeners: None }
+    }
+
+    /// The same, where everyone who listens for TCP was asked for: address, and how many may wait there.
+    pub fn with_listeners(self, listeners: Option<Vec<(SocketAddr, u32)>>) -> Self {
+        Self { listeners, ..self }
     }
 
     /// The root.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Who listens; `None` where nobody was asked.
+    pub(crate) fn listeners(&self) -> Option<&[(SocketAddr, u32)]> {
+        self.listeners.as_deref()
     }
 
     pub(crate) fn ring(&self) -> &NicRing {

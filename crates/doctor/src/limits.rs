@@ -14,6 +14,13 @@ pub(crate) const DESCRIPTORS_HARD_MIN: u64 = 16_384;
 pub(crate) const BACKLOG_COUNT: u64 = 4096;
 /// A backlog below this overflows in a burst that any page with a link on television sees.
 pub(crate) const BACKLOG_COUNT_MIN: u64 = 512;
+/// A listener with fewer places is full after some milliseconds of a crowd: 128 are 25 ms of 5000 connections
+/// a second, which is the line a gate keeps before a server.
+pub(crate) const PLACES_MIN: u32 = 128;
+/// Before so few places a gate stands aside, for they bound the server by themselves (docs/gate.md).
+pub(crate) const PLACES_ASIDE: u32 = 16;
+/// So many listeners are named; of others their number is said.
+pub(crate) const LISTENERS_NAMED: usize = 6;
 /// Per cent of a table that may be filled before it is said: there is time left to do something.
 pub(crate) const FILLED_PERCENT_MAX: u64 = 80;
 /// A container below this cannot hold the default budget of prepared content, sockets and the program.

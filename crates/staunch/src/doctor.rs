@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use console::Term;
 use staunch_doctor::{Finding, Host, NicRing, SettingChange, State};
+use staunch_netio::host::sock_diag::SockDiag;
 use staunch_netio::uring;
 
 /// What stands at the end of the help.
@@ -84,20 +85,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     Ok(if matters { ExitCode::from(MATTERS) } else { ExitCode::SUCCESS })
 }
 
-/// This host, or a recorded one, of which io_uring cannot be tried.
+/// This host, or a recorded one, of which io_uring cannot be tried and nobody can be asked who listens.
 fn host(root: &Path) -> Result<Host, String> {
     if !root.join("proc").is_dir() {
         return Err(format!("{}: there is no /proc here, so nothing can be told", root.display()));
     }
-    let ring = if root == Path::new("/") {
-        match uring::probe() {
-            Ok(features) => NicRing::Works(features.to_string()),
-            Err(refusal) => NicRing::Refused(refusal.to_string()),
-        }
-    } else {
-        NicRing::Untried
+    if root != Path::new("/") {
+        return Ok(Host::at(root, NicRing::Untried));
+    }
+    let ring = match uring::probe() {
+        Ok(features) => NicRing::Works(features.to_string()),
+        Err(refusal) => NicRing::Refused(refusal.to_string()),
     };
-    Ok(Host::at(root, ring))
+    let listeners = SockDiag::open().and_then(|mut diag| diag.listeners());
+    Ok(Host::at(root, ring).with_listeners(listeners.ok()))
 }
 
 fn apply(host: &Host, findings: &[Finding], file: &Path, yes: bool) -> Result<ExitCode, String> {

@@ -2,11 +2,13 @@
 //!
 //! It must never advise to switch SYN cookies off: they keep the door open in a flood.
 
+use std::net::SocketAddr;
+
 use super::sources::{IP_SYSCTL, NET_SYSCTL};
 use crate::check::{Check, Judge, Verdict, Wanted};
 use crate::finding::State;
 use crate::host::Host;
-use crate::limits::{BACKLOG_COUNT, BACKLOG_COUNT_MIN};
+use crate::limits::{BACKLOG_COUNT, BACKLOG_COUNT_MIN, LISTENERS_NAMED, PLACES_ASIDE, PLACES_MIN};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -23,6 +25,17 @@ pub(super) const CHECKS: &[Check] = &[
                 _ => wanted,
             }
         }),
+    },
+    Check {
+        name: "backlogs of listeners",
+        rule: "at least 128 places each; `staunch gate` stands aside before 16 or fewer",
+        reason: "Connections that may wait for a program to accept them, as it asked listen(2) for and \
+                 net.core.somaxconn allows. A short queue is full in a burst the program could have served; \
+                 who finds it full waits a second or more. The program raises it: `request_queue_size` of \
+                 Python's socketserver, the backlog of Java's ServerSocket and HttpServer and of node's \
+                 listen, `--backlog` of gunicorn, `backlog=` of nginx's listen, ListenBacklog of Apache.",
+        source: "listen(2); sock_diag(7); docs/gate.md",
+        judge: Judge::Host(backlogs),
     },
     Check {
         name: "net.ipv4.tcp_max_syn_backlog",
@@ -106,6 +119,29 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
+/// The shortest come first. Several sockets of one address, as workers have, are named once.
+fn backlogs(host: &Host) -> Verdict {
+    let Some(listeners) = host.listeners() else { return Verdict::unknown("not asked") };
+    let mut short: Vec<(u32, SocketAddr)> = listeners
+        .iter()
+        .filter(|(_, places)| *places < PLACES_MIN)
+        .map(|(address, places)| (*places, *address))
+        .collect();
+    short.sort_unstable();
+    short.dedup();
+    if short.is_empty() {
+        return Verdict::ok("none is short");
+    }
+    let aside = |places: u32| if places <= PLACES_ASIDE { " (a gate stands aside)" } else { "" };
+    let named = short.iter().take(LISTENERS_NAMED);
+    let mut words: Vec<String> =
+        named.map(|(places, address)| format!("{address} has {places}{}", aside(*places))).collect();
+    if short.len() > LISTENERS_NAMED {
+        words.push(format!("{} more", short.len() - LISTENERS_NAMED));
+    }
+    Verdict::advise(words.join(", "), format!("{PLACES_MIN} or more, asked for by each program"))
+}
+
 fn port_range(host: &Host) -> Verdict {
     let Some(range) = host.sysctl_numbers("net.ipv4.ip_local_port_range") else { return Verdict::not_here() };
     let [first, last] = range[..] else { return Verdict::unknown("not two numbers") };
@@ -122,4 +158,38 @@ fn packet_backlog(host: &Host) -> Wanted {
     let dropped = super::events::packets_dropped(host).unwrap_or(0) > 0;
     // The kernel's default, and what one burst of 10 Gbit/s fills in ten milliseconds.
     Wanted { least: if dropped { 16_384 } else { 1000 }, most: u64::MAX, otherwise: State::Advice }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::NicRing;
+
+    fn judged(listeners: &[(&str, u32)]) -> Verdict {
+        let listeners =
+            listeners.iter().map(|(address, places)| (address.parse().expect("an address"), *places));
+        let host = Host::at(Path::new("/no such root"), NicRing::Untried);
+        backlogs(&host.with_listeners(Some(listeners.collect())))
+    }
+
+    #[test]
+    fn short_backlogs_are_named_the_shortest_first() {
+        let verdict = judged(&[("0.0.0.0:80", 511), ("[::]:25", 20), ("127.0.0.1:8000", 5), ("[::]:25", 20)]);
+        assert_eq!(verdict.state, Some(State::Advice));
+        assert_eq!(verdict.value, "127.0.0.1:8000 has 5 (a gate stands aside), [::]:25 has 20");
+        assert!(verdict.advice.contains("128"), "{}", verdict.advice);
+        let many: Vec<(String, u32)> = (1..=20).map(|port| (format!("10.0.0.1:{port}"), 127)).collect();
+        let many: Vec<(&str, u32)> = many.iter().map(|(address, places)| (&address[..], *places)).collect();
+        assert!(judged(&many).value.ends_with("10.0.0.1:6 has 127, 14 more"), "{}", judged(&many).value);
+    }
+
+    #[test]
+    fn long_ones_are_right_and_nobody_is_guessed_at() {
+        assert_eq!(judged(&[("0.0.0.0:80", 128)]).state, Some(State::Ok));
+        assert_eq!(judged(&[]).state, Some(State::Ok));
+        let host = Host::at(Path::new("/no such root"), NicRing::Untried);
+        assert_eq!(backlogs(&host).state, Some(State::Unknown));
+    }
 }
