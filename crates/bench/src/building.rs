@@ -55,7 +55,8 @@ impl<'a> Wanted<'a> {
             cargo_build(root, &["-p", "staunch-tests", "--bin", "truth-server"])?;
         }
         let truth = target.join("release/truth-server");
-        Ok(Programs { staunch, floor, truth, oha: target.join("tools/bin/oha") })
+        let tools = target.join("tools/bin");
+        Ok(Programs { staunch, floor, truth, oha: tools.join("oha"), tools })
     }
 
     /// Names and versions of what is compared.

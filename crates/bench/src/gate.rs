@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod door;
 pub(crate) mod flood;
 mod flooded;
+mod generators;
 mod honest;
 mod model;
 mod reaction;

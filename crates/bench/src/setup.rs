@@ -86,6 +86,8 @@ pub(super) struct Programs {
     pub(super) truth: PathBuf,
     /// `oha`, a load generator to compare with; may not be there.
     pub(super) oha: PathBuf,
+    /// Where further load generators stand, some of which may not be there.
+    pub(super) tools: PathBuf,
 }
 
 /// What a server is to do.

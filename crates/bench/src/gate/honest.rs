@@ -107,7 +107,7 @@ pub(super) fn chosen(setting: &Setting) -> Vec<Name> {
         Name::Nginx => setting.kinds.contains(&ServerKind::Nginx),
         Name::Staunch => ServerKind::OURS.iter().any(|kind| setting.kinds.contains(kind)),
         Name::Apache => setting.kinds.len() == ServerKind::ALL.len() && Name::Apache.is_installed(),
-        Name::Node | Name::Python | Name::Java => false,
+        _ => false,
     };
     Name::ALL.into_iter().filter(is_chosen).collect()
 }

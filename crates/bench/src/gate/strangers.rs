@@ -1,14 +1,17 @@
 //! The scenario `gate-strangers`: servers that nobody here chose, overloaded with the gate and without,
-//! alone and beside connections that say nothing.
+//! alone and beside connections that say nothing, by our load generator and by those of others.
 //!
 //! It owns the bars on what is reached of min(capacity, offered) and of what the server does without the
 //! gate. The capacity is measured in the same round, without a gate. It runs only when it is named: it
 //! takes long.
 
 use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::bed::{Bed, Reception, SERVER_ADDRESS};
 use super::door::{self, GateProcess};
+use super::generators::{CrowdSaid, Generator};
 use super::stage::Stage;
 use super::subject::Name;
 use crate::account::Account as _;
@@ -19,6 +22,9 @@ use crate::setting::Setting;
 /// What is offered, as multiples of the capacity.
 const MULTIPLES: [f64; 4] = [BELOW, 2.0, 5.0, 10.0];
 const BELOW: f64 = 0.5;
+/// What generators of others offer, and what they must have offered of it to be judged.
+const BY_OTHERS: f64 = 5.0;
+const OFFERED_SHARE: f64 = 0.9;
 /// Every server may ask for as many places as it likes; most ask for fewer.
 const BACKLOG: u32 = 4096;
 /// Connections that say nothing: so many stay, and so many come each second and leave after three.
@@ -26,6 +32,8 @@ const SILENT_EVER: u32 = 1000;
 const SILENT_PER_S: u32 = 100;
 /// Goodput of less than this share of the capacity counts as so much: nothing can be divided by nothing.
 const NOTHING: f64 = 0.01;
+/// Between two crowds, until what waits in the server is over, and who was shed has given up.
+const REST: Duration = Duration::from_millis(2500);
 const CAPACITY: &str = "capacity per second";
 const SHED: &str = "SYN shed at 0.5 x";
 
@@ -57,7 +65,7 @@ enum Beside {
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new(
         "gate-strangers",
-        "goodput, of min(capacity, offered): servers nobody here chose, 1 s of patience, by staunch load",
+        "goodput, of min(capacity, offered): servers and generators nobody here chose, 1 s of patience",
     );
     if let Some(reason) = super::obstacle().or_else(|| door::absence(&setting.programs.staunch)) {
         return outcome.skip(reason);
@@ -65,27 +73,38 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let (names, absent): (Vec<Name>, Vec<Name>) =
         Name::WITH_STRANGERS.into_iter().partition(|name| name.is_installed());
     absent.iter().for_each(|name| outcome.note(format!("{} is not installed, so left out", name.text())));
-    outcome.note("not run: vegeta, k6, ab and clients of Go as generators; gunicorn, Caddy".to_owned());
-    setting.expect_steps(setting.rounds as usize * names.len() * 2 * (1 + 2 * MULTIPLES.len()));
+    let tools = &setting.programs.tools;
+    let (generators, absent): (Vec<Generator>, Vec<Generator>) =
+        Generator::ALL.into_iter().partition(|generator| generator.is_installed(tools));
+    for generator in absent {
+        let name = generator.text();
+        outcome.note(format!("{name} is not here, so left out: cargo xtask install --for bench"));
+    }
+    let steps = 1 + 2 * MULTIPLES.len() + generators.len();
+    setting.expect_steps(setting.rounds as usize * names.len() * 2 * steps);
     for round in 1..=setting.rounds {
         for name in &names {
             // Whoever is measured second finds a host that is warm, or tired: by turns.
             let mut gates = [false, true];
             gates.rotate_left(round as usize % 2);
             for gate in gates {
-                if let Err(error) = measure(*name, gate, round, setting, &mut outcome) {
+                if let Err(error) = measure(*name, gate, &generators, round, setting, &mut outcome) {
                     outcome.errors.push(format!("{}, round {round}: {error}", row(*name, gate)));
                 }
             }
         }
     }
-    names.iter().for_each(|name| judge(*name, &mut outcome));
+    for name in &names {
+        judge(*name, &mut outcome);
+        generators.iter().for_each(|generator| judge_by(*name, *generator, setting.rounds, &mut outcome));
+    }
     outcome
 }
 
 fn measure(
     name: Name,
     gate: bool,
+    generators: &[Generator],
     round: u32,
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
@@ -110,9 +129,40 @@ fn measure(
                 outcome.add(&row, SHED, "", shed(&door.status()?) as f64);
             }
         }
+        if beside == Beside::Nobody {
+            for generator in generators {
+                setting.step(&format!("round {round}, {row}, {}", generator.text()));
+                measure_by(*generator, &stage, capacity, &row, setting, outcome)?;
+            }
+        }
         let said = door.iter().flat_map(GateProcess::said);
         said.for_each(|(_, line)| outcome.note(format!("{row}, round {round}: {line}")));
     }
+    Ok(())
+}
+
+/// Lets another's generator come. What it could not offer is said, and nothing is concluded from it.
+fn measure_by(
+    generator: Generator,
+    stage: &Stage,
+    capacity: f64,
+    row: &str,
+    setting: &Setting,
+    outcome: &mut ScenarioOutcome,
+) -> Result<(), String> {
+    let (asked, seconds) = (BY_OTHERS * capacity, f64::from(setting.seconds));
+    sleep(REST);
+    let said = generator.offer(&stage.bed, &setting.programs.tools, &setting.scratch, asked, seconds)?;
+    let CrowdSaid { offered_per_s, good_per_s } = said;
+    if !generator.keeps_rate() || offered_per_s >= OFFERED_SHARE * asked {
+        outcome.add(row, &by(generator), "", good_per_s / capacity);
+        return Ok(());
+    }
+    let name = generator.text();
+    outcome.note(format!(
+        "{row}: {name} offered {offered_per_s:.0} of {asked:.0} a second, {good_per_s:.0} were answered in \
+         time; not judged"
+    ));
     Ok(())
 }
 
@@ -144,6 +194,13 @@ fn words(beside: Beside, multiple: f64) -> String {
     format!("reached at {multiple} x{silent}")
 }
 
+fn by(generator: Generator) -> String {
+    match generator.keeps_rate() {
+        true => format!("reached at {BY_OTHERS} x by {}", generator.text()),
+        false => format!("reached by {}", generator.text()),
+    }
+}
+
 /// SYN the gate has shed, of any class.
 fn shed(status: &serde_json::Value) -> u64 {
     let of = |class: &str, reason: &str| status["syn"][class][reason].as_u64().unwrap_or(0);
@@ -173,6 +230,23 @@ fn judge(name: Name, outcome: &mut ScenarioOutcome) {
     outcome.bars.push(Bar::judge(&on, SHED, Direction::AtMost, 0.0, "", shed));
 }
 
+/// What others' generators find, where they offered what was asked of them in each round. ab offers no rate,
+/// so of it nothing is asked.
+fn judge_by(name: Name, generator: Generator, rounds: u32, outcome: &mut ScenarioOutcome) {
+    let (on, off, measure) = (row(name, true), row(name, false), by(generator));
+    let reached = outcome.samples(&on, &measure).to_vec();
+    let without = outcome.samples(&off, &measure).to_vec();
+    if !generator.keeps_rate() || reached.len() < rounds as usize || without.len() < rounds as usize {
+        return;
+    }
+    let of_that = reached.iter().zip(&without).map(|(on, off)| on / off.max(NOTHING)).collect();
+    if name != Name::Python {
+        outcome.bars.push(Bar::judge(&on, &measure, Direction::AtLeast, 0.9, "", reached));
+    }
+    let promise = format!("{measure}, of that without");
+    outcome.bars.push(Bar::judge(&on, &promise, Direction::AtLeast, 0.95, "", of_that));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +264,20 @@ mod tests {
         judge(Name::Node, &mut outcome);
         let passed = outcome.bars.iter().filter(|bar| bar.verdict == crate::report::BarVerdict::Pass);
         assert_eq!((outcome.bars.len(), passed.count()), (13, 7), "reached, and worse than without");
+    }
+
+    #[test]
+    fn a_generator_is_judged_by_where_it_offered_what_was_asked() {
+        let mut outcome = ScenarioOutcome::new("name", "title");
+        for generator in [Generator::Go, Generator::Ab] {
+            outcome.add(&row(Name::Node, true), &by(generator), "", 0.95);
+            outcome.add(&row(Name::Node, false), &by(generator), "", 0.5);
+            judge_by(Name::Node, generator, 1, &mut outcome);
+        }
+        assert_eq!(outcome.bars.len(), 2, "ab offers no rate");
+        judge_by(Name::Node, Generator::Go, 2, &mut outcome);
+        judge_by(Name::Node, Generator::K6, 1, &mut outcome);
+        assert_eq!(outcome.bars.len(), 2, "a round is missing, and another was not there");
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub(crate) enum Name {
     Python,
     /// The JDK's HttpServer with a pool of four threads: a queue of 50.
     Java,
+    /// Apache with a process for each connection.
+    Prefork,
+    /// gunicorn with four processes, each of which has one connection at a time: a queue of 2048.
+    Gunicorn,
+    /// Caddy: compression, as Apache.
+    Caddy,
 }
 
 impl Name {
@@ -43,8 +49,17 @@ impl Name {
     pub(crate) const ALL: [Self; 3] = [Self::Nginx, Self::Staunch, Self::Apache];
 
     /// Those, and such as nobody here chose.
-    pub(crate) const WITH_STRANGERS: [Self; 6] =
-        [Self::Nginx, Self::Staunch, Self::Apache, Self::Node, Self::Python, Self::Java];
+    pub(crate) const WITH_STRANGERS: [Self; 9] = [
+        Self::Nginx,
+        Self::Staunch,
+        Self::Apache,
+        Self::Prefork,
+        Self::Caddy,
+        Self::Node,
+        Self::Gunicorn,
+        Self::Python,
+        Self::Java,
+    ];
 
     /// In files and plots.
     pub(crate) fn text(self) -> &'static str {
@@ -55,6 +70,9 @@ impl Name {
             Self::Node => "node",
             Self::Python => "python",
             Self::Java => "java",
+            Self::Prefork => "apache-prefork",
+            Self::Gunicorn => "gunicorn",
+            Self::Caddy => "caddy",
         }
     }
 
@@ -63,7 +81,9 @@ impl Name {
         match self {
             Self::Nginx => machine::has("nginx"),
             Self::Staunch => true,
-            Self::Apache => machine::has("apache2"),
+            Self::Apache | Self::Prefork => machine::has("apache2"),
+            Self::Gunicorn => machine::has("gunicorn"),
+            Self::Caddy => machine::has("caddy"),
             Self::Node => machine::has("node"),
             Self::Python => machine::has("python3"),
             Self::Java => machine::has("java"),
@@ -75,7 +95,9 @@ impl Name {
         match self {
             Self::Nginx => machine::version("nginx", "-v"),
             Self::Staunch => machine::version(&staunch.to_string_lossy(), "--version"),
-            Self::Apache => machine::version("apache2", "-v"),
+            Self::Apache | Self::Prefork => machine::version("apache2", "-v"),
+            Self::Gunicorn => machine::version("gunicorn", "--version"),
+            Self::Caddy => machine::version("caddy", "version"),
             Self::Node => machine::version("node", "--version"),
             Self::Python => machine::version("python3", "--version"),
             Self::Java => machine::version("java", "--version"),
@@ -236,9 +258,23 @@ fn words(name: Name, staunch: &Path, folder: &Path, files: &Path) -> Result<Vec<
             let words = [&[&program, "serve", &files, "--listen", &listen][..], &work].concat();
             words.into_iter().map(str::to_owned).collect()
         }
-        Name::Apache => {
-            let path = configured("apache.conf", apache(folder, files))?;
+        Name::Apache | Name::Prefork => {
+            let module = if name == Name::Apache { "mpm_event" } else { "mpm_prefork" };
+            let path = configured("apache.conf", apache(module, folder, files))?;
             ["apache2", "-D", "FOREGROUND", "-f", &path].map(str::to_owned).to_vec()
+        }
+        Name::Gunicorn => {
+            configured("app.py", GUNICORN.to_owned())?;
+            let bound = format!("{SERVER_ADDRESS}:80");
+            let words = ["gunicorn", "--workers", "4", "--bind", &bound, "--chdir", &text(folder), "app:app"];
+            words.map(str::to_owned).to_vec()
+        }
+        Name::Caddy => {
+            let path = configured("Caddyfile", caddy(files))?;
+            let own = ["DATA", "CONFIG"].map(|kind| format!("XDG_{kind}_HOME={}", text(folder)));
+            let env = ["env", &own[0], &own[1], "GOMAXPROCS=1"];
+            let words = [&env[..], &["caddy", "run", "--adapter", "caddyfile", "--config", &path]].concat();
+            words.into_iter().map(str::to_owned).collect()
         }
         Name::Node => vec!["node".to_owned(), configured("server.js", NODE.to_owned())?],
         Name::Python => {
@@ -280,10 +316,47 @@ public class Server {
 }
 "#;
 
-/// Apache: its event module with its defaults, compressing at the highest level for whom asks for it.
-fn apache(folder: &Path, files: &Path) -> String {
+/// gunicorn: as many bytes as the page has, after some processor time.
+const GUNICORN: &str = r#"import time
+
+page = b"x" * 8000
+
+
+def app(environ, start_response):
+    end = time.thread_time() + 300e-6
+    while time.thread_time() < end:
+        pass
+    start_response("200 OK", [("Content-Length", str(len(page)))])
+    return [page]
+"#;
+
+/// Caddy: compressing at the highest level for whom asks for it.
+fn caddy(files: &Path) -> String {
+    let files = files.display();
+    format!(
+        r#"{{
+    admin off
+    auto_https off
+    log default {{
+        level ERROR
+    }}
+}}
+http://:80 {{
+    bind {SERVER_ADDRESS}
+    root * "{files}"
+    encode {{
+        gzip 9
+    }}
+    file_server
+}}
+"#
+    )
+}
+
+/// Apache: this module with its defaults, compressing at the highest level for whom asks for it.
+fn apache(module: &str, folder: &Path, files: &Path) -> String {
     let (folder, files) = (folder.display(), files.display());
-    let modules = ["mpm_event", "authz_core", "filter", "deflate"]
+    let modules = [module, "authz_core", "filter", "deflate"]
         .map(|module| format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so\n"))
         .concat();
     format!(

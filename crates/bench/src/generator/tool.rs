@@ -139,6 +139,7 @@ mod tests {
             floor: "floor".into(),
             truth: "truth".into(),
             oha: "oha".into(),
+            tools: "tools".into(),
         };
         let closed = |tool: Tool| tool.closed(&programs, 1, 64, 4, "http://a/").join(" ");
         let ours = "staunch load -t 1 --cpus 1 --io";

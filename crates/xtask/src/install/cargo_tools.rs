@@ -83,7 +83,8 @@ fn build(root: &Path, tool: &Tool) -> Result<(), String> {
     std::fs::remove_dir_all(&workshop).map_err(|error| format!("{}: {error}", workshop.display()))
 }
 
-fn folder(root: &Path) -> PathBuf {
+/// Where tools stand that are built here.
+pub(super) fn folder(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     target.join("tools")
 }

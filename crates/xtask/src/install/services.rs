@@ -19,6 +19,7 @@ const SERVICES: &[(&str, &str)] = &[
     ("lighttpd", "lighttpd"),
     ("h2o", "h2o"),
     ("haproxy", "haproxy"),
+    ("caddy", "caddy"),
 ];
 
 /// While it lives, packages start no service. Then the policy is as it was.
