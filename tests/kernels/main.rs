@@ -5,6 +5,7 @@
 //! machine.
 #![forbid(unsafe_code)]
 
+mod dostp;
 mod modules;
 mod talk;
 

@@ -23,6 +23,7 @@ pub(crate) struct Receiver {
 }
 
 /// A line of words and a line of hexadecimal digits.
+#[allow(dead_code, reason = "not every test that reads golden frames asks for all")]
 pub(crate) struct Pair {
     pub(crate) line: usize,
     pub(crate) refused: Option<String>,

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Control frames: built, bounded, sent at their time. */
+#include "dostp.h"
+
+/* How often answers that wait are looked at. */
+#define DOSTP_CONTROL_LOOK (HZ / 100 ?: 1)
+
+static bool dostp_control_allows(struct dostp_rate *rate, u32 per_second_max)
+{
+	if (!rate->count || time_after_eq(jiffies, rate->began + HZ)) {
+		rate->began = jiffies;
+		rate->count = 0;
+	}
+	return rate->count++ < per_second_max;
+}
+
+static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_kind kind, dostp_link to,
+					   u16 destination, u64 challenge, u64 echo)
+{
+	struct dostp_greeting greeting = {
+		.boot = node->boot, .challenge = challenge, .echo = echo, .mtu = node->mtu,
+	};
+	struct dostp_header header = {
+		.kind = kind,
+		.flags = DOSTP_WHOLE | (node->sum ? DOSTP_SUM : 0),
+		.source = node->low,
+		.destination = destination,
+		.length = DOSTP_GREETING_BYTES,
+	};
+	unsigned int bytes = DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES;
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(node->dev) + bytes + DOSTP_SUM_BYTES +
+					node->dev->needed_tailroom, GFP_ATOMIC);
+	u8 *at;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, LL_RESERVED_SPACE(node->dev));
+	at = skb_put(skb, bytes);
+	memcpy(greeting.link, &node->link, ETH_ALEN);
+	dostp_header_encode(&header, node->cluster, at);
+	dostp_greeting_encode(&greeting, at + DOSTP_HEADER_BYTES);
+	if (node->sum) {
+		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
+
+		skb_put_data(skb, &sum, sizeof(sum));
+	}
+	dostp_send_address(node, skb, to);
+	return skb;
+}
+
+void dostp_control_push(struct dostp_node *node, enum dostp_kind kind, dostp_link to, u16 destination,
+			u64 challenge, u64 echo)
+{
+	struct sk_buff *skb = dostp_control_frame(node, kind, to, destination, challenge, echo);
+
+	if (!skb)
+		return;
+	__skb_queue_tail(&node->outgoing, skb);
+	dostp_count(node->net, control_sent);
+}
+
+bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
+			 unsigned long delay)
+{
+	struct sk_buff *skb;
+
+	if (skb_queue_len(&node->replies) >= DOSTP_REPLIES_WAITING_MAX ||
+	    !dostp_control_allows(&node->replies_rate, DOSTP_REPLIES_PER_SECOND_MAX))
+		return false;
+	if (!delay) {
+		dostp_control_push(node, DOSTP_HELLO_REPLY, to, destination, 0, echo);
+		return true;
+	}
+	skb = dostp_control_frame(node, DOSTP_HELLO_REPLY, to, destination, 0, echo);
+	if (!skb)
+		return false;
+	dostp_due(skb)->at = jiffies + delay;
+	__skb_queue_tail(&node->replies, skb);
+	dostp_node_kick(node, DOSTP_CONTROL_LOOK);
+	return true;
+}
+
+void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo)
+{
+	if (dostp_control_allows(&node->conflicts_rate, DOSTP_CONFLICTS_PER_SECOND_MAX))
+		dostp_control_push(node, DOSTP_CONFLICT, to, node->low, 0, echo);
+}
+
+void dostp_control_hello(struct dostp_node *node, u64 challenge)
+{
+	dostp_control_push(node, DOSTP_HELLO, DOSTP_LINK_EVERYBODY, DOSTP_EVERYBODY, challenge, 0);
+	node->announce_at = jiffies + DOSTP_FRESH + (unsigned long)(dostp_node_draw() % DOSTP_ANNOUNCE_SPREAD);
+}
+
+unsigned long dostp_control_look(struct dostp_node *node)
+{
+	struct sk_buff *skb, *next;
+
+	skb_queue_walk_safe(&node->replies, skb, next) {
+		if (time_before(jiffies, dostp_due(skb)->at))
+			continue;
+		__skb_unlink(skb, &node->replies);
+		memset(skb->cb, 0, sizeof(skb->cb));
+		__skb_queue_tail(&node->outgoing, skb);
+		dostp_count(node->net, control_sent);
+	}
+	return skb_queue_empty(&node->replies) ? DOSTP_FRESH : DOSTP_CONTROL_LOOK;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The table of peers: learnt, asked, aged. docs/dostp.md, section "Neighbours". */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+
+#include "dostp.h"
+
+/* How often peers are looked at while one is asked, and while none is. */
+#define DOSTP_PEER_LOOK_ASKED (HZ / 20 ?: 1)
+#define DOSTP_PEER_LOOK (5 * HZ)
+
+static struct kmem_cache *dostp_peer_cache;
+
+int dostp_peer_init(void)
+{
+	dostp_peer_cache = KMEM_CACHE(dostp_peer, 0);
+	return dostp_peer_cache ? 0 : -ENOMEM;
+}
+
+void dostp_peer_exit(void)
+{
+	rcu_barrier();
+	kmem_cache_destroy(dostp_peer_cache);
+}
+
+static void dostp_peer_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(dostp_peer_cache, container_of(rcu, struct dostp_peer, rcu));
+}
+
+struct dostp_peer *dostp_peer_find(struct dostp_node *node, u16 address)
+{
+	return rcu_dereference_protected(node->table[address], lockdep_is_held(&node->lock));
+}
+
+u16 dostp_peer_mtu(const struct dostp_node *node, const struct dostp_peer *peer)
+{
+	/* Larger frames than every Ethernet's would have to be probed for first. */
+	return min3(node->mtu, READ_ONCE(peer->mtu), (u16)DOSTP_MTU_ETHERNET);
+}
+
+static struct dostp_peer *dostp_peer_add(struct dostp_node *node, u16 address)
+{
+	struct dostp_peer *peer = kmem_cache_zalloc(dostp_peer_cache, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!peer)
+		return NULL;
+	peer->address = address;
+	peer->mtu = DOSTP_MTU_ETHERNET;
+	INIT_LIST_HEAD(&peer->messages);
+	__skb_queue_head_init(&peer->parked);
+	list_add_tail(&peer->all, &node->peers);
+	return peer;
+}
+
+void dostp_peer_remove(struct dostp_node *node, struct dostp_peer *peer)
+{
+	RCU_INIT_POINTER(node->table[peer->address], NULL);
+	dostp_reassemble_forget(node, peer);
+	while (peer->parked_messages) {
+		dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
+		peer->parked_messages--;
+	}
+	__skb_queue_purge(&peer->parked);
+	list_del(&peer->all);
+	if (peer->is_known)
+		node->known--;
+	else
+		node->asked--;
+	call_rcu(&peer->rcu, dostp_peer_free);
+}
+
+/* Of a full table, gives up the stale peer heard longest ago. False: no peer is stale. */
+static bool dostp_peer_make_room(struct dostp_node *node)
+{
+	struct dostp_peer *peer, *oldest = NULL;
+
+	list_for_each_entry(peer, &node->peers, all)
+		if (peer->is_known && peer->is_stale && (!oldest || time_before(peer->heard, oldest->heard)))
+			oldest = peer;
+	if (oldest)
+		dostp_peer_remove(node, oldest);
+	return oldest;
+}
+
+struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link)
+{
+	struct dostp_peer *peer = dostp_peer_find(node, address);
+
+	if (node->known >= DOSTP_PEERS_MAX && !dostp_peer_make_room(node))
+		return NULL;
+	if (peer) {
+		node->asked--;
+		peer->has_failed = false;
+		/* A message waits for it: it is spoken to. */
+		peer->was_spoken_to = peer->parked_messages;
+		peer->spoken = jiffies;
+	} else {
+		peer = dostp_peer_add(node, address);
+		if (!peer)
+			return NULL;
+	}
+	node->known++;
+	WRITE_ONCE(peer->link, link);
+	dostp_peer_refresh(peer);
+	/* Whoever finds it in the table finds it known, with its link address. */
+	smp_store_release(&peer->is_known, true);
+	rcu_assign_pointer(node->table[address], peer);
+	dostp_send_parked(node, peer);
+	return peer;
+}
+
+void dostp_peer_refresh(struct dostp_peer *peer)
+{
+	peer->heard = jiffies;
+	peer->fresh_until = jiffies + DOSTP_FRESH;
+	peer->is_stale = false;
+	peer->has_claimant = false;
+	peer->probe.challenge = 0;
+}
+
+/* Sends the question if its time has come. False: it has failed. */
+static bool dostp_peer_question(struct dostp_node *node, struct dostp_peer *peer)
+{
+	struct dostp_probe *probe = &peer->probe;
+
+	if (time_before(jiffies, probe->next))
+		return true;
+	if (probe->tries == DOSTP_PROBE_TRIES)
+		return false;
+	probe->tries++;
+	probe->next = jiffies + DOSTP_PROBE_AGAIN;
+	dostp_control_push(node, DOSTP_PROBE, probe->to, peer->address, probe->challenge, 0);
+	return true;
+}
+
+void dostp_peer_probe(struct dostp_node *node, struct dostp_peer *peer, dostp_link to)
+{
+	peer->probe = (struct dostp_probe){ .challenge = dostp_node_draw(), .to = to, .next = jiffies };
+	dostp_peer_question(node, peer);
+	node->look_at = jiffies + DOSTP_PEER_LOOK_ASKED;
+	dostp_node_kick(node, DOSTP_PEER_LOOK_ASKED);
+}
+
+struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address)
+{
+	struct dostp_peer *peer = dostp_peer_find(node, address);
+
+	if (!peer) {
+		if (node->asked >= DOSTP_ASKED_MAX)
+			return NULL;
+		peer = dostp_peer_add(node, address);
+		if (!peer)
+			return NULL;
+		node->asked++;
+		peer->link = DOSTP_LINK_EVERYBODY;
+		rcu_assign_pointer(node->table[address], peer);
+	}
+	peer->has_failed = false;
+	dostp_peer_probe(node, peer, DOSTP_LINK_EVERYBODY);
+	return peer;
+}
+
+/* A question was not answered. */
+static void dostp_peer_failed(struct dostp_node *node, struct dostp_peer *peer)
+{
+	if (peer->is_known) {
+		if (peer->has_claimant && peer->probe.to != peer->claimant)
+			dostp_peer_probe(node, peer, peer->claimant);
+		else
+			dostp_peer_remove(node, peer);
+		return;
+	}
+	while (peer->parked_messages) {
+		dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
+		peer->parked_messages--;
+	}
+	__skb_queue_purge(&peer->parked);
+	peer->parked_bytes = 0;
+	peer->probe.challenge = 0;
+	peer->has_failed = true;
+	peer->fresh_until = jiffies + DOSTP_UNREACHABLE;
+}
+
+static void dostp_peer_look_at(struct dostp_node *node, struct dostp_peer *peer)
+{
+	bool is_over = time_after_eq(jiffies, peer->fresh_until);
+
+	if (peer->is_known && !peer->is_stale && is_over) {
+		peer->is_stale = true;
+		if (peer->was_spoken_to && time_before(jiffies, peer->spoken + DOSTP_FRESH) &&
+		    !peer->probe.challenge)
+			dostp_peer_probe(node, peer, peer->link);
+	}
+	if (peer->probe.challenge) {
+		if (!dostp_peer_question(node, peer))
+			dostp_peer_failed(node, peer);
+	} else if (peer->is_known ? time_after_eq(jiffies, peer->heard + DOSTP_GONE) : is_over) {
+		dostp_peer_remove(node, peer);
+	}
+}
+
+unsigned long dostp_peer_look(struct dostp_node *node)
+{
+	struct dostp_peer *peer, *next;
+	bool is_asked = false;
+
+	list_for_each_entry_safe(peer, next, &node->peers, all)
+		dostp_peer_look_at(node, peer);
+	list_for_each_entry(peer, &node->peers, all)
+		is_asked |= peer->probe.challenge != 0 || !peer->is_known;
+	return is_asked ? DOSTP_PEER_LOOK_ASKED : DOSTP_PEER_LOOK;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From a frame that came to a message in a socket's queue: docs/dostp.md, "What is dropped". */
+#include "dostp.h"
+
+/* Whether the checksum behind the payload is right. */
+static bool dostp_receive_is_sum_right(const struct sk_buff *skb, unsigned int bytes)
+{
+	unsigned int at = 0;
+	u32 state = ~0U;
+	__be32 sum;
+	u8 part[64];
+
+	while (at < bytes) {
+		unsigned int length = min_t(unsigned int, bytes - at, sizeof(part));
+
+		if (skb_copy_bits(skb, at, part, length))
+			return false;
+		state = dostp_sum(state, part, length);
+		at += length;
+	}
+	return !skb_copy_bits(skb, bytes, &sum, sizeof(sum)) && ntohl(sum) == ~state;
+}
+
+/* The faults of the bytes alone. Leaves the header's bytes and those of a greeting in one piece. */
+static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, struct sk_buff *skb,
+					     struct dostp_header *header, struct dostp_greeting *greeting)
+{
+	enum dostp_fault fault;
+	unsigned int end;
+	u8 key = 0;
+
+	if (!pskb_may_pull(skb, DOSTP_HEADER_BYTES))
+		return DOSTP_FAULT_SHORT;
+	fault = dostp_header_decode(skb->data, node->cluster, header);
+	if (fault != DOSTP_SOUND)
+		return fault;
+	end = DOSTP_HEADER_BYTES + header->length;
+	if (header->flags & DOSTP_AUTH && skb_copy_bits(skb, end, &key, 1))
+		return DOSTP_FAULT_LENGTH;
+	if (end + dostp_header_trailer(header, key) > skb->len || !dostp_header_is_length_right(header))
+		return DOSTP_FAULT_LENGTH;
+	if (dostp_is_control(header->kind) &&
+	    (!pskb_may_pull(skb, DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES) ||
+	     !dostp_greeting_decode(skb->data + DOSTP_HEADER_BYTES, greeting)))
+		return DOSTP_FAULT_LENGTH;
+	if (header->destination != node->low && header->destination != DOSTP_EVERYBODY)
+		return DOSTP_FAULT_FOREIGN;
+	if (header->flags & DOSTP_SUM && !dostp_receive_is_sum_right(skb, end))
+		return DOSTP_FAULT_SUM;
+	/* Keys are not there yet. */
+	return header->flags & DOSTP_AUTH ? DOSTP_FAULT_AUTH : DOSTP_SOUND;
+}
+
+/*
+ * With the lock. Gives a message and whom it is for (NULL: all sockets of the port); NULL if there
+ * is none yet. A frame that is not given on is freed.
+ */
+static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buff *skb,
+					  const struct dostp_header *header,
+					  const struct dostp_greeting *greeting, struct sock **sk)
+{
+	u32 source = (node->address & 0xffff0000) | header->source;
+	bool is_control = dostp_is_control(header->kind);
+	struct dostp_peer *peer = NULL;
+	enum dostp_fault fault = dostp_heard(node, dostp_link_of(eth_hdr(skb)->h_source), header,
+					     is_control ? greeting : NULL, &peer);
+
+	if (fault != DOSTP_SOUND)
+		goto drop;
+	if (is_control) {
+		dostp_count(node->net, control_received);
+		consume_skb(skb);
+		return NULL;
+	}
+	fault = DOSTP_FAULT_CLOSED;
+	*sk = dostp_port_find(node->net, header->destination_port, source, header->source_port);
+	if (!*sk)
+		goto drop;
+	fault = DOSTP_FAULT_KIND;
+	if (header->kind != DOSTP_DATA)
+		goto drop;
+	fault = DOSTP_FAULT_LENGTH;
+	if (pskb_trim(skb, DOSTP_HEADER_BYTES + header->length))
+		goto drop;
+	__skb_pull(skb, DOSTP_HEADER_BYTES);
+	skb->ip_summed = CHECKSUM_NONE;
+	skb = dostp_reassemble(node, peer, header, skb);
+	if (!skb)
+		return NULL;
+	dostp_from(skb)->address = source;
+	dostp_from(skb)->port = header->source_port;
+	return skb;
+
+drop:
+	dostp_drop(node->net, fault);
+	kfree_skb(skb);
+	return NULL;
+}
+
+int dostp_receive(struct sk_buff *skb, struct net_device *dev, struct packet_type *type,
+		  struct net_device *orig_dev)
+{
+	struct dostp_node *node = type->af_packet_priv;
+	struct dostp_greeting greeting;
+	struct dostp_header header;
+	struct sock *sk = NULL;
+	enum dostp_fault fault;
+
+	if (skb->pkt_type == PACKET_OTHERHOST) {
+		kfree_skb(skb);
+		return NET_RX_DROP;
+	}
+	skb = skb_share_check(skb, GFP_ATOMIC);
+	if (!skb)
+		return NET_RX_DROP;
+	dostp_count(node->net, frames_received);
+	fault = dostp_receive_decode(node, skb, &header, &greeting);
+	if (fault != DOSTP_SOUND) {
+		dostp_drop(node->net, fault);
+		kfree_skb(skb);
+		return NET_RX_DROP;
+	}
+	/* Frames come where bottom halves are off. */
+	spin_lock(&node->lock);
+	skb = dostp_receive_take(node, skb, &header, &greeting, &sk);
+	if (likely(skb_queue_empty(&node->outgoing))) {
+		spin_unlock(&node->lock);
+	} else {
+		local_bh_disable();
+		dostp_node_unlock(node);
+	}
+	if (!skb)
+		return NET_RX_SUCCESS;
+	if (header.destination == DOSTP_EVERYBODY)
+		dostp_port_deliver_all(node->net, header.destination_port, skb);
+	else
+		dostp_port_deliver(node->net, sk, skb);
+	return NET_RX_SUCCESS;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From a message to frames on their way. */
+#include "dostp.h"
+
+/* What the frames of a message have in common. */
+struct dostp_route {
+	dostp_link link;
+	u16 source, destination, mtu;
+	u8 cluster;
+	bool sum, is_parked;
+	unsigned int headroom, tailroom;
+};
+
+void dostp_send_address(struct dostp_node *node, struct sk_buff *skb, dostp_link to)
+{
+	struct ethhdr *head;
+
+	skb_reset_network_header(skb);
+	head = skb_push(skb, ETH_HLEN);
+	skb_reset_mac_header(skb);
+	memcpy(head->h_dest, &to, ETH_ALEN);
+	memcpy(head->h_source, &node->link, ETH_ALEN);
+	head->h_proto = node->packet_type.type;
+	skb->protocol = node->packet_type.type;
+	skb->dev = node->dev;
+}
+
+/* A peer that is in the table. */
+static void dostp_send_to_peer(struct dostp_node *node, struct dostp_peer *peer, struct dostp_route *route)
+{
+	route->link = READ_ONCE(peer->link);
+	route->mtu = dostp_peer_mtu(node, peer);
+	WRITE_ONCE(peer->spoken, jiffies);
+	WRITE_ONCE(peer->was_spoken_to, true);
+	if (likely(!READ_ONCE(peer->is_stale)))
+		return;
+	/* A message to a peer that was silent for long is sent, and the peer is asked. */
+	spin_lock_bh(&node->lock);
+	if (dostp_peer_find(node, peer->address) == peer && peer->is_stale && !peer->probe.challenge)
+		dostp_peer_probe(node, peer, peer->link);
+	dostp_node_unlock(node);
+}
+
+/* Under RCU: where a message to this address goes. */
+static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 address, struct dostp_route *route)
+{
+	struct dostp_sock *dsk = dostp_sk(sk);
+	struct dostp_peer *peer;
+	u16 low = address & 0xffff;
+
+	if (unlikely(node->is_refused))
+		return -EADDRINUSE;
+	if (sk->sk_bound_dev_if && sk->sk_bound_dev_if != node->dev->ifindex)
+		return -ENODEV;
+	if (dsk->address && dsk->address != node->address)
+		return -EADDRNOTAVAIL;
+	route->source = node->low;
+	route->destination = low;
+	route->cluster = node->cluster;
+	route->sum = node->sum;
+	route->headroom = LL_RESERVED_SPACE(node->dev);
+	route->tailroom = node->dev->needed_tailroom;
+	route->is_parked = false;
+	if (address == INADDR_BROADCAST || address == (node->address | ~node->netmask)) {
+		route->destination = DOSTP_EVERYBODY;
+		route->link = DOSTP_LINK_EVERYBODY;
+		route->mtu = min_t(u16, node->mtu, DOSTP_MTU_ETHERNET);
+		return sock_flag(sk, SOCK_BROADCAST) ? 0 : -EACCES;
+	}
+	if (!low || low == DOSTP_EVERYBODY || (address ^ node->address) >> 16)
+		return -EADDRNOTAVAIL;
+	if (low == node->low)
+		return -EHOSTUNREACH;
+	peer = rcu_dereference(node->table[low]);
+	if (likely(peer && smp_load_acquire(&peer->is_known))) {
+		dostp_send_to_peer(node, peer, route);
+		return 0;
+	}
+	route->is_parked = true;
+	route->mtu = min_t(u16, node->mtu, DOSTP_MTU_ETHERNET);
+	return 0;
+}
+
+/* The next frame of a message, but for its Ethernet header. */
+static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, const struct dostp_route *route,
+					struct dostp_header *header, int *error)
+{
+	unsigned int trailer = route->sum ? DOSTP_SUM_BYTES : 0;
+	unsigned int bytes = DOSTP_HEADER_BYTES + header->length;
+	bool must_not_wait = msg->msg_flags & MSG_DONTWAIT || route->is_parked;
+	struct sk_buff *skb = sock_alloc_send_skb(sk, route->headroom + bytes + trailer + route->tailroom,
+						  must_not_wait, error);
+	u8 *at;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, route->headroom);
+	at = skb_put(skb, bytes);
+	dostp_header_encode(header, route->cluster, at);
+	*error = memcpy_from_msg(at + DOSTP_HEADER_BYTES, msg, header->length);
+	if (*error) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	if (route->sum) {
+		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
+
+		skb_put_data(skb, &sum, sizeof(sum));
+	}
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	/* All frames of a socket go by one queue, so that they stay in order. */
+	skb_set_hash_from_sk(skb, sk);
+	return skb;
+}
+
+/* Sends one frame. The node may have gone since the last one. */
+static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, dostp_link to)
+{
+	struct dostp_node *node;
+	int error = -ENETDOWN;
+
+	rcu_read_lock();
+	node = rcu_dereference(net->node);
+	if (node && skb_headroom(skb) >= LL_RESERVED_SPACE(node->dev)) {
+		dostp_send_address(node, skb, to);
+		error = dev_queue_xmit(skb);
+		error = error > 0 ? net_xmit_errno(error) : error;
+	} else {
+		kfree_skb(skb);
+	}
+	rcu_read_unlock();
+	return error;
+}
+
+void dostp_send_parked(struct dostp_node *node, struct dostp_peer *peer)
+{
+	unsigned int frame_bytes_max = dostp_peer_mtu(node, peer);
+	struct sk_buff *skb;
+
+	peer->parked_messages = 0;
+	peer->parked_bytes = 0;
+	while ((skb = __skb_dequeue(&peer->parked))) {
+		if (skb->len > frame_bytes_max || skb_headroom(skb) < LL_RESERVED_SPACE(node->dev)) {
+			/* Cut before it was known how little the peer takes. */
+			dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
+			kfree_skb(skb);
+			continue;
+		}
+		dostp_send_address(node, skb, peer->link);
+		__skb_queue_tail(&node->outgoing, skb);
+	}
+}
+
+/* With the lock: keeps a message's frames until the address is found. */
+static int dostp_send_keep(struct dostp_node *node, u16 address, struct sk_buff_head *frames, size_t length)
+{
+	struct dostp_peer *peer = dostp_peer_find(node, address);
+
+	if (peer && peer->has_failed && time_before(jiffies, peer->fresh_until))
+		return -EHOSTUNREACH;
+	if (!peer || peer->has_failed)
+		peer = dostp_peer_ask(node, address);
+	if (!peer)
+		return -EHOSTUNREACH;
+	if (peer->parked_messages && (peer->parked_messages >= DOSTP_PARKED_MESSAGES_MAX ||
+				      peer->parked_bytes + length > DOSTP_PARKED_BYTES_MAX))
+		return -ENOBUFS;
+	skb_queue_splice_tail_init(frames, &peer->parked);
+	if (peer->is_known) {
+		dostp_send_parked(node, peer);
+		return 0;
+	}
+	peer->parked_messages++;
+	peer->parked_bytes += length;
+	return 0;
+}
+
+static int dostp_send_park(struct dostp_net *net, u16 address, struct sk_buff_head *frames, size_t length)
+{
+	struct dostp_node *node;
+	int error = -ENETDOWN;
+
+	rcu_read_lock();
+	node = rcu_dereference(net->node);
+	if (node) {
+		spin_lock_bh(&node->lock);
+		error = dostp_send_keep(node, address, frames, length);
+		dostp_node_unlock(node);
+	}
+	rcu_read_unlock();
+	return error;
+}
+
+/* Builds the frames of a message one after the other; each goes before the next is built. */
+static int dostp_send_frames(struct sock *sk, struct msghdr *msg, size_t length, struct dostp_route *route,
+			     struct dostp_header *header, struct sk_buff_head *parked)
+{
+	unsigned int piece = route->mtu - DOSTP_HEADER_BYTES - (route->sum ? DOSTP_SUM_BYTES : 0);
+	struct dostp_net *net = dostp_net(sock_net(sk));
+	u8 flags = header->flags;
+	struct sk_buff *skb;
+	size_t left = length;
+	int error = 0;
+
+	if (length > (size_t)piece * DOSTP_FRAGMENTS_MAX)
+		return -EMSGSIZE;
+	do {
+		header->length = min_t(size_t, left, piece);
+		header->flags = flags | (left == length ? DOSTP_FIRST : 0);
+		left -= header->length;
+		header->flags |= left ? 0 : DOSTP_FINAL;
+		skb = dostp_send_build(sk, msg, route, header, &error);
+		if (!skb)
+			return error;
+		header->sequence++;
+		if (route->is_parked)
+			__skb_queue_tail(parked, skb);
+		else
+			error = dostp_send_frame(net, skb, route->link);
+	} while (left && !error);
+	return error;
+}
+
+int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port)
+{
+	struct dostp_net *net = dostp_net(sock_net(sk));
+	struct dostp_sock *dsk = dostp_sk(sk);
+	struct dostp_header header = { .kind = DOSTP_DATA, .destination_port = port };
+	struct sk_buff_head parked;
+	struct dostp_route route;
+	struct dostp_node *node;
+	int error;
+
+	if (length > DOSTP_MESSAGE_BYTES_MAX)
+		return -EMSGSIZE;
+	rcu_read_lock();
+	node = rcu_dereference(net->node);
+	error = node ? dostp_send_route(sk, node, address, &route) : -ENETDOWN;
+	rcu_read_unlock();
+	if (error)
+		return error;
+	if (route.is_parked && length > DOSTP_PARKED_BYTES_MAX)
+		return -ENOBUFS;
+	header.source = route.source;
+	header.destination = route.destination;
+	header.source_port = dsk->port;
+	header.id = (u16)atomic_inc_return(&dsk->next_id);
+	header.flags = route.sum ? DOSTP_SUM : 0;
+	if (READ_ONCE(sk->sk_priority) >= TC_PRIO_INTERACTIVE)
+		header.flags |= DOSTP_PRIORITY;
+	__skb_queue_head_init(&parked);
+	error = dostp_send_frames(sk, msg, length, &route, &header, &parked);
+	if (!error && route.is_parked)
+		error = dostp_send_park(net, route.destination, &parked, length);
+	__skb_queue_purge(&parked);
+	if (error)
+		return error;
+	dostp_count(net, messages_sent);
+	return 0;
+}

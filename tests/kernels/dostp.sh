@@ -1,0 +1,79 @@
+# The module dostp: golden frames and hostile ones, a user-space node as its partner, and all that may go
+# while it is busy: link, interface, namespace, module. Says a line for each; ends with the first that fails.
+mkdir -p /run/netns
+objects() { awk '$1 == "skbuff_head_cache" { print $2 }' /proc/slabinfo; }
+
+insmod /modules/dostp.ko family=2 2>&1 | head -n 1
+insmod /modules/pair.ko || exit 1
+insmod /modules/dostp.ko interface=pair1 || exit 2
+dmesg | sed -n 's/^.*dostp: family/told: family/p' | sort -u
+ip link set pair0 address 02:00:00:00:00:07 && ip link set pair1 address 02:00:00:00:00:08 || exit 3
+ip link set pair0 up && ip link set pair1 up && ip addr add 10.0.0.8/24 dev pair1 || exit 4
+dostp-guest calls || exit 5
+dostp-guest golden pair0 /bin/golden-frames || exit 6
+dostp-guest hostile pair0 /bin/golden-frames || exit 7
+dostp-guest flood pair0 20000 || exit 8
+echo 0 > /proc/sys/net/dostp/cluster
+
+# A node in user space at the other end: each speaks first once.
+ip netns add far && ip link set pair0 netns far || exit 9
+ip netns exec far ip link set lo up
+ip netns exec far ip link set pair0 up && ip netns exec far ip addr add 10.0.0.7/24 dev pair0 || exit 10
+ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
+served=$!
+until grep -q ring served; do sleep 0.2; done
+for bytes in 0 1 64 1484 1485 16384 65000 262144; do
+  dostp-guest ask 10.0.0.7 7 5 $bytes || { cat /proc/net/dostp/stats; exit 11; }
+done
+echo 1 > /proc/sys/net/dostp/sum
+dostp-guest ask 10.0.0.7 7 5 3000 || exit 12
+echo 0 > /proc/sys/net/dostp/sum
+until grep -q '10.0.0.7 02:00:00:00:00:07 boot 0x' /proc/net/dostp/peers; do sleep 0.1; done
+echo "peers: known"
+dostp-guest echo 7 > echoed &
+echoed=$!
+until grep -q ready echoed; do sleep 0.2; done
+ip netns exec far staunch dostp ping 10.0.0.8 --interface pair0 -c 3 -i 100ms -s 5000 -W 20s | tail -n 2 || exit 14
+
+# Sockets keep the module; the link goes and comes back; the user-space node sees it again.
+rmmod dostp 2>/dev/null && exit 15
+ip link set pair1 down && ip link set pair1 up
+until dostp-guest ask 10.0.0.7 7 1 10 2>/dev/null; do sleep 0.2; done
+kill $echoed $served
+wait $echoed $served 2>/dev/null
+
+# A namespace with a node and a socket goes.
+ip netns exec far sh -c 'echo pair0 > /proc/sys/net/dostp/interface'
+ip netns exec far dostp-guest echo 9 > far &
+far=$!
+until grep -q ready far; do sleep 0.2; done
+dostp-guest ask 10.0.0.7 9 20 1485 || exit 16
+ip netns del far
+kill $far
+wait $far 2>/dev/null
+until [ -e /sys/class/net/pair0 ]; do sleep 0.2; done
+
+# The module goes under load, then the interface does; then both come and go the other way round.
+ip link set pair0 up && ip link set pair1 up
+dostp-guest storm pair0 &
+storm=$!
+sleep 2
+until rmmod dostp 2>/dev/null; do sleep 0.2; done
+wait $storm || exit 17
+insmod /modules/dostp.ko interface=pair1 || exit 18
+dostp-guest echo 2000 > echoed &
+echoed=$!
+until grep -q ready echoed; do sleep 0.2; done
+dostp-guest storm pair0 > /dev/null &
+storm=$!
+sleep 2
+grep under_way /proc/net/dostp/stats
+kill $storm
+rmmod pair || exit 19
+kill $echoed
+wait 2>/dev/null
+until rmmod dostp 2>/dev/null; do sleep 0.2; done
+insmod /modules/dostp.ko && grep dropped_short /proc/net/dostp/stats && rmmod dostp || exit 20
+objects=$(objects)
+[ "$objects" -lt 500 ] && echo "frames left: few" || { echo "frames left: $objects"; exit 21; }
+echo unloaded
