@@ -88,9 +88,9 @@ impl fmt::Display for PairFault {
                     "the chain is out of order: certificate {place} is not signed by certificate {next}"
                 )
             }
-            Self::Reversed => f.write_str(
-                "the chain is out of order: it begins with an authority, the server's own comes first",
-            ),
+            Self::Reversed => {
+                f.write_str("the chain is out of order: the server's own certificate must come first")
+            }
             Self::WeakKey(place, bits) => {
                 write!(
                     f,
@@ -295,3 +295,6 @@ fn span(seconds: u64) -> String {
         hours => format!("{} days", hours / 24),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,6 +60,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Python("ensurepip"), "python3-venv", "an environment of its own for REDbot"),
     need(Purpose::Test, Probe::Program("perl"), "perl", "HTTP client"),
     need(Purpose::Test, Probe::Program("curl"), "curl", "HTTP client"),
+    need(Purpose::Test, Probe::Program("openssl"), "openssl", "TLS client, maker of RSA certificates"),
     need(Purpose::Test, Probe::Program("wrk"), "wrk", "load"),
     need(Purpose::Test, Probe::Program("ab"), "apache2-utils", "load by ab"),
     need(Purpose::Test, Probe::Program("siege"), "siege", "load"),
