@@ -141,6 +141,7 @@ struct dostp_node {
 	struct sk_buff_head outgoing, replies;
 	struct dostp_rate replies_rate, conflicts_rate;
 	u64 hello_challenge;
+	unsigned long full_until; /* no peer is stale until then */
 	unsigned long started, announce_at, hello_again_at, look_at, tick_at;
 	bool hello_again, is_refused, has_tick;
 	dostp_link refused_by;

@@ -117,6 +117,7 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	__skb_queue_head_init(&node->outgoing);
 	__skb_queue_head_init(&node->replies);
 	node->started = jiffies;
+	node->full_until = jiffies;
 	node->look_at = jiffies + DOSTP_NODE_IDLE;
 	node->tick_at = jiffies + DOSTP_NODE_IDLE;
 	INIT_DELAYED_WORK(&node->tick, dostp_node_tick);

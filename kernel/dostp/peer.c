@@ -76,11 +76,16 @@ static bool dostp_peer_make_room(struct dostp_node *node)
 {
 	struct dostp_peer *peer, *oldest = NULL;
 
+	/* A flood of forged sources must not make each frame look at all peers. */
+	if (time_before(jiffies, node->full_until))
+		return false;
 	list_for_each_entry(peer, &node->peers, all)
 		if (peer->is_known && peer->is_stale && (!oldest || time_before(peer->heard, oldest->heard)))
 			oldest = peer;
 	if (oldest)
 		dostp_peer_remove(node, oldest);
+	else
+		node->full_until = jiffies + DOSTP_PEER_LOOK_ASKED;
 	return oldest;
 }
 
