@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 
 use crate::certificate::CertificateStore;
 use crate::clock::WallTime;
-use crate::moment::SecretTaker;
+use crate::facts::SecretTaker;
 use crate::ticket::Tickets;
 
 /// The configuration of handshakes, shared by all workers.

@@ -15,12 +15,12 @@ use crate::alert::{Alert, Fault};
 use crate::awake::Awake;
 use crate::context::TlsContext;
 use crate::direction::Direction;
+use crate::facts::{self, HandshakeFacts};
 use crate::hello::{self, ClientHello};
 use crate::limits::{
     EXPANSION_13_BYTES_MAX, HANDSHAKE_BYTES_MAX, HELLO_RECORDS_MAX, RECORD_HEAD_BYTES,
     RECORD_PLAIN_BYTES_MAX, SECRET_BYTES_MAX,
 };
-use crate::moment::{self, Moment};
 use crate::secret::Secret;
 use crate::suite::Suite;
 
@@ -35,7 +35,7 @@ pub struct Handshake {
     begun: usize,
     total: usize,
     hello_records: u32,
-    moment: Moment,
+    facts: HandshakeFacts,
     server_name: Option<Box<str>>,
 }
 
@@ -77,7 +77,7 @@ impl Handshake {
             begun: 0,
             total: 0,
             hello_records: 0,
-            moment: Moment { local, ..Moment::default() },
+            facts: HandshakeFacts { local, ..HandshakeFacts::default() },
             server_name: None,
         }
     }
@@ -128,7 +128,7 @@ impl Handshake {
     /// # Errors
     /// It is not over.
     pub fn finish(self) -> Result<(Awake, Agreed), Fault> {
-        let Self { context, connection, moment, server_name, .. } = self;
+        let Self { context, connection, facts, server_name, .. } = self;
         let connection = connection.filter(|connection| !connection.is_handshaking()).ok_or(UNFINISHED)?;
         let number = connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite()));
         let suite = Suite::of(number).ok_or(UNFINISHED)?;
@@ -144,7 +144,7 @@ impl Handshake {
         let (sent, our_keys) = secrets.tx;
         let (received, peer_keys) = secrets.rx;
         let (ours, peers) = if suite.is_tls13() {
-            (moment.server_secret, moment.client_secret)
+            (facts.server_secret, facts.client_secret)
         } else {
             (key_and_nonce(&our_keys), key_and_nonce(&peer_keys))
         };
@@ -222,7 +222,7 @@ impl Handshake {
     fn work(&mut self, output: &mut Vec<u8>) -> Result<HandshakeProgress, Fault> {
         let Some(connection) = &mut self.connection else { return Ok(HandshakeProgress::Pending) };
         let received = &mut self.received;
-        moment::during(&mut self.moment, || {
+        facts::during(&mut self.facts, || {
             let result = drive(connection, received, output);
             match result {
                 // rustls would say `access_denied`. Nothing is sealed yet when a certificate is chosen.

@@ -25,11 +25,12 @@ mod certificate;
 mod clock;
 mod context;
 mod direction;
+mod facts;
 mod handshake;
 pub mod hello;
 pub mod limits;
 mod local_authority;
-mod moment;
+
 mod secret;
 mod suite;
 mod ticket;

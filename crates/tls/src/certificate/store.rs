@@ -13,7 +13,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::pair::CertificatePair;
-use crate::moment;
+use crate::facts;
 
 type Pairs = Vec<Arc<CertificatePair>>;
 
@@ -100,7 +100,7 @@ impl ResolvesServerCert for CertificateStore {
         let table = self.0.load();
         let schemes = hello.signature_schemes();
         table
-            .candidates(hello.server_name(), moment::local())?
+            .candidates(hello.server_name(), facts::local())?
             .iter()
             .map(|pair| &pair.key)
             .find(|key| key.key.choose_scheme(schemes).is_some())

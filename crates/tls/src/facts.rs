@@ -12,7 +12,7 @@ use crate::secret::Secret;
 
 /// The facts of the handshake at work on this thread.
 #[derive(Default)]
-pub(crate) struct Moment {
+pub(crate) struct HandshakeFacts {
     /// The address that the client connected to.
     pub(crate) local: Option<IpAddr>,
     /// Traffic secrets of TLS 1.3, once rustls has them.
@@ -21,21 +21,22 @@ pub(crate) struct Moment {
 }
 
 thread_local! {
-    static MOMENT: RefCell<Moment> = RefCell::default();
+    static FACTS: RefCell<HandshakeFacts> = RefCell::default();
 }
 
-/// Calls `work` with the moment of one handshake.
-pub(crate) fn during<T>(moment: &mut Moment, work: impl FnOnce() -> T) -> T {
-    let exchange = |moment: &mut Moment| MOMENT.with_borrow_mut(|current| std::mem::swap(current, moment));
-    exchange(moment);
+/// Calls `work` with the facts of one handshake.
+pub(crate) fn during<T>(facts: &mut HandshakeFacts, work: impl FnOnce() -> T) -> T {
+    let exchange =
+        |facts: &mut HandshakeFacts| FACTS.with_borrow_mut(|current| std::mem::swap(current, facts));
+    exchange(facts);
     let result = work();
-    exchange(moment);
+    exchange(facts);
     result
 }
 
 /// The address that the client of the handshake at work connected to.
 pub(crate) fn local() -> Option<IpAddr> {
-    MOMENT.with_borrow(|moment| moment.local)
+    FACTS.with_borrow(|facts| facts.local)
 }
 
 /// Takes the traffic secrets from rustls. Nothing is written anywhere.
@@ -44,9 +45,9 @@ pub(crate) struct SecretTaker;
 
 impl KeyLog for SecretTaker {
     fn log(&self, label: &str, _client_random: &[u8], secret: &[u8]) {
-        MOMENT.with_borrow_mut(|moment| match label {
-            "CLIENT_TRAFFIC_SECRET_0" => moment.client_secret = Secret::new(secret),
-            "SERVER_TRAFFIC_SECRET_0" => moment.server_secret = Secret::new(secret),
+        FACTS.with_borrow_mut(|facts| match label {
+            "CLIENT_TRAFFIC_SECRET_0" => facts.client_secret = Secret::new(secret),
+            "SERVER_TRAFFIC_SECRET_0" => facts.server_secret = Secret::new(secret),
             _ => {}
         });
     }
