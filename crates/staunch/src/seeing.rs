@@ -101,8 +101,8 @@ impl Seeing {
         }
     }
 
-    /// Answers on the admin address from now on, if there is one. `content` tells how far each site is, and of
-    /// live data; `more` stands behind the metrics.
+    /// Answers on the admin address from now on, if there is one. `content` tells how far each site is, and
+    /// of live data; `more` stands behind the metrics.
     ///
     /// # Errors
     /// When a thread cannot be started.
