@@ -43,6 +43,7 @@ pub(crate) enum Probe {
 
 const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const LIGHTTPD_LUA: &str = "/usr/lib/lighttpd/mod_magnet.so";
+const PYTHON_H2: &str = "/usr/lib/python3/dist-packages/h2";
 const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 
 /// Everything any task needs.
@@ -58,6 +59,8 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("node"), "nodejs", "HTTP client; drives the browser"),
     need(Purpose::Test, Probe::Program("python3"), "python3", "HTTP client"),
     need(Purpose::Test, Probe::Python("ensurepip"), "python3-venv", "an environment of its own for REDbot"),
+    need(Purpose::Test, Probe::Path(PYTHON_H2), "python3-h2", "HTTP/2 client and its codec of fields"),
+    need(Purpose::Test, Probe::Program("nghttp"), "nghttp2-client", "HTTP/2 client and load"),
     need(Purpose::Test, Probe::Program("perl"), "perl", "HTTP client"),
     need(Purpose::Test, Probe::Program("curl"), "curl", "HTTP client"),
     need(Purpose::Test, Probe::Program("openssl"), "openssl", "TLS client, maker of RSA certificates"),
