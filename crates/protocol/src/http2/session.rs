@@ -250,6 +250,9 @@ impl Session {
             if let Some(news) = self.next_news() {
                 return news;
             }
+            if self.phase == Phase::Left && !self.has_live_streams() {
+                return self.leave_for_good(out);
+            }
             let taken = self.take_frame(input, now_ms, out);
             let used = match taken {
                 Ok(Taken::Frame) => continue,
@@ -275,7 +278,7 @@ impl Session {
         if peer_ended && let Some(news) = self.cancel_open_requests(now_ms) {
             return news;
         }
-        if (peer_ended || self.phase == Phase::Left) && !self.has_live_streams() {
+        if peer_ended && !self.has_live_streams() {
             return self.leave_for_good(out);
         }
         self.note_partial(input, now_ms);

@@ -188,6 +188,19 @@ fn leaving_answers_what_is_on_its_way() {
 }
 
 #[test]
+fn a_peer_that_leaves_gets_its_answers() {
+    let mut driver = driver(WAITS);
+    driver.deliver(&get(1, "/5"));
+    assert!(!driver.deliver(&frame(7, 0, 0, &[0; 8])));
+    assert!(!driver.deliver(&get(3, "/5")), "what comes behind is not looked at");
+    driver.answer_all();
+    // However it is cut: nothing behind the last answer is read.
+    assert!(driver.deliver(&[0xff; 9]));
+    assert_eq!((driver.told.len(), driver.over), (1, 1));
+    driver.end();
+}
+
+#[test]
 fn an_idle_connection_ends_quietly() {
     let mut driver = driver(READS);
     driver.deliver(&get(1, "/5"));
