@@ -114,9 +114,10 @@ impl Stream {
         self.is(Mark::EndDue) || self.is(Mark::ResetDue)
     }
 
-    /// Whether it is for the peer to send on.
+    /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body.
     pub(super) fn awaits_body(&self) -> bool {
-        let open = self.is(Mark::RequestOpen) && !self.is(Mark::Discarding);
+        let withheld = self.is(Mark::Discarding) || self.is(Mark::Expects);
+        let open = self.is(Mark::RequestOpen) && !withheld;
         self.is_live() && open && self.untaken == 0
     }
 }

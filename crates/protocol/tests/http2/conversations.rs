@@ -153,6 +153,19 @@ fn a_peer_that_waits_for_100_is_told() {
 }
 
 #[test]
+fn a_body_that_is_awaited_has_a_deadline_and_one_withheld_has_none() {
+    let mut driver = driver(Manner { waits: 1, goes_on: true, reads: false });
+    let mut fields = request("POST", "/3");
+    fields.extend([("expect", "100-continue"), ("content-length", "1")]);
+    driver.deliver(&frame(1, 4, 1, &block(&fields)));
+    assert!(!driver.wait(1_000_000));
+    driver.session.read_body(1, driver.now_ms, &mut driver.out);
+    assert!(!driver.wait(15_000));
+    assert_eq!(driver.told.last().map(String::as_str), Some("1 reset CANCEL"));
+    driver.end();
+}
+
+#[test]
 fn trailers_end_a_body() {
     let mut driver = driver(WAITS);
     driver.deliver(&frame(1, 4, 1, &block(&request("POST", "/3"))));
