@@ -53,6 +53,9 @@ pub const FIELD_TABLE_BYTES_MAX: usize = 4096;
 pub const INTERNED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most requests of one connection that wait at a time: what RFC 9113, section 6.5.2, recommends at least.
 pub const STREAMS_MAX: usize = 100;
+/// From this number of a stream on a connection is left: its numbers end at 2^31 - 1 (RFC 9113, section
+/// 5.1.1), and some hundred requests may be on their way until the client knows.
+pub const STREAM_NUMBER_LEAVE: u32 = 0x7fff_f000;
 /// Streams we have ended and whose last frames may still be on their way, remembered per connection.
 pub const ENDED_STREAMS_MAX: usize = 8;
 /// How much of a body a peer may send before it is told to go on, of a stream and of a connection: the size

@@ -31,7 +31,7 @@ use super::memory::WorkerMemory;
 use super::opening::Opening;
 use super::stream::{Mark, Stream};
 use crate::http1::Request;
-use crate::limits::{STREAMS_MAX, WINDOW_BYTES};
+use crate::limits::{STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
 use crate::message::{BodyIn, Method};
 use crate::status::Status;
 
@@ -330,6 +330,9 @@ impl Session {
         }
         self.last_stream = head.stream;
         self.since_ms = now_ms;
+        if head.stream >= STREAM_NUMBER_LEAVE {
+            self.leave(out);
+        }
         let (glitch, code) = match finished {
             _ if self.live_streams_count() >= STREAMS_MAX => (Glitch::Refused, ErrorCode::REFUSED_STREAM),
             _ if head.depends_on_itself => (Glitch::StreamError, ErrorCode::PROTOCOL_ERROR),

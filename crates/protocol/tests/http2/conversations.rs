@@ -201,6 +201,34 @@ fn leaving_answers_what_is_on_its_way() {
 }
 
 #[test]
+fn what_comes_after_the_end_harms_no_answer() {
+    let mut driver = driver(WAITS);
+    driver.deliver(&get(1, "/5"));
+    driver.session.leave(&mut driver.out);
+    driver.deliver(&frame(6, 1, 0, b"leaving!"));
+    assert!(!driver.deliver(&frame(1, 4, 3, &block(&request("POST", "/5")))));
+    assert!(!driver.deliver(&frame(0, 0, 3, &[b'x'; 16_384])));
+    assert!(!driver.deliver(&frame(8, 0, 3, &[0, 0, 1, 0])));
+    assert!(!driver.deliver(&frame(3, 0, 3, &[0; 4])));
+    assert_eq!((driver.told.len(), driver.session.glitches()), (1, 0));
+    driver.answer_all();
+    assert!(driver.deliver(b""));
+    driver.end();
+}
+
+#[test]
+fn a_connection_is_left_before_its_numbers_end() {
+    let mut driver = driver(WAITS);
+    driver.deliver(&get(0x7fff_efff, "/5"));
+    assert!(driver.new_frames().is_empty());
+    driver.deliver(&get(0x7fff_ffff, "/5"));
+    assert_eq!(driver.new_frames().iter().map(|it| it.kind).collect::<Vec<_>>(), [7, 6]);
+    driver.answer_all();
+    assert_eq!(driver.over, 2);
+    driver.end();
+}
+
+#[test]
 fn a_peer_that_leaves_gets_its_answers() {
     let mut driver = driver(WAITS);
     driver.deliver(&get(1, "/5"));

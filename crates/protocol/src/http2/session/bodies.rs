@@ -37,6 +37,9 @@ impl Session {
         }
         let Some(stream) = self.find_mut(head.stream) else {
             self.owed += counted;
+            if self.is_ignored(head.stream) {
+                return Ok(Taken::Frame);
+            }
             self.pay(Glitch::LateFrame, now_ms)?;
             frame::push_reset(head.stream, ErrorCode::STREAM_CLOSED, out);
             return Ok(Taken::Frame);

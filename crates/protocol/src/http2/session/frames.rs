@@ -358,6 +358,7 @@ impl Session {
                 Ok(Taken::Told(Event::Reset { stream, code }))
             }
             Some(_) => Ok(Taken::Frame),
+            None if self.is_ignored(stream) => Ok(Taken::Frame),
             None => {
                 self.pay(Glitch::ResetAfterAnswer, now_ms)?;
                 Ok(Taken::Frame)
@@ -367,10 +368,15 @@ impl Session {
 
     /// A frame on a stream that was never opened (section 5.1).
     pub(super) fn check_not_idle(&self, stream: u32) -> Result<(), ConnectionFault> {
-        if stream > self.last_stream || stream.is_multiple_of(2) {
+        if (stream > self.last_stream && !self.is_ignored(stream)) || stream.is_multiple_of(2) {
             return Err(ConnectionFault::protocol("a frame on a stream that was not opened"));
         }
         Ok(())
+    }
+
+    /// Whether the stream was opened after we had left: nobody is to blame for its frames (section 6.8).
+    pub(super) fn is_ignored(&self, stream: u32) -> bool {
+        self.phase == Phase::Left && stream > self.last_stream
     }
 
     /// The ledger is charged.
