@@ -249,6 +249,8 @@ fn judge_by(name: Name, generator: Generator, rounds: u32, outcome: &mut Scenari
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -278,6 +280,37 @@ mod tests {
         judge_by(Name::Node, Generator::Go, 2, &mut outcome);
         judge_by(Name::Node, Generator::K6, 1, &mut outcome);
         assert_eq!(outcome.bars.len(), 2, "a round is missing, and another was not there");
+    }
+
+    /// Each server that is here starts and answers, and each generator that is here says how many it got.
+    #[test]
+    fn whoever_is_here_works() {
+        let test = std::env::current_exe().expect("the path of this test");
+        let folder = test.parent().and_then(Path::parent).expect("a folder of programs");
+        let (staunch, tools) = (folder.join("staunch"), folder.with_file_name("tools").join("bin"));
+        if let Some(reason) = super::super::obstacle() {
+            return eprintln!("skipped: {reason}");
+        }
+        let scratch = std::env::temp_dir().join(format!("staunch-strangers-{}", std::process::id()));
+        let is_here = |name: &Name| name.is_installed() && (*name != Name::Staunch || staunch.is_file());
+        let (here, absent): (Vec<Name>, Vec<Name>) = Name::WITH_STRANGERS.into_iter().partition(is_here);
+        absent.iter().for_each(|name| eprintln!("left out: {}", name.text()));
+        let mut generators: Vec<Generator> = Generator::ALL.to_vec();
+        for name in here {
+            let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &staunch, &scratch).expect(name.text());
+            // One of them is asked by each generator; any would do.
+            for generator in generators.drain(..) {
+                if generator.is_installed(&tools) {
+                    let said = generator.offer(&stage.bed, &tools, &scratch, 20.0, 1.0);
+                    let said = said.expect(generator.text());
+                    assert!(said.offered_per_s > 0.0, "{}: {said:?}", generator.text());
+                    eprintln!("{}: {said:?}", generator.text());
+                } else {
+                    eprintln!("left out: {}", generator.text());
+                }
+            }
+        }
+        std::fs::remove_dir_all(&scratch).expect("a folder of ours");
     }
 
     #[test]

@@ -19,7 +19,8 @@ const WORK_US: u32 = 300;
 const FILE: &str = "page.txt";
 /// What Apache compresses at its highest level: some 300 us on the machine of the first results.
 const FILE_BYTES: usize = 8_000;
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Until a server answers: on a busy machine the JDK compiles for a while.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +177,8 @@ impl Subject {
         let errors = output.try_clone().map_err(|error| error.to_string())?;
         let mut command = bed.at_server();
         command.args(&words).stdin(Stdio::null()).stdout(output).stderr(errors);
+        // Apache's prefork module ends its whole group of processes when it is told to end.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let command_words = words.join(" ");
         let child = command.spawn().map_err(|error| format!("{command_words}: {error}"))?;
         let mut subject = Self { command: command_words, child };
