@@ -39,7 +39,7 @@ impl<'a> Frame<'a> {
             Some(&[][..])
         };
         let frame = Self { header, payload, trailer: trailer.ok_or(Fault::Length)? };
-        if frame.is_length_right() { Ok(frame) } else { Err(Fault::Length) }
+        if header.kind == Kind::Data || frame.is_length_right() { Ok(frame) } else { Err(Fault::Length) }
     }
 
     /// Whether the checksum is right, or there is none.
