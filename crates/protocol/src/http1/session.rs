@@ -38,16 +38,17 @@
 //! 4. Exactly one deadline runs, or none while others have the word (handler, or output that waits).
 
 mod content;
+mod deadlines;
+mod heads;
 mod keeping;
 
-use super::body::{Discard, Progress, check_chunked};
-use super::head::{Head, HeadSearch, RequestMemory, parse_at_once, parse_head};
+use super::body::{Discard, Progress};
+use super::head::{Head, HeadSearch, RequestMemory, parse_at_once};
 use super::reading::BodyReader;
 use super::request::Request;
 use super::response::{self, Persistence, Refusal};
-use crate::message::{BodyIn, Fields, Method};
+use crate::message::Fields;
 use crate::status::Status;
-use crate::timer::{Deadline, Timeouts};
 
 /// What a session has to say.
 #[derive(Debug)]
@@ -280,69 +281,6 @@ impl Session {
         self.peer_ended = true;
     }
 
-    /// When and which deadline ends, in milliseconds on the clock of `now_ms`; `None` while waiting for an
-    /// answer or after `Close` (sending and lingering are the caller's).
-    #[inline]
-    pub fn poll_timeout(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
-        let deadline = match self.phase {
-            Phase::Head => Deadline::Header,
-            Phase::Idle => Deadline::KeepAlive,
-            Phase::Discarding => Deadline::Body,
-            Phase::Answering | Phase::Streaming if self.awaits_body() => Deadline::Body,
-            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
-        };
-        let mut length_ms = u64::from(timeouts.length_ms(deadline));
-        if deadline == Deadline::Body
-            && let Some(allowance_ms) = timeouts.body_allowance_ms(self.taken_bytes())
-        {
-            length_ms = length_ms.min(allowance_ms.saturating_sub(u64::from(self.body_ms)));
-        }
-        Some((self.since_ms + length_ms, deadline))
-    }
-
-    /// Whether the peer owes the rest of a body that is wanted.
-    fn awaits_body(&self) -> bool {
-        let reader = self.held.as_ref().and_then(|held| held.reader.as_ref());
-        reader.is_some_and(|reader| !reader.is_endless())
-    }
-
-    /// How much of the body under way was taken.
-    fn taken_bytes(&self) -> u64 {
-        let reader = self.held.as_ref().and_then(|held| held.reader.as_ref());
-        reader.map_or(u64::from(self.discard.taken_bytes()), BodyReader::taken_bytes)
-    }
-
-    /// Since when nothing of a request has come and nothing is owed to the peer: between two requests, or
-    /// before the first byte.
-    pub fn idle_since_ms(&self) -> Option<u64> {
-        let silent = self.phase == Phase::Head && self.search.is_new() && self.kept_bytes() == 0;
-        (silent || self.phase == Phase::Idle).then_some(self.since_ms)
-    }
-
-    /// The deadline has passed. A partial head, or a partial body that is wanted and has no response yet,
-    /// gets 408; a silent or idle connection nothing; another partial body nothing more than the response it
-    /// already has. Then `Close`.
-    pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) -> Option<SelfAnswered> {
-        let (linger, answered) = match self.phase {
-            Phase::Head if !self.search.is_new() => {
-                let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the head of the request took too long");
-                let omit_body = self.held.as_ref().is_some_and(|held| held.input.starts_with(b"HEAD "));
-                (true, Some(refuse(refusal, omit_body, date, out)))
-            }
-            Phase::Head | Phase::Idle => (false, None),
-            Phase::Discarding => (true, None),
-            Phase::Answering if self.is_reading() => {
-                let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the body of the request took too long");
-                (true, Some(refuse(refusal, self.omit_body, date, out)))
-            }
-            Phase::Streaming if self.is_reading() => (true, None),
-            Phase::Answering | Phase::Streaming | Phase::Answered | Phase::Closed { .. } => return None,
-        };
-        self.held = None;
-        self.close(linger, None);
-        answered
-    }
-
     /// Goes on discarding the body behind the head last given, and decides what comes after it.
     #[inline]
     fn poll_body(&mut self, input: &mut &[u8], now_ms: u64) {
@@ -359,73 +297,6 @@ impl Session {
             Progress::NeedInput if is_last || self.peer_ended => _ = self.close(true, None),
             Progress::NeedInput if input_bytes > 0 => self.note_progress(now_ms),
             Progress::NeedInput => {}
-        }
-    }
-
-    /// Something of a body has come: its deadline begins anew.
-    fn note_progress(&mut self, now_ms: u64) {
-        let since_ms = std::mem::replace(&mut self.since_ms, now_ms);
-        let passed_ms = u32::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(u32::MAX);
-        self.body_ms = self.body_ms.saturating_add(passed_ms);
-    }
-
-    /// One empty line before a request line is skipped, for old clients that send one too many (RFC 9112,
-    /// section 2.2).
-    #[inline]
-    fn skip_empty_line(&mut self, input: &mut &[u8]) {
-        if let [b'\r', b'\n', rest @ ..] = *input
-            && !self.search.empty_line_skipped
-        {
-            self.search = HeadSearch::behind_empty_line();
-            *input = rest;
-        }
-    }
-
-    #[inline]
-    fn poll_head<'i>(
-        &mut self,
-        input: &mut &'i [u8],
-        parse: impl FnOnce(&'i [u8]) -> Option<Head<'i>>,
-    ) -> Result<Option<Request<'i>>, Refusal> {
-        if input.is_empty() {
-            return Ok(None);
-        }
-        let at_once = if self.search.is_new() { parse(input) } else { None };
-        let head = match at_once {
-            Some(head) => head,
-            None => match self.search.find_end(input)? {
-                Some(head_bytes) => parse_head(&input[..head_bytes])?,
-                None => return Ok(None),
-            },
-        };
-        let behind = &input[head.request.head.len()..];
-        if matches!(head.request.content, BodyIn::Open) && !head.expects_continue {
-            check_chunked(behind)?;
-        }
-        *input = behind;
-        self.begin_request(&head);
-        Ok(Some(head.request))
-    }
-
-    #[inline]
-    fn begin_request(&mut self, head: &Head<'_>) {
-        self.phase = Phase::Answering;
-        self.search = HeadSearch::default();
-        self.omit_body = head.request.method == Method::Head;
-        // A body withheld until 100 is sent never comes: the final status is sent at once (RFC 9110, section
-        // 10.1.1).
-        self.discard =
-            if head.expects_continue { Discard::WITHHELD } else { Discard::new(head.request.content) };
-        if !head.keep_alive || head.wants_tunnel {
-            self.persistence = Persistence::Close;
-        } else if self.persistence != Persistence::Close {
-            self.persistence = if self.discard.is_lost() {
-                Persistence::Unread
-            } else if head.request.http10 {
-                Persistence::KeepAlive
-            } else {
-                Persistence::Implied
-            };
         }
     }
 
