@@ -3,6 +3,9 @@
 //! It owns the listening sockets until the workers take them. It must never look at what is served. Order of
 //! calls: `Engine::bind`, then whatever needs `post`, `control` or `stats`, then `run`.
 
+mod means;
+mod settings;
+
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -10,73 +13,22 @@ use std::sync::{Arc, mpsc};
 
 use staunch_netio::Epoll;
 use staunch_netio::host::cpu;
-use staunch_netio::uring::{self, Uring};
+use staunch_netio::uring::Uring;
 use staunch_netio::{Capacity, Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
+use self::means::{ChosenBackend, choose, limit_connections, limit_memory, listen};
+pub use self::settings::{IoChoice, Settings};
 use crate::clients::{ClientPolicy, ClientTable};
 use crate::control::Control;
 use crate::handler::Handler;
-use crate::line_queue::Notice;
-use crate::listening::{self, Inherited};
+use crate::listening::Inherited;
 use crate::mailbox::{Mailbox, Post};
 use crate::order::Name;
-use crate::pressure::Complaints;
-use crate::pressure::Pressure;
-use crate::pressure::{Means, connection_limit};
-use crate::pressure::{Memory, memory_budget};
+use crate::pressure::{Complaints, Pressure};
 use crate::start_error::StartError;
 use crate::stats::Stats;
 use crate::worker::Worker;
-
-/// Which way to the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoChoice {
-    /// The one the evidence speaks for, of those that work here.
-    Auto,
-    /// io_uring, or an error that says what stands in its way.
-    Uring,
-    /// epoll, edge-triggered.
-    Epoll,
-}
-
-/// What an engine is built from.
-#[derive(Clone)]
-pub struct Settings {
-    /// Addresses to listen at. Port 0 takes a free one.
-    pub listen: Vec<SocketAddr>,
-    /// One worker each: the processor it is bound to, or none.
-    pub workers: Vec<Option<usize>>,
-    /// Which way to the network.
-    pub io: IoChoice,
-    /// Most connections at a time, all workers together; `None` for what descriptors or memory allow.
-    pub connections_max: Option<u64>,
-    /// How much peers may make it hold, all workers together, in bytes; `None` for a share of memory.
-    pub memory_budget_bytes: Option<u64>,
-    /// Deadlines.
-    pub timeouts: Timeouts,
-    /// Rules for clients.
-    pub clients: ClientPolicy,
-    /// When to give way.
-    pub pressure: Pressure,
-    /// Where lines for the operator go.
-    pub notice: Notice,
-}
-
-/// The backend chosen, and why.
-enum Backend {
-    Uring(uring::Features),
-    Epoll,
-}
-
-impl Backend {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Uring(_) => "io_uring",
-            Self::Epoll => "epoll",
-        }
-    }
-}
 
 /// Bound sockets and chosen backend: everything that can fail has been tried.
 pub struct Engine<M> {
@@ -86,7 +38,7 @@ pub struct Engine<M> {
     listeners: Vec<Vec<(Name, OwnedFd)>>,
     control: Control,
     shares_queues: bool,
-    backend: Backend,
+    backend: ChosenBackend,
     reason: String,
     connections_max: u64,
     connections_reason: String,
@@ -288,18 +240,18 @@ struct WorkerParts<M> {
 
 impl<M: Send + 'static> WorkerParts<M> {
     /// Works until it has drained or the backend fails.
-    fn work<H: Handler<Mail = M>>(mut self, backend: &Backend, handler: H) -> io::Result<()> {
+    fn work<H: Handler<Mail = M>>(mut self, backend: &ChosenBackend, handler: H) -> io::Result<()> {
         if let Some(cpu) = self.cpu {
             cpu::pin_current_thread(cpu)?;
         }
         let (names, listeners): (Vec<Name>, _) = std::mem::take(&mut self.listeners).into_iter().unzip();
         let waker = self.waker.clone();
         match backend {
-            Backend::Uring(features) => {
+            ChosenBackend::Uring(features) => {
                 let io = Uring::new(listeners, waker, self.capacity, features)?;
                 self.run(io, handler, &names)
             }
-            Backend::Epoll => {
+            ChosenBackend::Epoll => {
                 let io = Epoll::new(listeners, waker, self.capacity)?;
                 self.run(io, handler, &names)
             }
@@ -325,82 +277,4 @@ impl<M: Send + 'static> WorkerParts<M> {
 
 fn mailbox<M>(waker: Waker) -> Mailbox<M> {
     Mailbox::new(Box::new(move || waker.wake()))
-}
-
-/// The backend and the reason for it.
-fn choose(io: IoChoice) -> Result<(Backend, String), StartError> {
-    match (io, uring::probe()) {
-        (IoChoice::Epoll, _) => Ok((Backend::Epoll, "asked for".into())),
-        (IoChoice::Uring, Ok(features)) => Ok((Backend::Uring(features), "asked for".into())),
-        (IoChoice::Uring, Err(refusal)) => Err(StartError::Configuration(format!(
-            "io_uring cannot be used here: {refusal}; use --io auto or --io epoll"
-        ))),
-        (IoChoice::Auto, Ok(features)) => {
-            Ok((Backend::Uring(features), "every operation it needs works here".into()))
-        }
-        (IoChoice::Auto, Err(refusal)) => Ok((Backend::Epoll, format!("io_uring: {refusal}"))),
-    }
-}
-
-fn memory_there_is() -> Memory {
-    Memory {
-        total_bytes: memory::total_bytes(),
-        group_bytes: memory::group_limit_bytes(),
-        process_bytes: memory::process_limit_bytes(),
-    }
-}
-
-/// How much peers may make the server hold, and why so much.
-fn limit_memory(settings: &Settings) -> Result<(u64, String), StartError> {
-    memory_budget(settings.memory_budget_bytes, settings.workers.len(), memory_there_is())
-        .map_err(StartError::Configuration)
-}
-
-/// How many connections may be open, and why so many.
-fn limit_connections(
-    settings: &Settings,
-    backend: &Backend,
-    descriptors: u64,
-    memory_budget_bytes: u64,
-) -> Result<(u64, String), StartError> {
-    let (memory_bytes, memory_is_limited) = memory_there_is().for_sockets();
-    let means = Means {
-        is_uring: matches!(backend, Backend::Uring(_)),
-        descriptors,
-        memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
-        memory_is_limited,
-    };
-    connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
-}
-
-/// Where is listened at, and each worker's sockets with their names.
-type Listening = (Vec<SocketAddr>, Vec<Vec<(Name, OwnedFd)>>);
-
-/// Listens at every address with every worker.
-fn listen(
-    settings: &Settings,
-    mut inherited: Vec<Inherited>,
-    share_queues: bool,
-    control: &Control,
-) -> Result<Listening, StartError> {
-    let mut addresses = Vec::new();
-    let mut listeners: Vec<Vec<_>> = settings.workers.iter().map(|_| Vec::new()).collect();
-    for &wanted in &settings.listen {
-        let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
-        let inherited = position.map(|position| inherited.swap_remove(position));
-        let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
-        let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
-        let workers = settings.workers.len();
-        let bound = if share_queues || sockets.is_empty() {
-            listening::bind(wanted, sockets, workers)?
-        } else {
-            listening::bind_beside(wanted, &sockets, workers)?
-        };
-        let name = control.note(&bound, outlasting).map_err(|error| StartError::System(error.to_string()))?;
-        addresses.push(bound.address);
-        for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
-            listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
-        }
-    }
-    Ok((addresses, listeners))
 }

@@ -27,6 +27,7 @@ use crate::timer_wheel::TimerWheel;
 
 mod giving_way;
 mod holding;
+mod mail;
 mod obeying;
 mod sending;
 mod turn;

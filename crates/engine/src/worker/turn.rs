@@ -222,53 +222,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.count_closed();
     }
 
-    fn deliver(&mut self) {
-        for (address, letter) in self.mailbox.take() {
-            let Some(address) = address else {
-                self.handler.mail(letter, &self.outbox);
-                continue;
-            };
-            let slot = address.slot;
-            let Some(connection) = self.connections.get(slot as usize) else { continue };
-            if connection.generation != address.generation || connection.phase != Phase::Exchanging {
-                continue;
-            }
-            if connection.is_open() {
-                self.handler.mail(letter, &self.outbox);
-            } else if connection.is_waiting() && !self.has_no_memory_for(slot) {
-                let (connection, mut turn, _) = self.lend(slot);
-                connection
-                    .resume(|handler, request, answer| handler.resume(letter, request, answer), &mut turn);
-                self.flush(slot);
-            }
-        }
-        for order in self.mailbox.take_orders() {
-            self.obey(order);
-        }
-    }
-
-    /// Carries out what the handler has asked for beside its answers.
-    #[cold]
-    fn look_into_outbox(&mut self) {
-        self.attend_upstreams();
-        self.wake_exchanges();
-    }
-
-    /// Asks the handler again about exchanges it has named.
-    fn wake_exchanges(&mut self) {
-        for address in self.outbox.take_wakes() {
-            if !self.is_under_way(address) {
-                continue;
-            }
-            let is_waiting = self.connections[address.slot as usize].is_waiting();
-            if !is_waiting || !self.has_no_memory_for(address.slot) {
-                let (connection, mut turn, _) = self.lend(address.slot);
-                connection.wake(&mut turn);
-                self.flush(address.slot);
-            }
-        }
-    }
-
     /// Pauses a peer that sends faster than it is answered, and lets it go on.
     #[inline]
     pub(super) fn regulate(&mut self, slot: Slot) {

@@ -1,0 +1,108 @@
+//! What an engine is given by its host: a backend, memory, connections, listening sockets.
+//!
+//! It must never keep any of it: it is told what is wanted and says what there is, and why.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use staunch_netio::{memory, uring};
+
+use super::settings::{IoChoice, Settings};
+use crate::control::Control;
+use crate::listening::{self, Inherited};
+use crate::order::Name;
+use crate::pressure::{Means, Memory, connection_limit, memory_budget};
+use crate::start_error::StartError;
+
+/// The backend chosen, and why.
+pub(super) enum ChosenBackend {
+    Uring(uring::Features),
+    Epoll,
+}
+
+impl ChosenBackend {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Uring(_) => "io_uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
+/// The backend and the reason for it.
+pub(super) fn choose(io: IoChoice) -> Result<(ChosenBackend, String), StartError> {
+    match (io, uring::probe()) {
+        (IoChoice::Epoll, _) => Ok((ChosenBackend::Epoll, "asked for".into())),
+        (IoChoice::Uring, Ok(features)) => Ok((ChosenBackend::Uring(features), "asked for".into())),
+        (IoChoice::Uring, Err(refusal)) => Err(StartError::Configuration(format!(
+            "io_uring cannot be used here: {refusal}; use --io auto or --io epoll"
+        ))),
+        (IoChoice::Auto, Ok(features)) => {
+            Ok((ChosenBackend::Uring(features), "every operation it needs works here".into()))
+        }
+        (IoChoice::Auto, Err(refusal)) => Ok((ChosenBackend::Epoll, format!("io_uring: {refusal}"))),
+    }
+}
+
+fn memory_there_is() -> Memory {
+    Memory {
+        total_bytes: memory::total_bytes(),
+        group_bytes: memory::group_limit_bytes(),
+        process_bytes: memory::process_limit_bytes(),
+    }
+}
+
+/// How much peers may make the server hold, and why so much.
+pub(super) fn limit_memory(settings: &Settings) -> Result<(u64, String), StartError> {
+    memory_budget(settings.memory_budget_bytes, settings.workers.len(), memory_there_is())
+        .map_err(StartError::Configuration)
+}
+
+/// How many connections may be open, and why so many.
+pub(super) fn limit_connections(
+    settings: &Settings,
+    backend: &ChosenBackend,
+    descriptors: u64,
+    memory_budget_bytes: u64,
+) -> Result<(u64, String), StartError> {
+    let (memory_bytes, memory_is_limited) = memory_there_is().for_sockets();
+    let means = Means {
+        is_uring: matches!(backend, ChosenBackend::Uring(_)),
+        descriptors,
+        memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
+        memory_is_limited,
+    };
+    connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
+}
+
+/// Where is listened at, and each worker's sockets with their names.
+pub(super) type Listening = (Vec<SocketAddr>, Vec<Vec<(Name, OwnedFd)>>);
+
+/// Listens at every address with every worker.
+pub(super) fn listen(
+    settings: &Settings,
+    mut inherited: Vec<Inherited>,
+    share_queues: bool,
+    control: &Control,
+) -> Result<Listening, StartError> {
+    let mut addresses = Vec::new();
+    let mut listeners: Vec<Vec<_>> = settings.workers.iter().map(|_| Vec::new()).collect();
+    for &wanted in &settings.listen {
+        let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
+        let inherited = position.map(|position| inherited.swap_remove(position));
+        let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
+        let sockets = inherited.map(|inherited| inherited.sockets).unwrap_or_default();
+        let workers = settings.workers.len();
+        let bound = if share_queues || sockets.is_empty() {
+            listening::bind(wanted, sockets, workers)?
+        } else {
+            listening::bind_beside(wanted, &sockets, workers)?
+        };
+        let name = control.note(&bound, outlasting).map_err(|error| StartError::System(error.to_string()))?;
+        addresses.push(bound.address);
+        for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
+            listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
+        }
+    }
+    Ok((addresses, listeners))
+}

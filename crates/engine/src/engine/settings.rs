@@ -1,0 +1,45 @@
+//! What an engine is built from.
+//!
+//! It must never hold what is found out at the start: that is asked of the host.
+
+use std::net::SocketAddr;
+
+use staunch_protocol::Timeouts;
+
+use crate::clients::ClientPolicy;
+use crate::line_queue::Notice;
+use crate::pressure::Pressure;
+
+/// Which way to the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoChoice {
+    /// The one the evidence speaks for, of those that work here.
+    Auto,
+    /// io_uring, or an error that says what stands in its way.
+    Uring,
+    /// epoll, edge-triggered.
+    Epoll,
+}
+
+/// What an engine is built from.
+#[derive(Clone)]
+pub struct Settings {
+    /// Addresses to listen at. Port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// One worker each: the processor it is bound to, or none.
+    pub workers: Vec<Option<usize>>,
+    /// Which way to the network.
+    pub io: IoChoice,
+    /// Most connections at a time, all workers together; `None` for what descriptors or memory allow.
+    pub connections_max: Option<u64>,
+    /// How much peers may make it hold, all workers together, in bytes; `None` for a share of memory.
+    pub memory_budget_bytes: Option<u64>,
+    /// Deadlines.
+    pub timeouts: Timeouts,
+    /// Rules for clients.
+    pub clients: ClientPolicy,
+    /// When to give way.
+    pub pressure: Pressure,
+    /// Where lines for the operator go.
+    pub notice: Notice,
+}
