@@ -7,17 +7,16 @@
 //! waits longest. A check that is made or put off is one more ask; right credentials take the asks of their
 //! client back, for many people may stand behind one address. It must never make a worker wait.
 
+mod asks;
+
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use staunch_engine::{Address, Departure};
 
-use crate::limits::{
-    ASKS_REMEMBERED_MAX, CHECKS_JOINED_MAX, CHECKS_PER_CLIENT_MAX, CHECKS_PER_RULE_MAX, CLIENT_PREFIX_IPV6,
-};
+use self::asks::Asks;
+use crate::limits::{CHECKS_JOINED_MAX, CHECKS_PER_CLIENT_MAX, CHECKS_PER_RULE_MAX, CLIENT_PREFIX_IPV6};
 use crate::rules::auth::Tag;
 
 /// Who asks: the client, if it is known, and its connection.
@@ -96,13 +95,6 @@ struct Waiter {
     connection: Address,
     /// It sends no more: perhaps nobody reads either.
     half_closed: bool,
-}
-
-/// How often somebody asked lately.
-#[derive(Debug)]
-struct Asks<K> {
-    counts: HashMap<K, u32>,
-    sum: u32,
 }
 
 impl Asker {
@@ -292,36 +284,6 @@ impl<J> Job<J> {
 
     fn is_abandoned(&self) -> bool {
         self.waiters.iter().all(|waiter| waiter.half_closed)
-    }
-}
-
-impl<K: Eq + Hash> Asks<K> {
-    /// At least one: whoever waits has asked, however long ago.
-    fn of(&self, key: K) -> u32 {
-        self.counts.get(&key).copied().unwrap_or(1)
-    }
-
-    /// Counts one. What is long ago counts less and less, so the table stays small.
-    fn add(&mut self, key: K) {
-        *self.counts.entry(key).or_default() += 1;
-        self.sum += 1;
-        if self.sum >= ASKS_REMEMBERED_MAX {
-            self.counts.retain(|_, count| {
-                *count /= 2;
-                *count > 0
-            });
-            self.sum = self.counts.values().sum();
-        }
-    }
-
-    fn forget(&mut self, key: K) {
-        self.sum -= self.counts.remove(&key).unwrap_or(0);
-    }
-}
-
-impl<K> Default for Asks<K> {
-    fn default() -> Self {
-        Self { counts: HashMap::new(), sum: 0 }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Whose turn it is, counted in checks of others that are made first. No time plays a part.
 
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::limits::ASKS_REMEMBERED_MAX;
 
 const RULE: usize = 7;
 /// The credentials of whoever knows them; guesses have smaller numbers.

@@ -6,33 +6,31 @@
 //!
 //! Order within one load: a ticket, the watch, the open, the read, the store. So no change can fall between.
 
-use std::collections::HashSet;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+mod forgetting;
+mod source;
+mod tries;
 
-use rustix::io::Errno;
+use std::sync::Arc;
+
 use staunch_engine::FileStamp;
-use staunch_protocol::Status;
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::source::{read_once, since_1970, source_of};
 use super::encoder::Encoder;
-use super::entry::{Common, Content, Entry, Kind, Representation};
+use super::entry::{Common, Content, Entry, Kind};
 use super::folder::Variant;
 use super::freshness::Freshness;
 use super::negotiate::Encoding;
-use super::path::{Opened, Refusal, Root, folder_of, is_servable, stamp_of};
+use super::path::{Opened, Refusal, Root, folder_of};
 use super::prepare;
 use super::store::{Room, Store, Ticket};
-use super::watch::{Changes, Watch};
+use super::watch::Watch;
 use super::{encode, fields, listing, mime};
 use crate::config::SiteConfig;
 use crate::limits::{
-    ENCODED_LISTING_BYTES_MAX, HELD_FILE_BUDGET_PART, HELD_FILE_BYTES_MAX, READ_TRIES_MAX, STAMP_STEP_MS,
-    UNHELD_READ_BYTES_MAX,
+    ENCODED_LISTING_BYTES_MAX, HELD_FILE_BUDGET_PART, HELD_FILE_BYTES_MAX, UNHELD_READ_BYTES_MAX,
 };
 use crate::problem::Problem;
-use crate::rules::attempts::{Candidate, Tries};
 use crate::rules::{Rules, Ruling};
 
 /// What a load has come to.
@@ -112,62 +110,6 @@ impl Load {
         }
     }
 
-    fn tries(&self, key: &[u8]) -> Option<&Tries> {
-        self.rules.as_ref().filter(|_| Variant::of_key(key).is_none())?.tries(key)
-    }
-
-    /// What answers for a path: nothing but itself, or the first candidate that is there. `look` is called
-    /// before each look at one.
-    ///
-    /// # Errors
-    /// What is answered if nothing is there, or it could not be told.
-    fn try_in_turn(
-        &self,
-        tries: &Tries,
-        path: &[u8],
-        mut look: impl FnMut(&[u8]),
-    ) -> Result<Option<Candidate>, Problem> {
-        if self.is_there(path)? {
-            return Ok(None);
-        }
-        for candidate in tries.candidates(path) {
-            // The path itself was not there, and must never be answered by itself.
-            if candidate.path == path {
-                continue;
-            }
-            look(&candidate.path);
-            if is_servable(&candidate.path, self.config.dotfiles) && self.is_there(&candidate.path)? {
-                return Ok(Some(candidate));
-            }
-        }
-        Err(match tries.status {
-            Status::FORBIDDEN => Problem::Forbidden,
-            Status::GONE => Problem::Gone,
-            _ => Problem::NotFound,
-        })
-    }
-
-    /// Whether a file stands at a path, or, where it ends with a slash, a folder with an index file or a
-    /// listing. What may not be read is there.
-    fn is_there(&self, path: &[u8]) -> Result<bool, Problem> {
-        match self.root.open_beneath(path) {
-            Ok(opened) if opened.folder => {
-                let ruling = self.ruling(path);
-                let listed = ruling.and_then(|ruling| ruling.listing).unwrap_or(self.config.listing);
-                Ok(path.ends_with(b"/") && (listed || self.index_of(path).is_some()))
-            }
-            Ok(_) | Err(Refusal::Forbidden) => Ok(true),
-            Err(Refusal::NotFound) => Ok(false),
-            Err(refusal) => Err(problem(refusal)),
-        }
-    }
-
-    /// Sees to it that it is seen when something appears at a path, or goes. False if it may not be.
-    fn cover_name(&self, path: &[u8]) -> bool {
-        let beside = path.strip_suffix(b"/").unwrap_or(path);
-        self.watch.cover(folder_of(path)) || (beside != path && self.watch.cover(folder_of(beside)))
-    }
-
     fn unheld_itself(&self, path: &[u8]) -> Outcome {
         let ruling = self.ruling(path);
         let entry = |key: &[u8], kind, stamp| {
@@ -192,45 +134,6 @@ impl Load {
     /// Largest file that is held, in bytes.
     pub(crate) fn held_file_bytes_max(&self) -> u64 {
         HELD_FILE_BYTES_MAX.min(self.config.cache_bytes_max / HELD_FILE_BUDGET_PART)
-    }
-
-    /// Has everything forgotten that changes touch.
-    pub(crate) fn forget(&self, changes: &Changes) {
-        let mut listed = HashSet::new();
-        for (folder, name) in &changes.names {
-            self.store.remove(&[folder, &name[..]].concat());
-            let side =
-                Encoding::ALL.iter().find_map(|encoding| name.strip_suffix(encoding.extension().as_bytes()));
-            if let Some(stem) = side {
-                self.store.remove(&[folder, stem].concat());
-            }
-            if self.config.index.iter().any(|index| index.as_bytes() == name) {
-                self.store.remove(folder);
-                self.forget_answered_by(folder);
-            }
-            self.forget_answered_by(&[folder, &name[..]].concat());
-            self.forget_answered_by(&[folder, &name[..], b"/"].concat());
-            // A folder's own listing, and that it stands in: its time is changed too.
-            listed.insert(&**folder);
-            listed.insert(folder_of(folder.strip_suffix(b"/").unwrap_or(folder)));
-        }
-        for folder in listed.into_iter().filter(|folder| !folder.is_empty()) {
-            for variant in Variant::all() {
-                self.store.remove(&variant.key(folder));
-            }
-        }
-        let tries = self.rules.as_ref().is_some_and(|rules| rules.all_tries().next().is_some());
-        if changes.everything || !changes.trees.is_empty() {
-            // What is in a tree may answer for paths anywhere.
-            self.store.remove_where(|key| tries || changes.contains_tree_of(key));
-        }
-    }
-
-    /// Has the paths forgotten for which what stands at another may answer, or no longer.
-    fn forget_answered_by(&self, changed: &[u8]) {
-        for tries in self.rules.iter().flat_map(|rules| rules.all_tries()) {
-            tries.answered_by(changed).for_each(|path| _ = self.store.remove(&path));
-        }
     }
 
     fn load_listing(&self, job: &Job<'_>, folder: &[u8], variant: Variant) -> Outcome {
@@ -321,7 +224,7 @@ impl Load {
         sides: Vec<(Encoding, Opened)>,
     ) -> Result<(Content, FileStamp), Problem> {
         let side_files = hash_of(&sides);
-        let source = self.source(opened)?;
+        let source = source_of(opened, self.held_file_bytes_max())?;
         let media = mime::of_name(job.key);
         let varies = !self.config.encodings.is_empty() && (media.encodable || !sides.is_empty());
         let stamp = *source.stamp();
@@ -330,7 +233,8 @@ impl Load {
         let mut content = Content::of_identity(&common, source.representation(&common, None));
         content.side_files = side_files;
         for (encoding, side) in sides {
-            let representation = self.source(side)?.representation(&common, Some(encoding));
+            let representation =
+                source_of(side, self.held_file_bytes_max())?.representation(&common, Some(encoding));
             content.representations[encoding.place()] = Some(representation);
         }
         Ok((content, stamp))
@@ -372,24 +276,6 @@ impl Load {
         };
         self.config.encodings.iter().filter_map(beside).collect()
     }
-
-    /// Reads a file if it is small enough to be held and stays still.
-    fn source(&self, opened: Opened) -> Result<Source, Problem> {
-        let mut stamp = opened.stamp;
-        for _ in 0..READ_TRIES_MAX {
-            if stamp.size_bytes > self.held_file_bytes_max() {
-                break;
-            }
-            let bytes = read_once(&opened.file, &stamp).map_err(|_| Problem::Failed)?;
-            wait_for_next_stamp(&stamp);
-            let after = stamp_of(&opened.file).map_err(|_| Problem::Failed)?;
-            if let (Some(bytes), true) = (bytes, after == stamp) {
-                return Ok(Source::Read(bytes, stamp));
-            }
-            stamp = after;
-        }
-        Ok(Source::Open(opened.file, stamp))
-    }
 }
 
 /// The folder a path names without its closing slash: it answers by a redirect.
@@ -408,49 +294,6 @@ struct Job<'a> {
     ruling: Option<Arc<Ruling>>,
 }
 
-/// A file's bytes, or the file.
-enum Source {
-    Read(Vec<u8>, FileStamp),
-    Open(OwnedFd, FileStamp),
-}
-
-impl Source {
-    fn stamp(&self) -> &FileStamp {
-        match self {
-            Self::Read(_, stamp) | Self::Open(_, stamp) => stamp,
-        }
-    }
-
-    fn representation(self, common: &Common<'_>, encoding: Option<Encoding>) -> Representation {
-        match self {
-            Self::Read(bytes, _) => prepare::held(common, encoding, &bytes),
-            Self::Open(file, stamp) => prepare::in_file(common, encoding, Arc::new(file), stamp),
-        }
-    }
-}
-
-/// Reads as many bytes as the stamp says there are; `None` if there are more or fewer.
-fn read_once(file: &OwnedFd, stamp: &FileStamp) -> Result<Option<Vec<u8>>, Errno> {
-    // One byte more, so that a file which has grown shows it.
-    let mut bytes = vec![0; stamp.size_bytes as usize + 1];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::io::pread(file, &mut bytes[filled..], filled as u64) {
-            Ok(0) => break,
-            // A read of the right length that had room for more has met the end.
-            Ok(count) if (filled + count) as u64 == stamp.size_bytes => {
-                filled += count;
-                break;
-            }
-            Ok(count) => filled += count,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    bytes.truncate(filled);
-    Ok((filled as u64 == stamp.size_bytes).then_some(bytes))
-}
-
 /// Whether it is a listing that is encoded as it is made, not by the encoder.
 fn is_long_listing(key: &[u8], content: &Content) -> bool {
     Variant::of_key(key).is_some() && content.length_bytes() > ENCODED_LISTING_BYTES_MAX
@@ -459,18 +302,6 @@ fn is_long_listing(key: &[u8], content: &Content) -> bool {
 /// The Last-Modified of what has this stamp.
 fn modified(stamp: &FileStamp) -> Option<i64> {
     fields::last_modified(stamp.modified_ns, since_1970().as_secs() as i64)
-}
-
-/// Two changes within one step of the file system's clock leave the same stamp. A file that has just changed
-/// is looked at again when the next change would show.
-fn wait_for_next_stamp(stamp: &FileStamp) {
-    let now_ns = since_1970().as_nanos() as i128;
-    let step_ns = i128::from(STAMP_STEP_MS) * 1_000_000;
-    let age_ns = now_ns - stamp.changed_ns;
-    if (0..step_ns).contains(&age_ns) {
-        // tidy: allow(clock): a loader thread waits for the file system's clock; no worker does.
-        std::thread::sleep(Duration::from_nanos((step_ns - age_ns) as u64));
-    }
 }
 
 fn hash_of(sides: &[(Encoding, Opened)]) -> u64 {
@@ -491,9 +322,4 @@ fn problem(refusal: Refusal) -> Problem {
         Refusal::Exhausted => Problem::Overloaded,
         Refusal::Failed => Problem::Failed,
     }
-}
-
-fn since_1970() -> Duration {
-    // tidy: allow(clock): times of files are compared with the time of day, off the workers.
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
