@@ -13,6 +13,7 @@ mod checks;
 mod config;
 mod content;
 mod crew;
+mod errand;
 pub mod limits;
 mod live;
 pub mod log;

@@ -13,6 +13,7 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
 use crate::checks::{Asker, Excess};
+use crate::errand::Errand;
 use crate::problem::{ALLOW, Problem};
 use crate::redirect;
 use crate::rules::Ruling;
@@ -31,11 +32,11 @@ pub(crate) struct Permission {
 /// How a request has passed.
 pub(crate) enum Passage<'a> {
     /// It may go on.
-    Open(Answer<'a>),
+    Open(Errand<'a>),
     /// It is answered, now or later.
     Answered(Answered),
     /// It may not go on.
-    Refused(Problem, Answer<'a>),
+    Refused(Problem, Errand<'a>),
 }
 
 /// The path a ruling is about.
@@ -69,33 +70,33 @@ impl Permission {
         ruling: &Ruling,
         asked: Asked<'_>,
         site: &Arc<SiteShared>,
-        request: &Request<'_>,
-        mut answer: Answer<'a>,
+        mut errand: Errand<'a>,
     ) -> Passage<'a> {
+        let request = errand.request;
         if asked.by_peer {
             if let Some(sharing) = ruling.sharing.as_deref().filter(|_| is_preflight(request)) {
-                return Passage::Answered(answer_preflight(sharing, ruling, request, answer));
+                return Passage::Answered(answer_preflight(sharing, ruling, request, errand.answer));
             }
             if let Some(redirect) = &ruling.redirect {
                 let mut lines = ruling.lines.as_bytes().to_vec();
                 lines.extend_from_slice(&granted(ruling, request));
-                let answered = redirect::by_rule(redirect, asked.path, request.query, &lines, answer);
+                let answered = redirect::by_rule(redirect, asked.path, request.query, &lines, errand.answer);
                 return Passage::Answered(answered);
             }
         }
         if ruling.deny {
-            return Passage::Refused(Problem::Forbidden, answer);
+            return Passage::Refused(Problem::Forbidden, errand);
         }
-        if !ruling.networks.is_empty() && !ruling.networks.admit(answer.client(request)) {
-            answer.note_denied();
-            return Passage::Refused(Problem::Forbidden, answer);
+        if !ruling.networks.is_empty() && !ruling.networks.admit(errand.answer.client(request)) {
+            errand.answer.note_denied();
+            return Passage::Refused(Problem::Forbidden, errand);
         }
         match &ruling.auth {
             Some(auth) => {
-                answer.guard();
-                self.authenticate(auth, site, request, answer)
+                errand.answer.guard();
+                self.authenticate(auth, site, errand)
             }
-            None => Passage::Open(answer),
+            None => Passage::Open(errand),
         }
     }
 
@@ -117,31 +118,31 @@ impl Permission {
         &mut self,
         auth: &Arc<Auth>,
         site: &Arc<SiteShared>,
-        request: &Request<'_>,
-        answer: Answer<'a>,
+        errand: Errand<'a>,
     ) -> Passage<'a> {
+        let Errand { request, answer } = &errand;
         let mut fields = request.values(b"authorization");
         let (Some(field), None) = (fields.next(), fields.next()) else {
-            return Passage::Refused(Problem::Unauthorized, answer);
+            return Passage::Refused(Problem::Unauthorized, errand);
         };
         let (tag, now_s) = (auth.tag(field), (answer.unix_ms() / 1000) as u32);
         match self.verdict.filter(|(known, _)| *known == tag) {
-            Some((_, true)) => return Passage::Open(answer),
-            Some((_, false)) => return Passage::Refused(Problem::Unauthorized, answer),
-            None if self.good.since(tag, now_s).is_some() => return Passage::Open(answer),
+            Some((_, true)) => return Passage::Open(errand),
+            Some((_, false)) => return Passage::Refused(Problem::Unauthorized, errand),
+            None if self.good.since(tag, now_s).is_some() => return Passage::Open(errand),
             None => {}
         }
         if let Some(since_s) = auth.known_since(tag, now_s) {
             self.good.add(tag, since_s);
-            return Passage::Open(answer);
+            return Passage::Open(errand);
         }
         if credentials(field).is_none() {
-            return Passage::Refused(Problem::Unauthorized, answer);
+            return Passage::Refused(Problem::Unauthorized, errand);
         }
         let asker = Asker::new(answer.client(request), answer.address());
         match site.ask_whether(auth, field, now_s, asker) {
-            Ok(()) => Passage::Answered(answer.later()),
-            Err(excess) => Passage::Refused(excess.into(), answer),
+            Ok(()) => Passage::Answered(errand.answer.later()),
+            Err(excess) => Passage::Refused(excess.into(), errand),
         }
     }
 }

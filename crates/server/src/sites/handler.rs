@@ -11,6 +11,7 @@ use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 
 use super::{Sites, SitesShared};
+use crate::errand::Errand;
 use crate::shared::{Letter, Mail, MailContent, SiteShared};
 use crate::site::Site;
 
@@ -112,7 +113,7 @@ impl SitesHandler {
         };
         match self.sites.hosts.canonical(place) {
             Some(origin) if matches!(request.method, Method::Get | Method::Head) => {
-                site.answer_elsewhere(origin, request, answer)
+                site.reply_elsewhere(origin, Errand { request, answer })
             }
             _ => site.handle(request, answer),
         }

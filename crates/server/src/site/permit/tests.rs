@@ -1,5 +1,8 @@
 //! Rules as a peer sees them, driven through real sessions.
 
+mod guarded;
+mod origins;
+
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -262,130 +265,6 @@ fn listings_by_path() {
         // Without a store there are no listings.
         let code = twice(&mut peer, "/bare/", &[]).code;
         assert_eq!(code, 200);
-    }
-}
-
-#[test]
-fn who_may_see_it() {
-    let folder = folder();
-    let rules = SiteRules {
-        headers: vec![pair("X-All", "1")],
-        ..paths(vec![PathRule { basic_auth: auth(), ..rule("/secret/*") }])
-    };
-    for mut peer in peers(&folder, rules) {
-        for fields in [
-            &[][..],
-            &[BAD][..],
-            &[GOOD, GOOD][..],
-            &[("Authorization", "Bearer x")][..],
-            &[("Authorization", "Basic ?")][..],
-        ] {
-            for target in ["/secret/a.txt", "/secret/", "/secret/none"] {
-                let response = twice(&mut peer, target, fields);
-                assert_eq!((response.code, response.field("x-all")), (401, Some("1")), "{target} {fields:?}");
-                let challenge = response.field("www-authenticate");
-                assert_eq!(challenge, Some("Basic realm=\"here\", charset=\"UTF-8\""));
-            }
-        }
-        assert_eq!(twice(&mut peer, "/secret/a.txt", &[GOOD]).text(), "for anna");
-        assert_eq!(twice(&mut peer, "/secret/", &[GOOD]).text(), "index for anna");
-        assert_eq!(twice(&mut peer, "/secret/none", &[GOOD]).code, 404);
-        assert_eq!(twice(&mut peer, "/secret/a.txt", &[BAD]).code, 401, "the good are remembered, not these");
-        assert_eq!(twice(&mut peer, "/a.txt", &[]).code, 200);
-        assert_eq!(peer.ask("POST", "/secret/a.txt", &[("Content-Length", "0")]).code, 401);
-        assert_eq!(peer.ask("POST", "/secret/a.txt", &[GOOD, ("Content-Length", "0")]).code, 405);
-    }
-}
-
-#[test]
-fn no_more_checks_wait_than_a_person_would() {
-    let folder = folder();
-    let rules = paths(vec![PathRule { basic_auth: auth(), ..rule("/secret/*") }]);
-    let root = folder.path().to_path_buf();
-    let mut peer = Peer::without_threads(SiteConfig { root, rules, ..SiteConfig::default() });
-    let field = |guess: usize| format!("Basic {}", STANDARD.encode(format!("anna:{guess}")));
-    let mut ask = |slot: usize, guess: usize| {
-        peer.ask_in_passing(slot as u32, "/secret/a.txt", &[("Authorization", &field(guess))])
-    };
-    for guess in 0..CHECKS_PER_CLIENT_MAX {
-        assert!(ask(guess, guess).is_none(), "{guess}");
-    }
-    let refused = ask(0, CHECKS_PER_CLIENT_MAX).expect("an answer at once");
-    assert_eq!((refused.code, refused.field("retry-after")), (429, Some("1")));
-    assert!(ask(0, 0).is_none(), "joined");
-}
-
-#[test]
-fn an_index_file_is_not_shown_by_its_folder() {
-    let folder = folder();
-    let rules = paths(vec![PathRule { basic_auth: auth(), ..rule("*/index.html") }]);
-    for mut peer in peers(&folder, rules) {
-        assert_eq!(twice(&mut peer, "/secret/", &[]).code, 401);
-        let challenge = peer.get("/secret/");
-        assert!(challenge.field("www-authenticate").is_some(), "{challenge:?}");
-        assert_eq!(twice(&mut peer, "/secret/", &[BAD]).code, 401);
-        assert_eq!(twice(&mut peer, "/secret/", &[GOOD]).text(), "index for anna");
-    }
-}
-
-#[test]
-fn a_page_for_those_who_may_not() {
-    let folder = folder();
-    let error_pages = BTreeMap::from([(401, "/login.html".into())]);
-    let rules =
-        SiteRules { error_pages, ..paths(vec![PathRule { basic_auth: auth(), ..rule("/secret/*") }]) };
-    for mut peer in peers(&folder, rules) {
-        let response = twice(&mut peer, "/secret/", &[]);
-        assert_eq!((response.code, response.text()), (401, "who?"));
-        assert!(response.field("www-authenticate").is_some());
-        assert_eq!(peer.get_with("/secret/", &[BAD]).text(), "who?");
-    }
-}
-
-#[test]
-fn other_origins() {
-    let folder = folder();
-    let named = Cors {
-        origins: vec!["https://a.example".into()],
-        methods: vec!["GET".into(), "PUT".into()],
-        headers: vec!["X-Token".into()],
-        max_age_s: Some(600),
-        credentials: true,
-    };
-    let everybody = Cors { origins: vec!["*".into()], ..Cors::default() };
-    let rules = paths(vec![
-        PathRule { cors: Some(Some(everybody)), ..rule("/a.txt") },
-        PathRule { cors: Some(Some(named)), basic_auth: auth(), ..rule("/secret/*") },
-    ]);
-    let (good, evil) = (("Origin", "https://a.example"), ("Origin", "https://evil.example"));
-    let method = ("Access-Control-Request-Method", "PUT");
-    for mut peer in peers(&folder, rules) {
-        let origin = |response: &Response| response.field("access-control-allow-origin").map(str::to_owned);
-        let open = twice(&mut peer, "/a.txt", &[evil]);
-        assert_eq!(origin(&open).as_deref(), Some("*"));
-        assert!(!open.head.contains("Vary: Origin"), "{}", open.head);
-        let granted = twice(&mut peer, "/secret/a.txt", &[good, GOOD]);
-        assert_eq!((granted.code, granted.text()), (200, "for anna"));
-        assert_eq!(origin(&granted).as_deref(), Some("https://a.example"));
-        assert_eq!(granted.field("access-control-allow-credentials"), Some("true"));
-        assert!(granted.head.contains("\r\nVary: Origin\r\n"));
-        let part = peer.get_with("/secret/a.txt", &[good, GOOD, ("Range", "bytes=0-2")]);
-        assert_eq!((part.code, part.text(), origin(&part).is_some()), (206, "for", true));
-        let refused = twice(&mut peer, "/secret/a.txt", &[evil, GOOD]);
-        assert_eq!((refused.code, origin(&refused)), (200, None));
-        assert!(refused.head.contains("\r\nVary: Origin\r\n"));
-        let missing = twice(&mut peer, "/secret/none", &[good, GOOD]);
-        assert_eq!((missing.code, origin(&missing).is_some()), (404, true));
-        let preflight = peer.ask("OPTIONS", "/secret/a.txt", &[good, method]);
-        assert_eq!((preflight.code, origin(&preflight).is_some()), (204, true), "no credentials needed");
-        assert_eq!(preflight.field("access-control-allow-methods"), Some("GET, PUT"));
-        assert_eq!(preflight.field("access-control-allow-headers"), Some("X-Token"));
-        assert_eq!(preflight.field("access-control-max-age"), Some("600"));
-        let refused = peer.ask("OPTIONS", "/secret/a.txt", &[evil, method]);
-        assert_eq!((refused.code, origin(&refused)), (204, None));
-        assert_eq!(refused.field("access-control-allow-methods"), None);
-        assert_eq!(peer.ask("OPTIONS", "/secret/a.txt", &[good]).code, 401, "no preflight");
-        assert_eq!(peer.ask("OPTIONS", "*", &[good, method]).code, 204);
     }
 }
 
