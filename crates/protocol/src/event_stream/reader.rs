@@ -38,6 +38,8 @@ pub struct EventReader {
     any_line: bool,
     data: String,
     kind: String,
+    /// The last id that was read. It counts when its event has ended: one that is cut off is to come again.
+    read_id: String,
     last_id: String,
     retry_ms: Option<u64>,
     comments: u64,
@@ -76,7 +78,7 @@ impl EventReader {
         self.retry_ms
     }
 
-    /// The id to resume from.
+    /// The id to resume from: that of the last event that has ended.
     pub fn last_id(&self) -> &str {
         &self.last_id
     }
@@ -110,7 +112,7 @@ impl EventReader {
                 self.data.push('\n');
             }
             "event" => value.clone_into(&mut self.kind),
-            "id" if !value.contains('\0') => value.clone_into(&mut self.last_id),
+            "id" if !value.contains('\0') => value.clone_into(&mut self.read_id),
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry_ms = value.parse().ok().or(self.retry_ms);
             }
@@ -122,6 +124,7 @@ impl EventReader {
     fn dispatch(&mut self, event: &mut impl FnMut(ReadEvent)) {
         let kind = std::mem::take(&mut self.kind);
         let mut data = std::mem::take(&mut self.data);
+        self.last_id.clone_from(&self.read_id);
         if data.pop().is_none() {
             return;
         }
@@ -179,6 +182,16 @@ mod tests {
     fn retry_and_comments_are_told() {
         let (_, reader) = read([&b"retry: 250\n:\n: hello\n\n"[..]]);
         assert_eq!((reader.retry_ms(), reader.comments()), (Some(250), 2));
+    }
+
+    #[test]
+    fn an_event_that_is_cut_off_is_resumed_before() {
+        let stream = b"id: 1\ndata: a\n\nid: 2\ndata: b\n\n";
+        for (length, expected) in [(5, ""), (14, ""), (15, "1"), (29, "1"), (30, "2")] {
+            let (events, reader) = read([&stream[..length]]);
+            assert_eq!(reader.last_id(), expected, "{length} bytes");
+            assert_eq!(events.last().map_or("", |event| &event.last_id), expected, "{length} bytes");
+        }
     }
 
     #[test]
