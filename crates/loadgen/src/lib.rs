@@ -23,6 +23,7 @@ pub mod histogram;
 pub mod hold;
 mod lane;
 mod links;
+pub mod live;
 pub mod mix;
 mod order;
 pub mod outcome;

@@ -50,6 +50,8 @@ fn drift_note(figures: &document::Figures) -> Option<String> {
     })
 }
 
+pub(crate) use blob::encode as histogram_text;
+
 /// The run as JSON: see [`Document`].
 pub fn json(outcome: &RunOutcome) -> String {
     Document::new(outcome).write()
