@@ -6,6 +6,8 @@ mod accounts;
 mod generator;
 mod lanes;
 mod life;
+mod live;
+mod live_server;
 mod refusals;
 mod results;
 mod schedules;

@@ -7,6 +7,7 @@ mod files;
 mod flood;
 mod hold;
 mod keys;
+mod live;
 mod plan;
 mod progress;
 mod sweep;
@@ -30,6 +31,7 @@ Examples:
   staunch load http://127.0.0.1:8080/ --rate 10k/s          open loop: the schedule sets the pace
   staunch load http://127.0.0.1:8080/ --rate 10k/s --no-keep-alive --patience 1s --html page.html
   staunch load sweep http://127.0.0.1:8080/ --html page.html
+  staunch load live 'http://127.0.0.1:8080/events?topic=load' -c 10k --rate 10/s --token SECRET
 
 Exit codes:
   0  it ran; answers that failed or were wrong among right ones change nothing, --fail-if does
@@ -70,6 +72,8 @@ enum Subcommands {
     Compare(compare::Arguments),
     /// Hold many connections open
     Hold(hold::Arguments),
+    /// Read live data as many readers, publish meanwhile, and count what is lost or late
+    Live(live::Arguments),
     /// Make the five files that --webstone asks for
     WebstoneFiles {
         /// Where to
@@ -89,6 +93,7 @@ pub(crate) fn run_command(arguments: Arguments) -> Result<ExitCode, String> {
         Some(Subcommands::Sweep(arguments)) => sweep::run(&arguments),
         Some(Subcommands::Compare(arguments)) => compare::run(&arguments),
         Some(Subcommands::Hold(arguments)) => hold::run(&arguments),
+        Some(Subcommands::Live(arguments)) => live::run(&arguments),
         Some(Subcommands::Flood(arguments)) => flood::run(&arguments),
         Some(Subcommands::WebstoneFiles { folder }) => {
             webstone::write_files(&folder).map_err(|fault| fault.to_string())?;

@@ -72,15 +72,20 @@ pub(crate) fn of(
         lanes: vec![lane],
         duration,
         threads: threads(generator)?,
-        io: match generator.io {
-            Io::Auto => IoChoice::Auto,
-            Io::Uring => IoChoice::Uring,
-            Io::Epoll => IoChoice::Epoll,
-        },
+        io: io(generator),
         seed: generator.seed,
         probe: probe(generator, &address),
         address,
     })
+}
+
+/// Which way to the network.
+pub(crate) fn io(generator: &Generator) -> IoChoice {
+    match generator.io {
+        Io::Auto => IoChoice::Auto,
+        Io::Uring => IoChoice::Uring,
+        Io::Epoll => IoChoice::Epoll,
+    }
 }
 
 /// A lane with the requests of the command line.
@@ -202,7 +207,10 @@ fn method(requests: &Requests) -> String {
 }
 
 /// `Name: value`.
-fn field(text: &str) -> Result<(String, String), String> {
+///
+/// # Errors
+/// Shows the right form.
+pub(crate) fn field(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.trim().to_owned())),
         _ => {
@@ -224,7 +232,10 @@ fn body(text: Option<&str>) -> Result<(Vec<u8>, bool), String> {
 }
 
 /// A thread per processor asked for, or as many threads as asked for.
-fn threads(generator: &Generator) -> Result<Vec<Option<usize>>, String> {
+///
+/// # Errors
+/// Names the processor that may not be used.
+pub(crate) fn threads(generator: &Generator) -> Result<Vec<Option<usize>>, String> {
     let allowed = cpu::available_cpus().map_err(|error| format!("cannot list the processors: {error}"))?;
     let Some(CpuList(cpus)) = &generator.cpus else {
         let usual = (allowed.len() / 2).max(1);
@@ -238,7 +249,7 @@ fn threads(generator: &Generator) -> Result<Vec<Option<usize>>, String> {
 }
 
 /// The process, when one is named, and the port.
-fn probe(generator: &Generator, address: &Address) -> Option<ProbePlan> {
+pub(crate) fn probe(generator: &Generator, address: &Address) -> Option<ProbePlan> {
     let pid = generator.probe?;
     let port = match address {
         Address::Internet(address) => Some(address.port()),
@@ -248,7 +259,7 @@ fn probe(generator: &Generator, address: &Address) -> Option<ProbePlan> {
 }
 
 /// The command line as it can be typed again.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let quote = |word: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
         if !word.is_empty() && word.chars().all(plain) {
@@ -269,6 +280,7 @@ fn in_file(path: &Path, fault: &Fault) -> String {
     format!("{}: {fault}", path.display())
 }
 
-fn told(fault: Fault) -> String {
+/// The sentence of a fault.
+pub(crate) fn told(fault: Fault) -> String {
     fault.to_string()
 }
