@@ -35,10 +35,13 @@ impl<'a> Wanted<'a> {
     /// # Errors
     /// A compiler that fails, a given program that is not there.
     pub(super) fn build(&self, root: &Path, target: &Path) -> Result<Programs, String> {
-        let floor = target.join("bench/floor");
+        let [floor, fan] = ["floor", "fan"].map(|name| target.join("bench").join(name));
         if self.generator || self.kinds.contains(&ServerKind::Floor) {
-            let source = root.join("bench/floor.c");
-            execute(Command::new("cc").args(["-O2", "-Wall", "-Wextra", "-o"]).arg(&floor).arg(source))?;
+            for (program, source) in [(&floor, "bench/floor.c"), (&fan, "bench/fan.c")] {
+                let source = root.join(source);
+                let flags = ["-O2", "-Wall", "-Wextra", "-o"];
+                execute(Command::new("cc").args(flags).arg(program).arg(source))?;
+            }
         }
         let built = target.join("release/staunch");
         let staunch = match self.given {
@@ -56,7 +59,7 @@ impl<'a> Wanted<'a> {
         }
         let truth = target.join("release/truth-server");
         let tools = target.join("tools/bin");
-        Ok(Programs { staunch, floor, truth, oha: tools.join("oha"), tools })
+        Ok(Programs { staunch, floor, fan, truth, oha: tools.join("oha"), tools })
     }
 
     /// Names and versions of what is compared.

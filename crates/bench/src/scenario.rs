@@ -3,8 +3,8 @@
 //! It owns the names. It must never measure.
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, memory, pressure, seeing,
-    start, throughput, waiting,
+    attack, bigfile, change, fan_out, gate, gate_cost, generator, idle, instructions, life, memory, pressure,
+    seeing, start, throughput, waiting,
 };
 use crate::report::ScenarioOutcome;
 
@@ -50,6 +50,7 @@ const SCENARIOS: &[Scenario] = &[
     server("start", start::run),
     server("pressure", pressure::run),
     server("slow", attack::run),
+    Scenario { named_only: true, ..server("live", fan_out::run) },
     server("drain", life::drain),
     server("kill9", life::kill9),
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 6, SCENARIOS.len());
+        assert_eq!(all.len() + 7, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

@@ -82,6 +82,8 @@ pub(super) struct Programs {
     pub(super) staunch: PathBuf,
     /// `floor`.
     pub(super) floor: PathBuf,
+    /// `fan`, the floor of fan-out.
+    pub(super) fan: PathBuf,
     /// `truth-server`, whose service time is known.
     pub(super) truth: PathBuf,
     /// `oha`, a load generator to compare with; may not be there.

@@ -137,6 +137,7 @@ mod tests {
         let programs = Programs {
             staunch: "staunch".into(),
             floor: "floor".into(),
+            fan: "fan".into(),
             truth: "truth".into(),
             oha: "oha".into(),
             tools: "tools".into(),

@@ -41,6 +41,7 @@ pub(crate) enum Probe {
     Python(&'static str),
 }
 
+const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const LIGHTTPD_LUA: &str = "/usr/lib/lighttpd/mod_magnet.so";
 const PYTHON_H2: &str = "/usr/lib/python3/dist-packages/h2";
@@ -89,6 +90,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("busybox"), "busybox", "a shell for such a machine"),
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
+    need(Purpose::Bench, Probe::Path(NCHAN), "libnginx-mod-nchan", "fan-out by nginx"),
     need(Purpose::Bench, Probe::Path(NGINX_LUA), "libnginx-mod-http-lua", "work for nginx"),
     need(Purpose::Bench, Probe::Path(LIGHTTPD_LUA), "lighttpd-modules-lua", "work for lighttpd"),
     need(Purpose::Bench, Probe::Program("apache2"), "apache2", "server to put the gate before"),
