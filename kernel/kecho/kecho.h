@@ -31,6 +31,10 @@ enum kecho_limits {
 	KECHO_SOFTIRQ_BUDGET = 4,
 	/* Accepting pauses so long when memory is short. */
 	KECHO_PAUSE_MS = 100,
+	/* Work items of an unbound queue that run at a time: what each kernel allows (WQ_UNBOUND_MAX_ACTIVE). */
+	KECHO_UNBOUND_WORKERS_MAX = 512,
+	/* Those of a queue with a processor's own workers, for each processor (WQ_DFL_ACTIVE of 6.1). */
+	KECHO_PERCPU_WORKERS_MAX = 256,
 };
 
 enum kecho_mode {
@@ -52,7 +56,10 @@ enum kecho_flag {
 
 struct kecho_connection {
 	struct kref references;
+	/* in `connections`, until it is closed: by its thread, by the sweep, or at unload */
 	struct list_head node;
+	/* in `ended`, once its thread has ended, which may be before it has left the other list */
+	struct list_head ended;
 	struct socket *socket;
 	struct work_struct work;
 	struct task_struct *thread;

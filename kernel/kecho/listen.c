@@ -59,6 +59,20 @@ static int kecho_listen_bind(struct socket *socket, unsigned short port)
 	return kernel_bind(socket, kecho_listen_address(&v4), sizeof(v4));
 }
 
+/*
+ * Not a socket of the kernel's (sock_create_kern): TCP stops the timers of those when they are released, so
+ * that what was not acknowledged by then is never sent again, and the connection never freed. A connection
+ * is of the same kind as its listener.
+ */
+static int kecho_listen_make(struct socket **socket)
+{
+	int error = sock_create(AF_INET6, SOCK_STREAM, IPPROTO_TCP, socket);
+
+	if (error == -EAFNOSUPPORT)
+		error = sock_create(AF_INET, SOCK_STREAM, IPPROTO_TCP, socket);
+	return error;
+}
+
 /* Listens on every address, of IPv6 and IPv4 where the host has both. */
 int kecho_listen_begin(unsigned short port, int backlog)
 {
@@ -67,9 +81,7 @@ int kecho_listen_begin(unsigned short port, int backlog)
 	int error;
 
 	INIT_DELAYED_WORK(&kecho.accept, kecho_listen_accept);
-	error = sock_create_kern(&init_net, AF_INET6, SOCK_STREAM, IPPROTO_TCP, &socket);
-	if (error == -EAFNOSUPPORT)
-		error = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &socket);
+	error = kecho_listen_make(&socket);
 	if (error)
 		return error;
 	sk = socket->sk;

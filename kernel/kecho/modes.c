@@ -4,7 +4,8 @@
  *
  * kthread     a thread each, which waits for its bytes
  * wq-percpu,  a work item each, which waits for its bytes and so keeps a worker: a queue with a processor's
- * wq-unbound  workers has 256, and the 257th connection is not served before another one ends
+ * wq-unbound  workers has 256, and the 257th connection is not served before another one ends; the other
+ *             kind has 512 for all processors
  * ready       a work item when something has come; nothing waits
  * softirq     in the callback that tells that something has come; the rest is done as by `ready`
  *
@@ -62,7 +63,7 @@ static int kecho_modes_thread(void *data)
 
 	kecho_modes_serve_blocking(connection);
 	spin_lock(&kecho.lock);
-	list_add_tail(&connection->node, &kecho.ended);
+	list_add_tail(&connection->ended, &kecho.ended);
 	spin_unlock(&kecho.lock);
 	queue_work(kecho.queue, &kecho.reap);
 	return 0;
@@ -76,7 +77,7 @@ static void kecho_modes_reap(struct work_struct *work)
 	spin_lock(&kecho.lock);
 	list_splice_init(&kecho.ended, &ended);
 	spin_unlock(&kecho.lock);
-	list_for_each_entry_safe(connection, next, &ended, node) {
+	list_for_each_entry_safe(connection, next, &ended, ended) {
 		kthread_stop(connection->thread);
 		put_task_struct(connection->thread);
 		kecho_connection_put(connection);
@@ -251,15 +252,19 @@ int kecho_modes_start(struct kecho_connection *connection)
 
 int __init kecho_modes_init(void)
 {
-	unsigned int unbound = kecho.mode == KECHO_WQ_PERCPU ? 0 : WQ_UNBOUND;
+	bool percpu = kecho.mode == KECHO_WQ_PERCPU;
+	int workers = percpu ? KECHO_PERCPU_WORKERS_MAX : KECHO_UNBOUND_WORKERS_MAX;
+	unsigned int kind = WQ_UNBOUND;
 
+	if (percpu)
 #ifdef HAVE_WQ_PERCPU
-	if (!unbound)
-		unbound = WQ_PERCPU;
+		kind = WQ_PERCPU;
+#else
+		kind = 0;
 #endif
 	INIT_WORK(&kecho.reap, kecho_modes_reap);
 	INIT_LIST_HEAD(&kecho.ended);
-	kecho.queue = alloc_workqueue("kecho", unbound, 0);
+	kecho.queue = alloc_workqueue("kecho", kind, workers);
 	return kecho.queue ? 0 : -ENOMEM;
 }
 
