@@ -17,10 +17,10 @@ fn main() -> ExitCode {
     let (mode, bundle, part) = match &arguments[..] {
         [mode, bundle] => (mode, bundle, ""),
         [mode, bundle, part] => (mode, bundle, part.as_str()),
-        _ => return fail("usage: kernel-wire kthread|wq|ready BUNDLE [PART OF A NAME]"),
+        _ => return fail("usage: kernel-wire kthread|wq|ready|softirq BUNDLE [PART OF A NAME]"),
     };
-    let Some(mode) = ["kthread", "wq", "ready"].into_iter().find(|known| known == mode) else {
-        return fail("the mode is none of kthread, wq, ready");
+    let Some(mode) = ["kthread", "wq", "ready", "softirq"].into_iter().find(|known| known == mode) else {
+        return fail("the mode is none of kthread, wq, ready, softirq");
     };
     let text = match std::fs::read_to_string(bundle) {
         Ok(text) => text,

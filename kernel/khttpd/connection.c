@@ -52,6 +52,18 @@ static void khttpd_connection_wake(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* Bytes have come, in mode `softirq`. Softirqs are held off by the lock. */
+static void khttpd_connection_data(struct sock *sk)
+{
+	struct khttpd_connection *connection;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	connection = sk->sk_user_data;
+	if (connection && !khttpd_softirq(connection))
+		khttpd_modes_kick(connection);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
 static void khttpd_connection_write_space(struct sock *sk)
 {
 	if (!sk_stream_is_writeable(sk))
@@ -71,6 +83,14 @@ static void khttpd_connection_attach(struct khttpd_connection *connection)
 	sk->sk_data_ready = khttpd_connection_wake;
 	sk->sk_state_change = khttpd_connection_wake;
 	sk->sk_write_space = khttpd_connection_write_space;
+	if (khttpd.mode == KHTTPD_SOFTIRQ) {
+		sk->sk_data_ready = khttpd_connection_data;
+		/* Callbacks may not sleep for memory. */
+		sk->sk_allocation = GFP_ATOMIC;
+#ifdef HAVE_TASK_FRAG
+		sk->sk_use_task_frag = false;
+#endif
+	}
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 

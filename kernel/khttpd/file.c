@@ -14,6 +14,7 @@
 #include <linux/init_task.h>
 #include <linux/namei.h>
 
+#include "cache.h"
 #include "khttpd.h"
 
 enum khttpd_file_nobody {
@@ -148,6 +149,11 @@ ssize_t khttpd_file_read(struct khttpd_sending *sending, char *room, size_t leng
 	struct kstat stat;
 	ssize_t count;
 
+	if (sending->entry) {
+		memcpy(room, sending->entry->bytes + sending->at, wanted);
+		sending->at += wanted;
+		return wanted;
+	}
 	while (got < wanted) {
 		count = kernel_read(sending->file, room + got, wanted - got, &sending->at);
 		if (count <= 0)
@@ -165,4 +171,7 @@ void khttpd_file_end(struct khttpd_sending *sending)
 	if (sending->file)
 		fput(sending->file);
 	sending->file = NULL;
+	if (sending->entry)
+		khttpd_cache_put(sending->entry);
+	sending->entry = NULL;
 }

@@ -2,13 +2,17 @@
 /*
  * The inside of khttpd: a server of files in the kernel.
  *
- * main.c       parameters, load and unload listen.c     listeners: accept in a work item, driven
- * by their callback connection.c a connection's life: made, known, closed, freed; its callbacks
- * and its deadline modes.c      who serves a connection: a thread, a work item that blocks, work
- * on demand serve.c      the order of things on a connection: receive, understand, answer, send;
- * never blocks reply.c      which answer a request gets file.c       names looked up beneath the
- * root, files read folder.c     listings, made piece by piece memory.c     the account of what
- * peers make the module hold
+ * main.c       parameters, load and unload
+ * listen.c     listeners: accept in a work item, driven by their callback
+ * connection.c a connection's life: made, known, closed, freed; its callbacks and its deadline
+ * modes.c      who serves a connection: a thread, a work item that blocks, work on demand, the softirq
+ * serve.c      the order of things on a connection: receive, understand, answer, send; never blocks
+ * softirq.c    requests answered in the callback that tells that they have come
+ * reply.c      which answer a request gets
+ * cache.c      small files that were served lately
+ * file.c       names looked up beneath the root, files read
+ * folder.c     listings, made piece by piece
+ * memory.c     the account of what peers make the module hold
  *
  * All other files are freestanding: see text.h.
  */
@@ -61,6 +65,7 @@ enum khttpd_mode {
 	KHTTPD_KTHREAD,
 	KHTTPD_WQ,
 	KHTTPD_READY,
+	KHTTPD_SOFTIRQ,
 };
 
 /* The one deadline of a connection at any time. */
@@ -77,6 +82,7 @@ enum khttpd_flag {
 	KHTTPD_CLOSED,  /* known no more: about to be freed */
 	KHTTPD_KICKED,  /* something happened since a blocking server looked */
 	KHTTPD_EXPIRED, /* the deadline has passed */
+	KHTTPD_BUSY,    /* served now: softirq and work item are never in it together */
 };
 
 /* Who has the word on a connection. */
@@ -93,13 +99,21 @@ struct khttpd_room {
 	size_t size;
 };
 
-/* A file whose bytes are the rest of an answer. */
+struct khttpd_entry;
+
+/* A file, or an entry of the cache, whose bytes are the rest of an answer. */
 struct khttpd_sending {
 	struct file *file;
+	struct khttpd_entry *entry;
 	struct kstat stat; /* what it was when its head was written */
 	loff_t at;
 	loff_t end;
 };
+
+static inline bool khttpd_file_is_sending(const struct khttpd_sending *sending)
+{
+	return sending->file || sending->entry;
+}
 
 struct khttpd_folder;
 
@@ -161,7 +175,7 @@ struct khttpd_server {
 	unsigned int count;
 	wait_queue_head_t gone;
 	atomic_long_t memory;
-	atomic64_t accepted, refused, requests;
+	atomic64_t accepted, refused, requests, hits;
 };
 
 extern struct khttpd_server khttpd;
@@ -200,9 +214,25 @@ enum khttpd_served khttpd_serve(struct khttpd_connection *connection);
 /* Frees what an idle connection does not need. */
 void khttpd_serve_forget(struct khttpd_connection *connection);
 
+/* softirq.c: each is only for KHTTPD_SOFTIRQ */
+int khttpd_softirq_init(void);
+void khttpd_softirq_exit(void);
+/*
+ * With the socket locked by the caller, and the processor's softirqs held off. Whether nothing is left to
+ * do.
+ */
+bool khttpd_softirq(struct khttpd_connection *connection);
+
 /* reply.c */
 bool khttpd_reply(struct khttpd_connection *connection, const struct khttpd_request *request,
 		  struct khttpd_text head, bool keep, struct khttpd_output *output);
+/*
+ * Writes the head of an answer from the cache on a connection that stays, and gives its body. Never
+ * sleeps.
+ */
+void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
+			struct khttpd_text head, struct khttpd_output *output,
+			struct khttpd_text *body);
 void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
 			  struct khttpd_output *output);
 
@@ -225,6 +255,8 @@ void khttpd_folder_close(struct khttpd_folder *folder);
 
 /* memory.c */
 bool khttpd_memory_take(struct khttpd_room *room, size_t size);
+/* The same from a softirq. */
+bool khttpd_memory_take_now(struct khttpd_room *room, size_t size);
 bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used);
 void khttpd_memory_give(struct khttpd_room *room);
 

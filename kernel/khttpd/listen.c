@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/inet.h>
+#include <linux/nsproxy.h>
 #include <linux/rcupdate.h>
 #include <net/tcp.h>
 
@@ -99,15 +100,19 @@ static int khttpd_listen_address(char *text, struct sockaddr_storage *address)
 			return -EINVAL;
 		port[-2] = 0;
 	}
-	return inet_pton_with_scope(&init_net, AF_UNSPEC, host, port, address);
+	return inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, host, port, address);
 }
 
 static int khttpd_listen_open(struct khttpd_listener *listener, struct sockaddr_storage *address)
 {
 	struct socket *socket;
 	struct sock *sk;
-	int error =
-		sock_create_kern(&init_net, address->ss_family, SOCK_STREAM, IPPROTO_TCP, &socket);
+	/*
+	 * Not a socket of the kernel's: TCP stops the timers of those when they are released, so that what
+	 * was not acknowledged by then is never sent again, and the connection never freed. A connection
+	 * is of the same kind as its listener.
+	 */
+	int error = sock_create(address->ss_family, SOCK_STREAM, IPPROTO_TCP, &socket);
 
 	if (error)
 		return error;

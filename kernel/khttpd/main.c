@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
+#include "cache.h"
 #include "khttpd.h"
 
 struct khttpd_server khttpd;
@@ -21,7 +22,7 @@ MODULE_PARM_DESC(listen, "addresses with ports, separated by commas ([::]:80)");
 
 static char *mode = "ready";
 module_param(mode, charp, 0444);
-MODULE_PARM_DESC(mode, "who serves a connection: kthread, wq or ready (ready)");
+MODULE_PARM_DESC(mode, "who serves a connection: kthread, wq, ready or softirq (ready)");
 
 static bool listing;
 module_param(listing, bool, 0444);
@@ -36,6 +37,11 @@ static unsigned int memory_mib = 64;
 module_param(memory_mib, uint, 0444);
 MODULE_PARM_DESC(memory_mib, "most memory for what peers send and are sent, 1 to 65536 (64)");
 
+static unsigned int cache_kib = 16384;
+module_param(cache_kib, uint, 0444);
+MODULE_PARM_DESC(cache_kib,
+		 "most memory for small files that were served lately, 0 to 67108864 (16384)");
+
 static unsigned int head_ms = 10000;
 module_param(head_ms, uint, 0444);
 MODULE_PARM_DESC(head_ms, "how long the head of a request may take, 100 to 3600000 (10000)");
@@ -48,10 +54,26 @@ static unsigned int write_ms = 30000;
 module_param(write_ms, uint, 0444);
 MODULE_PARM_DESC(write_ms, "how long a peer may take nothing of an answer, 100 to 3600000 (30000)");
 
+static int khttpd_main_counts(char *buffer, const struct kernel_param *parameter)
+{
+	return sysfs_emit(buffer,
+			  "connections %u\naccepted %lld\nrefused %lld\nanswered %lld\ncache_hits %lld\n"
+			  "memory_bytes %ld\ncache_bytes %lu\n",
+			  READ_ONCE(khttpd.count), atomic64_read(&khttpd.accepted),
+			  atomic64_read(&khttpd.refused), atomic64_read(&khttpd.requests),
+			  atomic64_read(&khttpd.hits), atomic_long_read(&khttpd.memory),
+			  khttpd_cache_bytes());
+}
+
+static const struct kernel_param_ops counts = { .get = khttpd_main_counts };
+module_param_cb(counts, &counts, NULL, 0444);
+MODULE_PARM_DESC(counts, "read only: connections now; accepted, refused and answered so far; bytes held");
+
 static const char *const modes[] = {
 	[KHTTPD_KTHREAD] = "kthread",
 	[KHTTPD_WQ] = "wq",
 	[KHTTPD_READY] = "ready",
+	[KHTTPD_SOFTIRQ] = "softirq",
 };
 
 static int __init khttpd_main_in_range(const char *name, unsigned int value, unsigned int least,
@@ -72,7 +94,7 @@ static int __init khttpd_main_mode(void)
 		if (sysfs_streq(modes[i], mode))
 			return 0;
 	}
-	pr_err("mode=%s: not one of kthread, wq, ready\n", mode);
+	pr_err("mode=%s: not one of kthread, wq, ready, softirq\n", mode);
 	return -EINVAL;
 }
 
@@ -92,6 +114,7 @@ static int __init khttpd_main_parameters(void)
 	khttpd.deadlines_ms[KHTTPD_LINGER_DEADLINE] = KHTTPD_LINGER_MS;
 	error = khttpd_main_in_range("connections", connections, 1, 1000000);
 	error = error ?: khttpd_main_in_range("memory_mib", memory_mib, 1, 65536);
+	error = error ?: khttpd_main_in_range("cache_kib", cache_kib, 0, 67108864);
 	error = error ?: khttpd_main_in_range("head_ms", head_ms, 100, 3600000);
 	error = error ?: khttpd_main_in_range("idle_ms", idle_ms, 100, 3600000);
 	return error ?: khttpd_main_in_range("write_ms", write_ms, 100, 3600000);
@@ -106,9 +129,12 @@ static int __init khttpd_main_init(void)
 	error = khttpd_file_init(root);
 	if (error)
 		return error;
-	error = khttpd_connection_init();
+	error = khttpd_cache_init((unsigned long)cache_kib << 10);
 	if (error)
 		goto file;
+	error = khttpd_connection_init();
+	if (error)
+		goto cache;
 	error = khttpd_modes_init();
 	if (error)
 		goto connection;
@@ -121,6 +147,8 @@ modes:
 	khttpd_modes_exit();
 connection:
 	khttpd_connection_exit();
+cache:
+	khttpd_cache_exit();
 file:
 	khttpd_file_exit();
 	return error;
@@ -138,6 +166,7 @@ static void __exit khttpd_main_exit(void)
 	khttpd_modes_exit();
 	synchronize_net();
 	khttpd_connection_exit();
+	khttpd_cache_exit();
 	khttpd_file_exit();
 	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
 	     atomic_long_read(&khttpd.memory));

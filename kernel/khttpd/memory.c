@@ -7,10 +7,10 @@
 
 #include "khttpd.h"
 
-bool khttpd_memory_take(struct khttpd_room *room, size_t size)
+static bool khttpd_memory_enter(struct khttpd_room *room, size_t size, void *(*make)(size_t size))
 {
 	if (atomic_long_add_return(size, &khttpd.memory) <= khttpd.memory_max)
-		room->at = kvmalloc(size, GFP_KERNEL | __GFP_NOWARN);
+		room->at = make(size);
 	else
 		room->at = NULL;
 	if (!room->at) {
@@ -19,6 +19,26 @@ bool khttpd_memory_take(struct khttpd_room *room, size_t size)
 	}
 	room->size = size;
 	return true;
+}
+
+static void *khttpd_memory_make(size_t size)
+{
+	return kvmalloc(size, GFP_KERNEL | __GFP_NOWARN);
+}
+
+bool khttpd_memory_take(struct khttpd_room *room, size_t size)
+{
+	return khttpd_memory_enter(room, size, khttpd_memory_make);
+}
+
+static void *khttpd_memory_make_now(size_t size)
+{
+	return kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+bool khttpd_memory_take_now(struct khttpd_room *room, size_t size)
+{
+	return khttpd_memory_enter(room, size, khttpd_memory_make_now);
 }
 
 bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used)

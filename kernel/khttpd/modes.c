@@ -5,6 +5,8 @@
  * kthread  a thread each, which waits for its peer
  * wq       a work item each, which waits for its peer and so keeps a worker
  * ready    a work item when something has happened; nothing waits
+ * softirq  in the callback that tells that a request has come, if the cache holds the answer; the rest is
+ *          done as by `ready`
  */
 #include <linux/kthread.h>
 
@@ -18,20 +20,30 @@ enum khttpd_modes_limit {
 	KHTTPD_WORKERS_MAX = 512,
 };
 
+static void khttpd_modes_serve(struct khttpd_connection *connection)
+{
+	switch (khttpd_serve(connection)) {
+	case KHTTPD_WAITS:
+		break;
+	case KHTTPD_SPENT:
+		khttpd_modes_kick(connection);
+		break;
+	case KHTTPD_ENDED:
+		khttpd_connection_close(connection);
+	}
+}
+
 static void khttpd_modes_ready(struct work_struct *work)
 {
 	struct khttpd_connection *connection = container_of(work, struct khttpd_connection, work);
 
-	if (!test_bit(KHTTPD_CLOSED, &connection->flags)) {
-		switch (khttpd_serve(connection)) {
-		case KHTTPD_WAITS:
-			break;
-		case KHTTPD_SPENT:
-			khttpd_modes_kick(connection);
-			break;
-		case KHTTPD_ENDED:
-			khttpd_connection_close(connection);
-		}
+	if (test_and_set_bit_lock(KHTTPD_BUSY, &connection->flags)) {
+		/* A softirq of another processor, which is soon done. */
+		khttpd_modes_kick(connection);
+	} else {
+		if (!test_bit(KHTTPD_CLOSED, &connection->flags))
+			khttpd_modes_serve(connection);
+		clear_bit_unlock(KHTTPD_BUSY, &connection->flags);
 	}
 	khttpd_connection_put(connection);
 }
@@ -89,7 +101,7 @@ static int khttpd_modes_start_thread(struct khttpd_connection *connection)
 void khttpd_modes_prepare(struct khttpd_connection *connection)
 {
 	INIT_WORK(&connection->work,
-		  khttpd.mode == KHTTPD_READY ? khttpd_modes_ready : khttpd_modes_worker);
+		  khttpd.mode >= KHTTPD_READY ? khttpd_modes_ready : khttpd_modes_worker);
 }
 
 /* Starts a connection's server, which does nothing before it is kicked. */
@@ -110,7 +122,7 @@ int khttpd_modes_start(struct khttpd_connection *connection)
  */
 void khttpd_modes_kick(struct khttpd_connection *connection)
 {
-	if (khttpd.mode != KHTTPD_READY) {
+	if (khttpd.mode < KHTTPD_READY) {
 		set_bit(KHTTPD_KICKED, &connection->flags);
 		wake_up(&connection->wait);
 		return;
@@ -123,13 +135,20 @@ void khttpd_modes_kick(struct khttpd_connection *connection)
 
 int khttpd_modes_init(void)
 {
+	int error;
+
 	init_completion(&khttpd.thread_gone);
 	atomic_set(&khttpd.threads, 0);
 	if (khttpd.mode == KHTTPD_WQ)
 		khttpd.connections_max =
 			min_t(unsigned int, khttpd.connections_max, KHTTPD_WORKERS_MAX);
 	khttpd.queue = alloc_workqueue("khttpd", WQ_UNBOUND, KHTTPD_WORKERS_MAX);
-	return khttpd.queue ? 0 : -ENOMEM;
+	if (!khttpd.queue)
+		return -ENOMEM;
+	error = khttpd.mode == KHTTPD_SOFTIRQ ? khttpd_softirq_init() : 0;
+	if (error)
+		destroy_workqueue(khttpd.queue);
+	return error;
 }
 
 /* All connections are gone. */
@@ -138,4 +157,6 @@ void khttpd_modes_exit(void)
 	while (atomic_dec_if_positive(&khttpd.threads) >= 0)
 		wait_for_completion(&khttpd.thread_gone);
 	destroy_workqueue(khttpd.queue);
+	if (khttpd.mode == KHTTPD_SOFTIRQ)
+		khttpd_softirq_exit();
 }

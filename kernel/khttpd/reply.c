@@ -9,14 +9,11 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "cache.h"
 #include "date.h"
 #include "khttpd.h"
 #include "mime.h"
 #include "range.h"
-
-enum khttpd_reply_limit {
-	KHTTPD_ETAG_BYTES = 64,
-};
 
 static const char index_name[] = "index.html";
 
@@ -69,24 +66,21 @@ static void khttpd_reply_validators(struct khttpd_validators *validators, const 
 	validators->modified = seconds;
 }
 
-static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *file,
-				const struct kstat *stat)
+/* Chooses and writes the head for what stands at an address; `what` says what of it is to follow. */
+static unsigned int khttpd_reply_represent(const struct khttpd_request *request,
+					   struct khttpd_text head,
+					   const struct khttpd_manner *manner,
+					   struct khttpd_represented *what,
+					   struct khttpd_output *output)
 {
-	const struct khttpd_request *request = replying->request;
-	struct khttpd_sending *sending = &replying->connection->sending;
-	struct khttpd_represented what = { .size = stat->size, .end = stat->size };
-	char etag[KHTTPD_ETAG_BYTES];
-	unsigned int status;
+	unsigned int status = khttpd_condition_check(request, head, &what->validators);
 
-	khttpd_reply_validators(&what.validators, stat, etag);
-	what.media = khttpd_mime_of((struct khttpd_text){ (u8 *)replying->path, replying->length });
-	status = khttpd_condition_check(request, replying->head, &what.validators);
 	if (!status) {
 		status = 200;
 		if (request->method == KHTTPD_GET &&
-		    khttpd_condition_range(request, &what.validators))
-			switch (khttpd_range_parse(request->fields[KHTTPD_RANGE], what.size,
-						   &what.start, &what.end)) {
+		    khttpd_condition_range(request, &what->validators))
+			switch (khttpd_range_parse(request->fields[KHTTPD_RANGE], what->size,
+						   &what->start, &what->end)) {
 			case KHTTPD_RANGE_ONE:
 				status = 206;
 				break;
@@ -98,16 +92,79 @@ static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *f
 			}
 	}
 	if (status == 412 || status == 416) {
-		khttpd_answer_problem(replying->output, status, &replying->manner, what.size);
+		khttpd_answer_problem(output, status, manner, what->size);
+		what->start = what->end;
 	} else {
-		khttpd_answer_file(replying->output, status, &replying->manner, &what);
-		if (status != 304 && request->method == KHTTPD_GET && what.start < what.end) {
-			sending->file = get_file(file);
-			sending->stat = *stat;
-			sending->at = what.start;
-			sending->end = what.end;
-		}
+		khttpd_answer_file(output, status, manner, what);
+		if (status == 304 || request->method != KHTTPD_GET)
+			what->start = what->end;
 	}
+	return status;
+}
+
+static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *file,
+				const struct kstat *stat)
+{
+	const struct khttpd_request *request = replying->request;
+	struct khttpd_sending *sending = &replying->connection->sending;
+	struct khttpd_represented what = { .size = stat->size, .end = stat->size };
+	char etag[KHTTPD_ETAG_BYTES];
+
+	khttpd_reply_validators(&what.validators, stat, etag);
+	what.media = khttpd_mime_of((struct khttpd_text){ (u8 *)replying->path, replying->length });
+	khttpd_cache_keep(request->path, replying->path, file, &what, stat);
+	khttpd_reply_represent(request, replying->head, &replying->manner, &what, replying->output);
+	if (what.start < what.end) {
+		sending->file = get_file(file);
+		sending->stat = *stat;
+		sending->at = what.start;
+		sending->end = what.end;
+	}
+}
+
+static struct khttpd_represented khttpd_reply_kept(const struct khttpd_entry *entry)
+{
+	return (struct khttpd_represented){
+		.size = entry->stat.size,
+		.end = entry->stat.size,
+		.media = entry->media,
+		.validators = entry->validators,
+	};
+}
+
+void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
+			struct khttpd_text head, struct khttpd_output *output,
+			struct khttpd_text *body)
+{
+	struct khttpd_represented what = khttpd_reply_kept(entry);
+	struct khttpd_manner manner = { .keep = true, .omit_body = request->method == KHTTPD_HEAD };
+	char date[KHTTPD_DATE_BYTES];
+
+	khttpd_reply_manner(&manner, date);
+	khttpd_reply_represent(request, head, &manner, &what, output);
+	*body = (struct khttpd_text){ (u8 *)entry->bytes + what.start, what.end - what.start };
+}
+
+/* Answers with what the cache holds. False where it does not. */
+static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
+{
+	struct khttpd_entry *entry = khttpd_cache_find(replying->request->path);
+	struct khttpd_sending *sending = &replying->connection->sending;
+	struct khttpd_represented what;
+
+	if (!entry)
+		return false;
+	what = khttpd_reply_kept(entry);
+	khttpd_reply_represent(replying->request, replying->head, &replying->manner, &what,
+			       replying->output);
+	if (what.start < what.end) {
+		sending->entry = entry;
+		sending->at = what.start;
+		sending->end = what.end;
+	} else {
+		khttpd_cache_put(entry);
+	}
+	return true;
 }
 
 static int khttpd_reply_file(struct khttpd_replying *replying, const struct path *path,
@@ -207,6 +264,8 @@ static int khttpd_reply_content(struct khttpd_replying *replying)
 	struct khttpd_room path;
 	int status;
 
+	if (khttpd_reply_from_cache(replying))
+		return 0;
 	if (!khttpd_memory_take(&path, replying->request->path.length + sizeof(index_name) + 1))
 		return 503;
 	replying->path = path.at;

@@ -28,7 +28,7 @@ void khttpd_serve_forget(struct khttpd_connection *connection)
 
 static bool khttpd_serve_has_body(const struct khttpd_connection *connection)
 {
-	return connection->sending.file || connection->folder;
+	return khttpd_file_is_sending(&connection->sending) || connection->folder;
 }
 
 /*

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests answered where they come in: in the callback that tells that bytes have come, with the socket
+ * locked by the caller.
+ *
+ * Only whole requests for what the cache holds are answered here, on connections on which nothing else is
+ * under way, and only where the socket has room for the answer. Everything else is left in the socket for
+ * the work item of mode `ready`. Nothing here sleeps. The same flag keeps this and the work item apart: who
+ * finds it set has the work item come again.
+ */
+#include <linux/percpu.h>
+#include <linux/uio.h>
+#include <net/tcp.h>
+
+#include "cache.h"
+#include "date.h"
+#include "khttpd.h"
+
+enum khttpd_softirq_limit {
+	/* Answers in one call, which holds up the network. */
+	KHTTPD_SOFTIRQ_ANSWERS_MAX = 8,
+	/* Most bytes of heads of requests that are looked at in one call. */
+	KHTTPD_SOFTIRQ_INPUT_BYTES = 4096,
+};
+
+/* What one call needs. A processor has one: softirqs do not cut in on each other. */
+struct khttpd_softirq_desk {
+	struct khttpd_connection *connection;
+	unsigned int count;
+	size_t length; /* of all answers */
+	struct khttpd_entry *entries[KHTTPD_SOFTIRQ_ANSWERS_MAX];
+	struct kvec parts[2 * KHTTPD_SOFTIRQ_ANSWERS_MAX];
+	char heads[KHTTPD_SOFTIRQ_ANSWERS_MAX][KHTTPD_ANSWER_BYTES];
+	u8 input[KHTTPD_SOFTIRQ_INPUT_BYTES];
+};
+
+static struct khttpd_softirq_desk __percpu *desks;
+
+/* Whether the answer to a whole request was laid down. */
+static bool khttpd_softirq_answer(struct khttpd_softirq_desk *desk, const struct khttpd_request *request,
+				  struct khttpd_text head)
+{
+	struct sock *sk = desk->connection->socket->sk;
+	struct khttpd_output output = { .at = desk->heads[desk->count], .room = KHTTPD_ANSWER_BYTES };
+	struct kvec *parts = desk->parts + 2 * desk->count;
+	struct khttpd_text body = {};
+	struct khttpd_entry *entry;
+	size_t length;
+
+	if ((request->method != KHTTPD_GET && request->method != KHTTPD_HEAD) || request->http10 ||
+	    !request->keep_alive || request->framing != KHTTPD_NO_BODY || request->expects_continue)
+		return false;
+	entry = khttpd_cache_find(request->path);
+	if (!entry)
+		return false;
+	khttpd_reply_entry(entry, request, head, &output, &body);
+	length = desk->length + output.length + body.length;
+	if (output.full || length > KHTTPD_OUTPUT_BYTES || length > max(sk_stream_wspace(sk), 0)) {
+		khttpd_cache_put(entry);
+		return false;
+	}
+	parts[0] = (struct kvec){ output.at, output.length };
+	parts[1] = (struct kvec){ (void *)body.at, body.length };
+	desk->entries[desk->count++] = entry;
+	desk->length = length;
+	return true;
+}
+
+/* Takes the whole requests at the front of what came; the rest stays in the socket. */
+static int khttpd_softirq_take(read_descriptor_t *descriptor, struct sk_buff *skb, unsigned int offset,
+			       size_t length)
+{
+	struct khttpd_softirq_desk *desk = descriptor->arg.data;
+	struct khttpd_text input = { desk->input, min_t(size_t, length, sizeof(desk->input)) };
+	struct khttpd_request request;
+	struct khttpd_refusal refusal;
+	size_t taken = 0;
+
+	if (skb_copy_bits(skb, offset, desk->input, input.length))
+		return 0;
+	while (desk->count < KHTTPD_SOFTIRQ_ANSWERS_MAX && input.length) {
+		struct khttpd_search search = {};
+
+		if (khttpd_request_parse(&request, &search, &refusal, input) != KHTTPD_COMPLETE ||
+		    !khttpd_softirq_answer(desk, &request, khttpd_text_until(input, request.head_bytes)))
+			break;
+		taken += request.head_bytes;
+		input = khttpd_text_from(input, request.head_bytes);
+	}
+	if (taken < length)
+		descriptor->count = 0;
+	return taken;
+}
+
+/* What the socket did not take waits in the connection. False where there is no memory for it. */
+static bool khttpd_softirq_leave(struct khttpd_softirq_desk *desk, size_t sent)
+{
+	struct khttpd_room *room = &desk->connection->output;
+	size_t length = desk->length - sent;
+	struct iov_iter from;
+
+	iov_iter_kvec(&from, ITER_SOURCE, desk->parts, 2 * desk->count, desk->length);
+	iov_iter_advance(&from, sent);
+	if (!room->at && !khttpd_memory_take_now(room, KHTTPD_OUTPUT_BYTES))
+		return false;
+	if (copy_from_iter(room->at, length, &from) != length)
+		return false;
+	desk->connection->output_length = length;
+	return true;
+}
+
+/* Sends all answers at once. Whether none of it is left. */
+static bool khttpd_softirq_send(struct khttpd_softirq_desk *desk)
+{
+	struct khttpd_connection *connection = desk->connection;
+	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	int sent;
+
+	iov_iter_kvec(&message.msg_iter, ITER_SOURCE, desk->parts, 2 * desk->count, desk->length);
+	sent = tcp_sendmsg_locked(connection->socket->sk, &message, desk->length);
+	if (sent == desk->length)
+		return true;
+	if ((sent < 0 && sent != -EAGAIN) || !khttpd_softirq_leave(desk, max(sent, 0)))
+		connection->broken = true;
+	return false;
+}
+
+/* Whether the peer has the word with the next request, and nothing else is to be done. */
+static bool khttpd_softirq_may(const struct khttpd_connection *connection)
+{
+	unsigned long apart = BIT(KHTTPD_CLOSED) | BIT(KHTTPD_EXPIRED);
+
+	return connection->phase == KHTTPD_READS && !connection->input_length && !connection->output_length &&
+	       !connection->peer_ended && !connection->broken && !connection->empty_line_skipped &&
+	       !connection->folder && !khttpd_file_is_sending(&connection->sending) &&
+	       !(READ_ONCE(connection->flags) & apart);
+}
+
+static bool khttpd_softirq_is_empty(const struct sock *sk)
+{
+	return skb_queue_empty(&sk->sk_receive_queue) && !(sk->sk_shutdown & RCV_SHUTDOWN);
+}
+
+/* Answers what can be answered. Whether nothing is left to do. */
+static bool khttpd_softirq_serve(struct khttpd_connection *connection)
+{
+	struct khttpd_softirq_desk *desk = this_cpu_ptr(desks);
+	struct sock *sk = connection->socket->sk;
+	read_descriptor_t descriptor = { .arg.data = desk, .count = 1 };
+	unsigned int i;
+	bool all;
+
+	desk->connection = connection;
+	desk->count = 0;
+	desk->length = 0;
+	tcp_read_sock(sk, &descriptor, khttpd_softirq_take);
+	if (!desk->count)
+		return false;
+	all = khttpd_softirq_send(desk);
+	for (i = 0; i < desk->count; i++)
+		khttpd_cache_put(desk->entries[i]);
+	atomic64_add(desk->count, &khttpd.requests);
+	connection->deadline = KHTTPD_DEADLINES;
+	khttpd_connection_expect(connection, KHTTPD_IDLE_DEADLINE, false);
+	return all && khttpd_softirq_is_empty(sk);
+}
+
+bool khttpd_softirq(struct khttpd_connection *connection)
+{
+	bool done;
+
+	if (test_and_set_bit_lock(KHTTPD_BUSY, &connection->flags))
+		return false;
+	done = khttpd_softirq_may(connection) && khttpd_softirq_serve(connection);
+	clear_bit_unlock(KHTTPD_BUSY, &connection->flags);
+	return done;
+}
+
+int khttpd_softirq_init(void)
+{
+	desks = alloc_percpu(struct khttpd_softirq_desk);
+	return desks ? 0 : -ENOMEM;
+}
+
+void khttpd_softirq_exit(void)
+{
+	free_percpu(desks);
+}
