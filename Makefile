@@ -13,6 +13,7 @@ FUZZ_RUNS_SHORT ?= 200000
 FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
+SOAK_UNLOADS ?= 50
 STORM_FRAMES ?= 1000000000
 
 .PHONY: help run test bench demo-overload lab soak clean
@@ -45,6 +46,8 @@ soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a lo
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-live --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --package staunch-tests --test gate storm -- --nocapture
+	cargo build --workspace --profile fast
+	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --package staunch-tests --test kernels strain
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests

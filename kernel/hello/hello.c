@@ -12,10 +12,11 @@
 
 static char *fault = "none";
 module_param(fault, charp, 0444);
-MODULE_PARM_DESC(fault, "none, leak (an object outlives its cache) or sleep (in a softirq)");
+MODULE_PARM_DESC(fault, "none, leak (an object outlives its cache), forget (memory) or sleep (in a softirq)");
 
 static struct kmem_cache *cache;
 static void *object;
+static void *forgotten;
 
 static void hello_sleep(struct tasklet_struct *tasklet)
 {
@@ -28,9 +29,10 @@ static int __init hello_init(void)
 {
 	bool leaks = !strcmp(fault, "leak");
 	bool sleeps = !strcmp(fault, "sleep");
+	bool forgets = !strcmp(fault, "forget");
 
-	if (!leaks && !sleeps && strcmp(fault, "none")) {
-		pr_err("fault=%s: none, leak or sleep\n", fault);
+	if (!leaks && !sleeps && !forgets && strcmp(fault, "none")) {
+		pr_err("fault=%s: none, leak, forget or sleep\n", fault);
 		return -EINVAL;
 	}
 	cache = kmem_cache_create("hello", 64, 0, SLAB_POISON, NULL);
@@ -43,6 +45,8 @@ static int __init hello_init(void)
 	}
 	if (sleeps)
 		tasklet_schedule(&sleeper);
+	if (forgets)
+		forgotten = kmalloc(100, GFP_KERNEL);
 	pr_warn("loaded\n");
 	return 0;
 }

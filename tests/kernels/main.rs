@@ -7,6 +7,7 @@
 
 mod dostp;
 mod modules;
+mod strain;
 mod talk;
 
 use std::process::Command;

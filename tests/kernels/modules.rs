@@ -11,29 +11,49 @@ use staunch_tests::process::binary;
 /// Scripts so far, for their names.
 static SCRIPTS: AtomicU32 = AtomicU32::new(0);
 
+/// A machine for a script: what is changed of it, and what it has beside the server.
+pub(crate) struct Guest<'a> {
+    pub(crate) series: &'a str,
+    pub(crate) modules: &'a [&'a str],
+    pub(crate) programs: &'a [PathBuf],
+    pub(crate) words: &'a [&'a str],
+}
+
+impl Guest<'_> {
+    /// Runs a script in the machine.
+    pub(crate) fn run(&self, script: &str) -> Output {
+        let xtask = binary().with_file_name("xtask");
+        assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
+        let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("staunch-{}-{number}.sh", std::process::id()));
+        std::fs::write(&path, script).expect("a script");
+        let mut guest = Command::new(xtask);
+        guest.args(["guest", "--kernel", self.series, "--seconds", "1800"]).args(self.words);
+        self.modules.iter().for_each(|module| {
+            guest.args(["--module", module]);
+        });
+        self.programs.iter().for_each(|program| {
+            guest.arg("--program").arg(program);
+        });
+        let output = guest.arg(&path).output().expect("xtask runs");
+        std::fs::remove_file(&path).expect("the script is there");
+        output
+    }
+}
+
 /// A script in a machine with a module.
 fn run(series: &str, module: &str, script: &str) -> Output {
-    run_with(series, module, script, &[binary()])
+    Guest { series, modules: &[module], programs: &[], words: &[] }.run(script)
 }
 
-/// A script in a machine with a module and these programs.
-fn run_with(series: &str, module: &str, script: &str, programs: &[PathBuf]) -> Output {
-    let xtask = binary().with_file_name("xtask");
-    assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
-    let number = SCRIPTS.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("staunch-{}-{number}.sh", std::process::id()));
-    std::fs::write(&path, script).expect("a script");
-    let mut guest = Command::new(xtask);
-    guest.args(["guest", "--kernel", series, "--seconds", "1800", "--module", module]);
-    for program in programs {
-        guest.arg("--program").arg(program);
-    }
-    let output = guest.arg(&path).output().expect("xtask runs");
-    std::fs::remove_file(&path).expect("the script is there");
-    output
+/// A program of these tests that was built with them.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = binary().with_file_name(name);
+    assert!(path.exists(), "{} is missing: cargo build --workspace makes it", path.display());
+    path
 }
 
-fn said(output: &Output) -> (String, String) {
+pub(crate) fn said(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -85,6 +105,30 @@ fn kecho_serves_in_five_ways_and_unloads_with_a_connection() {
     }
 }
 
+/// What khttpd serves and what it does not, and what it says of parameters that cannot be.
+#[test]
+fn khttpd_serves_a_folder_in_each_way() {
+    if !is_possible() {
+        return;
+    }
+    for series in SERIES_WITH_HEADERS {
+        let (out, error) = said(&run(series, "khttpd", include_str!("khttpd.sh")));
+        let has = |line: &str| {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
+        };
+        for mode in ["kthread", "wq", "ready", "softirq"] {
+            has(&format!("{mode} statuses: 200 200 404 403 403 301 404 "));
+            has(&format!("{mode} listed: 500"));
+            has(&format!("{mode} unloaded"));
+        }
+        has("nothing is left");
+        has("told: listen=127.0.0.1:80: cannot be listened on (error -98)");
+        for name in ["root= is missing", "root=/nowhere: ", "mode=odd: ", "connections=0: ", "head_ms=1: "] {
+            assert!(out.contains(&format!("told: {name}")), "{series}: no {name:?} in\n{out}{error}");
+        }
+    }
+}
+
 /// So many conversations khttpd holds; the others need encodings, rules or hosts, which it has not. It may
 /// not fall.
 const HELD_MIN: usize = 288;
@@ -97,9 +141,9 @@ fn conversations_are_held_with_khttpd() {
     let bundle = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conversations");
     std::fs::write(&bundle, staunch_tests::suite::bundle(&staunch_tests::suite::wire_folder()))
         .expect("a file");
-    let player = binary().with_file_name("kernel-wire");
-    assert!(player.exists(), "{} is missing: cargo build --workspace makes it", player.display());
-    let output = run_with("6.1", "khttpd", "kernel-wire ready /bin/conversations", &[player, bundle]);
+    let programs = [program("kernel-wire"), bundle];
+    let guest = Guest { series: "6.1", modules: &["khttpd"], programs: &programs, words: &[] };
+    let output = guest.run("kernel-wire ready /bin/conversations");
     let (out, error) = said(&output);
     assert!(output.status.success(), "{out}{error}");
     let held = out.lines().find_map(|line| line.strip_prefix("held ")?.split(' ').next()?.parse().ok());

@@ -1,0 +1,123 @@
+//! Modules of the kernel under strain, inside the machine that has them: `kernel-strain MODULE MODE`.
+//!
+//! Peers come of every manner, one unloads the module under them, and what is left behind is counted. Each
+//! piece says one line, `MODULE MODE: PIECE: RESULT`. A piece that does not end is told by name with what all
+//! tasks wait for, and ends the program. It must never be run outside of a machine made for it.
+#![forbid(unsafe_code)]
+
+mod cached;
+mod leaks;
+mod peers;
+mod pieces;
+mod server;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use clap::Parser;
+
+use leaks::Objects;
+use server::{Name, Server};
+
+/// No piece takes longer than this on a busy machine; one that does hangs.
+const PIECE_SECONDS_MAX: u64 = 300;
+/// The exit status of a program that hung.
+const HUNG: i32 = 70;
+
+#[derive(Parser)]
+#[command(name = "kernel-strain", about = "Strain a module of the kernel, inside a machine made for it")]
+struct Arguments {
+    /// kecho or khttpd
+    #[arg(required_unless_present = "leaks")]
+    module: Option<Name>,
+    /// Its modes, one after the other
+    modes: Vec<String>,
+    /// How often the module is unloaded under load
+    #[arg(long, default_value_t = 4)]
+    rounds: usize,
+    /// Only look for what modules have left behind that are gone, and threads of this name
+    #[arg(long, exclusive = true, value_name = "NAME")]
+    leaks: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(name) = &arguments.leaks {
+        return look_for_leaks(name);
+    }
+    let Some(name) = arguments.module else { return ExitCode::FAILURE };
+    for mode in &arguments.modes {
+        let server = Server { name, mode: mode.clone() };
+        if let Err(error) = strain(&server, &arguments) {
+            println!("{} {mode}: FAILED: {error}", server.module());
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn look_for_leaks(name: &str) -> ExitCode {
+    match leaks::prepare().and_then(|()| Objects::of(name)) {
+        Ok(objects) if objects.is_nothing_of_modules() => ExitCode::SUCCESS,
+        Ok(objects) => {
+            println!("left behind: {objects:?}");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn strain(server: &Server, arguments: &Arguments) -> Result<(), String> {
+    Server::prepare()?;
+    leaks::prepare()?;
+    // The first load of all brings into being what stays, as workers of the kernel do.
+    server.load("")?;
+    server.ask()?;
+    server.unload()?;
+    let before = Objects::of(server.module())?;
+    piece(server, "whole", || pieces::whole(server))?;
+    piece(server, "cache", || cached::changes_are_seen(server))?;
+    piece(server, "deadlines", || pieces::deadlines(server))?;
+    piece(server, "one too many", || pieces::one_too_many(server))?;
+    piece(server, "crowd", || pieces::crowd(server))?;
+    piece(server, "unloaded under load", || pieces::unload_under_load(server, arguments.rounds))?;
+    piece(server, "left behind", || {
+        before.wait_for_those_before(server.module()).map(|()| "nothing".to_owned())
+    })
+}
+
+/// Runs one piece and says its result. A piece that hangs ends the program.
+fn piece(server: &Server, name: &str, run: impl FnOnce() -> Result<String, String>) -> Result<(), String> {
+    let words = format!("{} {}: {name}", server.module(), server.mode);
+    let watched = words.clone();
+    let (done, is_done) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if is_done.recv_timeout(Duration::from_secs(PIECE_SECONDS_MAX)) == Err(RecvTimeoutError::Timeout) {
+            tell_who_waits(&watched);
+            std::process::exit(HUNG);
+        }
+    });
+    let result = run().map_err(|error| format!("{name}: {error}"))?;
+    drop(done);
+    let _ = watch.join();
+    println!("{words}: {result}");
+    Ok(())
+}
+
+/// Says where every task stands that sleeps in the kernel.
+fn tell_who_waits(words: &str) {
+    println!("{words}: HANGS after {PIECE_SECONDS_MAX} s");
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    for process in processes {
+        let read = |name: &str| std::fs::read_to_string(process.path().join(name));
+        if let (Ok(name), Ok(stack)) = (read("comm"), read("stack")) {
+            println!("{:?} {}\n{stack}", process.file_name(), name.trim_end());
+        }
+    }
+    let _ = std::io::stdout().flush();
+}
