@@ -20,9 +20,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use kernel::Series;
-use machine::{Machine, Said};
-use module::Module;
+pub(crate) use kernel::Series;
+pub(crate) use machine::Machine;
+use machine::Said;
+pub(crate) use module::Module;
 
 /// What to run, and where.
 #[derive(Args)]

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod container;
+mod count;
 mod deb;
 mod guest;
 mod install;
@@ -41,6 +42,8 @@ enum Chore {
     Demo(measure::Arguments),
     /// Run a script in an emulated machine, under a kernel of Debian's
     Guest(guest::Arguments),
+    /// Count instructions per request of the kernel's modules, in an emulated machine
+    Count(count::Arguments),
     /// Make the Debian package
     Deb(deb::Arguments),
     /// Make the root of a container image, with a static program
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Bench(arguments) => measure::run(&root(), "bench", &arguments),
         Chore::Demo(arguments) => measure::run(&root(), "demo", &arguments),
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
+        Chore::Count(arguments) => count::run(&root(), &arguments),
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
         Chore::StressTests(arguments) => stress::run(&root(), &arguments),

@@ -1,0 +1,205 @@
+//! `cargo xtask count`: instructions per request of the kernel's modules, of the whole emulated machine.
+//!
+//! It owns `bench/kernel-instructions.json`, what was recorded last. The machine's clock counts instructions
+//! (`guest`, counted), and the program `kernel-count` in it asks each server for N, 2 N and 3 N requests: the
+//! differences, divided by N, know nothing of beginnings. A figure is given only where both differences agree
+//! and a loop beside them costs the same before and after; else the run is an error. The client is counted
+//! with the server. Cache misses and the cost of faults that processors have are not.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::{Args, ValueEnum as _};
+
+use crate::guest::{Machine, Module, Series};
+use crate::install::succeed;
+
+/// What was recorded, by kernel and then by row.
+const RECORD: &str = "bench/kernel-instructions.json";
+/// A figure may rise by this factor before the gate fails.
+const GROWTH_MAX: f64 = 1.01;
+/// The two differences of a row may be so far apart: over connections that are kept, and where each request
+/// has its own.
+const APART_KEPT_MAX: f64 = 0.005;
+const APART_NEW_MAX: f64 = 0.03;
+/// Canaries may be so far apart: the kernel's clock ticks in them, too.
+const APART_CANARIES_MAX: f64 = 0.02;
+/// A machine that is not done by then hangs.
+const SECONDS_MAX: u32 = 1800;
+
+/// What to count.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The kernel: a package of Debian
+    #[arg(long, value_enum, default_value = "6.1")]
+    kernel: Series,
+    /// Write the figures to this file, too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Fail where a figure has risen by more than 1 % over bench/kernel-instructions.json
+    #[arg(long, conflicts_with = "record")]
+    gate: bool,
+    /// Make these the figures that later runs are judged by
+    #[arg(long)]
+    record: bool,
+}
+
+/// Figures by row: server, mode, and whether connections are kept or new.
+type Rows = BTreeMap<String, f64>;
+
+/// Counts, prints a table, and judges it if that is asked for.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+    match count(root, arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("count: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether no figure has risen.
+fn count(root: &Path, arguments: &Arguments) -> Result<bool, String> {
+    let mut said = Vec::new();
+    let machine = machine(root, arguments.kernel)?;
+    let ended = machine.run(root, "exec kernel-count", |line| said.push(line.to_owned()))?;
+    if ended.status != 0 {
+        return Err(format!("kernel-count ended with {}\n{}", ended.status, said.join("\n")));
+    }
+    let rows = rows(said.iter().map(String::as_str))?;
+    let mut recorded = recorded(root)?;
+    let series = arguments.kernel.to_possible_value().map_or_else(String::new, |name| name.get_name().into());
+    let before = recorded.get(&series).cloned().unwrap_or_default();
+    let risen = print(&series, &rows, &before);
+    if let Some(file) = &arguments.json {
+        write(file, &BTreeMap::from([(series.clone(), rows.clone())]))?;
+    }
+    if arguments.record {
+        recorded.insert(series, rows);
+        write(&root.join(RECORD), &recorded)?;
+    } else if arguments.gate && before.is_empty() {
+        return Err(format!("{RECORD} has no figures of this kernel: --record makes them"));
+    }
+    Ok(!arguments.gate || risen == 0)
+}
+
+fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--profile", "fast", "--bin", "kernel-count", "--bin", "staunch"]);
+    succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml")))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let module = |name: &str| Module { name: name.to_owned(), parameters: None };
+    Ok(Machine {
+        kernel,
+        programs: ["kernel-count", "staunch"].map(|name| target.join("fast").join(name)).into(),
+        modules: ["kecho", "khttpd"].map(module).into(),
+        processors: 1,
+        memory_mib: 2048,
+        words: String::new(),
+        files: Vec::new(),
+        counted: true,
+        seconds: SECONDS_MAX,
+    })
+}
+
+/// Figures from what the program said.
+fn rows<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Rows, String> {
+    let mut runs: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut canaries = Vec::new();
+    for line in lines {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let number = |word: &str| word.parse::<f64>().map_err(|error| format!("{line:?}: {error}"));
+        match words[..] {
+            ["canary", spent] => canaries.push(number(spent)?),
+            ["count", server, mode, work, requests, spent] => runs
+                .entry(format!("{server} {mode} {work}"))
+                .or_default()
+                .push((number(requests)?, number(spent)?)),
+            _ => return Err(format!("not understood: {line:?}")),
+        }
+    }
+    let (least, most) = extremes(&canaries);
+    if canaries.is_empty() || apart(least, most) > APART_CANARIES_MAX {
+        return Err(format!("something ran beside what was counted: a loop cost {least} and {most}"));
+    }
+    runs.into_iter().map(|(name, runs)| Ok((name.clone(), slope(&name, &runs)?))).collect()
+}
+
+/// Instructions per request, from three runs of a row.
+fn slope(name: &str, runs: &[(f64, f64)]) -> Result<f64, String> {
+    let &[once, twice, thrice] = runs else { return Err(format!("{name}: {} runs, not 3", runs.len())) };
+    let between = |less: (f64, f64), more: (f64, f64)| (more.1 - less.1) / (more.0 - less.0);
+    let (first, second) = (between(once, twice), between(twice, thrice));
+    let apart_max = if name.ends_with(" kept") { APART_KEPT_MAX } else { APART_NEW_MAX };
+    if apart(first, second) > apart_max {
+        return Err(format!("{name}: no figure, {first:.0} and {second:.0} are too far apart"));
+    }
+    Ok(between(once, thrice).round())
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(*value), most.max(*value)))
+}
+
+/// How far two figures are apart, as a part of the greater one.
+fn apart(one: f64, other: f64) -> f64 {
+    (one - other).abs() / one.max(other)
+}
+
+/// Prints the table; gives how many figures have risen.
+fn print(series: &str, rows: &Rows, recorded: &Rows) -> usize {
+    println!("Linux {series}: instructions per request, of the whole machine, its client included");
+    println!("{:<28} {:>12} {:>12}", "server, mode, connections", "now", "recorded");
+    let mut risen = 0;
+    for (name, now) in rows {
+        let before = recorded.get(name);
+        let is_risen = before.is_some_and(|before| *now > before * GROWTH_MAX);
+        risen += usize::from(is_risen);
+        let before = before.map_or_else(|| "-".to_owned(), |before| format!("{before:.0}"));
+        println!("{name:<28} {now:>12.0} {before:>12}{}", if is_risen { "  risen" } else { "" });
+    }
+    risen
+}
+
+fn recorded(root: &Path) -> Result<BTreeMap<String, Rows>, String> {
+    match fs::read_to_string(root.join(RECORD)) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{RECORD}: {error}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(error) => Err(format!("{RECORD}: {error}")),
+    }
+}
+
+fn write(file: &Path, figures: &BTreeMap<String, Rows>) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(figures).map_err(|error| error.to_string())?;
+    fs::write(file, text + "\n").map_err(|error| format!("{}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(lines: &str) -> Result<Rows, String> {
+        rows(lines.lines())
+    }
+
+    #[test]
+    fn a_figure_is_a_slope() {
+        let lines = "canary 1000\ncount kecho ready kept 10 5300\ncount kecho ready kept 20 5600\n\
+            count kecho ready kept 30 5900\ncanary 1001\n";
+        assert_eq!(of(lines), Ok(Rows::from([("kecho ready kept".to_owned(), 30.0)])));
+    }
+
+    #[test]
+    fn what_is_no_figure_is_told() {
+        let bent = "canary 1000\ncount kecho ready kept 10 5300\ncount kecho ready kept 20 5600\n\
+            count kecho ready kept 30 5990\n";
+        assert!(of(bent).is_err_and(|error| error.contains("too far apart")));
+        assert!(of("canary 1000\ncanary 1100\n").is_err_and(|error| error.contains("ran beside")));
+        assert!(of("canary 1000\ncount kecho ready kept 10 5300\n").is_err_and(|e| e.contains("1 runs")));
+        assert!(of("kernel-count: khttpd wq: broken\n").is_err_and(|error| error.contains("broken")));
+    }
+}

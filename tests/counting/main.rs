@@ -1,0 +1,207 @@
+//! What one request costs in instructions, in a machine whose clock counts them: `kernel-count`.
+//!
+//! It plays the client of each server and mode in turn. Each line it says is `count SERVER MODE WORK REQUESTS
+//! NANOSECONDS`, or `canary NANOSECONDS` for a loop that costs the same wherever nothing else runs; where one
+//! instruction takes one nanosecond, these are instructions of the whole machine, its client included. The
+//! caller takes differences. It must never be run outside of a machine made for it.
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where the servers listen.
+const PORT: u16 = 7007;
+/// Connections that are kept.
+const KEPT: usize = 8;
+/// Requests of the shortest run, over connections that are kept, and with one connection each.
+const REQUESTS_KEPT: usize = 2000;
+const REQUESTS_NEW: usize = 400;
+/// Turns of the loop that is counted before and after each server.
+const CANARY_TURNS: u64 = 2_000_000;
+/// How long a server may take to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of the file in it, and of what kecho is asked for.
+const BODY_BYTES: usize = 100;
+
+/// Servers, with their modes.
+const SERVERS: [(&str, &[&str]); 3] = [
+    ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]),
+    ("khttpd", &["kthread", "wq", "ready", "softirq"]),
+    ("staunch", &["epoll"]),
+];
+
+fn main() -> ExitCode {
+    match count() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("kernel-count: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder that is served.
+fn root() -> PathBuf {
+    std::env::temp_dir().join("counted")
+}
+
+fn count() -> Result<(), String> {
+    std::fs::create_dir_all(root())
+        .and_then(|()| std::fs::write(root().join("100"), [b'x'; BODY_BYTES]))
+        .map_err(|error| format!("{}: {error}", root().display()))?;
+    for (server, modes) in SERVERS {
+        for mode in modes {
+            count_one(server, mode).map_err(|error| format!("{server} {mode}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts one server in one mode.
+fn count_one(server: &str, mode: &str) -> Result<(), String> {
+    let running = Running::begin(server, mode)?;
+    let said = |error: io::Error| error.to_string();
+    canary();
+    // What is made once is made before anything is counted.
+    kept(REQUESTS_KEPT / 4).map_err(said)?;
+    for times in 1..=3 {
+        let requests = times * REQUESTS_KEPT;
+        let spent = kept(requests).map_err(said)?;
+        println!("count {server} {mode} kept {requests} {}", spent.as_nanos());
+    }
+    new(REQUESTS_NEW / 4).map_err(said)?;
+    for times in 1..=3 {
+        let requests = times * REQUESTS_NEW;
+        let spent = new(requests).map_err(said)?;
+        println!("count {server} {mode} new {requests} {}", spent.as_nanos());
+    }
+    canary();
+    running.end()
+}
+
+/// A loop that nothing of the kernel is needed for.
+fn canary() {
+    let begin = Instant::now();
+    let mut sum = 0u64;
+    for turn in 0..CANARY_TURNS {
+        sum = black_box(sum ^ turn);
+    }
+    println!("canary {}", begin.elapsed().as_nanos());
+}
+
+fn connect() -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Reads a head and its body.
+fn hear(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<()> {
+    let mut heard = 0;
+    loop {
+        let count = stream.read(&mut room[heard..])?;
+        heard += count;
+        let head = room[..heard].windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        if head.is_some_and(|head| heard == head + 4 + BODY_BYTES) {
+            let is_right = room.starts_with(b"HTTP/1.1 200 OK\r\n");
+            return if is_right { Ok(()) } else { Err(io::Error::other("it is no 200")) };
+        }
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// So many requests over connections that are kept, one at a time on each.
+fn kept(requests: usize) -> io::Result<Duration> {
+    let mut streams = (0..KEPT).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
+    let mut room = [0; 1024];
+    let begin = Instant::now();
+    for _ in 0..requests / KEPT {
+        for stream in &mut streams {
+            stream.write_all(b"GET /100 HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        }
+        for stream in &mut streams {
+            hear(stream, &mut room)?;
+        }
+    }
+    Ok(begin.elapsed())
+}
+
+/// So many requests, each over a connection of its own that the server ends.
+fn new(requests: usize) -> io::Result<Duration> {
+    let mut room = [0; 1024];
+    let begin = Instant::now();
+    for _ in 0..requests {
+        let mut stream = connect()?;
+        stream.write_all(b"GET /100 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+        hear(&mut stream, &mut room)?;
+        if stream.read(&mut room)? != 0 {
+            return Err(io::Error::other("more than the answer came"));
+        }
+    }
+    Ok(begin.elapsed())
+}
+
+/// A server that runs: a module, or a process.
+enum Running {
+    Module(String),
+    Process(Child),
+}
+
+impl Running {
+    fn begin(server: &str, mode: &str) -> Result<Self, String> {
+        let address = format!("127.0.0.1:{PORT}");
+        let running = match server {
+            "staunch" => Self::Process(
+                Command::new("staunch")
+                    .arg("serve")
+                    .arg(root())
+                    .args(["--workers", "1", "--io", mode, "--listen", &address])
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .map_err(|error| format!("staunch: {error}"))?,
+            ),
+            _ => {
+                let place = match server {
+                    "kecho" => vec![format!("port={PORT}"), "speaks=lab".to_owned()],
+                    _ => vec![format!("listen={address}"), format!("root={}", root().display())],
+                };
+                let file = format!("/modules/{server}.ko");
+                run(Command::new("insmod").arg(file).arg(format!("mode={mode}")).args(place))?;
+                Self::Module(server.to_owned())
+            }
+        };
+        let begin = Instant::now();
+        while connect().is_err() {
+            if begin.elapsed() > PATIENCE {
+                return Err("it does not begin to listen".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(running)
+    }
+
+    fn end(self) -> Result<(), String> {
+        match self {
+            Self::Module(name) => run(Command::new("rmmod").arg(name)),
+            Self::Process(mut child) => {
+                let ended = child.kill().and_then(|()| child.wait());
+                ended.map(drop).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
