@@ -104,5 +104,6 @@ fn publication(
         retry_ms,
         private,
         expected: Expected::Anything,
+        begins_log: false,
     })
 }

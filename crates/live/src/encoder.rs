@@ -117,7 +117,7 @@ impl Encoder {
 
 /// An event of a stream.
 fn event(epoch: Epoch, update: &Update, shape: Shape) -> Vec<u8> {
-    let version = Version { epoch, number: update.number }.to_string();
+    let version = format!("#{}", Version { epoch, number: update.number });
     let data = match shape {
         Shape::Bare => bare_text(&update.value),
         Shape::Enveloped => envelope(update, false),

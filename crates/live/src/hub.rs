@@ -64,14 +64,14 @@ impl Hub {
         let mut hub = Self::new(settings, kept.epoch.unwrap_or(drawn));
         let mut updates: Vec<KeptUpdate> = Vec::new();
         for topic in kept.topics {
-            hub.topic_of(&topic.name);
+            hub.topic_of(&topic.name, false);
             updates.extend(topic.updates);
         }
         updates.sort_unstable_by_key(|update| update.number);
         updates.dedup_by_key(|update| update.number);
         for update in updates {
             hub.number = update.number;
-            let topics = update.topics.iter().map(|name| (hub.topic_of(name), name.clone())).collect();
+            let topics = update.topics.iter().map(|name| (hub.topic_of(name, false), name.clone())).collect();
             let update = Arc::new(Update {
                 number: update.number,
                 topics,
@@ -197,8 +197,11 @@ impl Hub {
     fn number_it(&mut self, publication: Publication, prepared: Prepared, now_ms: u64) -> Version {
         self.number += 1;
         let number = self.number;
-        let topics: Box<[(TopicId, TopicName)]> =
-            publication.topics.iter().map(|name| (self.topic_of(name), name.clone())).collect();
+        let topics: Box<[(TopicId, TopicName)]> = publication
+            .topics
+            .iter()
+            .map(|name| (self.topic_of(name, publication.begins_log), name.clone()))
+            .collect();
         let update = Arc::new(Update {
             number,
             topics,
@@ -245,11 +248,11 @@ impl Hub {
         true
     }
 
-    fn topic_of(&mut self, name: &TopicName) -> TopicId {
+    fn topic_of(&mut self, name: &TopicName, begins_log: bool) -> TopicId {
         if let Some((id, _)) = self.shelf.find(name) {
             return id;
         }
-        let rules = self.settings.rules_of(name);
+        let rules = self.settings.rules_of_new(name, begins_log);
         let kind = rules.kind;
         let id = self.shelf.add(name.clone(), rules);
         self.memory.keep_topic(name);

@@ -34,13 +34,13 @@ fn what_readers_get() {
     use Transport::{Chunked, Plain, Socket};
     let json = Value::Json(bytes("{\"x\":1}"));
     let table = [
-        (json.clone(), Bare, Plain, "id: ab-7\ndata: {\"x\":1}\n\n"),
-        (json.clone(), Bare, Chunked, "18\r\nid: ab-7\ndata: {\"x\":1}\n\n\r\n"),
+        (json.clone(), Bare, Plain, "id: #ab-7\ndata: {\"x\":1}\n\n"),
+        (json.clone(), Bare, Chunked, "19\r\nid: #ab-7\ndata: {\"x\":1}\n\n\r\n"),
         (
             json.clone(),
             Enveloped,
             Plain,
-            "id: ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":{\"x\":1}}\n\n",
+            "id: #ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":{\"x\":1}}\n\n",
         ),
         (
             json,
@@ -48,26 +48,26 @@ fn what_readers_get() {
             Socket,
             "\u{81}@{\"push\":{\"channel\":\"a \\\"b\\\"\",\"pub\":{\"data\":{\"x\":1},\"offset\":7}}}",
         ),
-        (Value::Text(bytes("a\nb")), Bare, Plain, "id: ab-7\ndata: a\ndata: b\n\n"),
+        (Value::Text(bytes("a\nb")), Bare, Plain, "id: #ab-7\ndata: a\ndata: b\n\n"),
         (
             Value::Text(bytes("a\nb")),
             Enveloped,
             Plain,
-            "id: ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":\"a\\nb\"}\n\n",
+            "id: #ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":\"a\\nb\"}\n\n",
         ),
-        (Value::Binary([0xff][..].into()), Bare, Plain, "id: ab-7\ndata: /w==\n\n"),
+        (Value::Binary([0xff][..].into()), Bare, Plain, "id: #ab-7\ndata: /w==\n\n"),
         (
             Value::Binary([0xff][..].into()),
             Enveloped,
             Plain,
-            "id: ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":\"/w==\",\"base64\":true}\n\n",
+            "id: #ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":\"/w==\",\"base64\":true}\n\n",
         ),
-        (Value::Gone, Bare, Plain, "event: deleted\nid: ab-7\ndata: \n\n"),
+        (Value::Gone, Bare, Plain, "event: deleted\nid: #ab-7\ndata: \n\n"),
         (
             Value::Gone,
             Enveloped,
             Plain,
-            "id: ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":null,\"deleted\":true}\n\n",
+            "id: #ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"data\":null,\"deleted\":true}\n\n",
         ),
     ];
     for (value, shape, transport, expected) in table {
@@ -89,7 +89,7 @@ fn a_patch_is_its_own_form() {
     let patched =
         Update { patch: Some(bytes("{\"x\":2}")), ..update(Value::Json(bytes("{\"x\":2,\"y\":1}"))) };
     let text = made(&patched, Shape::Patch, Transport::Plain);
-    assert_eq!(text, "id: ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"patch\":{\"x\":2}}\n\n");
+    assert_eq!(text, "id: #ab-7\ndata: {\"topic\":\"a \\\"b\\\"\",\"patch\":{\"x\":2}}\n\n");
     let text = made(&patched, Shape::Patch, Transport::Socket);
     assert!(
         text.ends_with("\"pub\":{\"data\":{\"x\":2},\"offset\":7,\"tags\":{\"patch\":\"1\"}}}}"),

@@ -39,7 +39,8 @@ pub(crate) fn prepare(
     if !holds(&publication.expected, version) {
         return Err(PublishFault::NotAsExpected);
     }
-    let rules = settings.rules_of(first);
+    let new_rules = || settings.rules_of_new(first, publication.begins_log);
+    let rules = topic.map_or_else(new_rules, |topic| topic.rules.clone());
     let private = publication.private || rules.private;
     let is_alone = publication.topics.len() == 1;
     let patches = is_alone && rules.kind == Kind::Json && last.is_some_and(|last| last.private == private);

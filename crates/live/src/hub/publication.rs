@@ -53,6 +53,8 @@ pub struct Publication {
     pub private: bool,
     /// What the publisher expects of the first topic.
     pub expected: Expected,
+    /// A topic that begins with it is a log, unless a rule says otherwise.
+    pub begins_log: bool,
 }
 
 impl Publication {
@@ -66,6 +68,7 @@ impl Publication {
             retry_ms: None,
             private: false,
             expected: Expected::Anything,
+            begins_log: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::interest::Grants;
 use crate::limits::{LIVE_MEMORY_BYTES_DEFAULT, TOPICS_MAX, VALUE_BYTES_DEFAULT};
 use crate::name::{NameFault, TopicName};
 use crate::pattern::Pattern;
-use crate::topic::TopicRules;
+use crate::topic::{Kind, TopicRules};
 
 /// Settings of the hub.
 #[derive(Debug, Clone)]
@@ -38,8 +38,14 @@ impl Default for HubSettings {
 impl HubSettings {
     /// The rules of a topic.
     pub fn rules_of(&self, topic: &TopicName) -> TopicRules {
+        self.rules_of_new(topic, false)
+    }
+
+    /// The rules of a topic that begins. Where no rule fits it is a log if `begins_log`.
+    pub(crate) fn rules_of_new(&self, topic: &TopicName, begins_log: bool) -> TopicRules {
         let fits = self.rules.iter().find(|(names, _)| names.cover(topic));
-        fits.map(|(_, rules)| rules.clone()).unwrap_or_default()
+        let kind = if begins_log { Kind::Log } else { Kind::default() };
+        fits.map_or_else(|| TopicRules { kind, ..TopicRules::default() }, |(_, rules)| rules.clone())
     }
 
     /// Adds rules for the topics of a name or pattern.

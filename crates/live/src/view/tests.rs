@@ -89,7 +89,7 @@ impl House {
     /// The numbers that a reader received.
     fn numbers(&mut self, slot: usize) -> Vec<u64> {
         let text = std::mem::take(&mut self.received[slot]);
-        let versions = text.lines().filter_map(|line| line.strip_prefix("id: 1-"));
+        let versions = text.lines().filter_map(|line| line.strip_prefix("id: #1-"));
         versions.map(|number| number.parse().unwrap()).collect()
     }
 }
