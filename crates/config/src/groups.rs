@@ -5,7 +5,7 @@ mod process;
 mod serving;
 mod site;
 
-pub use live::{Live, LiveTopicRule};
+pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};

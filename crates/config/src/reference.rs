@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::group::Group;
-use crate::groups::{BasicAuth, Content, Cors, GLOBAL, Names, PathRule, Redirect};
+use crate::groups::{
+    BasicAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule, Redirect,
+};
 use crate::key::{Form, Key};
 
 const OPENING: &str = include_str!("reference.md");
@@ -35,6 +37,8 @@ fn chapters() -> Vec<Chapter> {
             one(PathRule::KEYS),
         ),
         ("Redirects", "The entries of `redirects`.", one(Redirect::KEYS)),
+        ("Rules for topics", "The entries of `live_topic`.", one(LiveTopicRule::KEYS)),
+        ("Issuers of tokens", "The entries of `live_issuer`.", one(LiveIssuerRule::KEYS)),
         ("Passwords", "The entries of `basic_auth`.", one(BasicAuth::KEYS)),
         ("Other origins", "The entries of `cors`.", one(Cors::KEYS)),
     ]

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use staunch_config::group::Group;
-use staunch_config::groups::{BasicAuth, Content, Cors, GLOBAL, Names, PathRule, Redirect};
+use staunch_config::groups::{
+    BasicAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule, Redirect,
+};
 use staunch_config::key::Key;
 use staunch_config::{Config, File, Sources, read, reference};
 
@@ -36,6 +38,17 @@ fn groups() -> Vec<(&'static [Key], Around)> {
         let rest = [("from", "from = \"/a/*\""), ("to", "to = \"/b\"")];
         let rest = rest.iter().filter(|(other, _)| *other != name).map(|(_, line)| *line);
         format!("root = 'a'\nredirects = [{{ {} }}]", rest.chain([line]).collect::<Vec<_>>().join(", "))
+    }));
+    groups.push((LiveTopicRule::KEYS, |name, line| match name {
+        "match" => format!("root = 'a'\nlive_topic = [{{ {line} }}]"),
+        _ => format!("root = 'a'\nlive_topic = [{{ match = 'a', {line} }}]"),
+    }));
+    groups.push((LiveIssuerRule::KEYS, |name, line| {
+        let file = if name == "jwks_file" { "" } else { "secret_file = 'a'" };
+        let rest = [("name", "name = 'a'"), ("audience", "audience = 'a'"), ("secret_file", file)];
+        let rest = rest.iter().filter(|(other, text)| *other != name && !text.is_empty());
+        let rest = rest.map(|(_, text)| *text).chain([line]).collect::<Vec<_>>();
+        format!("root = 'a'\nlive_issuer = [{{ {} }}]", rest.join(", "))
     }));
     groups.push((BasicAuth::KEYS, |name, line| match name {
         "realm" => {

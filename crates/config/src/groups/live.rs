@@ -3,7 +3,7 @@
 use crate::group::{Conflict, Inline, group};
 use crate::syntax::choice::{OnOff, TopicKind};
 use crate::syntax::text::{Count, FilePath, Size, Time, Words};
-use crate::syntax::web::{FieldValue, Origin, PublishToken};
+use crate::syntax::web::{FieldValue, Origin, PublishToken, Token};
 use crate::syntax::{Many, OrAuto, OrOff};
 
 /// Longest value that may be allowed: it is sent as a whole, and stops others meanwhile.
@@ -34,9 +34,36 @@ group! {
     live_value_size: Size = Some("64KiB"), Value, restart, "\"1MiB\"";
     /// Origins whose pages may read and publish, or "*" for all
     live_origins: Many<Origin> = Some(""), Values, restart, "[\"https://app.example.org\"]";
+    /// What names of variables of quotes begin with
+    /// `GET /list=s1` answers `var PREFIXs1="VALUE";`.
+    live_quotes_prefix: OrOff<Token> = Some("off"), Value, restart, "\"hq_str_\"";
+    /// Name of the cookie that may carry a token
+    /// An EventSource sends no field. With a page of another origin it counts only if that is
+    /// one of `live_origins`. `mercureAuthorization` is what Mercure 0.x has.
+    live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
+    /// Who signs tokens for publishing and for reading what is private
+    live_issuer: Many<Inline<LiveIssuerRule>> = Some(""), File, restart,
+        "[{ name = \"id\", audience = \"live\", secret_file = \"/etc/staunch/secret\" }]";
     /// What topics are like: the first rule that fits counts
     live_topic: Many<Inline<LiveTopicRule>> = Some(""), File, restart,
         "[{ match = \"chat.>\", kind = \"log\", ring = 100 }]";
+}
+
+group! {
+    /// Who signs tokens (JWT, RFC 9068).
+    LiveIssuerRule, "Issuers of tokens", one_key;
+
+    /// What `iss` of a token has to be
+    name: Words = None, File, restart, "\"https://id.example.org\"";
+    /// What `aud` of a token has to name
+    audience: Words = None, File, restart, "\"https://live.example.org\"";
+    /// File with the shared secret of HS256, alone on its first line
+    secret_file: OrOff<FilePath> = Some("off"), File, restart, "\"/etc/staunch/secret\"";
+    /// File with a set of keys (JWKS) for HS256, ES256, EdDSA, RS256
+    jwks_file: OrOff<FilePath> = Some("off"), File, restart, "\"/etc/staunch/keys.json\"";
+    /// Take tokens of Mercure 0.x as well: the claim `mercure`
+    /// They need no `iss`, `aud` and `typ`, so it weakens the checks.
+    mercure_compatibility: OnOff = Some("off"), File, restart, "true";
 }
 
 group! {
@@ -70,6 +97,11 @@ fn possible(live: &Live) -> Conflict {
     }
     let text = || format!("at most {}", crate::units::write_size(VALUE_BYTES_MAX));
     (live.live_value_size > VALUE_BYTES_MAX).then(|| ("live_value_size", text()))
+}
+
+fn one_key(rule: &LiveIssuerRule) -> Conflict {
+    let text = "one of `secret_file` and `jwks_file` says by which keys tokens are checked";
+    (rule.secret_file.is_some() == rule.jwks_file.is_some()).then(|| ("secret_file", text.into()))
 }
 
 fn of_a_topic(rule: &LiveTopicRule) -> Conflict {
