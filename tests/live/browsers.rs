@@ -10,7 +10,7 @@ use staunch_tests::process::is_installed;
 
 use crate::world::{ENGINES, World};
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("live").join(name)
 }
 

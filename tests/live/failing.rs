@@ -183,7 +183,7 @@ fn what_cannot_be_is_told_at_the_start() {
         (&["--publish-token", "short"][..], "--publish-token"),
         (&["--publish-token-file", "/nonexistent/token"], "publish_token_file: /nonexistent/token:"),
         (&["--live-connections", "2000000000"], "live_connections"),
-        (&["--live-value-size", "1GiB"], "live_value_size"),
+        (&["--live-value-size", "1GiB"], "--live-value-size"),
     ] {
         let world = staunch_tests::tree::Tree::with(&[]).expect("a tree");
         let mut command = Command::new(staunch_tests::process::binary());

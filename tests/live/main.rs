@@ -5,5 +5,6 @@
 
 mod browsers;
 mod failing;
+mod mercure;
 mod reading;
 mod world;

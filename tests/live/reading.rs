@@ -2,7 +2,7 @@
 
 use staunch_tests::house::waiting::until;
 
-use crate::world::{ENGINES, World, publisher};
+use crate::world::{ENGINES, World, ask, publisher};
 
 #[test]
 fn a_reader_gets_the_value_and_then_each_update() {
@@ -68,6 +68,7 @@ fn a_reader_that_comes_back_lacks_nothing_and_gets_nothing_twice() {
         let id = events.last_id().to_owned();
         drop(events);
         (7..=26).for_each(|number| world.put("l.a", &number.to_string()));
+        let id = id.replace('#', "%23");
         let mut events = world.read(&format!("topic=l.*&plain=1&last-event-id={id}"), "");
         let gap = events.next().expect("a mark");
         assert_eq!((gap.kind.as_str(), gap.data.as_str()), ("gap", r#"{"topic":"l.a","missed":12}"#));
@@ -122,6 +123,42 @@ fn a_poll_finds_what_was_published_at_whichever_worker() {
             let answer = world.ask("GET", "/live/a", "", b"");
             assert_eq!(answer.text(), number.to_string(), "{io}");
         }
+    }
+}
+
+#[test]
+fn a_long_poll_waits_for_the_next_update_or_its_time() {
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let version = world.publish(r#"{"topic":"a","data":"one"}"#);
+        let old = world.ask("GET", "/live/a?after=1-0", "", b"");
+        assert_eq!((old.status, old.text()), (200, "one".to_owned()), "of another epoch");
+        let path = format!("/live/a?after={version}");
+        let address = world.address();
+        std::thread::scope(|scope| {
+            let polls: Vec<_> =
+                (0..20).map(|_| scope.spawn(|| ask(address, "GET", &path, "", b""))).collect();
+            let lines = publisher("application/json");
+            until("they wait", || {
+                let answer = world.ask("POST", "/publish", &lines, br#"{"topic":"other","data":1}"#);
+                assert_eq!(answer.status, 200);
+                let answer = world.ask("POST", "/publish", &lines, br#"{"topic":"a","data":"two"}"#);
+                answer.text().contains("\"readers\":") && !answer.text().contains("\"readers\":0}")
+                    || polls.iter().all(|poll| poll.is_finished())
+            });
+            for poll in polls {
+                let answer = poll.join().expect("a poll");
+                assert_eq!((answer.status, answer.text()), (200, "two".to_owned()), "{io}");
+            }
+        });
+        let version = world.publish(r#"{"topic":"a","data":"three"}"#);
+        let answer = world.ask("GET", &format!("/live/a?after={version}&wait=1"), "", b"");
+        assert_eq!(answer.status, 204, "{io}");
+        let tag = answer.field("etag").expect("where it is").trim_matches('"').to_owned();
+        world.publish(r#"{"topic":"a","data":"four"}"#);
+        let answer = world.ask("GET", &format!("/live/a?after={tag}"), "", b"");
+        assert_eq!(answer.text(), "four");
+        assert_eq!(world.ask("GET", "/live/a?after=x&wait=y", "", b"").status, 400);
     }
 }
 

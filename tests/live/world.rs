@@ -65,15 +65,7 @@ impl World {
 
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, method: &str, path: &str, lines: &str, body: &[u8]) -> Reply {
-        let mut stream = connect(self.address());
-        let length = body.len();
-        let lines = format!("Host: a\r\nConnection: close\r\nContent-Length: {length}\r\n{lines}\r\n");
-        let head = format!("{method} {path} HTTP/1.1\r\n{lines}");
-        stream.write_all(head.as_bytes()).expect("a server that reads");
-        stream.write_all(body).expect("a server that reads");
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).expect("an answer");
-        Reply::of(&bytes)
+        ask(self.address(), method, path, lines, body)
     }
 
     /// A reader of `/events` with this query and further field lines; its head was received.
@@ -88,6 +80,19 @@ impl World {
 /// Field lines of a publisher.
 pub(crate) fn publisher(content_type: &str) -> String {
     format!("Authorization: Bearer {TOKEN}\r\nContent-Type: {content_type}\r\n")
+}
+
+/// One request on a connection of its own.
+pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, lines: &str, body: &[u8]) -> Reply {
+    let mut stream = connect(address);
+    let length = body.len();
+    let lines = format!("Host: a\r\nConnection: close\r\nContent-Length: {length}\r\n{lines}\r\n");
+    let head = format!("{method} {path} HTTP/1.1\r\n{lines}");
+    stream.write_all(head.as_bytes()).expect("a server that reads");
+    stream.write_all(body).expect("a server that reads");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    Reply::of(&bytes)
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {

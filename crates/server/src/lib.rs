@@ -35,7 +35,10 @@ pub use config::{
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
-pub use live::{LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, LiveTopic, LiveTopicKind};
+pub use live::{
+    LiveConfig, LiveError, LiveFigures, LiveHandler, LiveIssuer, LiveKeys, LiveShared, LiveTopic,
+    LiveTopicKind,
+};
 pub use rules::{Hashing, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};
 pub use sites::{Replaced, SitesHandler, SitesShared};

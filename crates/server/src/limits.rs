@@ -107,6 +107,15 @@ const _: () = assert!(ENCODING_GAIN_BYTES_MIN < ENCODED_BYTES_MIN);
 const _: () = assert!(UNHELD_READ_BYTES_MAX <= HELD_FILE_BYTES_MAX);
 const _: () = assert!(WALK_BUDGET_SIXTEENTHS <= 16);
 
+/// Lines of quotes that are kept, per worker: as many as there may be topics unless told otherwise.
+pub const QUOTE_LINES_MAX: usize = 100_000;
+/// How long a poll waits for an update unless it says otherwise, in seconds.
+pub const POLL_WAIT_S: u32 = 30;
+/// How long it may ask to wait: proxies close after 60 s.
+pub const POLL_WAIT_S_MAX: u32 = 55;
+/// Tokens that wait to be checked, each by a request that waits: a check takes some 100 us at most, so about
+/// as many as are checked within a patience.
+pub const TOKENS_WAITING_MAX: usize = 8192;
 /// Shortest token for publishing: as long as the digest of a signature (RFC 7518, section 3.2).
 pub const PUBLISH_TOKEN_BYTES_MIN: usize = 32;
 /// Longest body of one publication, as a multiple of the longest value: in JSON a byte may take two, and in a

@@ -18,14 +18,17 @@ pub(crate) mod mail;
 mod permit;
 mod publish;
 mod queue;
+mod quotes;
 mod reply;
 mod route;
 mod seat;
 mod shared;
+mod tokens;
+mod waiting;
 mod worker;
 mod writer;
 
-pub use config::{LiveConfig, LiveError, LiveTopic, LiveTopicKind};
+pub use config::{LiveConfig, LiveError, LiveIssuer, LiveKeys, LiveTopic, LiveTopicKind};
 pub use counts::LiveFigures;
 pub use handler::LiveHandler;
 pub use shared::LiveShared;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use staunch_config::Config;
-use staunch_config::groups::LiveTopicRule;
+use staunch_config::groups::{LiveIssuerRule, LiveTopicRule};
 use staunch_config::syntax::choice::TopicKind;
-use staunch_server::{LiveConfig, LiveTopic, LiveTopicKind};
+use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveTopic, LiveTopicKind};
 
 use crate::config::Failure;
 
@@ -31,7 +31,7 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
     }
     let token = live.publish_token.as_ref().map(|token| token.clone().into_bytes());
     let token = match &live.publish_token_file {
-        Some(file) => Some(read_token(file)?),
+        Some(file) => Some(read_token("publish_token_file", file)?),
         None => token,
     };
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -41,6 +41,9 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
         memory_bytes: whole(live.live_memory),
         readers_max,
         origins: live.live_origins.clone(),
+        issuers: live.live_issuer.iter().map(issuer).collect::<Result<_, _>>()?,
+        quotes_prefix: live.live_quotes_prefix.clone().unwrap_or_default(),
+        cookie: live.live_cookie.clone(),
         publish_token: token,
         topics: live.live_topic.iter().map(topic).collect(),
     };
@@ -48,10 +51,29 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
     Ok(Some(config))
 }
 
-/// The first line of the token's file.
-fn read_token(file: &Path) -> Result<Vec<u8>, Failure> {
-    let fault = |error| Failure::configuration(format!("publish_token_file: {}: {error}", file.display()));
-    let text = std::fs::read(file).map_err(fault)?;
+/// An issuer, with its keys as they stand in its file.
+fn issuer(rule: &LiveIssuerRule) -> Result<LiveIssuer, Failure> {
+    let keys = match (&rule.secret_file, &rule.jwks_file) {
+        (Some(file), _) => LiveKeys::Secret(read_token("live_issuer: secret_file", file)?),
+        (None, Some(file)) => LiveKeys::Set(read("live_issuer: jwks_file", file)?),
+        (None, None) => return Err(Failure::configuration("live_issuer: it has no keys")),
+    };
+    Ok(LiveIssuer {
+        name: rule.name.clone(),
+        audience: rule.audience.clone(),
+        keys,
+        mercure_compatibility: rule.mercure_compatibility,
+    })
+}
+
+fn read(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+    let fault = |error| Failure::configuration(format!("{key}: {}: {error}", file.display()));
+    std::fs::read(file).map_err(fault)
+}
+
+/// The first line of a secret's file.
+fn read_token(key: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+    let text = read(key, file)?;
     Ok(text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii().to_vec())
 }
 

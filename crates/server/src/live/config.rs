@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use staunch_live::quotes::is_prefix;
+use staunch_live::token::{Issuer, Key, read_keys};
 use staunch_live::{Grants, HubSettings, Kind, Pattern, TopicName, TopicRules};
 
 use crate::limits::PUBLISH_TOKEN_BYTES_MIN;
@@ -21,10 +23,48 @@ pub struct LiveConfig {
     pub readers_max: u64,
     /// Origins whose pages may read and publish; `*` for all.
     pub origins: Vec<String>,
-    /// Who has it may publish everything. Without one nobody may.
+    /// Who signs tokens.
+    pub issuers: Vec<LiveIssuer>,
+    /// What names of variables of quotes begin with.
+    pub quotes_prefix: String,
+    /// Name of the cookie that may carry a token.
+    pub cookie: String,
+    /// Who has it may publish everything. Without one, and without issuers, nobody may.
     pub publish_token: Option<Vec<u8>>,
     /// Rules of topics: the first that fits counts.
     pub topics: Vec<LiveTopic>,
+}
+
+/// Who signs tokens, and by which keys they are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveIssuer {
+    /// What `iss` has to be.
+    pub name: String,
+    /// What `aud` has to name.
+    pub audience: String,
+    /// The keys.
+    pub keys: LiveKeys,
+    /// Takes tokens of Mercure 0.x as well.
+    pub mercure_compatibility: bool,
+}
+
+/// Keys of an issuer.
+#[derive(Clone, PartialEq, Eq)]
+pub enum LiveKeys {
+    /// A shared secret, for HS256.
+    Secret(Vec<u8>),
+    /// A set of keys (JWKS, RFC 7517).
+    Set(Vec<u8>),
+}
+
+impl fmt::Debug for LiveKeys {
+    /// Without the keys: what is printed may be kept.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Secret(_) => "Secret",
+            Self::Set(_) => "Set",
+        })
+    }
 }
 
 /// What readers of a topic are promised.
@@ -64,6 +104,10 @@ pub struct LiveTopic {
 pub enum LiveError {
     /// A rule names no topics: its place in the list from 1, its pattern, and why.
     Pattern(usize, String, String),
+    /// The keys of an issuer cannot be used: its name, and why.
+    Keys(String, String),
+    /// The prefix of quotes begins no name of a variable.
+    Prefix,
     /// The token for publishing is too short.
     ShortToken,
     /// A thread cannot be started.
@@ -75,6 +119,10 @@ impl fmt::Display for LiveError {
         match self {
             Self::Pattern(number, pattern, why) => {
                 write!(formatter, "live_topic: rule {number}: `match = {pattern:?}`: {why}")
+            }
+            Self::Keys(name, why) => write!(formatter, "live_issuer: {name}: {why}"),
+            Self::Prefix => {
+                write!(formatter, "live_quotes_prefix: letters, digits, `_` and `$`, and no digit first")
             }
             Self::ShortToken => {
                 write!(formatter, "publish_token: it has at least {PUBLISH_TOKEN_BYTES_MIN} bytes")
@@ -96,7 +144,29 @@ impl LiveConfig {
         if token.is_some_and(|token| token.len() < PUBLISH_TOKEN_BYTES_MIN) {
             return Err(LiveError::ShortToken);
         }
+        if !is_prefix(&self.quotes_prefix) {
+            return Err(LiveError::Prefix);
+        }
+        self.tokens()?;
         self.hub(1).map(drop)
+    }
+
+    /// Who signs tokens, with keys that were read.
+    pub(crate) fn tokens(&self) -> Result<Vec<Issuer>, LiveError> {
+        let read = |issuer: &LiveIssuer| {
+            let keys = match &issuer.keys {
+                LiveKeys::Secret(secret) => Key::secret(secret).map(|key| vec![key]),
+                LiveKeys::Set(text) => read_keys(text),
+            };
+            let keys = keys.map_err(|fault| LiveError::Keys(issuer.name.clone(), fault.to_string()))?;
+            Ok(Issuer {
+                name: issuer.name.clone(),
+                audience: issuer.audience.clone(),
+                keys,
+                mercure_compatibility: issuer.mercure_compatibility,
+            })
+        };
+        self.issuers.iter().map(read).collect()
     }
 
     /// What the hub is told.
@@ -158,6 +228,9 @@ mod tests {
             memory_bytes: 1000,
             readers_max: 10,
             origins: Vec::new(),
+            issuers: Vec::new(),
+            quotes_prefix: String::new(),
+            cookie: "t".into(),
             publish_token: token.map(<[u8]>::to_vec),
             topics: vec![LiveTopic {
                 pattern: pattern.into(),

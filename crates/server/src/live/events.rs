@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use staunch_live::limits::INTERESTS_PER_STREAM_MAX;
+use staunch_live::mercure::read_subscription;
 use staunch_live::{
     Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Version, View, decode_form,
 };
@@ -31,6 +32,8 @@ pub(crate) struct Wish {
 pub(crate) enum Beginning {
     Snapshot,
     Now,
+    /// With all that is kept.
+    Earliest,
     /// Behind the update with this id, which may be its publisher's.
     Id(String),
 }
@@ -67,12 +70,44 @@ impl Wish {
         Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id) })
     }
 
+    /// Reads a request for Mercure's hub.
+    ///
+    /// # Errors
+    /// A sentence that names the parameter.
+    pub(crate) fn read_mercure(request: &Request<'_>, grants: Grants) -> Result<Self, String> {
+        let pairs = decode_form(request.query.unwrap_or_default()).map_err(|fault| fault.to_string())?;
+        let asked = read_subscription(&pairs, grants).map_err(|fault| fault.to_string())?;
+        let id = request.values(b"last-event-id").next().map(|id| String::from_utf8_lossy(id).into_owned());
+        let from = match id.or(asked.last_id).filter(|id| !id.is_empty()) {
+            None => Beginning::Now,
+            Some(id) if id == "earliest" => Beginning::Earliest,
+            Some(id) => Beginning::Id(id),
+        };
+        let transport = if request.http10 { Transport::Plain } else { Transport::Chunked };
+        let coding = coding(request);
+        let form = Form::new(Shape::Bare, transport, coding);
+        Ok(Self { interest: Arc::new(asked.interest), form, coding, from })
+    }
+
+    /// The line that tells a reader of Mercure's hub from where it goes on, if it said where it was.
+    pub(crate) fn mercure_line(&self, view: &View) -> String {
+        let id = match (&self.from, self.start(view)) {
+            (Beginning::Id(id), Start::After(version)) if view.version().epoch == version.epoch => {
+                id.as_str()
+            }
+            (Beginning::Id(_) | Beginning::Earliest, _) => "earliest",
+            (Beginning::Snapshot | Beginning::Now, _) => return String::new(),
+        };
+        format!("Mercure-Last-Event-ID: {id}\r\n")
+    }
+
     /// Where to begin in this view. An id that is known nowhere is a version of no epoch.
     pub(crate) fn start(&self, view: &View) -> Start {
         let own = view.version();
         match &self.from {
             Beginning::Snapshot => Start::Snapshot,
             Beginning::Now => Start::Now,
+            Beginning::Earliest => Start::After(Version { number: 0, ..own }),
             Beginning::Id(id) => {
                 let ours = id.parse::<Version>().ok();
                 let number =

@@ -6,6 +6,7 @@
 use staunch_live::LineReader;
 
 use super::mail::LineOutcome;
+use super::permit::Rights;
 use super::publish::{ReadBody, lines_max, outcome_line};
 use crate::limits::FEED_LINES_AHEAD_MAX;
 
@@ -19,19 +20,23 @@ pub(crate) struct Feed {
     /// Lines for the publisher that were not sent yet.
     pub(crate) answers: Vec<u8>,
     is_over: bool,
+    rights: Rights,
 }
 
 impl Feed {
     /// Before the first line.
-    pub(crate) fn new(value_bytes_max: usize) -> Self {
+    pub(crate) fn new(value_bytes_max: usize, rights: Rights) -> Self {
         let reader = LineReader::new(lines_max(value_bytes_max, false));
-        Self { reader, letters: 0, lines: 0, answers: Vec::new(), is_over: false }
+        Self { reader, letters: 0, lines: 0, answers: Vec::new(), is_over: false, rights }
     }
 
     /// Takes a piece of the body, or its end; gives what is to be published. Whoever calls hands it to the
     /// writer unless there is nothing in it.
     pub(crate) fn read(&mut self, piece: Option<&[u8]>) -> ReadBody {
         let mut read = ReadBody::default();
+        if self.is_over {
+            return read;
+        }
         match piece {
             Some(piece) => self.reader.read(piece, |line, publication| read.take(line, publication)),
             None => {
@@ -39,6 +44,7 @@ impl Feed {
                 self.is_over = true;
             }
         }
+        self.rights.restrict(&mut read);
         // What follows a faulty line cannot be told apart from it.
         self.is_over |= read.fault.is_some();
         if !read.lines.is_empty() || read.fault.is_some() {
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_feed_ends_when_all_its_lines_are_answered() {
-        let mut feed = Feed::new(100);
+        let mut feed = Feed::new(100, Rights::Everything);
         assert!(feed.read(Some(b"{\"topic\":\"a\"}\n{\"top")).lines.len() == 1 && !feed.is_done());
         assert_eq!(feed.read(Some(b"ic\":\"b\"}")).lines.len(), 0);
         assert_eq!(feed.read(None).lines[0].0, 2);
@@ -87,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_feed_that_is_ahead_is_told() {
-        let mut feed = Feed::new(100);
+        let mut feed = Feed::new(100, Rights::Everything);
         feed.read(Some("{\"topic\":\"a\"}\n".repeat(FEED_LINES_AHEAD_MAX).as_bytes()));
         assert!(feed.is_ahead());
         let read = feed.read(Some(b"x\n{\"topic\":\"a\"}\n"));

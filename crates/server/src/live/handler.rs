@@ -109,6 +109,9 @@ impl Handler for LiveHandler {
     }
 
     fn left(&mut self, address: Address, departure: Departure) {
+        if let Some(live) = &mut self.live {
+            live.left(address, departure);
+        }
         self.sites.left(address, departure);
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use staunch_engine::Address;
 use staunch_live::{Accepted, Letter, TopicName};
 
+use super::tokens::Verdict;
 use crate::content::negotiate::Encoding;
 
 /// One letter to a worker, or to one of its exchanges.
@@ -14,13 +15,17 @@ pub(crate) enum LiveMail {
     /// What happened to topics: each worker gets the same.
     News(Letter),
     /// A second has passed.
-    Tick(Moment),
+    Tick(LiveTime),
     /// What became of a publication, for the request that waits for it.
     Published(Vec<LineOutcome>),
     /// The same for lines of a feed.
     Fed(Address, Vec<LineOutcome>),
     /// A polled value in a coding.
     Coded(CodedValue),
+    /// What a token grants, for the request that showed it.
+    Checked(Verdict),
+    /// A poll has waited for long enough; the version to ask for behind which.
+    WaitedLong,
     /// The worker knows now what a request waits for.
     Again,
     /// There is more of a wave to do.
@@ -29,9 +34,11 @@ pub(crate) enum LiveMail {
 
 /// The time, as often as readers need it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moment {
+pub(crate) struct LiveTime {
     /// Since the start, in seconds.
     pub(crate) up_s: u32,
+    /// Since 1970, in seconds.
+    pub(crate) unix_s: u64,
     /// Seconds until readers have to be gone, if they have to.
     pub(crate) leaving_s: Option<u32>,
 }

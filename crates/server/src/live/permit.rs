@@ -1,68 +1,129 @@
-//! Who may publish.
+//! Who may publish, and read what is private.
 //!
 //! It owns the comparison of tokens, which takes as long whatever is wrong. It must never tell more than that
 //! a token does not hold.
 
+use std::sync::Arc;
+
 use staunch_engine::{Answer, Answered};
+use staunch_live::token::Granted;
+use staunch_live::{Grants, Pattern, TopicName};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
+use super::mail::{LineOutcome, NotTaken};
+use super::publish::ReadBody;
 use super::reply::refuse;
 
-/// Whether the request may publish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permit {
-    /// Everything.
-    Everything,
-    /// Nobody may.
-    Nobody,
+/// What a request may do.
+#[derive(Debug, Clone)]
+pub(crate) enum Rights {
     /// It shows no token.
-    Missing,
+    Anonymous,
+    /// It shows the server's own token.
+    Everything,
+    /// Its token grants this.
+    Granted(Arc<Granted>),
     /// Its token does not hold.
     Invalid,
 }
 
-impl Permit {
-    /// What a request may that shows its token by `Authorization: Bearer`.
-    pub(crate) fn of(token: Option<&[u8]>, request: &Request<'_>) -> Self {
-        let Some(token) = token else { return Self::Nobody };
-        match bearer(request) {
-            None => Self::Missing,
-            Some(shown) if is_same(shown, token) => Self::Everything,
-            Some(_) => Self::Invalid,
+impl Rights {
+    /// What may be read that is private, and when that ends, in seconds since 1970; 0 for never.
+    pub(crate) fn reading(&self) -> (Grants, u64) {
+        match self {
+            Self::Everything => (Grants::new(Vec::new(), Pattern::new("*").into_iter().collect()), 0),
+            Self::Granted(granted) => (granted.subscribe.clone(), granted.ends_at_s),
+            Self::Anonymous | Self::Invalid => (Grants::default(), 0),
         }
+    }
+
+    /// Whether a topic may be read that is private.
+    pub(crate) fn may_read(&self, topic: &TopicName) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Granted(granted) => granted.subscribe.cover(topic),
+            Self::Anonymous | Self::Invalid => false,
+        }
+    }
+
+    /// Whether anything may be published.
+    pub(crate) fn may_publish_something(&self) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Granted(granted) => !granted.publish.is_empty(),
+            Self::Anonymous | Self::Invalid => false,
+        }
+    }
+
+    /// Ends what is to be published before the first line with a topic that is not granted.
+    pub(crate) fn restrict(&self, read: &mut ReadBody) {
+        let Self::Granted(granted) = self else { return };
+        let is_other = |topic: &TopicName| !granted.publish.cover(topic);
+        let Some(place) =
+            read.lines.iter().position(|(_, publication)| publication.topics.iter().any(is_other))
+        else {
+            return;
+        };
+        let (line, _) = read.lines[place];
+        read.lines.truncate(place);
+        let refused = NotTaken { status: 403, sentence: "the token does not grant the topic".to_owned() };
+        read.fault = Some(LineOutcome { line, became: Err(refused) });
     }
 
     /// Answers a request that may not publish (RFC 6750, section 3).
-    pub(crate) fn refuse(self, lines: &[u8], answer: Answer<'_>) -> Answered {
+    pub(crate) fn refuse_publishing(&self, lines: &[u8], answer: Answer<'_>) -> Answered {
         let with = |line: &str| [lines, line.as_bytes()].concat();
         match self {
-            Self::Nobody | Self::Everything => {
-                let sentence = "nobody may publish here: the server has no `publish_token`";
-                refuse(Status::FORBIDDEN, sentence, lines, answer)
-            }
-            Self::Missing => {
+            Self::Anonymous => {
                 let lines = with("WWW-Authenticate: Bearer\r\n");
                 refuse(Status::UNAUTHORIZED, "publishing needs a token", &lines, answer)
             }
-            Self::Invalid => {
-                let lines = with("WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
-                refuse(Status::UNAUTHORIZED, "the token does not hold", &lines, answer)
+            Self::Invalid => refuse_invalid(lines, answer),
+            Self::Everything | Self::Granted(_) => {
+                let lines = with("WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n");
+                refuse(Status::FORBIDDEN, "the token grants no publishing", &lines, answer)
             }
         }
     }
 }
 
-/// The token of `Authorization: Bearer`, if there is one and no other.
-fn bearer<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
+/// Answers a request whose token does not hold.
+pub(crate) fn refuse_invalid(lines: &[u8], answer: Answer<'_>) -> Answered {
+    let lines = [lines, b"WWW-Authenticate: Bearer error=\"invalid_token\"\r\n"].concat();
+    refuse(Status::UNAUTHORIZED, "the token does not hold", &lines, answer)
+}
+
+/// Answers where nobody may publish.
+pub(crate) fn refuse_all(lines: &[u8], answer: Answer<'_>) -> Answered {
+    let sentence = "nobody may publish here: the server has no `publish_token` and no `live_issuer`";
+    refuse(Status::FORBIDDEN, sentence, lines, answer)
+}
+
+/// The token that a request shows: that of `Authorization: Bearer`, or else a cookie's. A cookie comes along
+/// whichever page asks, so with an Origin it counts for the origins that are allowed alone.
+pub(crate) fn shown<'a>(request: &Request<'a>, cookie: &str, origins: &[String]) -> Option<&'a [u8]> {
     let mut values = request.values(b"authorization");
-    let value = values.next().filter(|_| values.next().is_none())?;
-    let (scheme, token) = value.split_at_checked(value.iter().position(|byte| *byte == b' ')?)?;
-    scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
+    if let Some(value) = values.next() {
+        // Two of them are none: it is not known which one is meant.
+        let value = if values.next().is_none() { value } else { b"bearer " };
+        let (scheme, token) = value.split_at_checked(value.iter().position(|byte| *byte == b' ')?)?;
+        return scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii());
+    }
+    let is_allowed = match request.values(b"origin").next() {
+        None => true,
+        Some(origin) => origins.iter().any(|known| known.as_bytes() == origin),
+    };
+    let pairs = request.values(b"cookie").flat_map(|value| value.split(|byte| *byte == b';'));
+    let mut tokens = pairs.filter_map(|pair| {
+        let pair = pair.trim_ascii();
+        pair.strip_prefix(cookie.as_bytes())?.strip_prefix(b"=")
+    });
+    tokens.next().filter(|token| is_allowed && !token.is_empty())
 }
 
 /// Whether two tokens are the same, looking at every byte whatever comes before it.
-fn is_same(shown: &[u8], token: &[u8]) -> bool {
+pub(crate) fn is_same(shown: &[u8], token: &[u8]) -> bool {
     let differences = shown.iter().zip(token).fold(0, |all, (one, other)| all | (one ^ other));
     shown.len() == token.len() && std::hint::black_box(differences) == 0
 }

@@ -26,6 +26,9 @@ pub(crate) enum BodyKind {
 pub(crate) const TYPES: &str = "`Content-Type` is application/json, application/x-www-form-urlencoded or \
                                 application/x-ndjson";
 
+/// The same of a publisher of Mercure.
+pub(crate) const MERCURE_TYPE: &str = "`Content-Type` is application/x-www-form-urlencoded";
+
 impl BodyKind {
     /// The kind of a request's body, by Content-Type.
     pub(crate) fn of(request: &Request<'_>) -> Option<Self> {

@@ -14,6 +14,11 @@ pub(crate) fn refuse(status: Status, sentence: &str, lines: &[u8], answer: Answe
     text(status, "text/plain; charset=utf-8", body.as_bytes(), lines, answer)
 }
 
+/// Answers that too much is to be done.
+pub(crate) fn come_back(sentence: &str, answer: Answer<'_>) -> Answered {
+    refuse(Status::SERVICE_UNAVAILABLE, sentence, b"Retry-After: 1\r\n", answer)
+}
+
 /// Answers with what is wrong with a publication.
 pub(crate) fn not_taken(not_taken: &NotTaken, lines: &[u8], answer: Answer<'_>) -> Answered {
     let status = Status::from_code(not_taken.status).unwrap_or(Status::BAD_REQUEST);

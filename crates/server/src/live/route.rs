@@ -13,6 +13,12 @@ pub(crate) enum Endpoint<'a> {
     Value(&'a [u8]),
     /// `/topics/NAME`: a topic, to be changed. The name is not decoded.
     Topic(&'a [u8]),
+    /// `/list=a,b`: lines of quotes. The list as it was sent.
+    List(&'a [u8]),
+    /// `/quotes?symbols=a,b`: the same as JSON.
+    Quotes,
+    /// `/.well-known/mercure`: publishing and reading as Mercure has it.
+    Mercure,
 }
 
 impl<'a> Endpoint<'a> {
@@ -22,7 +28,12 @@ impl<'a> Endpoint<'a> {
         match path.get(1)? {
             b'e' if path == b"/events" => Some(Self::Events),
             b'p' if path == b"/publish" => Some(Self::Publish),
-            b'l' => path.strip_prefix(b"/live/").map(Self::Value),
+            b'l' => match path.strip_prefix(b"/live/") {
+                Some(name) => Some(Self::Value(name)),
+                None => path.strip_prefix(b"/list=").map(Self::List),
+            },
+            b'q' if path == b"/quotes" => Some(Self::Quotes),
+            b'.' if path == b"/.well-known/mercure" => Some(Self::Mercure),
             b't' => path.strip_prefix(b"/topics/").map(Self::Topic),
             _ => None,
         }
@@ -31,9 +42,10 @@ impl<'a> Endpoint<'a> {
     /// What the Allow field says.
     pub(crate) fn allow(self) -> &'static str {
         match self {
-            Self::Events | Self::Value(_) => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Value(_) | Self::List(_) | Self::Quotes => "GET, HEAD, OPTIONS",
             Self::Publish => "POST, OPTIONS",
             Self::Topic(_) => "PUT, PATCH, DELETE, OPTIONS",
+            Self::Mercure => "GET, HEAD, POST, OPTIONS",
         }
     }
 }
@@ -47,8 +59,13 @@ mod tests {
         assert_eq!(Endpoint::of(b"/events"), Some(Endpoint::Events));
         assert_eq!(Endpoint::of(b"/publish"), Some(Endpoint::Publish));
         assert_eq!(Endpoint::of(b"/live/a/b"), Some(Endpoint::Value(b"a/b")));
+        assert_eq!(Endpoint::of(b"/list=a,b"), Some(Endpoint::List(b"a,b")));
+        assert_eq!(Endpoint::of(b"/quotes"), Some(Endpoint::Quotes));
         assert_eq!(Endpoint::of(b"/topics/"), Some(Endpoint::Topic(b"")));
-        for path in [&b"/"[..], b"*", b"/event", b"/events/", b"/live", b"/publish.html", b"/a"] {
+        assert_eq!(Endpoint::of(b"/.well-known/mercure"), Some(Endpoint::Mercure));
+        for path in
+            [&b"/"[..], b"*", b"/.well-known/x", b"/event", b"/events/", b"/live", b"/publish.html", b"/a"]
+        {
             assert_eq!(Endpoint::of(path), None, "{}", path.escape_ascii());
         }
     }

@@ -20,7 +20,7 @@ pub(crate) enum Seat {
     Reader(ReaderSeat),
     /// It will be one when a form was made.
     Joining(Box<JoiningSeat>),
-    /// Lines to publish.
+    /// Lines to publish, as far as the publisher may.
     Feed(u32, Box<Feed>),
 }
 

@@ -14,6 +14,7 @@ use staunch_live::{Epoch, Grants, Hub, Letter, TopicName};
 use super::config::{LiveConfig, LiveError};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
 use super::queue::WriterQueue;
+use super::tokens::Tokens;
 use crate::shared::Mail;
 
 /// See the module's text.
@@ -29,6 +30,7 @@ pub struct LiveShared {
     pub(crate) leaving_s: AtomicU64,
     pub(crate) writer_counts: Arc<WriterCounts>,
     pub(crate) worker_counts: Box<[WorkerCounts]>,
+    pub(crate) tokens: Tokens,
     /// Cache-Control by topic.
     caches: Vec<(Grants, String)>,
     /// Until the writer's thread has it.
@@ -38,7 +40,8 @@ pub struct LiveShared {
 
 impl LiveShared {
     /// Paths that are endpoints, and no files while live data is served.
-    pub const PATHS: [&str; 4] = ["/events", "/publish", "/live", "/topics"];
+    pub const PATHS: [&str; 6] =
+        ["/events", "/quotes", "/publish", "/live", "/topics", "/.well-known/mercure"];
 
     /// Live data for so many workers. Nothing is started yet.
     ///
@@ -56,6 +59,7 @@ impl LiveShared {
             leaving_s: AtomicU64::new(0),
             writer_counts: Arc::default(),
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
+            tokens: Tokens::new(config.tokens()?),
             caches: config.caches(),
             hub: Mutex::new(Some(hub)),
             post: OnceLock::new(),
@@ -66,6 +70,7 @@ impl LiveShared {
     /// Ends the writer's thread.
     pub fn end(&self) {
         self.queue.end();
+        self.tokens.end();
     }
 
     /// Readers are to leave, evenly within so many seconds.
@@ -86,7 +91,7 @@ impl LiveShared {
 
     /// Whether anybody may publish.
     pub fn may_publish(&self) -> bool {
-        self.config.publish_token.is_some()
+        self.config.publish_token.is_some() || self.tokens.has_issuers()
     }
 
     /// Mail to workers, once they are there.

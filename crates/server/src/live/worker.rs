@@ -7,24 +7,30 @@
 //! kernel has taken them `ready` is called again, and the reader is looked at once more.
 
 mod answering;
+mod polling;
 mod reading;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Ended, Finished, Outbox};
-use staunch_live::limits::GROUPS_MAX;
+use staunch_live::limits::{GROUPS_MAX, TOKEN_BYTES_MAX};
 use staunch_live::{Marks, View, Waves};
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 
 use super::counts::{WorkerCounts, count, place};
 use super::document::Documents;
-use super::mail::{LiveMail, Moment};
+use super::mail::{LiveMail, LiveTime};
+use super::permit::{self, Rights};
+use super::quotes::Quotes;
 use super::reply;
 use super::route::Endpoint;
 use super::seat::{Pending, Seat, Seats};
 use super::shared::LiveShared;
+use super::waiting::Waiting;
 use crate::limits::{HEARTBEAT_ROUND_S, HEARTBEAT_S, WAVE_READERS_MAX};
 use crate::shared::Mail;
 
@@ -36,7 +42,7 @@ pub(crate) struct LiveWorker {
     waves: Waves,
     seats: Seats,
     documents: Documents,
-    moment: Moment,
+    moment: LiveTime,
     /// Requests that wait until the view has come as far as the writer had when they came.
     behind: Vec<Address>,
     /// Slots that wait for a form.
@@ -45,10 +51,25 @@ pub(crate) struct LiveWorker {
     is_going_on: bool,
     /// Where the hand stands that gives signs of life.
     hand: usize,
+    quotes: Quotes,
+    waiting: Waiting,
+    /// When readers' tokens end, with their slots and the uses of those.
+    ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
+}
+
+/// What is known of who asks.
+pub(super) enum Asker {
+    /// What the request may do.
+    Known(Rights),
+    /// It is told by mail.
+    Unknown,
+    /// Too many tokens wait to be checked.
+    TooMany,
 }
 
 impl LiveWorker {
     pub(crate) fn new(shared: Arc<LiveShared>, index: u16) -> Self {
+        let quotes_prefix = shared.config.quotes_prefix.clone();
         let mut view = View::new(shared.epoch, GROUPS_MAX);
         view.read(&shared.introduction);
         let mut worker = Self {
@@ -58,11 +79,14 @@ impl LiveWorker {
             waves: Waves::new(),
             seats: Seats::new(index),
             documents: Documents::default(),
-            moment: Moment::default(),
+            moment: LiveTime::default(),
             behind: Vec::new(),
             joining: Vec::new(),
             is_going_on: false,
             hand: 0,
+            quotes: Quotes::new(&quotes_prefix),
+            waiting: Waiting::new(),
+            ends: BinaryHeap::new(),
         };
         worker.ask();
         worker
@@ -82,14 +106,39 @@ impl LiveWorker {
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
+        let rights = match self.asker(request, &answer) {
+            Asker::Known(rights) => rights,
+            Asker::Unknown => return answer.later(),
+            Asker::TooMany => return reply::come_back("too many tokens wait to be checked", answer),
+        };
+        self.handle_with(&rights, endpoint, request, answer)
+    }
+
+    /// Handles a request of which is known what it may do.
+    pub(super) fn handle_with(
+        &mut self,
+        rights: &Rights,
+        endpoint: Endpoint<'_>,
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
         let lines = reply::sharing(&self.shared.config.origins, request);
         match (endpoint, request.method) {
             (_, Method::Options) => reply::options(endpoint.allow(), &lines, answer),
-            (Endpoint::Events, Method::Get | Method::Head) => self.subscribe(&lines, request, answer),
-            (Endpoint::Value(name), Method::Get | Method::Head) => self.poll(name, &lines, request, answer),
-            (Endpoint::Publish, Method::Post) => self.publish(&lines, request, answer),
+            (Endpoint::Events, Method::Get | Method::Head) => self.subscribe(rights, &lines, request, answer),
+            (Endpoint::Mercure, Method::Get | Method::Head) => {
+                self.subscribe(rights, &lines, request, answer)
+            }
+            (Endpoint::Value(name), Method::Get | Method::Head) => {
+                self.poll(rights, name, &lines, request, answer)
+            }
+            (Endpoint::List(list), Method::Get | Method::Head) => self.list(list, &lines, answer),
+            (Endpoint::Quotes, Method::Get | Method::Head) => self.quotes(&lines, request, answer),
+            (Endpoint::Publish | Endpoint::Mercure, Method::Post) => {
+                self.publish(rights, &lines, request, answer)
+            }
             (Endpoint::Topic(_), Method::Put | Method::Patch | Method::Delete) => {
-                self.change(&lines, request, answer)
+                self.change(rights, &lines, request, answer)
             }
             _ => reply::method(endpoint.allow(), &lines, answer),
         }
@@ -100,6 +149,7 @@ impl LiveWorker {
         match mail {
             LiveMail::News(letter) => {
                 self.view.read(&letter);
+                self.end_waiting(&letter);
                 self.join_again();
                 self.go_on_with_those_behind();
                 self.wave();
@@ -117,7 +167,7 @@ impl LiveWorker {
                 self.wave();
             }
             // For requests that wait, which are gone.
-            LiveMail::Published(_) | LiveMail::Again => {}
+            LiveMail::Published(_) | LiveMail::Checked(_) | LiveMail::WaitedLong | LiveMail::Again => {}
         }
         self.ask();
         self.seats.wakes.drain(..).for_each(|address| outbox.wake(address));
@@ -149,6 +199,27 @@ impl LiveWorker {
         self.ask();
         if !self.seats.wakes.is_empty() {
             self.go_on_later();
+        }
+    }
+
+    /// What a request may do, if that is known at once.
+    fn asker(&self, request: &Request<'_>, answer: &Answer<'_>) -> Asker {
+        let config = &self.shared.config;
+        let Some(token) = permit::shown(request, &config.cookie, &config.origins) else {
+            return Asker::Known(Rights::Anonymous);
+        };
+        if config.publish_token.as_ref().is_some_and(|own| permit::is_same(token, own)) {
+            return Asker::Known(Rights::Everything);
+        }
+        let tokens = &self.shared.tokens;
+        if !tokens.has_issuers() || token.len() > TOKEN_BYTES_MAX {
+            return Asker::Known(Rights::Invalid);
+        }
+        let now_s = answer.unix_ms() / 1000;
+        match tokens.find(token, now_s) {
+            Some(granted) => Asker::Known(Rights::Granted(granted)),
+            None if tokens.ask(token, now_s, answer.address()) => Asker::Unknown,
+            None => Asker::TooMany,
         }
     }
 
@@ -199,7 +270,7 @@ impl LiveWorker {
 
     /// A second has passed: signs of life for a part of the readers, and the end for some if they have to
     /// leave.
-    fn tick(&mut self, moment: Moment) {
+    fn tick(&mut self, moment: LiveTime) {
         let seconds = moment.up_s.saturating_sub(self.moment.up_s).max(1);
         self.moment = moment;
         let slots = self.seats.len();
@@ -208,8 +279,24 @@ impl LiveWorker {
             self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
             self.give_sign_of_life(self.hand as u32);
         }
+        self.end_tokens();
+        self.end_long_waits();
         if let Some(left_s) = moment.leaving_s {
             self.send_off(left_s);
+        }
+    }
+
+    /// Ends the streams of readers whose tokens have ended.
+    fn end_tokens(&mut self) {
+        while let Some(&Reverse((ends_at_s, slot, generation))) = self.ends.peek() {
+            if ends_at_s > self.moment.unix_s {
+                return;
+            }
+            self.ends.pop();
+            if let Some(seat) = self.seats.reader_seat(slot).filter(|seat| seat.generation == generation) {
+                seat.is_leaving = true;
+                self.seats.wake(slot);
+            }
         }
     }
 

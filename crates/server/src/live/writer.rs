@@ -6,13 +6,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use staunch_engine::Post;
 use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Publication};
 
 use super::config::LiveError;
-use super::mail::{CodedValue, LineOutcome, LiveMail, Moment, NotTaken};
+use super::mail::{CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
 use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
 use crate::content::encode::encode_quickly;
@@ -37,7 +37,7 @@ pub(crate) struct Writer {
 }
 
 impl LiveShared {
-    /// Starts the writer's thread. To be called once.
+    /// Starts the writer's thread, and the one that checks tokens. To be called once.
     ///
     /// # Errors
     /// It cannot be started.
@@ -47,6 +47,17 @@ impl LiveShared {
         let _ = self.post.set(post.clone());
         let writer = Writer::new(hub, Arc::clone(self), post.clone());
         let spawned = std::thread::Builder::new().name("live writer".into()).spawn(move || writer.run());
+        spawned.map_err(LiveError::Thread)?;
+        if !self.tokens.has_issuers() {
+            return Ok(());
+        }
+        let (shared, post) = (Arc::clone(self), post.clone());
+        let check = move || {
+            shared.tokens.run(|address, verdict| {
+                post.send(address, Mail::of_live(LiveMail::Checked(verdict)));
+            });
+        };
+        let spawned = std::thread::Builder::new().name("live tokens".into()).spawn(check);
         spawned.map(drop).map_err(LiveError::Thread)
     }
 }
@@ -196,8 +207,10 @@ impl Writer {
         if within_s > 0 && self.leaving_until_s.is_none() {
             self.leaving_until_s = Some(up_s.saturating_add(u32::try_from(within_s).unwrap_or(u32::MAX)));
         }
+        // tidy: allow(clock): tokens end by the time of day, and the writer is the clock of live data.
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let leaving_s = self.leaving_until_s.map(|until_s| until_s.saturating_sub(up_s));
-        let moment = Moment { up_s, leaving_s };
+        let moment = LiveTime { up_s, unix_s: unix.as_secs(), leaving_s };
         for worker in 0..self.post.workers() {
             if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
                 self.post.send_to_worker(worker, Mail::of_live(LiveMail::Tick(moment)));

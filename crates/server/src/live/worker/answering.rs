@@ -12,16 +12,17 @@ use super::super::counts::count;
 use super::super::document::Document;
 use super::super::feed::Feed;
 use super::super::mail::{LineOutcome, LiveMail, NotTaken};
-use super::super::permit::Permit;
+use super::super::permit::{Rights, refuse_all, refuse_invalid};
 use super::super::publish::{
-    BodyKind, ReadBody, TYPES, batch_line, body_bytes_max, outcome_line, read_body, read_change,
-    version_of_tag,
+    BodyKind, MERCURE_TYPE, ReadBody, TYPES, batch_line, body_bytes_max, outcome_line, read_body,
+    read_change, version_of_tag,
 };
 use super::super::queue::{Publisher, Publishing};
 use super::super::reply::{decode_name, not_taken, refuse, sharing, text};
 use super::super::route::Endpoint;
 use super::super::seat::Seat;
-use super::LiveWorker;
+use super::super::tokens::Verdict;
+use super::{Asker, LiveWorker};
 use crate::content::negotiate::{Encoding, Preference};
 
 /// Codings of polled values, the better one first.
@@ -31,6 +32,7 @@ impl LiveWorker {
     /// Answers a request for `/live/NAME`.
     pub(super) fn poll(
         &mut self,
+        rights: &Rights,
         path: &[u8],
         lines: &[u8],
         request: &Request<'_>,
@@ -42,11 +44,15 @@ impl LiveWorker {
             return answer.later();
         }
         count(&self.counts().polls);
-        self.answer_value(path, lines, request, answer)
+        if let Some(answered) = self.waits_for(path, request, &answer) {
+            return answered.answer(lines, answer);
+        }
+        self.answer_value(rights, path, lines, request, answer)
     }
 
     fn answer_value(
         &mut self,
+        rights: &Rights,
         path: &[u8],
         lines: &[u8],
         request: &Request<'_>,
@@ -64,11 +70,17 @@ impl LiveWorker {
             self.documents.forget(path);
             return refuse(Status::NOT_FOUND, "there is no such topic", lines, answer);
         };
-        if update.private {
+        if update.private && !rights.may_read(&topic) {
             let lines = [lines, b"WWW-Authenticate: Bearer\r\n"].concat();
             return refuse(Status::UNAUTHORIZED, "reading this needs a token", &lines, answer);
         }
         let version = staunch_live::Version { number: update.number, ..self.view.version() };
+        if update.private {
+            // It is for this reader alone: no cache keeps it, and no other is answered from it.
+            let mut document = Document::new(version, &update, topic, "private, no-store");
+            let (prepared, _) = document.find(None);
+            return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);
+        }
         let is_current = self.documents.find(path).is_some_and(|own| own.number == update.number);
         if !is_current {
             let cache_control = self.shared.cache_control(&topic);
@@ -100,14 +112,27 @@ impl LiveWorker {
         answer.bytes(Status::OK, &[lines, fields].concat(), &rest[2..])
     }
 
-    /// Answers a request for `/publish`, or has its body read first.
-    pub(super) fn publish(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let permit = Permit::of(self.shared.config.publish_token.as_deref(), request);
-        if permit != Permit::Everything {
-            return permit.refuse(lines, answer);
+    /// Answers a request for `/publish` or for Mercure's hub, or has its body read first.
+    pub(super) fn publish(
+        &mut self,
+        rights: &Rights,
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        if !self.shared.may_publish() {
+            return refuse_all(lines, answer);
         }
-        let Some(kind) = BodyKind::of(request) else {
-            return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, lines, answer);
+        if !rights.may_publish_something() {
+            return rights.refuse_publishing(lines, answer);
+        }
+        let kind = match (Endpoint::of(request.path), BodyKind::of(request)) {
+            (Some(Endpoint::Mercure), Some(BodyKind::Form)) => BodyKind::Form,
+            (Some(Endpoint::Mercure), _) => {
+                return refuse(Status::UNSUPPORTED_MEDIA_TYPE, MERCURE_TYPE, lines, answer);
+            }
+            (_, Some(kind)) => kind,
+            (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, lines, answer),
         };
         if is_without_length(request) {
             return refuse(Status::LENGTH_REQUIRED, "the body has no length", lines, answer);
@@ -120,7 +145,7 @@ impl LiveWorker {
             return answer.collect(request, staunch_live::limits::BATCH_BYTES_MAX);
         }
         let address = answer.address();
-        let feed = Box::new(Feed::new(value_bytes_max));
+        let feed = Box::new(Feed::new(value_bytes_max, rights.clone()));
         self.seats.put(address.slot, Seat::Feed(address.generation, feed));
         let own =
             b"Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n";
@@ -129,10 +154,18 @@ impl LiveWorker {
     }
 
     /// Answers a request that changes a topic, or has its body read first.
-    pub(super) fn change(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let permit = Permit::of(self.shared.config.publish_token.as_deref(), request);
-        if permit != Permit::Everything {
-            return permit.refuse(lines, answer);
+    pub(super) fn change(
+        &mut self,
+        rights: &Rights,
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        if !self.shared.may_publish() {
+            return refuse_all(lines, answer);
+        }
+        if !rights.may_publish_something() {
+            return rights.refuse_publishing(lines, answer);
         }
         if request.method == Method::Delete {
             return self.collected(b"", request, answer);
@@ -146,7 +179,11 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::collected`].
     pub(crate) fn collected(&mut self, body: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
-        let read = match (Endpoint::of(request.path), BodyKind::of(request)) {
+        // They were looked at before the body came; what a token granted is remembered.
+        let Asker::Known(rights) = self.asker(request, &answer) else {
+            return refuse_invalid(&lines, answer);
+        };
+        let mut read = match (Endpoint::of(request.path), BodyKind::of(request)) {
             (Some(Endpoint::Topic(name)), _) => match read_change(name, request, body) {
                 Ok(publication) => {
                     let mut read = ReadBody::default();
@@ -158,6 +195,10 @@ impl LiveWorker {
             (_, Some(kind)) => read_body(kind, body, self.shared.config.value_bytes_max),
             (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, &lines, answer),
         };
+        if Endpoint::of(request.path) == Some(Endpoint::Mercure) {
+            read.lines.iter_mut().for_each(|(_, publication)| publication.begins_log = true);
+        }
+        rights.restrict(&mut read);
         let key = request.values(b"idempotency-key").next();
         let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), xxh3_128(body)));
         let to = Publisher::Request(answer.address());
@@ -176,8 +217,19 @@ impl LiveWorker {
     pub(crate) fn resume(&mut self, mail: LiveMail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
         match (mail, Endpoint::of(request.path)) {
+            (LiveMail::Published(outcomes), Some(Endpoint::Mercure)) => {
+                answer_mercure(&outcomes, &lines, answer)
+            }
             (LiveMail::Published(outcomes), _) => answer_published(&outcomes, &lines, answer),
-            (LiveMail::Again, Some(Endpoint::Value(path))) => self.poll(path, &lines, request, answer),
+            (LiveMail::Checked(verdict), Some(endpoint)) => {
+                let rights = match verdict {
+                    Verdict::Good(granted) => Rights::Granted(granted),
+                    Verdict::Bad => Rights::Invalid,
+                };
+                self.handle_with(&rights, endpoint, request, answer)
+            }
+            (LiveMail::WaitedLong, Some(Endpoint::Value(_))) => self.answer_unchanged(&lines, answer),
+            (LiveMail::Again, Some(endpoint)) => self.handle(endpoint, request, answer),
             _ => refuse(Status::INTERNAL_SERVER_ERROR, "an answer was lost", &lines, answer),
         }
     }
@@ -210,6 +262,17 @@ fn answer_published(outcomes: &[LineOutcome], lines: &[u8], answer: Answer<'_>) 
                 }
             }
         }
+    }
+}
+
+/// Tells a publisher of Mercure the id of the update (draft-dunglas-mercure, section 5).
+fn answer_mercure(outcomes: &[LineOutcome], lines: &[u8], answer: Answer<'_>) -> Answered {
+    match outcomes {
+        [LineOutcome { became: Ok(accepted), .. }] => {
+            let id = accepted.version.map_or(String::new(), |version| format!("#{version}"));
+            text(Status::OK, "text/plain; charset=utf-8", id.as_bytes(), lines, answer)
+        }
+        _ => answer_published(outcomes, lines, answer),
     }
 }
 

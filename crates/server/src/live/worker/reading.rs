@@ -2,29 +2,50 @@
 //!
 //! It must never hand over a second delivery before the first was taken by the kernel.
 
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
-use staunch_live::{Coding, Form, Grants, Joined, Marks, Transport};
+use staunch_live::{Coding, Form, Joined, Marks, Transport};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 
 use super::super::counts::{count, place};
 use super::super::events::Wish;
+use super::super::permit::{Rights, refuse_invalid};
 use super::super::queue::{Publisher, Publishing};
 use super::super::reply::refuse;
+use super::super::route::Endpoint;
 use super::super::seat::{JoiningSeat, Pending, ReaderSeat, Seat};
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
 impl LiveWorker {
-    /// Answers a request for `/events`.
-    pub(super) fn subscribe(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        let wish = match Wish::read(request, Grants::default()) {
+    /// Answers a request for `/events`, or for a subscription of Mercure.
+    pub(super) fn subscribe(
+        &mut self,
+        rights: &Rights,
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        if matches!(rights, Rights::Invalid) {
+            return refuse_invalid(lines, answer);
+        }
+        let (grants, ends_at_s) = rights.reading();
+        let is_mercure = Endpoint::of(request.path) == Some(Endpoint::Mercure);
+        let wish = match is_mercure {
+            true => Wish::read_mercure(request, grants),
+            false => Wish::read(request, grants),
+        };
+        let wish = match wish {
             Ok(wish) => wish,
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
         };
-        let fields = wish.fields(lines);
+        let mut fields = wish.fields(lines);
+        if is_mercure {
+            fields.extend_from_slice(wish.mercure_line(&self.view).as_bytes());
+        }
         if request.method == Method::Head {
             return answer.open(request, Status::OK, &fields, None, false);
         }
@@ -40,13 +61,16 @@ impl LiveWorker {
             let sentence = "there are as many groups of readers, or patterns, as may be";
             return self.send_away(sentence, lines, answer);
         }
+        if ends_at_s > 0 {
+            self.ends.push(Reverse((ends_at_s, address.slot, address.generation)));
+        }
         self.ask();
         answer.open(request, Status::OK, &fields, None, false)
     }
 
     /// Whether this worker has its share of readers. What one has not, another may have: the share is rounded
     /// up.
-    fn has_no_room(&self) -> bool {
+    pub(super) fn has_no_room(&self) -> bool {
         let share = self.shared.config.readers_max.div_ceil(self.shared.worker_counts.len() as u64);
         self.counts().all_readers() >= share
     }

@@ -1,0 +1,93 @@
+//! Polls that wait for the next update of a topic.
+//!
+//! It owns who waits for what and until when. It must never hold more for a poll than its address: the
+//! engine keeps what was asked.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use foldhash::{HashMap, HashMapExt as _, HashSet};
+use staunch_engine::Address;
+use staunch_live::TopicName;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    by_topic: HashMap<TopicName, HashSet<Address>>,
+    by_address: HashMap<Address, TopicName>,
+    /// When they have waited for long enough, in seconds since the start.
+    ends: BinaryHeap<Reverse<(u32, u16, u32, u32)>>,
+}
+
+impl Waiting {
+    pub(crate) fn new() -> Self {
+        let (by_topic, by_address) = (HashMap::new(), HashMap::new());
+        Self { by_topic, by_address, ends: BinaryHeap::new() }
+    }
+
+    /// A poll waits from now on.
+    pub(crate) fn add(&mut self, topic: TopicName, address: Address, end_s: u32) {
+        self.by_topic.entry(topic.clone()).or_default().insert(address);
+        self.by_address.insert(address, topic);
+        let Address { worker, slot, generation } = address;
+        self.ends.push(Reverse((end_s, worker, slot, generation)));
+    }
+
+    /// The topic was updated: those who waited for it.
+    pub(crate) fn take(&mut self, topic: &TopicName) -> HashSet<Address> {
+        let waited = self.by_topic.remove(topic).unwrap_or_default();
+        waited.iter().for_each(|address| drop(self.by_address.remove(address)));
+        waited
+    }
+
+    /// Those who have waited for long enough, each with its topic.
+    pub(crate) fn take_ended(&mut self, now_s: u32) -> Vec<(Address, TopicName)> {
+        let mut ended = Vec::new();
+        while let Some(&Reverse((end_s, worker, slot, generation))) = self.ends.peek() {
+            if end_s > now_s {
+                break;
+            }
+            self.ends.pop();
+            let address = Address { worker, slot, generation };
+            ended.extend(self.leave(address).map(|topic| (address, topic)));
+        }
+        ended
+    }
+
+    /// A poll is gone; gives the topic that it waited for.
+    pub(crate) fn leave(&mut self, address: Address) -> Option<TopicName> {
+        let topic = self.by_address.remove(&address)?;
+        if let Some(waiting) = self.by_topic.get_mut(&topic) {
+            waiting.remove(&address);
+            if waiting.is_empty() {
+                self.by_topic.remove(&topic);
+            }
+        }
+        Some(topic)
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.by_address.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_wait_for_a_topic_or_for_their_time() {
+        let mut waiting = Waiting::new();
+        let name = |text| TopicName::new(text).unwrap();
+        let address = |slot| Address { worker: 0, slot, generation: 1 };
+        for (slot, topic, end_s) in [(1, "a", 5), (2, "a", 3), (3, "b", 4), (4, "b", 9)] {
+            waiting.add(name(topic), address(slot), end_s);
+        }
+        assert_eq!(waiting.leave(address(1)), Some(name("a")));
+        assert_eq!(waiting.take_ended(3), [(address(2), name("a"))]);
+        assert!(waiting.take(&name("a")).is_empty());
+        assert_eq!(waiting.take(&name("b")), HashSet::from_iter([address(3), address(4)]));
+        assert!(waiting.take_ended(99).is_empty() && waiting.len() == 0);
+    }
+}
