@@ -26,6 +26,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("Peer", "the other end, the word of the protocols; the third is a part of the simulated network"),
     ("Piece", "a part of what is sent or written, in order: of a body, of a line of the log, of a send"),
     ("Plan", "what a program that runs something is to do: each has one, made from its arguments"),
+    ("Publisher", "who publishes, the word of the field: over DOSTP, as the generator, to the server"),
     (
         "Queue",
         "the field's word for what waits: at a listening socket, before the loader, as the gate sees it",
