@@ -297,12 +297,13 @@ mod tests {
         absent.iter().for_each(|name| eprintln!("left out: {}", name.text()));
         let mut generators: Vec<Generator> = Generator::ALL.to_vec();
         for name in here {
-            let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &staunch, &scratch).expect(name.text());
+            let stage = Stage::set(name, Reception::OwnCore, BACKLOG, &staunch, &scratch);
+            let stage = stage.unwrap_or_else(|error| panic!("{}: {error}", name.text()));
             // One of them is asked by each generator; any would do.
             for generator in generators.drain(..) {
                 if generator.is_installed(&tools) {
                     let said = generator.offer(&stage.bed, &tools, &scratch, 20.0, 1.0);
-                    let said = said.expect(generator.text());
+                    let said = said.unwrap_or_else(|error| panic!("{}: {error}", generator.text()));
                     assert!(said.offered_per_s > 0.0, "{}: {said:?}", generator.text());
                     eprintln!("{}: {said:?}", generator.text());
                 } else {
