@@ -48,6 +48,14 @@ ip netns exec far dostp-guest echo 9 > far &
 far=$!
 until grep -q ready far; do sleep 0.2; done
 dostp-guest ask 10.0.0.7 9 20 1485 || exit 16
+
+# A newcomer with an address that is held refuses it, and says so to whoever sends; the holder goes on.
+ip netns exec far ip addr flush dev pair0
+ip netns exec far ip addr add 10.0.0.8/24 dev pair0
+until ip netns exec far grep -q 'refused 1' /proc/net/dostp/stats; do sleep 0.2; done
+ip netns exec far dostp-guest ask 10.0.0.9 9 1 1 | grep -o 'Address already in use'
+grep 'refused' /proc/net/dostp/stats
+dmesg | sed -n 's/^.*dostp: pair0: address 0x0008 is held by \(.*\), not taken by \(.*\);.*/told: \1 has it, \2 not/p'
 ip netns del far
 kill $far
 wait $far 2>/dev/null
