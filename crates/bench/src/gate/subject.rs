@@ -16,6 +16,8 @@ use crate::{configuration, content, machine, process};
 
 /// Processor time of an answer of nginx and Staunch, in us. Apache compresses a page in about the same.
 const WORK_US: u32 = 300;
+/// By which nginx does the work; a package of its own.
+const NGINX_LUA: &str = "/usr/lib/nginx/modules/ngx_http_lua_module.so";
 const FILE: &str = "page.txt";
 /// What Apache compresses at its highest level: some 300 us on the machine of the first results.
 const FILE_BYTES: usize = 8_000;
@@ -80,7 +82,7 @@ impl Name {
     /// Whether it is on this machine; ours is built.
     pub(crate) fn is_installed(self) -> bool {
         match self {
-            Self::Nginx => machine::has("nginx"),
+            Self::Nginx => machine::has("nginx") && Path::new(NGINX_LUA).is_file(),
             Self::Staunch => true,
             Self::Apache | Self::Prefork => machine::has("apache2"),
             Self::Gunicorn => machine::has("gunicorn"),
