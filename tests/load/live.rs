@@ -102,6 +102,28 @@ fn what_goes_wrong_is_counted_at_every_reader() {
 }
 
 #[test]
+fn a_websocket_is_read_as_a_stream_of_events() {
+    let table: [(&[Wrong], [u64; 3]); 2] =
+        [(&[], [0; 3]), (&[Wrong::Lose(2), Wrong::Repeat(3), Wrong::Exchange(5)], [1, 1, 1])];
+    for (wrongs, expected) in table {
+        let server = LiveServer::start(Framing::Socket, wrongs);
+        let url = server.url("/events").replace("http://", "ws://");
+        let mut command = live(&url);
+        command.args(["-c", "7", "-n", "12", "-r", "200/s", "--send", "hello {{topic}}", "--settle", "3s"]);
+        let (document, finished) = measure(&mut command);
+        assert!(finished.status.success(), "{}", finished.stderr);
+        assert_eq!(faults(&document), expected.map(|each| each * READERS), "{wrongs:?}");
+        assert_eq!(count(&document, "due"), READERS * UPDATES);
+        let names = ["opened", "signs_of_life", "unmarked"];
+        assert_eq!(names.map(|name| count(&document, name)), [READERS; 3], "the welcome has no mark");
+        assert_eq!((&document["way"], &document["statuses"]["101"]), (&"WebSocket".into(), &READERS.into()));
+    }
+    let server = LiveServer::start(Framing::Chunked, &[]);
+    let finished = finish(live(&server.url("/events").replace("http", "ws")).args(["-c", "1", "-r", "1/s"]));
+    assert!(finished.stderr.contains("a reader's WebSocket was answered 200"), "{}", finished.stderr);
+}
+
+#[test]
 fn what_may_be_skipped_is_not_lost_but_the_last_one_is() {
     let wrongs = [Wrong::Lose(3), Wrong::Lose(12)];
     let (document, _) = run_with(Framing::Chunked, &wrongs, &["--may-skip", "--settle", "3s"]);

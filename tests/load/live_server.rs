@@ -8,6 +8,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
+use staunch_protocol::websocket::{Opcode, accept_key, append_frame};
+
 /// What the server does wrong at the update of a number, counted from 1 in the order of publications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
@@ -34,6 +36,8 @@ pub(crate) enum Framing {
     Chunked,
     /// Until the connection ends.
     Plain,
+    /// Messages of a WebSocket, of which the first is a welcome.
+    Socket,
 }
 
 /// The server.
@@ -127,10 +131,17 @@ impl LiveServer {
         let framing = match desk.framing {
             Framing::Chunked => "Transfer-Encoding: chunked\r\n",
             Framing::Plain => "Connection: close\r\n",
+            Framing::Socket => "",
         };
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}\r\n");
+        let (head, first) = match desk.framing {
+            Framing::Socket => (upgrade(request), &b"{}\nwelcome"[..]),
+            _ => (
+                format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}\r\n"),
+                &b"retry: 10\n: hello\n\n"[..],
+            ),
+        };
         let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(&desk.framed(b"retry: 10\n: hello\n\n"));
+        bytes.extend_from_slice(&desk.framed(first));
         if let Some(last_id) = last_id.filter(|_| !desk.forgets) {
             for (_, data) in desk.log.iter().filter(|(id, _)| *id > last_id) {
                 bytes.extend_from_slice(&desk.framed(data.as_bytes()));
@@ -149,7 +160,10 @@ impl LiveServer {
         if desk.wrongs.contains(&Wrong::Refuse(number)) {
             return answer(stream, "503 Service Unavailable", "not now").is_ok();
         }
-        let event = format!("id: {number}\ndata: {}\n\n", request.body);
+        let event = match desk.framing {
+            Framing::Socket => request.body.clone(),
+            _ => format!("id: {number}\ndata: {}\n\n", request.body),
+        };
         let frame = desk.framed(event.as_bytes());
         desk.log.push((number, event));
         let held = std::mem::take(&mut desk.held);
@@ -178,6 +192,11 @@ impl Desk {
     fn framed(&self, payload: &[u8]) -> Vec<u8> {
         match self.framing {
             Framing::Plain => payload.to_vec(),
+            Framing::Socket => {
+                let mut frame = Vec::new();
+                append_frame(Opcode::Text, false, None, payload, &mut frame);
+                frame
+            }
             Framing::Chunked => {
                 let begin = format!("{:x}\r\n", payload.len()).into_bytes();
                 [&begin[..], payload, b"\r\n"].concat()
@@ -248,6 +267,14 @@ impl Request {
     fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// The answer to a WebSocket's handshake.
+fn upgrade(request: &Request) -> String {
+    let key = request.field("sec-websocket-key").unwrap_or_default();
+    let accept = accept_key(key.as_bytes()).expect("a key of a WebSocket");
+    let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+    format!("HTTP/1.1 101 Switching Protocols\r\n{fields}Sec-WebSocket-Accept: {accept}\r\n\r\n")
 }
 
 fn answer(mut stream: &TcpStream, status: &str, body: &str) -> std::io::Result<()> {

@@ -18,6 +18,7 @@ mod report;
 mod request;
 mod run;
 mod shared;
+mod socket;
 mod stamp;
 mod summary;
 mod view;

@@ -17,7 +17,7 @@ use staunch_netio::{Completion, Input, Io, Outgoing, Slot, Target, clock};
 use super::meter::Meter;
 use super::news::{CrewNews, CrowdNews};
 use super::outcome::{LIVE_STEP_MS, LivePhase};
-use super::reader::{LiveReader, ReaderStage, Then};
+use super::reader::{LiveReader, ReaderStage, SocketGreeting, Then};
 use super::shared::LiveShared;
 use crate::end::End;
 
@@ -50,6 +50,8 @@ pub(crate) struct CrowdPlan {
     pub(crate) stalled: usize,
     /// Requests by topic, without their last line.
     pub(crate) requests: Arc<[Vec<u8>]>,
+    /// By topic, what is sent when a WebSocket is open; empty: readers read events.
+    pub(crate) greetings: Arc<[SocketGreeting]>,
     /// What to connect to, in turn.
     pub(crate) targets: Vec<Target>,
     /// Time between two connections.
@@ -97,7 +99,10 @@ pub(crate) struct ReaderCrowd<I> {
 impl<I: Io> ReaderCrowd<I> {
     pub(crate) fn new(io: I, plan: CrowdPlan, shared: Arc<LiveShared>) -> Self {
         let now_ns = io.now_ns();
-        let readers = plan.topics.iter().map(|topic| LiveReader::of_topic(*topic));
+        let readers = plan
+            .topics
+            .iter()
+            .map(|topic| LiveReader::of_topic(*topic, plan.greetings.get(*topic as usize).cloned()));
         let mut readers: Vec<LiveReader> = readers.collect();
         readers.iter_mut().take(plan.stalled).for_each(|reader| reader.is_stalled = true);
         // All at once, in their order.
@@ -217,7 +222,12 @@ impl<I: Io> ReaderCrowd<I> {
         match completion {
             Completion::Connected { slot, errno } => self.connected(slot, errno),
             Completion::Received { slot, input } => self.received(slot, input),
-            Completion::Sent { outgoing, .. } => self.put_spare(outgoing),
+            Completion::Sent { slot, outgoing, .. } => {
+                self.put_spare(outgoing);
+                let number = self.number(slot);
+                self.readers[number].is_sending = false;
+                self.reply(number);
+            }
             Completion::Ended { slot, errno } => self.ended(slot, errno),
             Completion::Closed { slot } => self.closed(slot),
             Completion::Woken
@@ -248,6 +258,7 @@ impl<I: Io> ReaderCrowd<I> {
         let reader = &mut self.readers[number];
         let lines = &self.plan.requests[reader.topic as usize];
         let resumes = reader.request(lines, self.plan.resume, outgoing.bytes());
+        reader.is_sending = true;
         self.meter.counts.resumed += u64::from(resumes);
         self.io.send(slot, outgoing, false);
         self.io.receive(slot);
@@ -258,19 +269,32 @@ impl<I: Io> ReaderCrowd<I> {
         let number = self.readers_by_slot[slot as usize] as usize;
         let reader = &mut self.readers[number];
         let was_open = reader.stage == ReaderStage::Open;
-        let then = reader.read(self.io.input(&input), &mut self.meter);
+        let then = reader.read(self.io.input_mut(&input), &mut self.meter);
         let is_open = reader.stage == ReaderStage::Open;
         self.io.release(input);
         if is_open && !was_open {
             self.opened(number);
         }
         match then {
-            Then::GoOn | Then::Opened => return,
+            Then::GoOn | Then::Opened => return self.reply(number),
             Then::Ended => self.meter.counts.ended += 1,
             Then::Wrong => self.meter.counts.wrong_answer += 1,
             Then::Broken => self.meter.counts.broken += 1,
         }
         self.close(number);
+    }
+
+    /// Sends what a reader has to say, when nothing is being sent.
+    fn reply(&mut self, number: usize) {
+        let reader = &mut self.readers[number];
+        let is_there = matches!(reader.stage, ReaderStage::Asked | ReaderStage::Open);
+        if reader.reply.is_empty() || reader.is_sending || !is_there {
+            return;
+        }
+        let mut outgoing = self.spare.pop().unwrap_or_default();
+        outgoing.bytes().append(&mut reader.reply);
+        reader.is_sending = true;
+        self.io.send(reader.slot, outgoing, false);
     }
 
     fn opened(&mut self, number: usize) {

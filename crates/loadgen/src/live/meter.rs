@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use staunch_protocol::websocket::Inflater;
+
 use super::ledger::{Ledger, NumberArrival};
 use super::outcome::LiveCounts;
 use super::stamp::Stamp;
@@ -24,6 +26,8 @@ pub(crate) struct Meter {
     pub(crate) open: Histogram,
     pub(crate) statuses: BTreeMap<u16, u64>,
     pub(crate) first_fault: Option<String>,
+    /// What WebSockets read with, once there is one. No compression is offered, so it inflates nothing.
+    pub(crate) inflater: Option<Inflater>,
     /// The longest delay since this was asked last.
     delay_max_ns: u64,
 }
@@ -38,6 +42,7 @@ impl Meter {
             open: Histogram::new(),
             statuses: BTreeMap::new(),
             first_fault: None,
+            inflater: None,
             delay_max_ns: 0,
         }
     }

@@ -57,8 +57,6 @@ pub struct LivePlan {
 pub enum LiveWay {
     /// Server-sent events.
     Events,
-    /// A request that is answered when there is something new.
-    LongPoll,
     /// Messages over a WebSocket.
     WebSocket,
 }
@@ -68,7 +66,6 @@ impl LiveWay {
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "server-sent events",
-            Self::LongPoll => "long-poll",
             Self::WebSocket => "WebSocket",
         }
     }

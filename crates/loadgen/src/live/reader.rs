@@ -3,6 +3,8 @@
 //! It must never call the network: it says what is to be done, and the thread does it. Order for each
 //! connection: `begin`, `request`, then `read` for what comes.
 
+use std::sync::Arc;
+
 use staunch_netio::Slot;
 use staunch_protocol::answer::{AnswerReader, Step};
 use staunch_protocol::event_stream::EventReader;
@@ -10,6 +12,7 @@ use staunch_protocol::event_stream::EventReader;
 use super::head::{AnswerHead, HeadFault};
 use super::ledger::Ledger;
 use super::meter::Meter;
+use super::socket::{self, SocketStream};
 
 /// What a reader is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +45,15 @@ pub(crate) enum Then {
     Broken,
 }
 
+/// Messages that begin a WebSocket. It is open when as many have come in return.
+#[derive(Debug, Clone)]
+pub(crate) struct SocketGreeting {
+    /// The messages in frames.
+    pub(crate) frames: Arc<[u8]>,
+    /// How many they are.
+    pub(crate) messages: usize,
+}
+
 /// A reader, which stays the same from connection to connection.
 #[derive(Debug, Default)]
 pub(crate) struct LiveReader {
@@ -67,12 +79,23 @@ pub(crate) struct LiveReader {
     head: Vec<u8>,
     answer: AnswerReader,
     events: EventReader,
+    /// The stream, if it is a WebSocket.
+    socket: Option<SocketStream>,
+    /// What begins its WebSockets, if it reads by them.
+    greeting: Option<SocketGreeting>,
+    /// Messages that are to come before the WebSocket counts as open.
+    lacking: usize,
+    /// What is to be sent as soon as nothing is being sent.
+    pub(crate) reply: Vec<u8>,
+    /// A container is with the kernel.
+    pub(crate) is_sending: bool,
 }
 
 impl LiveReader {
     /// A reader of a topic, which is away.
-    pub(crate) fn of_topic(topic: u32) -> Self {
-        Self { topic, ..Self::default() }
+    /// With a greeting it reads by WebSocket.
+    pub(crate) fn of_topic(topic: u32, greeting: Option<SocketGreeting>) -> Self {
+        Self { topic, greeting, ..Self::default() }
     }
 
     /// A new connection is begun.
@@ -83,6 +106,9 @@ impl LiveReader {
         self.head = Vec::new();
         self.answer = AnswerReader::new();
         self.events = EventReader::new();
+        self.socket = None;
+        self.reply = Vec::new();
+        self.is_sending = false;
     }
 
     /// Appends what it asks: the request without its last line, and where it resumes.
@@ -100,9 +126,10 @@ impl LiveReader {
     }
 
     /// Takes bytes of its connection.
-    pub(crate) fn read(&mut self, bytes: &[u8], meter: &mut Meter) -> Then {
+    pub(crate) fn read(&mut self, bytes: &mut [u8], meter: &mut Meter) -> Then {
         meter.counts.received_bytes += bytes.len() as u64;
         match self.stage {
+            ReaderStage::Asked | ReaderStage::Open if self.socket.is_some() => self.read_socket(bytes, meter),
             ReaderStage::Asked => self.read_head(bytes, meter),
             ReaderStage::Open => self.read_stream(bytes, meter),
             ReaderStage::Away | ReaderStage::Connecting | ReaderStage::Leaving => Then::GoOn,
@@ -121,6 +148,9 @@ impl LiveReader {
             Ok(None) => {
                 self.head = whole.to_vec();
                 Then::GoOn
+            }
+            Ok(Some((head, length))) if self.greeting.is_some() => {
+                self.upgrade(head, &whole[length..], meter)
             }
             Ok(Some((head, length))) if is_stream(head, meter) => self.open(whole, length, meter),
             Ok(Some(_)) => Then::Wrong,
@@ -176,6 +206,35 @@ impl LiveReader {
                 meter.note_fault(|| fault.to_string());
                 Then::Broken
             }
+        }
+    }
+
+    /// The answer to the handshake came, and what stands behind it.
+    fn upgrade(&mut self, head: AnswerHead<'_>, behind: &[u8], meter: &mut Meter) -> Then {
+        *meter.statuses.entry(head.status).or_default() += 1;
+        if !socket::is_upgrade(head, meter) {
+            return Then::Wrong;
+        }
+        self.socket = Some(SocketStream::default());
+        if let Some(SocketGreeting { frames, messages }) = &self.greeting {
+            self.reply.extend_from_slice(frames);
+            self.lacking = *messages;
+        }
+        self.read_socket(&mut behind.to_vec(), meter)
+    }
+
+    fn read_socket(&mut self, bytes: &mut [u8], meter: &mut Meter) -> Then {
+        let Some(socket) = self.socket.as_mut().filter(|_| !self.is_stalled) else { return Then::GoOn };
+        meter.counts.stream_bytes += bytes.len() as u64;
+        let read = socket.read(bytes, &mut self.ledger, meter, &mut self.reply);
+        self.lacking = self.lacking.saturating_sub(read.messages);
+        if self.lacking == 0 {
+            self.stage = ReaderStage::Open;
+        }
+        match (read.is_broken, read.is_ended) {
+            (true, _) => Then::Broken,
+            (_, true) => Then::Ended,
+            _ => Then::GoOn,
         }
     }
 

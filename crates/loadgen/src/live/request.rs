@@ -9,7 +9,7 @@ use crate::url::Url;
 pub(crate) fn of(url: &Url, readers: &ReaderPlan) -> Vec<u8> {
     let accept = match readers.way {
         LiveWay::Events => "Accept: text/event-stream\r\nCache-Control: no-cache\r\n",
-        LiveWay::LongPoll | LiveWay::WebSocket => "",
+        LiveWay::WebSocket => &super::socket::handshake_fields(),
     };
     let fields = lines(&readers.fields);
     format!("GET {} HTTP/1.1\r\nHost: {}\r\n{accept}{fields}", url.target, url.authority()).into_bytes()

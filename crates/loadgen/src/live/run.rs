@@ -15,10 +15,11 @@ use super::crew::LiveCrew;
 use super::crowd::CrowdPlan;
 use super::news::{CrewNews, CrowdNews};
 use super::outcome::{LIVE_STEP_MS, LiveCounts, LiveMoment, LiveOutcome, LivePhase, LiveTimes, Publications};
-use super::plan::{LivePlan, PublishPlan};
+use super::plan::{LivePlan, LiveWay, PublishPlan, TOPIC_VARIABLE};
 use super::publisher::{PublishRequest, PublisherPlan};
+use super::reader::SocketGreeting;
 use super::shared::LiveShared;
-use super::warnings;
+use super::{socket, warnings};
 use crate::backend::Backend;
 use crate::describe;
 use crate::fault::Fault;
@@ -65,6 +66,10 @@ fn crowds(plan: &LivePlan, run: Option<u32>) -> Vec<(CrowdPlan, Option<usize>)> 
     let readers = &plan.readers;
     let of = plan.threads.len();
     let requests: Arc<[Vec<u8>]> = readers.urls.iter().map(|url| super::request::of(url, readers)).collect();
+    let greetings: Arc<[_]> = match readers.way {
+        LiveWay::Events => Arc::default(),
+        LiveWay::WebSocket => plan.topics.iter().map(|topic| greeting(&readers.messages, topic)).collect(),
+    };
     let gap_ns = |per_s: f64| (1e9 * of as f64 / per_s.max(1e-3)) as u64;
     let numbers = |thread: usize| (thread..readers.count as usize).step_by(of);
     let crowd = |(thread, cpu): (usize, &Option<usize>)| {
@@ -73,6 +78,7 @@ fn crowds(plan: &LivePlan, run: Option<u32>) -> Vec<(CrowdPlan, Option<usize>)> 
             topics: numbers(thread).map(|number| (number % plan.topics.len()) as u32).collect(),
             stalled: numbers(thread).take_while(|number| *number < readers.stalled as usize).count(),
             requests: Arc::clone(&requests),
+            greetings: Arc::clone(&greetings),
             targets: targets(plan, thread),
             gap_ns: readers.open_per_s.map_or(0, gap_ns),
             cut_every_ns: readers.cut_per_s.map(gap_ns),
@@ -85,6 +91,15 @@ fn crowds(plan: &LivePlan, run: Option<u32>) -> Vec<(CrowdPlan, Option<usize>)> 
         (plan, *cpu)
     };
     plan.threads.iter().enumerate().map(crowd).collect()
+}
+
+/// What begins the WebSockets of a topic's readers.
+fn greeting(messages: &[String], topic: &str) -> SocketGreeting {
+    let mut frames = Vec::new();
+    for message in messages {
+        socket::append_message(&message.replace(TOPIC_VARIABLE, topic), &mut frames);
+    }
+    SocketGreeting { frames: frames.into(), messages: messages.len() }
 }
 
 /// A target per source, those of this thread first, or one without a source.

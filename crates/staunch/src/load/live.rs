@@ -30,6 +30,10 @@ Examples:
       --publish-to http://127.0.0.1:3000/.well-known/mercure -r 10/s --token JWT
   staunch load live 'http://127.0.0.1:8080/sub?id=load' --publish-as post \\
       --publish-to 'http://127.0.0.1:8080/pub?id={{topic}}' -r 10/s
+  staunch load live ws://127.0.0.1:8000/connection/websocket --send '{\"id\":1,\"connect\":{}}' \\
+      --send '{\"id\":2,\"subscribe\":{\"channel\":\"{{topic}}\"}}' -c 10k -r 10/s \\
+      --publish-to http://127.0.0.1:8000/api/publish --publish-header 'X-API-Key: KEY' \\
+      --publish-body '{\"channel\":\"{{topic}}\",\"data\":\"{{value}}\"}'
   staunch load live 'http://127.0.0.1:8080/events?topic=load' -c 10k        listens only, for 10 s
 
 Exit codes:
@@ -42,8 +46,8 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What readers ask for, such as 'http://127.0.0.1:8080/events?topic=load'; {{topic}} stands for the
-    /// name of their topic
+    /// What readers ask for, such as 'http://127.0.0.1:8080/events?topic=load', or by WebSocket ws://...;
+    /// {{topic}} stands for the name of their topic
     #[arg(value_name = "URL")]
     url: String,
 
@@ -99,6 +103,10 @@ struct Readers {
     /// A header field of readers' requests such as 'Cookie: a=b'; may be repeated
     #[arg(long, short = 'H', value_name = "FIELD")]
     header: Vec<String>,
+
+    /// A message that is sent when a WebSocket is open, with {{topic}}; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    send: Vec<String>,
 
     /// So many readers stop reading once they are there
     #[arg(long, value_name = "N", value_parser = units::count)]
@@ -302,7 +310,11 @@ fn live_plan(arguments: &Arguments) -> Result<LivePlan, String> {
             topics.len()
         ));
     }
-    let urls = urls(&arguments.url, &topics)?;
+    let (way, url) = way(&arguments.url);
+    if way == LiveWay::Events && !readers.send.is_empty() {
+        return Err("--send is for WebSockets: the URL has to begin with ws://".to_owned());
+    }
+    let urls = urls(&url, &topics)?;
     let address = match &readers.unix {
         Some(path) => Address::Unix(path.clone()),
         None => Address::Internet(url::resolve(&urls[0]).map_err(told)?),
@@ -325,7 +337,7 @@ fn live_plan(arguments: &Arguments) -> Result<LivePlan, String> {
         topics,
         readers: ReaderPlan {
             count,
-            way: LiveWay::Events,
+            way,
             urls,
             fields: fields(&readers.header)?,
             open_per_s: readers.open_rate,
@@ -334,7 +346,7 @@ fn live_plan(arguments: &Arguments) -> Result<LivePlan, String> {
             resume: !readers.no_resume,
             return_after: readers.return_after,
             may_skip: readers.may_skip,
-            messages: Vec::new(),
+            messages: readers.send.clone(),
         },
         publishing,
         duration: arguments.publishing.duration.or((!has_count).then_some(DURATION)),
@@ -394,6 +406,16 @@ fn command(publishing: &Publishing) -> String {
     match publishing.token.as_deref() {
         Some(token) if !token.is_empty() => command.replace(token, "..."),
         _ => command,
+    }
+}
+
+/// How readers read, and the URL as one of HTTP.
+fn way(url: &str) -> (LiveWay, String) {
+    match url.split_at_checked(5) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ws://") => {
+            (LiveWay::WebSocket, format!("http://{rest}"))
+        }
+        _ => (LiveWay::Events, url.to_owned()),
     }
 }
 
