@@ -50,6 +50,18 @@ const FAULTS: &[(&str, &str)] = &[
         "max_connections = 10\nreserved_connections = 10",
         "a.toml:2:1: reserved_connections: 10 leaves nothing",
     ),
+    (
+        "publish_token = '0123456789abcdef0123456789abcdef'\npublish_token_file = '/run/token'",
+        "a.toml:2:1: publish_token_file: `publish_token` is said as well",
+    ),
+    (
+        "root = '.'\n[[live_issuer]]\nname = 'https://a'\naudience = 'b'",
+        "a.toml:2:1: live_issuer: secret_file: one of `secret_file` and `jwks_file`",
+    ),
+    (
+        "root = '.'\n[[live_topic]]\nmatch = '*'\nkind = 'log'\nevery = '1s'",
+        "a.toml:5:1: live_topic: every: a log loses no update",
+    ),
     ("headers = { Server = \"x\" }", "a.toml:1:13: headers: \"Server\" is not FIELD: the server sets this"),
     ("headers = { A = \"x\\r\\nB: y\" }", "a.toml:1:17: headers: \"x\\r\\nB: y\" is not TEXT"),
     (

@@ -55,9 +55,13 @@ proptest! {
         said in prop::collection::vec(any::<Said>(), keys().len())
     ) {
         // With a file, somebody must say the root.
-        let root = keys().iter().position(|key| key.name == "root").expect("a key");
-        let mut said = said;
+        let place = |name| keys().iter().position(|key| key.name == name).expect("a key");
+        let (root, mut said) = (place("root"), said);
         said[root][2] = said[root][2].or(Some(true));
+        // Two keys for one secret exclude each other.
+        if said[place("publish_token")].iter().any(Option::is_some) {
+            said[place("publish_token_file")] = [None; 3];
+        }
         let config = read(&sources(&said)).map_err(|faults| TestCaseError::fail(faults.to_string()))?;
         for (key, [flag, variable, written]) in keys().into_iter().zip(&said) {
             let entry = config.sections[0].entries.iter().find(|entry| entry.key.name == key.name);
