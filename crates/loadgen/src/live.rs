@@ -2,7 +2,7 @@
 //! each update at each reader.
 //!
 //! It must never use the server or the hub: a meter must not share what it measures. Order of calls: make a
-//! [`LivePlan`], give it to [`run_live`], write the [`LiveOutcome`] with [`summary`] or [`json`].
+//! [`LivePlan`], give it to [`run_live`], write the [`LiveOutcome`] with [`summary()`] or [`json`].
 
 mod crew;
 mod crowd;
