@@ -74,10 +74,11 @@ impl Request {
         Self(request)
     }
 
-    fn ask(mut self, socket: &OwnedFd, request: libc::Ioctl) -> io::Result<Self> {
+    /// What the request answers. Its number has another type in glibc than in musl.
+    fn ask(mut self, socket: &OwnedFd, request: libc::c_ulong) -> io::Result<Self> {
         // SAFETY: the descriptor is open for the length of the call; every request used here reads the name
         // and writes within the struct it is given.
-        let result = unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut self.0) };
+        let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as libc::Ioctl, &raw mut self.0) };
         if result == 0 { Ok(self) } else { Err(io::Error::last_os_error()) }
     }
 
