@@ -157,8 +157,9 @@ fn name_bad_byte(line: &[u8]) -> Refusal {
     })
 }
 
-/// The first line without its end, and what follows it.
-#[inline]
+/// The first line without its end, and what follows it. It is called in two places and too large for the
+/// compiler to be put there by itself; each line costs ten instructions more then.
+#[inline(always)]
 fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
     match bytes.split_at(line_bytes(bytes)) {
         (line, [b'\r', b'\n', rest @ ..]) => Ok((line, rest)),
