@@ -56,11 +56,13 @@ pub struct Stats {
     pub memory_budget_bytes: Gauge,
     /// Turns of the loop: an idle worker makes none.
     pub turns: Counter,
-    /// Requests that were told to wait for their answer.
+    /// How often a request was told to wait: for a check, and then for what it publishes, counts twice.
     pub waits: Counter,
+    /// Waits that ended by mail.
+    pub waits_over: Counter,
     /// Requests that were answered after having waited.
     pub answered_late: Counter,
-    /// Requests whose connection ended while they waited. `waits - answered_late - waits_lost` wait now.
+    /// Waits that ended with their connection. `waits - waits_over - waits_lost` last now.
     pub waits_lost: Counter,
     /// Connections that the handler has begun to make.
     pub upstreams_opened: Counter,

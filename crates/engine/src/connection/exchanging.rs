@@ -49,28 +49,27 @@ impl Connection {
             status: answered.status(),
         };
         self.phase = Phase::Exchanging;
-        self.follow(Box::new(exchange), answered, turn);
+        self.follow(Box::new(exchange), answered, false, turn);
     }
 
-    /// Goes where the handler has led an exchange.
+    /// Goes where the handler has led an exchange, `late` if it had waited.
     fn follow<H: Handler>(
         &mut self,
         mut exchange: Box<Exchange>,
         answered: &Answered,
+        late: bool,
         turn: &mut Turn<'_, H>,
     ) {
         exchange.status = answered.status();
+        if matches!(answered.outcome(), Course::Complete | Course::Open(_)) {
+            turn.context.stats.requests.add(1);
+            turn.context.stats.answered_late.add(u64::from(late));
+        }
         exchange.life = match answered.outcome() {
-            Course::Complete => {
-                turn.context.stats.requests.add(1);
-                return self.end_exchange(turn);
-            }
+            Course::Complete => return self.end_exchange(turn),
             Course::Later => Life::Waiting,
             Course::Collect { limit_bytes } => Life::Collecting { limit_bytes, body: Vec::new() },
-            Course::Open(body) => {
-                turn.context.stats.requests.add(1);
-                Life::Open(OpenState::new(body))
-            }
+            Course::Open(body) => Life::Open(OpenState::new(body)),
         };
         self.session.begin_reading(turn.now_ms);
         self.exchange = Some(exchange);
@@ -112,7 +111,7 @@ impl Connection {
             if !answered.is_later() {
                 turn.count_late(waited_ms);
             }
-            self.follow(exchange, &answered, turn);
+            self.follow(exchange, &answered, true, turn);
         }
         self.put_outgoing(outgoing, turn.spare);
         self.converse(&[], turn);
@@ -247,7 +246,7 @@ impl Connection {
                 };
                 let answered = turn.handler.collected(body, &request, answer);
                 turn.context.stats.waits.add(u64::from(answered.is_later()));
-                return self.follow(exchange, &answered, turn);
+                return self.follow(exchange, &answered, false, turn);
             }
             (Life::Waiting, _) => {}
         }

@@ -80,8 +80,9 @@ impl Connection {
         };
         counter.add(1);
         if waited_ms.is_some() {
-            turn.context.stats.answered_late.add(1);
+            turn.context.stats.waits_over.add(1);
             turn.context.stats.requests.add(1);
+            turn.context.stats.answered_late.add(1);
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
         let rule = self.session.begin_response(status, turn.context.date, outgoing.bytes());

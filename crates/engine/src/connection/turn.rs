@@ -56,10 +56,10 @@ impl<H: Handler> Turn<'_, H> {
         self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
     }
 
-    /// An answer by mail came after so long.
+    /// A wait ended by mail after so long.
     #[cold]
     pub(crate) fn count_late(&self, waited_ms: u64) {
-        self.context.stats.answered_late.add(1);
+        self.context.stats.waits_over.add(1);
         if self.context.stats.is_measuring() {
             self.context.stats.latency.add(waited_ms * 1_000_000, 1);
         }

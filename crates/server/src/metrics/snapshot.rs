@@ -183,7 +183,7 @@ impl WorkerFigures {
     pub fn of(stats: &Stats) -> Self {
         let named = |(name, count): (&str, u64)| (name.to_owned(), count);
         let (requests, late) = (stats.requests.get(), stats.answered_late.get());
-        let waits_over = late + stats.waits_lost.get();
+        let waits_over = stats.waits_over.get() + stats.waits_lost.get();
         Self {
             accepted: stats.accepted.get(),
             closed: stats.closed.get(),
