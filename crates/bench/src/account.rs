@@ -25,12 +25,12 @@ pub(crate) trait Account {
     fn in_time_steps(&self) -> &[u64];
     /// Requests offered, a second.
     fn offered_per_s(&self) -> f64;
-    /// What it says of the answers, whatever became of the other requests.
+    /// Rates and delays of the requests that were answered, whatever became of the others.
     ///
     /// # Errors
     /// There was no answer.
     fn answers(&self) -> Result<Said, String>;
-    /// What it says of a run in which every request must be answered.
+    /// Rates and delays of a run in which every request must be answered.
     ///
     /// # Errors
     /// A request that was lost or never sent.

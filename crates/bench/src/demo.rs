@@ -1,6 +1,6 @@
 //! `cargo xtask demo overload`: the story of overload, shown on this machine in under five minutes.
 //!
-//! It owns what is shown and the files that stay of it: `bench/runs/overload.json` and `.html`.
+//! The demo owns its progress on the terminal and its two files, `bench/runs/overload.json` and `.html`.
 //! What is measured belongs to `gate.rs`. It must never show a figure it has not measured, and never
 //! claim a bar: one round proves nothing.
 

@@ -1,7 +1,8 @@
 //! The scenario of live data: updates to many readers of server-sent events, and what a delivery costs.
 //!
-//! It owns the servers, of which each needs words of its own here. The floor is `bench/fan.c`: one send for
-//! each reader and nothing else. Delays and counts are the generator's, `staunch load live`.
+//! This file owns how each server is started and asked, which differs from server to server. The floor is
+//! `bench/fan.c`: one send for each reader and nothing else. Delays and counts are the generator's,
+//! `staunch load live`.
 use std::fs::{self, File};
 use std::net::TcpStream;
 use std::path::Path;
@@ -180,7 +181,7 @@ impl FanOut {
         Ok(server)
     }
 
-    /// What readers ask for.
+    /// Path and query by which readers subscribe.
     fn events(&self) -> &'static str {
         match self.kind {
             ServerKind::Nginx => "/sub?id=load",

@@ -1,6 +1,7 @@
 //! The page of the demonstration: plots and what they were drawn from, which needs nothing else.
 //!
-//! It owns what is drawn and in which order. It must never compute a result. Words from outside are escaped.
+//! The page owns which figures it shows and in which order. It must never compute a result. Words from
+//! outside are escaped.
 use std::fmt::Write;
 
 use staunch_figures::plot::{Axis, Plot, Series, Shape, figure};

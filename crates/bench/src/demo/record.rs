@@ -69,7 +69,7 @@ pub(super) struct Syn {
     pub(super) syn_per_s: u32,
 }
 
-/// What was offered at a point.
+/// The load offered at one point of a plot.
 pub(super) trait Offer {
     /// Whether it is a flood.
     const IS_FLOOD: bool;

@@ -1,9 +1,9 @@
 //! Load generators of others, in the clients' namespace: each request has a connection of its own, and is
 //! good when it is rightly answered within a second.
 //!
-//! It owns their words and the reading of what they print. It must never judge, and never take what a
-//! generator could not offer for what it did. Their account begins with their first request: the beginning of
-//! an overload is in it.
+//! This file owns each generator's command line and the reading of its output. It must never judge, and
+//! never take what a generator could not offer for what it did. Their account begins with their first
+//! request: the beginning of an overload is in it.
 
 use std::fs;
 use std::path::Path;
