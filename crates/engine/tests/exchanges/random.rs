@@ -4,7 +4,7 @@ use staunch_engine::Ended;
 use staunch_netio::simulated::{Faults, Random, Step};
 
 use crate::reading::{answers, sum};
-use crate::world::play;
+use crate::world::{play, play_seeds};
 
 /// Bytes that no two places of share.
 fn body(random: &mut Random, bytes: usize) -> Vec<u8> {
@@ -142,19 +142,5 @@ fn run(seed: u64) -> Vec<Ended> {
 
 #[test]
 fn every_seed_gives_every_body_to_the_byte() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("STAUNCH_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("STAUNCH_SEEDS").unwrap_or(1_500),
-    };
-    let count = seeds.end - seeds.start;
-    let mut ended = Vec::new();
-    for seed in seeds {
-        println!("seed {seed}");
-        ended.extend(run(seed));
-    }
-    let number = |why| ended.iter().filter(|ended| **ended == why).count();
-    if count >= 500 {
-        assert!(number(Ended::Complete) > 0 && number(Ended::Gone) > 0 && number(Ended::BadBody) > 0);
-    }
+    play_seeds(run, &[Ended::Complete, Ended::Gone, Ended::BadBody]);
 }

@@ -5,7 +5,7 @@ use staunch_engine::Ended;
 use staunch_netio::simulated::{Faults, Random, Step};
 
 use crate::reading::{answers, sum};
-use crate::world::{Past, World, play_world};
+use crate::world::{Past, World, play_seeds, play_world};
 
 const QUESTION: &[u8] = b"a question of some length";
 const REPLY: &[u8] = b"and a reply that is somewhat longer than that";
@@ -304,19 +304,5 @@ fn run(seed: u64) -> Vec<Ended> {
 
 #[test]
 fn every_seed_gives_every_byte_in_order_both_ways() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = match number("STAUNCH_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("STAUNCH_SEEDS").unwrap_or(1_500),
-    };
-    let count = seeds.end - seeds.start;
-    let mut ended = Vec::new();
-    for seed in seeds {
-        println!("seed {seed}");
-        ended.extend(run(seed));
-    }
-    let number = |why| ended.iter().filter(|ended| **ended == why).count();
-    if count >= 500 {
-        assert!(number(Ended::Complete) > 0 && number(Ended::Gone) > 0 && number(Ended::Aborted) > 0);
-    }
+    play_seeds(run, &[Ended::Complete, Ended::Gone, Ended::Aborted]);
 }

@@ -125,3 +125,22 @@ fn play_with(world: World, upstreams: Vec<(usize, Vec<Step>)>) -> Past {
     let (transcripts, upstreams) = (transcripts(peers), transcripts(upstreams));
     Past { transcripts, upstreams, ended: log.1.clone(), held_bytes_max }
 }
+
+/// Plays `STAUNCH_SEED`, or the first `STAUNCH_SEEDS` seeds. Where there are many, exchanges must have ended
+/// in each of these ways.
+pub(crate) fn play_seeds(run: impl Fn(u64) -> Vec<Ended>, ways: &[Ended]) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("STAUNCH_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("STAUNCH_SEEDS").unwrap_or(1_500),
+    };
+    let count = seeds.end - seeds.start;
+    let mut ended = Vec::new();
+    for seed in seeds {
+        println!("seed {seed}");
+        ended.extend(run(seed));
+    }
+    for way in ways {
+        assert!(count < 500 || ended.contains(way), "no exchange ended so: {way:?}");
+    }
+}
