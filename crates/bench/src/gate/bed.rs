@@ -14,6 +14,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::machine;
 use crate::process;
@@ -82,6 +83,9 @@ impl Reception {
     }
 }
 
+/// Held by the bed of this process: all of them would have the same names.
+static ONLY: Mutex<()> = Mutex::new(());
+
 /// Both namespaces and the cable.
 #[derive(Debug)]
 pub(crate) struct Bed {
@@ -96,21 +100,24 @@ pub(crate) struct Bed {
     /// The processor that receives the server's packets.
     pub(crate) reception: Reception,
     guard: Child,
+    /// (Given back after the namespaces are gone: fields are dropped after [`Drop::drop`].)
+    _only: MutexGuard<'static, ()>,
 }
 
 impl Bed {
-    /// Makes them.
+    /// Makes them, when this process has no other bed any more.
     ///
     /// # Errors
     /// The command that failed: usually a privilege or a tool is missing.
     pub(crate) fn make(reception: Reception) -> Result<Self, String> {
+        let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
         let id = std::process::id();
         let name = |end: &str| format!("staunch-gate-{id}-{end}");
         let (server, client) = (name("server"), name("client"));
         // Interface names have at most 15 characters, and name the gate's socket in a folder all share.
         let (interface, client_interface) = (format!("vs{id}"), format!("vc{id}"));
         let guard = guard(&[&client, &server])?;
-        let bed = Self { server, client, interface, client_interface, reception, guard };
+        let bed = Self { server, client, interface, client_interface, reception, guard, _only: only };
         bed.lay_cable()?;
         bed.steer()?;
         Ok(bed)
