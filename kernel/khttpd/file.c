@@ -25,7 +25,7 @@ enum khttpd_file_nobody {
 int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *name,
 		    unsigned int flags, struct path *path);
 
-static int khttpd_file_status(int error)
+int khttpd_file_status(int error)
 {
 	switch (error) {
 	case 0:

@@ -21,6 +21,7 @@ struct khttpd_folder {
 	struct khttpd_room path; /* of the folder, with its slash */
 	size_t path_length;
 	bool chunked, begun, ended;
+	bool short_of_memory; /* not every name could be taken */
 };
 
 /* Takes one name. False ends the reading. */
@@ -36,8 +37,10 @@ static bool khttpd_folder_take(struct dir_context *context, const char *name, in
 		return false;
 	if (wanted > folder->names.size &&
 	    !khttpd_memory_grow(&folder->names, max(2 * folder->names.size, wanted),
-				folder->names_length))
+				folder->names_length)) {
+		folder->short_of_memory = true;
 		return false;
+	}
 	memcpy(folder->names.at + folder->names_length, name, length);
 	((char *)folder->names.at)[wanted - 1] = 0;
 	folder->names_length = wanted;
@@ -58,6 +61,7 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 	unsigned int i, kept = 0;
 	struct kstat stat;
 	struct path path;
+	int status = 0;
 
 	if (!whole ||
 	    !khttpd_memory_take(&folder->entries, max(folder->count, 1u) * sizeof(*entries))) {
@@ -67,8 +71,13 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 	entries = folder->entries.at;
 	memcpy(whole, folder->path.at, folder->path_length);
 	for (i = 0; i < folder->count; i++, name += strlen(name) + 1) {
-		if (strscpy(whole + folder->path_length, name, 256) < 0 ||
-		    khttpd_file_find(whole, &path, &stat))
+		if (strscpy(whole + folder->path_length, name, 256) < 0)
+			continue;
+		status = khttpd_file_find(whole, &path, &stat);
+		/* A page without some of the names would look whole. */
+		if (status == 503)
+			break;
+		if (status)
 			continue;
 		path_put(&path);
 		if (!khttpd_file_is_servable(&stat))
@@ -81,6 +90,8 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 		};
 	}
 	kfree(whole);
+	if (status == 503)
+		return status;
 	folder->count = kept;
 	sort(entries, kept, sizeof(*entries), khttpd_folder_compare, NULL);
 	return 0;
@@ -93,8 +104,9 @@ static int khttpd_folder_read(struct khttpd_folder *folder, const struct path *p
 
 	if (status)
 		return status;
-	if (iterate_dir(file, &folder->context))
-		status = 500;
+	status = khttpd_file_status(iterate_dir(file, &folder->context));
+	if (folder->short_of_memory)
+		status = 503;
 	fput(file);
 	return status;
 }

@@ -239,6 +239,8 @@ void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
 /* file.c: each gives 0 or the status to answer with, and what is open must be let go of. */
 int khttpd_file_init(const char *root);
 void khttpd_file_exit(void);
+/* The status that tells of an error, 0 for none. */
+int khttpd_file_status(int error);
 int khttpd_file_find(const char *name, struct path *path, struct kstat *stat);
 int khttpd_file_open(const struct path *path, struct file **file);
 bool khttpd_file_is_servable(const struct kstat *stat);

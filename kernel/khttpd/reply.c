@@ -179,9 +179,9 @@ static int khttpd_reply_file(struct khttpd_replying *replying, const struct path
 	status = khttpd_file_open(path, &file);
 	if (status)
 		return status;
-	if (vfs_getattr(&file->f_path, &opened, STATX_BASIC_STATS, AT_STATX_SYNC_AS_STAT))
-		status = 500;
-	else
+	status = khttpd_file_status(
+		vfs_getattr(&file->f_path, &opened, STATX_BASIC_STATS, AT_STATX_SYNC_AS_STAT));
+	if (!status)
 		khttpd_reply_opened(replying, file, &opened);
 	fput(file);
 	return status;

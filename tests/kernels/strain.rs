@@ -4,15 +4,18 @@
 use std::path::PathBuf;
 
 use crate::modules::{Guest, program, said};
-use crate::{SERIES_WITH_HEADERS, is_possible};
+use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
 
 /// Modules with their modes.
 const KECHO: (&str, &[&str]) = ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]);
 const KHTTPD: (&str, &[&str]) = ("khttpd", &["kthread", "wq", "ready", "softirq"]);
 
-/// How often a module is unloaded under load; `make soak` asks for more.
-fn rounds() -> String {
-    std::env::var("STAUNCH_UNLOADS").unwrap_or_else(|_| "4".to_owned())
+/// How often a module is unloaded under load, and by which kernels: `make soak` asks for more of both.
+fn extent() -> (String, Vec<&'static str>) {
+    match std::env::var("STAUNCH_UNLOADS") {
+        Ok(rounds) => (rounds, series_with_modules()),
+        Err(_) => ("4".to_owned(), SERIES_WITH_HEADERS.to_vec()),
+    }
 }
 
 /// Runs the program for a module with these words; what it said.
@@ -33,8 +36,9 @@ fn under_strain(server: (&str, &[&str])) -> Vec<String> {
     if !is_possible() {
         return Vec::new();
     }
-    let words = format!("--rounds {}", rounds());
-    SERIES_WITH_HEADERS.into_iter().map(|series| strain(series, server, &words)).collect()
+    let (rounds, all) = extent();
+    let words = format!("--rounds {rounds}");
+    all.into_iter().map(|series| strain(series, server, &words)).collect()
 }
 
 #[test]
@@ -51,19 +55,73 @@ fn khttpd_under_strain() {
     under_strain(KHTTPD);
 }
 
-/// The canary of what is counted: memory that a module forgets is found once it is gone.
+/// Functions whose calls must have failed, for the test to have tried anything; those that give memory itself
+/// have other names in each kernel.
+const FAILED: [(&str, &[&str]); 2] = [
+    ("kecho", &["alloc_workqueue", "sock_create", "kernel_bind", "kernel_listen", "kernel_accept"]),
+    (
+        "khttpd",
+        &[
+            "prepare_kernel_cred",
+            "kern_path",
+            "sock_create",
+            "kernel_accept",
+            "kernel_sendmsg",
+            "vfs_path_lookup",
+            "vfs_getattr",
+            "dentry_open",
+            "kernel_read",
+            "iterate_dir",
+        ],
+    ),
+];
+
+/// Each call for memory fails once, at load and while it serves: a load fails cleanly, a peer hears an answer,
+/// the beginning of it or a refusal, and nothing is left behind.
+#[test]
+fn every_call_for_memory_may_fail() {
+    if !is_possible() {
+        return;
+    }
+    let programs = [program("kernel-strain")];
+    for series in extent().1 {
+        for ((module, modes), (_, functions)) in [KECHO, KHTTPD].into_iter().zip(FAILED) {
+            let guest = Guest { series, modules: &[module, "scarce"], programs: &programs, words: &[] };
+            let output = guest.run(&format!("exec kernel-strain --scarce {module} {}", modes.join(" ")));
+            let (out, error) = said(&output);
+            assert!(output.status.success(), "{series}: {out}{error}");
+            println!("{series}\n{out}");
+            for mode in modes {
+                let begin = format!("{module} {mode}: calls that fail: ");
+                let line = out.lines().find_map(|line| line.strip_prefix(&begin));
+                let line = line.unwrap_or_else(|| panic!("{series} {mode}: {out}{error}"));
+                let words: Vec<&str> = line.split(' ').collect();
+                let missing: Vec<_> = functions.iter().filter(|name| !words.contains(name)).collect();
+                assert!(missing.is_empty(), "{series} {module} {mode}: never failed: {missing:?} in {line}");
+            }
+        }
+    }
+}
+
+/// The canary of what is counted: memory that a module forgets is found once it is gone, and not where the
+/// call for it was made to fail.
 #[test]
 fn what_a_module_forgets_is_found() {
     if !is_possible() {
         return;
     }
     let programs = [program("kernel-strain")];
-    let guest = Guest { series: "6.1", modules: &["hello"], programs: &programs, words: &[] };
+    let guest = Guest { series: "6.1", modules: &["hello", "scarce"], programs: &programs, words: &[] };
     let script = "kernel-strain --leaks hello || exit 2
         insmod /modules/hello.ko fault=none; rmmod hello; kernel-strain --leaks hello || exit 3
-        insmod /modules/hello.ko fault=forget; rmmod hello; kernel-strain --leaks hello && exit 4
+        insmod /modules/scarce.ko target=hello; echo 3 > /sys/module/scarce/parameters/fail
+        insmod /modules/hello.ko fault=forget; rmmod hello; kernel-strain --leaks hello || exit 4
+        cat /sys/module/scarce/parameters/counts; rmmod scarce
+        insmod /modules/hello.ko fault=forget; rmmod hello; kernel-strain --leaks hello && exit 5
         exit 0";
     let output = guest.run(script);
     let (out, error) = said(&output);
     assert!(output.status.success() && out.contains("left behind"), "{out}{error}");
+    // What it forgets was its third call, which failed before.
+    assert!(out.contains("calls 3\nfailed kmalloc_trace"), "{out}{error}");
 }

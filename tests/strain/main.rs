@@ -9,6 +9,7 @@ mod cached;
 mod leaks;
 mod peers;
 mod pieces;
+mod scarce;
 mod server;
 
 use std::io::Write as _;
@@ -37,6 +38,9 @@ struct Arguments {
     /// How often the module is unloaded under load
     #[arg(long, default_value_t = 4)]
     rounds: usize,
+    /// Only make each of its calls for memory fail, by the module scarce
+    #[arg(long)]
+    scarce: bool,
     /// Only look for what modules have left behind that are gone, and threads of this name
     #[arg(long, exclusive = true, value_name = "NAME")]
     leaks: Option<String>,
@@ -80,15 +84,23 @@ fn strain(server: &Server, arguments: &Arguments) -> Result<(), String> {
     server.ask()?;
     server.unload()?;
     let before = Objects::of(server.module())?;
+    if arguments.scarce {
+        piece(server, "calls that fail", || scarce::every_call_fails(server))?;
+    } else {
+        go_through(server, arguments.rounds)?;
+    }
+    piece(server, "left behind", || {
+        before.wait_for_those_before(server.module()).map(|()| "nothing".to_owned())
+    })
+}
+
+fn go_through(server: &Server, rounds: usize) -> Result<(), String> {
     piece(server, "whole", || pieces::whole(server))?;
     piece(server, "cache", || cached::changes_are_seen(server))?;
     piece(server, "deadlines", || pieces::deadlines(server))?;
     piece(server, "one too many", || pieces::one_too_many(server))?;
     piece(server, "crowd", || pieces::crowd(server))?;
-    piece(server, "unloaded under load", || pieces::unload_under_load(server, arguments.rounds))?;
-    piece(server, "left behind", || {
-        before.wait_for_those_before(server.module()).map(|()| "nothing".to_owned())
-    })
+    piece(server, "unloaded under load", || pieces::unload_under_load(server, rounds))
 }
 
 /// Runs one piece and says its result. A piece that hangs ends the program.
