@@ -7,6 +7,7 @@
 
 mod dostp;
 mod modules;
+mod packaged;
 mod strain;
 mod talk;
 
@@ -14,8 +15,19 @@ use std::process::Command;
 
 use staunch_tests::process::{binary, is_installed};
 
-/// The kernels that modules are built for here.
+/// The kernels that modules are built for by this Debian's compiler.
 const SERIES_WITH_HEADERS: [&str; 2] = ["6.1", "6.12"];
+
+/// Every kernel that modules can be built for here: those, and the newest one where this user is root.
+fn series_with_modules() -> Vec<&'static str> {
+    let mut series = SERIES_WITH_HEADERS.to_vec();
+    if rustix::process::geteuid().is_root() {
+        series.push("newest");
+    } else {
+        println!("skipped: modules for the newest kernel are built in a Debian 13, which needs root");
+    }
+    series
+}
 
 /// Whether there is an emulator, and where kernels come from. Tells what is missing.
 fn is_possible() -> bool {

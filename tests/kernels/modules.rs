@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{SERIES_WITH_HEADERS, is_possible};
+use crate::{is_possible, series_with_modules};
 use staunch_tests::process::binary;
 
 /// Scripts so far, for their names.
@@ -63,7 +63,7 @@ fn a_module_is_built_loaded_and_unloaded() {
     if !is_possible() {
         return;
     }
-    for series in SERIES_WITH_HEADERS {
+    for series in series_with_modules() {
         let output = run(series, "hello:fault=none", "lsmod; rmmod hello && echo unloaded");
         let (out, error) = said(&output);
         assert!(output.status.success() && out.contains("hello") && out.contains("unloaded"), "{out}{error}");
@@ -91,7 +91,7 @@ fn kecho_serves_in_five_ways_and_unloads_with_a_connection() {
     if !is_possible() {
         return;
     }
-    for series in SERIES_WITH_HEADERS {
+    for series in series_with_modules() {
         let output = run(series, "kecho", include_str!("kecho.sh"));
         let (out, error) = said(&output);
         assert!(output.status.success(), "{series}: {out}{error}");
@@ -111,7 +111,7 @@ fn khttpd_serves_a_folder_in_each_way() {
     if !is_possible() {
         return;
     }
-    for series in SERIES_WITH_HEADERS {
+    for series in series_with_modules() {
         let (out, error) = said(&run(series, "khttpd", include_str!("khttpd.sh")));
         let has = |line: &str| {
             assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")

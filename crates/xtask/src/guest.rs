@@ -14,6 +14,7 @@ mod image;
 mod kernel;
 mod machine;
 mod module;
+mod toolroot;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,28 +55,23 @@ pub(crate) struct Arguments {
     /// End the machine after so many seconds
     #[arg(long, default_value_t = 300)]
     seconds: u32,
+    /// Only fetch headers for modules, and print the kernel's release and their folder
+    #[arg(long)]
+    headers: bool,
     /// The script, for busybox's shell
-    script: PathBuf,
+    #[arg(required_unless_present = "headers")]
+    script: Option<PathBuf>,
 }
 
 /// Runs the script and prints what it says. Fails as the script does.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
-    let said = std::fs::read_to_string(&arguments.script)
-        .map_err(|error| format!("{}: {error}", arguments.script.display()))
-        .and_then(|script| {
-            let machine = Machine {
-                kernel: arguments.kernel,
-                programs: arguments.programs.clone(),
-                modules: arguments.modules.clone(),
-                processors: arguments.processors,
-                memory_mib: arguments.memory,
-                words: arguments.words.clone(),
-                files: Vec::new(),
-                counted: arguments.counted,
-                seconds: arguments.seconds,
-            };
-            machine.run(root, &script, |line| println!("{line}"))
-        });
+    let said = match &arguments.script {
+        Some(script) if !arguments.headers => run_script(root, arguments, script),
+        _ => machine::headers(root, arguments.kernel).map(|(release, tree)| {
+            println!("{release} {}", tree.display());
+            Said { status: 0 }
+        }),
+    };
     match said {
         Ok(Said { status: 0 }) => ExitCode::SUCCESS,
         Ok(Said { status }) => {
@@ -87,4 +83,20 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_script(root: &Path, arguments: &Arguments, script: &Path) -> Result<Said, String> {
+    let script = std::fs::read_to_string(script).map_err(|error| format!("{}: {error}", script.display()))?;
+    let machine = Machine {
+        kernel: arguments.kernel,
+        programs: arguments.programs.clone(),
+        modules: arguments.modules.clone(),
+        processors: arguments.processors,
+        memory_mib: arguments.memory,
+        words: arguments.words.clone(),
+        files: Vec::new(),
+        counted: arguments.counted,
+        seconds: arguments.seconds,
+    };
+    machine.run(root, &script, |line| println!("{line}"))
 }

@@ -17,28 +17,37 @@ impl Apt {
         Self { options: Vec::new() }
     }
 
-    /// Sources and lists of their own in `folder`: Debian 13's backports, from where this machine has its
+    /// Sources and lists of their own in `folder`: these suites of Debian's, from where this machine has its
     /// packages from.
-    pub(super) fn of_backports(folder: &Path) -> Result<Self, String> {
+    pub(super) fn of_suites(folder: &Path, suites: &[&str]) -> Result<Self, String> {
         let path = |name: &str| folder.join(name).display().to_string();
         let made = ["lists/partial", "cache/archives/partial"]
             .iter()
             .try_for_each(|name| fs::create_dir_all(folder.join(name)))
-            .and_then(|()| {
-                let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
-                let source = format!("deb [signed-by={keys}] {} trixie-backports main\n", mirror()?);
-                fs::write(folder.join("sources"), source)
-            });
+            .and_then(|()| fs::write(folder.join("sources"), sources(&mirror()?, suites)))
+            .and_then(|()| fs::write(folder.join("status"), ""));
         made.map_err(|error| format!("{}: {error}", folder.display()))?;
         let options = [
             format!("Dir::Etc::sourcelist={}", path("sources")),
             "Dir::Etc::sourceparts=-".to_owned(),
             format!("Dir::State::lists={}", path("lists")),
             format!("Dir::Cache={}", path("cache")),
+            // Nothing is installed there.
+            format!("Dir::State::status={}", path("status")),
         ];
         let apt = Self { options: options.into() };
         succeed(apt.command("apt-get").arg("update"))?;
         Ok(apt)
+    }
+
+    /// Fetches the archives of packages and of all that they depend on.
+    ///
+    /// # Errors
+    /// apt fails: a package is not known, or an archive cannot be reached.
+    pub(super) fn fetch_with_dependencies(&self, packages: &[&str]) -> Result<(), String> {
+        let mut command = self.command("apt-get");
+        command.args(["install", "--yes", "--download-only", "--no-install-recommends"]);
+        succeed(command.args(packages))
     }
 
     pub(super) fn command(&self, name: &str) -> Command {
@@ -84,6 +93,12 @@ impl Apt {
         let mut needed = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
         Ok(needed.find(|name| is_meant(name)).map(str::to_owned))
     }
+}
+
+/// The lines of apt's list of sources.
+fn sources(mirror: &str, suites: &[&str]) -> String {
+    let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
+    suites.iter().map(|suite| format!("deb [signed-by={keys}] {mirror} {suite} main\n")).collect()
 }
 
 /// Where this machine has Debian's packages from.

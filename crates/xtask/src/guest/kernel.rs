@@ -83,10 +83,10 @@ pub(super) fn kernel(root: &Path, series: Series) -> Result<Kernel, String> {
 
 impl Series {
     /// Where its packages come from.
-    fn apt(self, folder: &Path) -> Result<Apt, String> {
+    pub(super) fn apt(self, folder: &Path) -> Result<Apt, String> {
         match self {
             Self::V6_1 | Self::V6_12 => Ok(Apt::of_this_machine()),
-            Self::Newest => Apt::of_backports(&folder.join("apt")),
+            Self::Newest => Apt::of_suites(&folder.join("apt"), &["trixie-backports"]),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::headers;
 use super::image::{self, ImageContent};
 use super::kernel::{self, Kernel, Series};
 use super::module::{self, Module};
@@ -51,6 +52,21 @@ pub(crate) struct Machine {
 pub(crate) struct Said {
     /// Its exit status.
     pub(crate) status: i32,
+}
+
+/// The release of a kernel, and the folder of its headers, fetched if they are not there.
+///
+/// # Errors
+/// apt cannot fetch them.
+pub(super) fn headers(root: &Path, series: Series) -> Result<(String, PathBuf), String> {
+    let _one_at_a_time = kernel::lock(root)?;
+    let kernel = kernel::kernel(root, series)?;
+    let headers = headers::headers(&kernel, series)?;
+    let tree = headers.root.map_or_else(
+        || headers.tree.clone(),
+        |inside| inside.folder().join(headers.tree.strip_prefix("/").unwrap_or(&headers.tree)),
+    );
+    Ok((kernel.release, tree))
 }
 
 impl Machine {

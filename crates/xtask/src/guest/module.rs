@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
 
-use super::headers;
+use super::headers::{self, Headers};
 use super::kernel::{Kernel, Series};
 
 /// A module to be found in the machine as `/modules/NAME.ko`.
@@ -49,8 +49,12 @@ pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) ->
     if !sources[0].join("Kbuild").exists() {
         return Err(format!("{}: no module (no file Kbuild)", sources[0].display()));
     }
-    let tree = headers::tree(kernel, series)?;
-    let folder = kernel.folder.join("modules");
+    let headers = headers::headers(kernel, series)?;
+    // Where the compiler runs in another root, the sources have to be there, too.
+    let folder = match &headers.root {
+        Some(root) => root.folder().join("build"),
+        None => kernel.folder.join("modules"),
+    };
     let digest = digest(&sources, &kernel.release)?;
     let work = folder.join(format!("{name}-{digest:016x}"));
     let file = work.join(name).join(format!("{name}.ko"));
@@ -59,16 +63,20 @@ pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) ->
         for source in &sources {
             copy(source, &work.join(source.file_name().unwrap_or_default()))?;
         }
-        make(&tree, &work.join(name))?;
+        make(&headers, &work.join(name))?;
     }
     Ok(file)
 }
 
-fn make(tree: &Path, folder: &Path) -> Result<(), String> {
-    let output = Command::new("make")
+fn make(headers: &Headers, folder: &Path) -> Result<(), String> {
+    let (mut command, seen) = match &headers.root {
+        Some(root) => (root.command("make"), inside(folder, root.folder())),
+        None => (Command::new("make"), folder.to_owned()),
+    };
+    let output = command
         .arg("-C")
-        .arg(tree)
-        .arg(format!("M={}", folder.display()))
+        .arg(&headers.tree)
+        .arg(format!("M={}", seen.display()))
         .args(["W=1", "KCFLAGS=-Werror", "modules"])
         .output()
         .map_err(|error| format!("make: {error}"))?;
@@ -77,6 +85,11 @@ fn make(tree: &Path, folder: &Path) -> Result<(), String> {
     }
     let said = [output.stdout, output.stderr].concat();
     Err(format!("{}: not built\n{}", folder.display(), String::from_utf8_lossy(&said)))
+}
+
+/// A folder's path as programs see it whose root this is.
+fn inside(folder: &Path, root: &Path) -> PathBuf {
+    Path::new("/").join(folder.strip_prefix(root).unwrap_or(folder))
 }
 
 /// A digest of every file's name and bytes, and of the release.
