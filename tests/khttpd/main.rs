@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod command;
+mod documents;
 mod driver;
 mod mime;
 mod paths;

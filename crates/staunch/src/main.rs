@@ -10,6 +10,7 @@ mod control;
 mod doctor;
 mod dostp;
 mod gate;
+mod kernel;
 mod lab;
 mod life;
 mod live;
@@ -88,6 +89,8 @@ enum Subcommands {
     Lab(lab::Arguments),
     /// Speak to other nodes of this LAN without IP: the lean transport, and its tools
     Dostp(dostp::Arguments),
+    /// Have the kernel itself serve a folder: khttpd, loaded, seen and unloaded
+    Kernel(kernel::Arguments),
     /// Print completions for a shell
     Completions(manual::Completions),
     /// Write the manual pages
@@ -127,6 +130,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
         Some(Subcommands::Dostp(arguments)) => dostp::run(arguments),
+        Some(Subcommands::Kernel(arguments)) => kernel::run(&arguments),
         Some(Subcommands::Completions(wanted)) => {
             manual::completions(Command::command(), &wanted);
             Ok(ExitCode::SUCCESS)

@@ -1,9 +1,10 @@
-//! `cargo xtask deb`: the Debian package.
+//! `cargo xtask deb`: the Debian packages, of the program and of the sources of its modules for the kernel.
 //!
 //! It owns the list of files in the package and what its control file says. It must never install anything,
 //! and what it makes depends on the binary and the tree alone: times in it are those of the last commit.
 
 mod control;
+mod modules;
 mod stage;
 
 use std::ffi::OsStr;
@@ -21,6 +22,9 @@ pub(crate) struct Arguments {
     /// A program built already; without it, one is built for release
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+    /// Make the package of the kernel's modules instead, which DKMS builds where it is installed
+    #[arg(long, conflicts_with = "binary")]
+    modules: bool,
     /// Folder for the package; without it, cargo's target folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -42,25 +46,34 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
 
 fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let out = arguments.out.clone().unwrap_or_else(|| target.clone());
+    let stage = Stage::new(&out.join(format!("deb-{}", std::process::id())), date(root))?;
+    if arguments.modules {
+        modules::fill(&stage, root)?;
+        stage.text("DEBIAN/control", 0o644, &control::modules(stage.size_kib()?))?;
+        return pack(&stage, &out.join(format!("staunch-dkms_{}_all.deb", control::VERSION)));
+    }
     let binary = match &arguments.binary {
         Some(path) => path.clone(),
         None => build(root, &target)?,
     };
-    let out = arguments.out.clone().unwrap_or(target);
-    let stage = Stage::new(&out.join(format!("deb-{}", std::process::id())), date(root))?;
     fill(&stage, root, &binary)?;
     let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
     let name = format!("staunch_{}_{}.deb", control::VERSION, architecture.trim());
     stage.text("DEBIAN/control", 0o644, &control::control(architecture.trim(), stage.size_kib()?))?;
+    pack(&stage, &out.join(name))
+}
+
+/// Packs what the folder has by now.
+fn pack(stage: &Stage, path: &Path) -> Result<PathBuf, String> {
     stage.seal()?;
-    let path = out.join(name);
     succeed(
         Command::new("dpkg-deb")
             .args(["--root-owner-group", "--build", "-Zxz"])
-            .args([stage.folder(), &path])
+            .args([stage.folder(), path])
             .env("SOURCE_DATE_EPOCH", stage.date().to_string()),
     )?;
-    Ok(path)
+    Ok(path.to_owned())
 }
 
 fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {

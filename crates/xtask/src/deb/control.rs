@@ -24,3 +24,24 @@ pub(crate) fn control(architecture: &str, size_kib: u64) -> String {
          judges the settings of the host (staunch doctor).\n"
     )
 }
+
+/// The control file of the package of modules. DKMS needs a compiler and make, and names them itself.
+pub(crate) fn modules(size_kib: u64) -> String {
+    format!(
+        "Package: staunch-dkms\n\
+         Version: {VERSION}\n\
+         Architecture: all\n\
+         Maintainer: Staunch maintainers <maintainers@staunch.invalid>\n\
+         Installed-Size: {size_kib}\n\
+         Depends: dkms (>= 2.1.0.0)\n\
+         Suggests: staunch\n\
+         Section: kernel\n\
+         Priority: optional\n\
+         Description: servers that live in the kernel (DKMS)\n \
+         Sources of the modules khttpd (a server of files), kecho (an echo server) and\n \
+         dostp (a transport for the LAN), built by DKMS for each kernel that is\n \
+         installed with its headers.\n \
+         .\n \
+         The web server in the package staunch needs none of them.\n"
+    )
+}

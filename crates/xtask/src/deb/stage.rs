@@ -142,7 +142,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Every file beneath a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut all = Vec::new();
     for path in entries(folder)? {
         if path.is_dir() { all.extend(files(&path)?) } else { all.push(path) }
