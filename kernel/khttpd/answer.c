@@ -95,6 +95,11 @@ void khttpd_answer_file(struct khttpd_output *output, unsigned int status,
 		khttpd_output_words(output, "\r\nContent-Type: ");
 		khttpd_output_words(output, file->media);
 		khttpd_output_words(output, "\r\n");
+		if (file->coding) {
+			khttpd_output_words(output, "Content-Encoding: ");
+			khttpd_output_words(output, file->coding);
+			khttpd_output_words(output, "\r\n");
+		}
 		khttpd_answer_modified(output, &file->validators);
 		khttpd_output_words(output,
 				    "Accept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n");
@@ -108,6 +113,8 @@ void khttpd_answer_file(struct khttpd_output *output, unsigned int status,
 		khttpd_output_number(output, file->size);
 		khttpd_output_words(output, "\r\n");
 	}
+	if (file->varies)
+		khttpd_output_words(output, "Vary: Accept-Encoding\r\n");
 	khttpd_output_words(output, "Cache-Control: no-cache\r\nETag: ");
 	khttpd_output_bytes(output, file->validators.etag.at, file->validators.etag.length);
 	khttpd_output_words(output, "\r\n\r\n");

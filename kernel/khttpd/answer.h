@@ -32,6 +32,8 @@ struct khttpd_represented {
 	u64 size;       /* of the whole */
 	u64 start, end; /* what is sent of it */
 	const char *media;
+	const char *coding; /* of the body; NULL for none */
+	bool varies;        /* with Accept-Encoding */
 	bool partial;
 	struct khttpd_validators validators;
 };

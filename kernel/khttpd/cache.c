@@ -16,6 +16,7 @@
 #include <linux/timekeeping.h>
 
 #include "cache.h"
+#include "gzip.h"
 #include "khttpd.h"
 
 static struct {
@@ -79,7 +80,7 @@ static bool khttpd_cache_is_true(const struct khttpd_entry *entry)
 
 static size_t khttpd_cache_cost(const struct khttpd_entry *entry)
 {
-	return sizeof(*entry) + entry->stat.size + entry->key_length;
+	return sizeof(*entry) + entry->stat.size + entry->key_length + entry->gzip_length;
 }
 
 static void khttpd_cache_bury(struct work_struct *work)
@@ -92,6 +93,7 @@ static void khttpd_cache_bury(struct work_struct *work)
 	synchronize_rcu();
 	llist_for_each_entry_safe(entry, next, dead, dead) {
 		path_put(&entry->path);
+		kvfree(entry->gzip);
 		kvfree(entry);
 	}
 }
@@ -170,6 +172,8 @@ static void khttpd_cache_list_entry(struct khttpd_entry *entry)
 	struct khttpd_entry *other;
 	struct hlist_node *next;
 
+	if (khttpd_cache_cost(entry) > cache.bytes_max)
+		return;
 	spin_lock_bh(&cache.lock);
 	hlist_for_each_entry_safe(other, next, list, node)
 		if (other->hash == entry->hash)
@@ -270,6 +274,26 @@ static bool khttpd_cache_fill(struct khttpd_entry *entry, struct file *file)
 	return khttpd_file_read(&whole, entry->bytes, entry->stat.size) == entry->stat.size;
 }
 
+/* The tag of another representation: the same with a word behind it. */
+static bool khttpd_cache_tag_gzip(struct khttpd_entry *entry)
+{
+	static const char end[] = "-gzip\"";
+	size_t length = entry->validators.etag.length - 1;
+
+	if (length + sizeof(end) > KHTTPD_ETAG_BYTES)
+		return false;
+	memcpy(entry->gzip_etag, entry->etag, length);
+	memcpy(entry->gzip_etag + length, end, sizeof(end));
+	return true;
+}
+
+/* Without an encoding the entry is whole, too. */
+static void khttpd_cache_encode(struct khttpd_entry *entry)
+{
+	if (entry->varies && khttpd_cache_tag_gzip(entry))
+		entry->gzip = khttpd_gzip_encode(entry->bytes, entry->stat.size, &entry->gzip_length);
+}
+
 void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *file,
 		       const struct khttpd_represented *what, const struct kstat *stat)
 {
@@ -291,12 +315,15 @@ void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *fi
 	memcpy(entry->etag, what->validators.etag.at, what->validators.etag.length);
 	entry->validators.etag.at = (u8 *)entry->etag;
 	entry->media = what->media;
+	entry->varies = what->varies;
 	entry->key_length = key.length;
 	memcpy(entry->bytes + stat->size, key.at, key.length);
 	entry->hash = siphash(key.at, key.length, &cache.secret);
 	if (!(entry->renames & 1) && khttpd_cache_note_folders(entry, name) &&
-	    khttpd_cache_is_found(entry, name) && khttpd_cache_fill(entry, file))
+	    khttpd_cache_is_found(entry, name) && khttpd_cache_fill(entry, file)) {
+		khttpd_cache_encode(entry);
 		khttpd_cache_list_entry(entry);
+	}
 	khttpd_cache_put(entry);
 }
 

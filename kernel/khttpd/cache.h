@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Small files that were served lately, with what their answers need: found without sleeping, by the
- * bytes of a request's path.
+ * Small files that were served lately, with what their answers need and their body in gzip: found without
+ * sleeping, by the bytes of a request's path.
  *
  * An entry is never changed. Whether it still is what a lookup would find is asked at each use: the
  * file's size and times, whether it is open for writing, the times of every folder between it and the
@@ -21,9 +21,9 @@
 
 enum khttpd_cache_limit {
 	KHTTPD_ETAG_BYTES = 64,
-	/* Bytes of a path and of a body that are kept at most: an answer fits in one send. */
+	/* Bytes of a path and of a body that are kept at most. */
 	KHTTPD_CACHE_PATH_BYTES = 256,
-	KHTTPD_CACHE_BODY_BYTES = 14 * 1024,
+	KHTTPD_CACHE_BODY_BYTES = 256 * 1024,
 	/* Folders between the root and a file, the root included. */
 	KHTTPD_CACHE_DEPTH_MAX = 8,
 	/* Lists that entries are spread over. */
@@ -52,6 +52,10 @@ struct khttpd_entry {
 	struct kstat stat;
 	struct khttpd_validators validators;
 	const char *media;
+	bool varies; /* may be sent encoded */
+	char *gzip;  /* the body in gzip, or NULL */
+	size_t gzip_length;
+	char gzip_etag[KHTTPD_ETAG_BYTES];
 	size_t key_length;
 	char etag[KHTTPD_ETAG_BYTES];
 	char bytes[]; /* the body, then the key */

@@ -54,23 +54,14 @@ static bool khttpd_condition_matches(const struct khttpd_request *request, enum 
 				     struct khttpd_text etag)
 {
 	bool weak_too = field == KHTTPD_IF_NONE_MATCH;
-	struct khttpd_text line, name, value;
-	struct khttpd_refusal refusal;
+	struct khttpd_text name, value;
 
 	if (!(request->repeated & (1 << field)))
 		return khttpd_condition_value_matches(request->fields[field], etag, weak_too);
-	while (head.length) {
-		size_t feed = khttpd_text_find(head, '\n');
-
-		if (!feed || feed == head.length)
-			break;
-		line = khttpd_text_until(head, feed - 1);
-		head = khttpd_text_from(head, feed + 1);
-		if (khttpd_fields_split(line, &name, &value, &refusal) &&
-		    khttpd_text_is_word(name, field_name) &&
+	while (khttpd_fields_next(&head, &name, &value))
+		if (khttpd_text_is_word(name, field_name) &&
 		    khttpd_condition_value_matches(value, etag, weak_too))
 			return true;
-	}
 	return false;
 }
 

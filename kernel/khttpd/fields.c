@@ -33,6 +33,24 @@ bool khttpd_fields_split(struct khttpd_text line, struct khttpd_text *name,
 	return khttpd_refuse(refusal, 400, "a field name is not a token");
 }
 
+bool khttpd_fields_next(struct khttpd_text *head, struct khttpd_text *name, struct khttpd_text *value)
+{
+	struct khttpd_refusal refusal;
+
+	while (head->length) {
+		size_t feed = khttpd_text_find(*head, '\n');
+		struct khttpd_text line;
+
+		if (!feed || feed == head->length)
+			break;
+		line = khttpd_text_until(*head, feed - 1);
+		*head = khttpd_text_from(*head, feed + 1);
+		if (khttpd_fields_split(line, name, value, &refusal))
+			return true;
+	}
+	return false;
+}
+
 /* A list of equal numbers counts as one number (RFC 9110, section 8.6). */
 static bool khttpd_fields_length(struct khttpd_fields *fields, struct khttpd_text value,
 				 struct khttpd_refusal *refusal)

@@ -150,7 +150,7 @@ ssize_t khttpd_file_read(struct khttpd_sending *sending, char *room, size_t leng
 	ssize_t count;
 
 	if (sending->entry) {
-		memcpy(room, sending->entry->bytes + sending->at, wanted);
+		memcpy(room, sending->bytes + sending->at, wanted);
 		sending->at += wanted;
 		return wanted;
 	}

@@ -10,6 +10,7 @@
  * softirq.c    requests answered in the callback that tells that they have come
  * reply.c      which answer a request gets
  * cache.c      small files that were served lately
+ * gzip.c       their bodies in gzip
  * file.c       names looked up beneath the root, files read
  * folder.c     listings, made piece by piece
  * memory.c     the account of what peers make the module hold
@@ -105,6 +106,7 @@ struct khttpd_entry;
 struct khttpd_sending {
 	struct file *file;
 	struct khttpd_entry *entry;
+	const char *bytes; /* of the entry */
 	struct kstat stat; /* what it was when its head was written */
 	loff_t at;
 	loff_t end;
@@ -152,6 +154,7 @@ struct khttpd_server {
 	struct path root;
 	const struct cred *cred;
 	bool listing;
+	bool gzip;
 	unsigned int connections_max;
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;

@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 
 #include "cache.h"
+#include "gzip.h"
 #include "khttpd.h"
 
 struct khttpd_server khttpd;
@@ -27,6 +28,10 @@ MODULE_PARM_DESC(mode, "who serves a connection: kthread, wq, ready or softirq (
 static bool listing;
 module_param(listing, bool, 0444);
 MODULE_PARM_DESC(listing, "list folders that have no index.html (N)");
+
+static bool gzip = true;
+module_param(gzip, bool, 0444);
+MODULE_PARM_DESC(gzip, "keep text in gzip as well, for peers that take it (Y)");
 
 static unsigned int connections = 4096;
 module_param(connections, uint, 0444);
@@ -105,6 +110,7 @@ static int __init khttpd_main_parameters(void)
 	if (error)
 		return error;
 	khttpd.listing = listing;
+	khttpd.gzip = gzip;
 	khttpd.connections_max = connections;
 	khttpd.memory_max = (long)memory_mib << 20;
 	khttpd.deadlines_ms[KHTTPD_HEAD_DEADLINE] = head_ms;
@@ -129,9 +135,12 @@ static int __init khttpd_main_init(void)
 	error = khttpd_file_init(root);
 	if (error)
 		return error;
-	error = khttpd_cache_init((unsigned long)cache_kib << 10);
+	error = khttpd_gzip_init();
 	if (error)
 		goto file;
+	error = khttpd_cache_init((unsigned long)cache_kib << 10);
+	if (error)
+		goto gzip;
 	error = khttpd_connection_init();
 	if (error)
 		goto cache;
@@ -149,6 +158,8 @@ connection:
 	khttpd_connection_exit();
 cache:
 	khttpd_cache_exit();
+gzip:
+	khttpd_gzip_exit();
 file:
 	khttpd_file_exit();
 	return error;
@@ -167,6 +178,7 @@ static void __exit khttpd_main_exit(void)
 	synchronize_net();
 	khttpd_connection_exit();
 	khttpd_cache_exit();
+	khttpd_gzip_exit();
 	khttpd_file_exit();
 	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
 	     atomic_long_read(&khttpd.memory));

@@ -7,19 +7,20 @@
 
 static const struct {
 	const char *extension;
-	const char *media;
+	struct khttpd_media media;
 } table[] = {
 #include "mime_table.h"
 };
 
-static const char binary[] = "application/octet-stream";
+static const struct khttpd_media binary = { "application/octet-stream", false };
+static const struct khttpd_media plain = { "text/plain; charset=utf-8", true };
 
 /* Text files that bear no extension by custom. */
 static const char *const plain_names[] = {
 	"README", "LICENSE", "COPYING", "AUTHORS", "CHANGELOG", "NEWS", "Makefile", "Dockerfile",
 };
 
-const char *khttpd_mime_of(struct khttpd_text name)
+struct khttpd_media khttpd_mime_of(struct khttpd_text name)
 {
 	size_t i, dot;
 
@@ -31,7 +32,7 @@ const char *khttpd_mime_of(struct khttpd_text name)
 	if (dot < 2) {
 		for (i = 0; !dot && i < sizeof(plain_names) / sizeof(plain_names[0]); i++)
 			if (khttpd_text_equal(name, khttpd_text_of(plain_names[i])))
-				return "text/plain; charset=utf-8";
+				return plain;
 		return binary;
 	}
 	name = khttpd_text_from(name, dot);

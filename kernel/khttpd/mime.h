@@ -7,7 +7,12 @@
 
 #include "text.h"
 
-/* The value of Content-Type for a file of this name, by its extension in any case. */
-const char *khttpd_mime_of(struct khttpd_text name);
+struct khttpd_media {
+	const char *value; /* of Content-Type */
+	bool encodable;    /* whether encodings make it smaller */
+};
+
+/* The type of a file of this name, by its extension in any case. */
+struct khttpd_media khttpd_mime_of(struct khttpd_text name);
 
 #endif

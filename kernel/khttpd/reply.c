@@ -11,6 +11,8 @@
 
 #include "cache.h"
 #include "date.h"
+#include "encoding.h"
+#include "gzip.h"
 #include "khttpd.h"
 #include "mime.h"
 #include "range.h"
@@ -108,10 +110,13 @@ static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *f
 	const struct khttpd_request *request = replying->request;
 	struct khttpd_sending *sending = &replying->connection->sending;
 	struct khttpd_represented what = { .size = stat->size, .end = stat->size };
+	struct khttpd_text name = { (u8 *)replying->path, replying->length };
+	struct khttpd_media media = khttpd_mime_of(name);
 	char etag[KHTTPD_ETAG_BYTES];
 
 	khttpd_reply_validators(&what.validators, stat, etag);
-	what.media = khttpd_mime_of((struct khttpd_text){ (u8 *)replying->path, replying->length });
+	what.media = media.value;
+	what.varies = khttpd.gzip && media.encodable && stat->size >= KHTTPD_GZIP_BYTES_MIN;
 	khttpd_cache_keep(request->path, replying->path, file, &what, stat);
 	khttpd_reply_represent(request, replying->head, &replying->manner, &what, replying->output);
 	if (what.start < what.end) {
@@ -122,27 +127,46 @@ static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *f
 	}
 }
 
-static struct khttpd_represented khttpd_reply_kept(const struct khttpd_entry *entry)
+/* One of the representations that an entry holds, and where its bytes are. */
+struct khttpd_kept {
+	struct khttpd_represented what;
+	const char *bytes;
+};
+
+static struct khttpd_kept khttpd_reply_kept(const struct khttpd_entry *entry,
+					    const struct khttpd_request *request, struct khttpd_text head)
 {
-	return (struct khttpd_represented){
-		.size = entry->stat.size,
-		.end = entry->stat.size,
-		.media = entry->media,
-		.validators = entry->validators,
+	struct khttpd_kept kept = {
+		.what = {
+			.size = entry->stat.size,
+			.media = entry->media,
+			.varies = entry->varies,
+			.validators = entry->validators,
+		},
+		.bytes = entry->bytes,
 	};
+
+	if (entry->gzip && khttpd_encoding_prefers_gzip(request, head)) {
+		kept.what.size = entry->gzip_length;
+		kept.what.coding = "gzip";
+		kept.what.validators.etag = khttpd_text_of(entry->gzip_etag);
+		kept.bytes = entry->gzip;
+	}
+	kept.what.end = kept.what.size;
+	return kept;
 }
 
 void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
 			struct khttpd_text head, struct khttpd_output *output,
 			struct khttpd_text *body)
 {
-	struct khttpd_represented what = khttpd_reply_kept(entry);
+	struct khttpd_kept kept = khttpd_reply_kept(entry, request, head);
 	struct khttpd_manner manner = { .keep = true, .omit_body = request->method == KHTTPD_HEAD };
 	char date[KHTTPD_DATE_BYTES];
 
 	khttpd_reply_manner(&manner, date);
-	khttpd_reply_represent(request, head, &manner, &what, output);
-	*body = (struct khttpd_text){ (u8 *)entry->bytes + what.start, what.end - what.start };
+	khttpd_reply_represent(request, head, &manner, &kept.what, output);
+	*body = (struct khttpd_text){ (u8 *)kept.bytes + kept.what.start, kept.what.end - kept.what.start };
 }
 
 /* Answers with what the cache holds. False where it does not. */
@@ -150,17 +174,18 @@ static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
 {
 	struct khttpd_entry *entry = khttpd_cache_find(replying->request->path);
 	struct khttpd_sending *sending = &replying->connection->sending;
-	struct khttpd_represented what;
+	struct khttpd_kept kept;
 
 	if (!entry)
 		return false;
-	what = khttpd_reply_kept(entry);
-	khttpd_reply_represent(replying->request, replying->head, &replying->manner, &what,
+	kept = khttpd_reply_kept(entry, replying->request, replying->head);
+	khttpd_reply_represent(replying->request, replying->head, &replying->manner, &kept.what,
 			       replying->output);
-	if (what.start < what.end) {
+	if (kept.what.start < kept.what.end) {
 		sending->entry = entry;
-		sending->at = what.start;
-		sending->end = what.end;
+		sending->bytes = kept.bytes;
+		sending->at = kept.what.start;
+		sending->end = kept.what.end;
 	} else {
 		khttpd_cache_put(entry);
 	}

@@ -113,6 +113,11 @@ struct khttpd_fields {
 
 bool khttpd_fields_split(struct khttpd_text line, struct khttpd_text *name,
 			 struct khttpd_text *value, struct khttpd_refusal *refusal);
+/*
+ * Takes the next field line from the front of a request's head, which may begin with the request line.
+ * False where none is left.
+ */
+bool khttpd_fields_next(struct khttpd_text *head, struct khttpd_text *name, struct khttpd_text *value);
 bool khttpd_fields_take(struct khttpd_fields *fields, struct khttpd_text name,
 			struct khttpd_text value, struct khttpd_refusal *refusal);
 bool khttpd_fields_finish(struct khttpd_fields *fields, const struct khttpd_authority *authority,

@@ -85,6 +85,7 @@ fn answer(driver: &mut Driver, kind: u8, status: u16, bits: u8, text: &[u8]) -> 
 const KEEPS: u8 = 2;
 const HEAD: u8 = 4;
 const QUERY: u8 = 8;
+const CODED: u8 = 16;
 
 #[test]
 fn answers_have_the_length_they_say() {
@@ -123,6 +124,48 @@ fn heads_of_files() {
          Connection: close\r\nCache-Control: no-cache\r\nETag: \"a\"\r\n\r\n"
     );
     assert!(answer(&mut driver, 0, 200, KEEPS | 1, b"").contains("\r\nConnection: keep-alive\r\n"));
+    let coded = answer(&mut driver, 0, 200, KEEPS | CODED, b"");
+    assert!(coded.contains("\r\nContent-Encoding: gzip\r\n"), "{coded}");
+    let unchanged = answer(&mut driver, 0, 304, KEEPS | CODED, b"");
+    assert!(unchanged.contains("\r\nVary: Accept-Encoding\r\n"), "{unchanged}");
+    assert!(!unchanged.contains("Content-Encoding"), "{unchanged}");
+}
+
+/// The server's own rules (`negotiate.rs`), for one encoding.
+#[test]
+fn gzip_is_preferred_by_its_weight() {
+    let Some(mut driver) = driver::start() else { return };
+    for (fields, prefers) in [
+        ("", false),
+        ("Accept-Encoding:\r\n", false),
+        ("Accept-Encoding: gzip\r\n", true),
+        ("Accept-Encoding: GZIP\r\n", true),
+        ("Accept-Encoding: x-gzip\r\n", true),
+        ("Accept-Encoding: gzip, deflate, br, zstd\r\n", true),
+        ("Accept-Encoding: deflate, br\r\n", false),
+        ("Accept-Encoding: gzip;q=0\r\n", false),
+        ("Accept-Encoding: gzip;Q=0\r\n", false),
+        ("Accept-Encoding: gzip ; q=0.001\r\n", true),
+        ("Accept-Encoding: gzip;q=0.0000\r\n", false),
+        ("Accept-Encoding: gzip;q=1.001\r\n", false),
+        ("Accept-Encoding: gzip;q=2\r\n", false),
+        ("Accept-Encoding: gzip;level=9\r\n", false),
+        ("Accept-Encoding: gzip;q=0.5;x=y\r\n", true),
+        ("Accept-Encoding: gzip;q=0.5, identity\r\n", false),
+        ("Accept-Encoding: gzip, identity\r\n", true),
+        ("Accept-Encoding: gzip, identity;q=0\r\n", true),
+        ("Accept-Encoding: *\r\n", true),
+        ("Accept-Encoding: *;q=0\r\n", false),
+        ("Accept-Encoding: gzip;q=0.5, *;q=0\r\n", true),
+        ("Accept-Encoding: gzip;q=0, *\r\n", false),
+        ("Accept-Encoding: identity;q=0.1\r\nAccept-Encoding: gzip\r\n", true),
+        ("Accept-Encoding: gzip\r\nX: gzip\r\nAccept-Encoding: gzip;q=0\r\n", false),
+        ("Accept-Encoding: ,, gzip ,\r\n", true),
+    ] {
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        let said = driver.must(b'g', head.as_bytes());
+        assert_eq!(said, if prefers { "gzip" } else { "plain" }, "{fields}");
+    }
 }
 
 #[test]

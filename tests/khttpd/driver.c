@@ -13,6 +13,7 @@
 #include "answer.h"
 #include "body.h"
 #include "date.h"
+#include "encoding.h"
 #include "listing.h"
 #include "mime.h"
 #include "path.h"
@@ -173,6 +174,19 @@ static void ask_condition(struct khttpd_text input)
 	say_number(" ", khttpd_condition_range(&request, &validators));
 }
 
+/* A head of a request: whether it prefers gzip. */
+static void ask_encoding(struct khttpd_text input)
+{
+	struct khttpd_search search = {};
+	struct khttpd_refusal refusal;
+	struct khttpd_request request;
+
+	if (khttpd_request_parse(&request, &search, &refusal, input) != KHTTPD_COMPLETE)
+		say("no request");
+	else
+		say(khttpd_encoding_prefers_gzip(&request, input) ? "gzip" : "plain");
+}
+
 static void ask_date(struct khttpd_text input)
 {
 	s64 seconds;
@@ -235,6 +249,8 @@ static void ask_answer(struct khttpd_text input)
 		.start = 2,
 		.end = 7,
 		.media = "text/plain; charset=utf-8",
+		.coding = bits & 16 ? "gzip" : NULL,
+		.varies = bits & 16,
 		.validators = { khttpd_text_of("\"a\""), true, 784111777 },
 	};
 	struct khttpd_refusal refusal = { status, "the head is larger than 32 KiB" };
@@ -282,11 +298,14 @@ static void ask(int letter, struct khttpd_text input)
 	case 'c':
 		ask_condition(input);
 		break;
+	case 'g':
+		ask_encoding(input);
+		break;
 	case 'd':
 		ask_date(input);
 		break;
 	case 'm':
-		say(khttpd_mime_of(input));
+		say(khttpd_mime_of(input).value);
 		break;
 	case 'e':
 		ask_row(input);

@@ -66,11 +66,12 @@ fn build() -> Result<PathBuf, String> {
 }
 
 /// The files that compile in the kernel and here.
-const FREESTANDING: [&str; 13] = [
+const FREESTANDING: [&str; 14] = [
     "answer.c",
     "body.c",
     "condition.c",
     "date.c",
+    "encoding.c",
     "fields.c",
     "listing.c",
     "mime.c",

@@ -13,7 +13,10 @@ fn the_table_is_the_servers() {
         fs::read_to_string(root.join("crates/server/src/content/mime.rs")).expect("the server's table");
     let rows = rows(&source);
     assert!(rows.len() > 100, "only {} extensions", rows.len());
-    let text: String = rows.iter().map(|(name, media)| format!("{{ \"{name}\", \"{media}\" }},\n")).collect();
+    let row = |(name, media, encodable): &(String, String, bool)| {
+        format!("{{ \"{name}\", {{ \"{media}\", {encodable} }} }},\n")
+    };
+    let text: String = rows.iter().map(row).collect();
     let file = root.join("kernel/khttpd/mime_table.h");
     let stands = fs::read_to_string(&file).expect("the kernel's table");
     let opening: String = stands.split_inclusive('\n').take_while(|line| !line.starts_with('{')).collect();
@@ -24,20 +27,23 @@ fn the_table_is_the_servers() {
         assert!(stands == wanted, "STAUNCH_WRITE=1 cargo test -p staunch-tests --test khttpd writes it anew");
     }
     let Some(mut driver) = driver::start() else { return };
-    for (name, media) in rows {
+    for (name, media, _) in rows {
         assert_eq!(driver.must(b'm', format!("/x/y.{}", name.to_uppercase()).as_bytes()), media);
     }
 }
 
-/// Each extension and its type, from the rows `("a b", text("type")),` of the table.
-fn rows(source: &str) -> Vec<(String, String)> {
+/// Each extension, its type and whether that is worth encoding, from the rows `("a b", text("type")),` or
+/// `packed` of the table.
+fn rows(source: &str) -> Vec<(String, String, bool)> {
     let table = source.split_once("static TABLE").expect("a table").1;
     let table = table.split_once("];").expect("an end").0;
     let mut rows = Vec::new();
     for row in table.lines().filter(|line| line.trim_start().starts_with("(\"")) {
         let texts: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
         let [names, media] = texts[..] else { panic!("no row: {row}") };
-        rows.extend(names.split(' ').map(|name| (name.to_owned(), media.to_owned())));
+        let encodable = row.contains("text(");
+        assert!(encodable != row.contains("packed("), "no row: {row}");
+        rows.extend(names.split(' ').map(|name| (name.to_owned(), media.to_owned(), encodable)));
     }
     rows
 }
