@@ -97,6 +97,7 @@ fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
         kernel,
         programs: ["kernel-count", "staunch"].map(|name| target.join("fast").join(name)).into(),
         modules: ["kecho", "khttpd"].map(module).into(),
+        stock: Vec::new(),
         processors: 1,
         memory_mib: 2048,
         words: String::new(),

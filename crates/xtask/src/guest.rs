@@ -14,6 +14,7 @@ mod image;
 mod kernel;
 mod machine;
 mod module;
+mod stock;
 mod toolroot;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +40,9 @@ pub(crate) struct Arguments {
     /// parameters it is loaded before the script runs; may be given several times
     #[arg(long = "module", value_name = "NAME[:PARAMETERS]")]
     modules: Vec<Module>,
+    /// Load these modules of the kernel's own packages first, with what they need; separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    stock: Vec<String>,
     /// Processors of the machine
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     processors: u8,
@@ -91,6 +95,7 @@ fn run_script(root: &Path, arguments: &Arguments, script: &Path) -> Result<Said,
         kernel: arguments.kernel,
         programs: arguments.programs.clone(),
         modules: arguments.modules.clone(),
+        stock: arguments.stock.clone(),
         processors: arguments.processors,
         memory_mib: arguments.memory,
         words: arguments.words.clone(),

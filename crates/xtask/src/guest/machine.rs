@@ -9,6 +9,7 @@ use super::headers;
 use super::image::{self, ImageContent};
 use super::kernel::{self, Kernel, Series};
 use super::module::{self, Module};
+use super::stock;
 
 /// The same addresses each time, no delays that faults of processors make necessary, no self-tests of ciphers
 /// (they run for seconds after boot, beside what is counted), warnings on the console. The kernel does not
@@ -34,6 +35,8 @@ pub(crate) struct Machine {
     pub(crate) programs: Vec<PathBuf>,
     /// Modules of `kernel/`, built for what it boots.
     pub(crate) modules: Vec<Module>,
+    /// Modules of the kernel's own packages, by name; they are loaded first.
+    pub(crate) stock: Vec<String>,
     /// Processors.
     pub(crate) processors: u8,
     /// Memory in MiB.
@@ -76,16 +79,18 @@ impl Machine {
     /// QEMU, a kernel, a program or a module is missing; or the machine did not come to the script's end, as
     /// after a warning or a fault of the kernel: its last lines are told.
     pub(crate) fn run(&self, root: &Path, script: &str, mut hear: impl FnMut(&str)) -> Result<Said, String> {
-        let (kernel, modules) = self.prepared(root)?;
         let folder = std::env::temp_dir().join(format!("staunch-guest-{}", std::process::id()));
+        let work = folder.with_extension("stock");
+        let Prepared { kernel, stock, modules } = self.prepared(root, &work)?;
         let content = ImageContent {
             programs: &self.programs,
-            modules: &modules,
-            load: &self.load(),
+            modules: &[&stock[..], &modules].concat(),
+            load: &(loads(&stock) + &self.load()),
             files: &self.files,
             script,
         };
         let image = image::make(&folder, &content)?;
+        let _ = std::fs::remove_dir_all(&work);
         let mut child = self
             .command(&kernel.image, &image)
             .stdin(Stdio::null())
@@ -108,14 +113,15 @@ impl Machine {
     }
 
     /// The kernel and the modules, fetched and built if they are not there: by one process at a time, for
-    /// others need the same files.
-    fn prepared(&self, root: &Path) -> Result<(Kernel, Vec<PathBuf>), String> {
+    /// others need the same files. `work` is for files of this machine alone.
+    fn prepared(&self, root: &Path, work: &Path) -> Result<Prepared, String> {
         let _one_at_a_time = kernel::lock(root)?;
         let kernel = kernel::kernel(root, self.kernel)?;
+        let stock = stock::files(&kernel, self.kernel, &self.stock, work)?;
         let modules =
             self.modules.iter().map(|module| module::built(root, &kernel, self.kernel, &module.name));
         let modules = modules.collect::<Result<Vec<_>, _>>()?;
-        Ok((kernel, modules))
+        Ok(Prepared { kernel, stock, modules })
     }
 
     /// The lines of a shell that load modules, each or none.
@@ -143,6 +149,20 @@ impl Machine {
         let poison = if self.counted { "" } else { POISON_WORDS };
         [KERNEL_WORDS, WATCH_WORDS, poison, &self.words].join(" ")
     }
+}
+
+/// What a machine is made of.
+struct Prepared {
+    kernel: Kernel,
+    /// In the order of loading.
+    stock: Vec<PathBuf>,
+    modules: Vec<PathBuf>,
+}
+
+/// The lines of a shell that load files in this order.
+fn loads(files: &[PathBuf]) -> String {
+    let names = files.iter().filter_map(|file| file.file_name()?.to_str());
+    names.map(|name| format!("insmod /modules/{name} || exit\n")).collect()
 }
 
 /// Takes the lines between the words of the first process, and keeps the kernel's last ones in `console`.

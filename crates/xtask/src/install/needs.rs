@@ -89,6 +89,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("qemu-system-x86_64"), "qemu-system-x86", "runs other kernels"),
     need(Purpose::Test, Probe::Program("busybox"), "busybox", "a shell for such a machine"),
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
+    need(Purpose::Test, Probe::Program("depmod"), "kmod", "knows what a module needs"),
     need(Purpose::Test, Probe::Program("dkms"), "dkms", "builds the package of modules"),
     need(Purpose::Test, Probe::Program("nginx"), "nginx-light", "server to put the gate before"),
     need(Purpose::Bench, Probe::Path(NCHAN), "libnginx-mod-nchan", "fan-out by nginx"),
