@@ -18,6 +18,7 @@
 #include "cache.h"
 #include "gzip.h"
 #include "khttpd.h"
+#include "pages.h"
 
 static struct {
 	struct hlist_head *lists;
@@ -94,7 +95,8 @@ static void khttpd_cache_bury(struct work_struct *work)
 	llist_for_each_entry_safe(entry, next, dead, dead) {
 		path_put(&entry->path);
 		kvfree(entry->gzip);
-		kvfree(entry);
+		kvfree(entry->bytes);
+		kfree(entry);
 	}
 }
 
@@ -134,7 +136,7 @@ struct khttpd_entry *khttpd_cache_find(struct khttpd_text key)
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(entry, khttpd_cache_list(hash), node) {
 		if (entry->hash == hash && entry->key_length == key.length &&
-		    !memcmp(entry->bytes + entry->stat.size, key.at, key.length)) {
+		    !memcmp(entry->key, key.at, key.length)) {
 			if (khttpd_cache_is_true(entry) && refcount_inc_not_zero(&entry->references))
 				found = entry;
 			break;
@@ -303,9 +305,14 @@ void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *fi
 	    !khttpd_cache_is_settled(stat->ctime) || !khttpd_cache_is_settled(stat->mtime) ||
 	    what->validators.etag.length > KHTTPD_ETAG_BYTES)
 		return;
-	entry = kvzalloc(sizeof(*entry) + stat->size + key.length, GFP_KERNEL | __GFP_NOWARN);
+	entry = kzalloc(sizeof(*entry) + key.length, GFP_KERNEL | __GFP_NOWARN);
 	if (!entry)
 		return;
+	entry->bytes = khttpd_pages_make(stat->size);
+	if (!entry->bytes) {
+		kfree(entry);
+		return;
+	}
 	refcount_set(&entry->references, 1);
 	entry->path = file->f_path;
 	path_get(&entry->path);
@@ -317,7 +324,7 @@ void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *fi
 	entry->media = what->media;
 	entry->varies = what->varies;
 	entry->key_length = key.length;
-	memcpy(entry->bytes + stat->size, key.at, key.length);
+	memcpy(entry->key, key.at, key.length);
 	entry->hash = siphash(key.at, key.length, &cache.secret);
 	if (!(entry->renames & 1) && khttpd_cache_note_folders(entry, name) &&
 	    khttpd_cache_is_found(entry, name) && khttpd_cache_fill(entry, file)) {

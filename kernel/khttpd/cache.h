@@ -58,7 +58,8 @@ struct khttpd_entry {
 	char gzip_etag[KHTTPD_ETAG_BYTES];
 	size_t key_length;
 	char etag[KHTTPD_ETAG_BYTES];
-	char bytes[]; /* the body, then the key */
+	char *bytes; /* the body */
+	char key[];
 };
 
 int khttpd_cache_init(unsigned long bytes_max);

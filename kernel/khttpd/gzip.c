@@ -16,6 +16,7 @@
 #endif
 
 #include "gzip.h"
+#include "pages.h"
 
 enum khttpd_gzip_frame {
 	KHTTPD_GZIP_LEVEL = 9,
@@ -97,7 +98,7 @@ char *khttpd_gzip_encode(const char *bytes, size_t length, size_t *encoded_lengt
 		return NULL;
 	written = khttpd_gzip_write(bytes, length, room, size);
 	if (written)
-		encoded = kvmalloc(written, GFP_KERNEL | __GFP_NOWARN);
+		encoded = khttpd_pages_make(written);
 	if (encoded) {
 		memcpy(encoded, room, written);
 		*encoded_length = written;

@@ -11,6 +11,7 @@
  * reply.c      which answer a request gets
  * cache.c      small files that were served lately
  * gzip.c       their bodies in gzip
+ * pages.c      bodies sent by reference
  * file.c       names looked up beneath the root, files read
  * folder.c     listings, made piece by piece
  * memory.c     the account of what peers make the module hold

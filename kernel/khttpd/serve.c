@@ -10,6 +10,7 @@
 #include <net/tcp.h>
 
 #include "khttpd.h"
+#include "pages.h"
 
 enum khttpd_serve_limit {
 	/* Room that one answer without its body may take; half of all room, so that two fit. */
@@ -64,6 +65,43 @@ static bool khttpd_serve_fill(struct khttpd_connection *connection)
 	return true;
 }
 
+/* Whether the rest of the body can be sent from where it stands. */
+static bool khttpd_serve_is_kept(const struct khttpd_connection *connection)
+{
+	const struct khttpd_sending *sending = &connection->sending;
+
+	return sending->entry && khttpd_pages_can_be_sent(sending->bytes) &&
+	       sending->end - sending->at >= KHTTPD_PAGES_BYTES_MIN;
+}
+
+/* What the peer took is done with; or the wait for it. `sent` may be minus an errno. */
+static enum khttpd_served khttpd_serve_sent(struct khttpd_connection *connection, int sent)
+{
+	if (sent == -EAGAIN) {
+		khttpd_connection_expect(connection, KHTTPD_SEND_DEADLINE, false);
+		return KHTTPD_WAITS;
+	}
+	if (sent <= 0)
+		return KHTTPD_ENDED;
+	/* The peer takes what it is sent: the next wait begins anew. */
+	if (connection->deadline == KHTTPD_SEND_DEADLINE)
+		connection->deadline = KHTTPD_DEADLINES;
+	return KHTTPD_SPENT;
+}
+
+static enum khttpd_served khttpd_serve_send_kept(struct khttpd_connection *connection)
+{
+	struct khttpd_sending *sending = &connection->sending;
+	int sent = khttpd_pages_send(connection->socket, sending->bytes + sending->at,
+				     sending->end - sending->at, false);
+
+	if (sent > 0)
+		sending->at += sent;
+	if (sending->at == sending->end)
+		khttpd_file_end(sending);
+	return khttpd_serve_sent(connection, sent);
+}
+
 static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection)
 {
 	struct kvec part = {
@@ -76,19 +114,11 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	if (khttpd_serve_has_body(connection))
 		message.msg_flags |= MSG_MORE;
 	sent = kernel_sendmsg(connection->socket, &message, &part, 1, part.iov_len);
-	if (sent == -EAGAIN) {
-		khttpd_connection_expect(connection, KHTTPD_SEND_DEADLINE, false);
-		return KHTTPD_WAITS;
-	}
-	if (sent <= 0)
-		return KHTTPD_ENDED;
-	connection->output_sent += sent;
-	/* The peer takes what it is sent: the next wait begins anew. */
-	if (connection->deadline == KHTTPD_SEND_DEADLINE)
-		connection->deadline = KHTTPD_DEADLINES;
+	if (sent > 0)
+		connection->output_sent += sent;
 	if (connection->output_sent == connection->output_length)
 		connection->output_sent = connection->output_length = 0;
-	return KHTTPD_SPENT;
+	return khttpd_serve_sent(connection, sent);
 }
 
 /* Answers one request whose head is complete. */
@@ -189,7 +219,7 @@ static bool khttpd_serve_understand(struct khttpd_connection *connection)
 		progress |= !waits;
 		/* A small body goes out with its head, and with what was pipelined. */
 		connection->broken |= khttpd_serve_has_body(connection) &&
-				      !khttpd_serve_fill(connection);
+				      !khttpd_serve_is_kept(connection) && !khttpd_serve_fill(connection);
 	}
 	if (input.length && input.length < connection->input_length)
 		memmove(connection->input.at, input.at, input.length);
@@ -305,6 +335,8 @@ enum khttpd_served khttpd_serve(struct khttpd_connection *connection)
 			served = KHTTPD_ENDED;
 		else if (connection->output_length)
 			served = khttpd_serve_send(connection);
+		else if (khttpd_serve_is_kept(connection))
+			served = khttpd_serve_send_kept(connection);
 		else if (khttpd_serve_has_body(connection))
 			served = khttpd_serve_fill(connection) ? KHTTPD_SPENT : KHTTPD_ENDED;
 		else if (connection->phase >= KHTTPD_LAST)

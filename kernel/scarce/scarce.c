@@ -4,7 +4,8 @@
  *
  * The other module stays as it is shipped: probes stand at the beginning of functions of the kernel that
  * need memory, and a call counts where it returns into the other module's text. The call whose number was
- * written to `fail` does not happen, and gives what it gives when there is no memory.
+ * written to `fail`, or the next one of the function whose name was written there, does not happen, and gives
+ * what it gives when there is no memory.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,6 +32,8 @@ static const struct {
 	{ "kmalloc_large", 0 },
 	{ "kvmalloc_node", 0 },
 	{ "__kvmalloc_node_noprof", 0 },
+	{ "__vmalloc", 0 },
+	{ "__vmalloc_noprof", 0 },
 	{ "kmem_cache_alloc", 0 },
 	{ "kmem_cache_alloc_noprof", 0 },
 	{ "kmem_cache_create", 0 },
@@ -50,6 +53,8 @@ static const struct {
 	{ "kernel_accept", -ENOMEM },
 	{ "kernel_sendmsg", -ENOMEM },
 	{ "tcp_sendmsg_locked", -ENOMEM },
+	{ "sock_sendmsg", -ENOMEM },
+	{ "kernel_sendpage", -ENOMEM },
 	{ "kern_path", -ENOMEM },
 	{ "vfs_path_lookup", -ENOMEM },
 	{ "vfs_getattr", -ENOMEM },
@@ -59,9 +64,12 @@ static const struct {
 };
 
 static struct kprobe probes[ARRAY_SIZE(functions)];
+static bool called[ARRAY_SIZE(functions)];
 static const struct module *watched;
 static atomic_t calls;
+/* The number of a call, or the name of a function; neither: no call fails. */
 static unsigned int fail;
+static const char *fail_name;
 static const char *failed;
 
 /* What a call that does not happen runs instead. Leaves the register with the result alone. */
@@ -73,12 +81,16 @@ static int scarce_called(struct kprobe *probe, struct pt_regs *regs)
 {
 	unsigned long caller = *(unsigned long *)regs->sp;
 	const struct module *module = READ_ONCE(watched);
+	const char *name = probe->symbol_name;
 
 	if (!module || !within_module(caller, module))
 		return 0;
-	if (atomic_inc_return(&calls) != READ_ONCE(fail))
+	WRITE_ONCE(called[probe - probes], true);
+	if (atomic_inc_return(&calls) != READ_ONCE(fail) && name != READ_ONCE(fail_name))
 		return 0;
-	WRITE_ONCE(failed, probe->symbol_name);
+	/* One call only. */
+	if (cmpxchg(&failed, NULL, name))
+		return 0;
 	regs->ax = functions[probe - probes].failure;
 	regs->ip = (unsigned long)scarce_return;
 	return 1;
@@ -89,32 +101,53 @@ static void scarce_after(struct kprobe *probe, struct pt_regs *regs, unsigned lo
 {
 }
 
+/* The function of this name, or NULL. */
+static const char *scarce_find(const char *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(functions); i++)
+		if (sysfs_streq(text, functions[i].name))
+			return functions[i].name;
+	return NULL;
+}
+
 static int scarce_fail_set(const char *text, const struct kernel_param *parameter)
 {
-	unsigned int number;
-	int error = kstrtouint(text, 0, &number);
+	const char *name = scarce_find(text);
+	unsigned int number = 0;
+	int error = name ? 0 : kstrtouint(text, 0, &number);
 
 	if (error)
 		return error;
 	WRITE_ONCE(fail, 0);
+	WRITE_ONCE(fail_name, NULL);
 	atomic_set(&calls, 0);
 	WRITE_ONCE(failed, NULL);
 	WRITE_ONCE(fail, number);
+	WRITE_ONCE(fail_name, name);
 	return 0;
 }
 
 static const struct kernel_param_ops scarce_fail = { .set = scarce_fail_set, .get = param_get_uint };
 module_param_cb(fail, &scarce_fail, &fail, 0644);
-MODULE_PARM_DESC(fail, "which of the calls from now on fails; 0: none");
+MODULE_PARM_DESC(fail, "which of the calls from now on fails, or the function whose next call does; 0: none");
 
 static int scarce_counts_get(char *buffer, const struct kernel_param *parameter)
 {
-	return sysfs_emit(buffer, "calls %d\nfailed %s\n", atomic_read(&calls), READ_ONCE(failed) ?: "none");
+	int length = sysfs_emit(buffer, "calls %d\nfailed %s\ncalled", atomic_read(&calls),
+				READ_ONCE(failed) ?: "none");
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(functions); i++)
+		if (READ_ONCE(called[i]))
+			length += sysfs_emit_at(buffer, length, " %s", functions[i].name);
+	return length + sysfs_emit_at(buffer, length, "\n");
 }
 
 static const struct kernel_param_ops scarce_counts = { .get = scarce_counts_get };
 module_param_cb(counts, &scarce_counts, NULL, 0444);
-MODULE_PARM_DESC(counts, "read only: calls since `fail` was written, and the function whose call failed");
+MODULE_PARM_DESC(counts, "read only: calls and the one that failed since `fail` was written, and functions ever called");
 
 static int scarce_told(struct notifier_block *block, unsigned long state, void *data)
 {

@@ -111,7 +111,7 @@ fn expect((status, body): (u16, &[u8])) -> Result<(), String> {
 }
 
 /// How many answers came from the cache.
-fn hits() -> Result<u64, String> {
+pub(crate) fn hits() -> Result<u64, String> {
     let text =
         fs::read_to_string("/sys/module/khttpd/parameters/counts").map_err(|e| format!("counts: {e}"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("cache_hits ")?.parse().ok());

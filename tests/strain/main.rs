@@ -7,6 +7,7 @@
 
 mod cached;
 mod leaks;
+mod pages;
 mod peers;
 mod pieces;
 mod scarce;
@@ -97,6 +98,7 @@ fn strain(server: &Server, arguments: &Arguments) -> Result<(), String> {
 fn go_through(server: &Server, rounds: usize) -> Result<(), String> {
     piece(server, "whole", || pieces::whole(server))?;
     piece(server, "cache", || cached::changes_are_seen(server))?;
+    piece(server, "pages", || pages::bodies_are_whole(server))?;
     piece(server, "deadlines", || pieces::deadlines(server))?;
     piece(server, "one too many", || pieces::one_too_many(server))?;
     piece(server, "crowd", || pieces::crowd(server))?;
