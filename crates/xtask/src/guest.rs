@@ -9,6 +9,7 @@
 //! say are instructions, the same in each run.
 
 mod apt;
+mod debug;
 mod headers;
 mod image;
 mod kernel;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::apt::Apt;
+use super::debug;
 use super::kernel::{self, Kernel, Series};
 use super::toolroot::ToolRoot;
 use crate::install::succeed;
@@ -26,6 +27,9 @@ pub(super) struct Headers {
 /// apt cannot fetch one of the packages, or the series needs root, which this user is not.
 pub(super) fn headers(kernel: &Kernel, series: Series) -> Result<Headers, String> {
     let name = format!("usr/src/linux-headers-{}", kernel.release);
+    if series == Series::Debug6_1 {
+        return Ok(Headers { tree: debug::tree(kernel), root: None });
+    }
     if series == Series::Newest {
         let root = ToolRoot::of(kernel)?;
         if !root.folder().join(&name).join("complete").exists() {
@@ -52,8 +56,10 @@ fn unpack(apt: &Apt, kernel: &Kernel, folder: &Path) -> Result<(), String> {
     let package = format!("linux-headers-{}", kernel.release);
     let missing = |what: &str| {
         let fetched = kernel.folder.display();
-        format!("{package} depends on no {what}; `apt-get update` helps, or to remove {fetched}: Debian's \
-            archive drops old kernels")
+        format!(
+            "{package} depends on no {what}; `apt-get update` helps, or to remove {fetched}: Debian's \
+            archive drops old kernels"
+        )
     };
     let common = apt.dependency_that(&package, |name| name.ends_with("-common"))?;
     let tools = apt.dependency(&package, "linux-kbuild-")?;

@@ -1,12 +1,15 @@
 //! Kernels to boot: unpacked from Debian's packages, kept, never installed.
 
+use std::collections::hash_map::DefaultHasher;
 use std::fs;
+use std::hash::Hasher as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
 
 use super::apt::Apt;
+use super::debug;
 use crate::install::succeed;
 
 /// A kernel that Debian has packages of.
@@ -20,6 +23,9 @@ pub(crate) enum Series {
     V6_12,
     /// The newest made for Debian 13, in its backports
     Newest,
+    /// Built from Debian 12's sources with KASAN, lockdep and other checks, once, in up to half an hour
+    #[value(name = "debug-6.1")]
+    Debug6_1,
 }
 
 impl Series {
@@ -29,13 +35,14 @@ impl Series {
             Self::V6_1 => "linux-image-amd64",
             Self::V6_12 => "linux-image-6.12-amd64",
             Self::Newest => "linux-image-amd64",
+            Self::Debug6_1 => "linux-source-6.1",
         }
     }
 
     /// The folder it is kept in.
     fn folder(self) -> &'static str {
         match self {
-            Self::V6_1 | Self::V6_12 => self.package(),
+            Self::V6_1 | Self::V6_12 | Self::Debug6_1 => self.package(),
             Self::Newest => "newest",
         }
     }
@@ -72,6 +79,9 @@ pub(super) fn lock(root: &Path) -> Result<fs::File, String> {
 /// # Errors
 /// apt cannot name or fetch it.
 pub(super) fn kernel(root: &Path, series: Series) -> Result<Kernel, String> {
+    if series == Series::Debug6_1 {
+        return debug::kernel(root);
+    }
     let folder = root.join("target/tools/kernels").join(series.folder());
     let (image, release) = (folder.join("vmlinuz"), folder.join("release"));
     if !image.exists() || !release.exists() {
@@ -85,7 +95,7 @@ impl Series {
     /// Where its packages come from.
     pub(super) fn apt(self, folder: &Path) -> Result<Apt, String> {
         match self {
-            Self::V6_1 | Self::V6_12 => Ok(Apt::of_this_machine()),
+            Self::V6_1 | Self::V6_12 | Self::Debug6_1 => Ok(Apt::of_this_machine()),
             Self::Newest => Apt::of_suites(&folder.join("apt"), &["trixie-backports"]),
         }
     }
@@ -112,6 +122,16 @@ fn fetch(series: Series, folder: &Path, image: &Path) -> Result<(), String> {
     fs::write(folder.join("release"), release).map_err(said)?;
     fs::rename(&vmlinuz, image).map_err(said)?;
     fs::remove_dir_all(&unpacked).and_then(|()| fs::remove_file(&archive)).map_err(said)
+}
+
+/// A number that changes with each byte of these texts.
+pub(super) fn digest(texts: &[&[u8]]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for text in texts {
+        hasher.write_usize(text.len());
+        hasher.write(text);
+    }
+    hasher.finish()
 }
 
 /// What in the folder has such a name.

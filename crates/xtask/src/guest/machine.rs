@@ -24,6 +24,9 @@ const POISON_WORDS: &str = "slub_debug=FZPU slab_debug=FZPU";
 /// So many of the kernel's last lines are told when the machine ends before the script does: a warning and
 /// the panic it ends in have some seventy together.
 const CONSOLE_LINES_MAX: usize = 150;
+/// What the kernel says of locks that are taken wrongly: its check of them warns in words, and goes on.
+const LOCK_WORDS: [&str; 4] =
+    ["possible circular", "possible recursive", "inconsistent lock", "suspicious RCU"];
 /// A clock that goes by instructions, and a fixed beginning.
 const COUNTED: [&str; 6] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm", "-seed", "1"];
 
@@ -166,22 +169,24 @@ fn loads(files: &[PathBuf]) -> String {
 }
 
 /// Takes the lines between the words of the first process, and keeps the kernel's last ones in `console`.
-/// `None` if the last word does not come.
+/// `None` if the last word does not come, or the kernel has said that a lock was taken wrongly.
 fn listen(
     printed: impl BufRead,
     hear: &mut impl FnMut(&str),
     console: &mut VecDeque<String>,
 ) -> Option<Said> {
-    let mut has_begun = false;
+    let (mut has_begun, mut is_faulty) = (false, false);
     for line in printed.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end_matches('\r');
         if let Some(status) = line.strip_prefix("guest: ends ") {
-            return has_begun.then_some(Said { status: status.parse().ok()? });
+            let is_good = has_begun && !is_faulty;
+            return is_good.then_some(Said { status: status.parse().ok()? });
         }
         if line.ends_with("guest: begins") {
             has_begun = true;
         } else if is_of_the_kernel(line) {
+            is_faulty |= LOCK_WORDS.iter().any(|words| line.contains(words));
             console.push_back(line.to_owned());
             if console.len() > CONSOLE_LINES_MAX {
                 console.pop_front();
@@ -217,6 +222,9 @@ mod tests {
         assert_eq!((status, lines), (Some(3), vec!["one".to_owned(), "[two] 2".to_owned()]));
         assert_eq!(console, ["[   12.345678] noise"]);
         assert_eq!(heard(b""), (None, vec![], vec![]));
+        let locks =
+            b"guest: begins\n[    1.0] WARNING: possible circular locking dependency\nguest: ends 0\n";
+        assert_eq!(heard(locks).0, None);
     }
 
     #[test]
