@@ -14,12 +14,14 @@ mod mapping;
 mod packet_ring;
 mod simulated;
 mod udp;
+mod xdp_ring;
 
 pub use link_udp::LinkUdp;
 pub use packet_ring::{PacketFilter, PacketRing, RingCounts};
 pub use simulated::{Network, NetworkFaults, SimulatedDatagrams};
 pub(crate) use udp::{CONTROL_BYTES_MAX, is_of_one_datagram, path_of};
 pub use udp::{Udp, UdpPath};
+pub use xdp_ring::{XDP_MTU_MAX, XdpMode, XdpRing};
 
 use std::fmt::Debug;
 use std::io;

@@ -1,4 +1,4 @@
-//! Memory shared with the kernel: a mapping of a descriptor, as long as this value lives.
+//! Memory shared with the kernel, of a descriptor or of nothing, mapped as long as this value lives.
 //!
 //! It must never give out a place beyond its end.
 
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// A mapping that is read and written by both sides.
 #[derive(Debug)]
@@ -36,7 +36,22 @@ impl Mapping {
                 offset,
             )
         }?;
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::at_start(start.cast(), length)
+    }
+
+    /// Maps so many bytes of fresh memory, for a kernel that is told of it later.
+    ///
+    /// # Errors
+    /// ENOMEM.
+    pub(super) fn anonymous(length: usize) -> io::Result<Self> {
+        let (rights, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
+        // SAFETY: the kernel chooses a free address, so no other memory is touched.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, rights, kind) }?;
+        Self::at_start(start.cast(), length)
+    }
+
+    fn at_start(start: *mut u8, length: usize) -> io::Result<Self> {
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
     }
 
@@ -53,7 +68,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: these bytes were mapped by `of_descriptor`, and nobody else unmaps them.
+        // SAFETY: these bytes were mapped when this value was made, and nobody else unmaps them.
         let result = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
         debug_assert!(result.is_ok());
     }

@@ -56,6 +56,26 @@ pub struct PacketRing {
     mtu: usize,
 }
 
+/// How a ring is laid out in memory.
+struct Shape {
+    slot_bytes: usize,
+    block_bytes: usize,
+    blocks: usize,
+}
+
+impl Shape {
+    /// For frames of this MTU, in about so many bytes.
+    fn of(mtu: usize, ring_bytes: usize) -> Self {
+        let slot_bytes = (SLOT_HEAD_BYTES + ETHERNET_BYTES + mtu).next_power_of_two().max(2048);
+        let block_bytes = slot_bytes.max(page_bytes());
+        Self { slot_bytes, block_bytes, blocks: (ring_bytes / block_bytes).max(1) }
+    }
+
+    fn slots(&self) -> usize {
+        self.blocks * (self.block_bytes / self.slot_bytes)
+    }
+}
+
 impl PacketRing {
     /// Receives frames of that type on the interface of this number, whose hardware address and MTU are
     /// given. All slots together have about `ring_bytes`.
@@ -70,6 +90,22 @@ impl PacketRing {
         filter: PacketFilter,
         ring_bytes: usize,
     ) -> io::Result<Self> {
+        let socket = Self::prepare(index, mtu, ether_type, filter, ring_bytes)?;
+        Self::adopt(socket, link, mtu, ether_type, ring_bytes)
+    }
+
+    /// A socket that receives already, for [`PacketRing::adopt`] in this process or, handed over, in another
+    /// one, which then needs no right.
+    ///
+    /// # Errors
+    /// Those of [`PacketRing::open`].
+    pub fn prepare(
+        index: u32,
+        mtu: usize,
+        ether_type: u16,
+        filter: PacketFilter,
+        ring_bytes: usize,
+    ) -> io::Result<OwnedFd> {
         // Protocol 0: nothing is received before everything is set up.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         option(
@@ -81,21 +117,34 @@ impl PacketRing {
         option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
         option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)?;
         attach(&socket, filter)?;
-        let slot_bytes = (SLOT_HEAD_BYTES + ETHERNET_BYTES + mtu).next_power_of_two().max(2048);
-        let block_bytes = slot_bytes.max(page_bytes());
-        let blocks = (ring_bytes / block_bytes).max(1);
-        let slots = blocks * (block_bytes / slot_bytes);
+        let shape = Shape::of(mtu, ring_bytes);
         let request = libc::tpacket_req {
-            tp_block_size: block_bytes as u32,
-            tp_block_nr: blocks as u32,
-            tp_frame_size: slot_bytes as u32,
-            tp_frame_nr: slots as u32,
+            tp_block_size: shape.block_bytes as u32,
+            tp_block_nr: shape.blocks as u32,
+            tp_frame_size: shape.slot_bytes as u32,
+            tp_frame_nr: shape.slots() as u32,
         };
         option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let ring = Mapping::of_descriptor(socket.as_fd(), 0, blocks * block_bytes)?;
         let mut address = socket_address(index);
         address.sll_protocol = ether_type.to_be();
         bind(&socket, &address)?;
+        Ok(socket)
+    }
+
+    /// Takes over a socket that was prepared with these words. Nobody else may read from its ring.
+    ///
+    /// # Errors
+    /// EINVAL: it was prepared with others, or is no such socket; ENOMEM.
+    pub fn adopt(
+        socket: OwnedFd,
+        link: LinkAddress,
+        mtu: usize,
+        ether_type: u16,
+        ring_bytes: usize,
+    ) -> io::Result<Self> {
+        let shape = Shape::of(mtu, ring_bytes);
+        let ring = Mapping::of_descriptor(socket.as_fd(), 0, shape.blocks * shape.block_bytes)?;
+        let (slot_bytes, slots) = (shape.slot_bytes, shape.slots());
         let ether_type = ether_type.to_be_bytes();
         Ok(Self { socket, ring, slot_bytes, slots, next: 0, link: link.0, ether_type, mtu })
     }

@@ -61,6 +61,38 @@ impl Interface {
     }
 }
 
+/// How many queues of an interface receive frames: one where the driver has no word for it.
+///
+/// # Errors
+/// ENODEV: there is no such interface.
+pub fn receive_queues(name: &str) -> io::Result<u32> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+    let mut request = Request::of(name);
+    request.0.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    match request.ask(&socket, ETHTOOL) {
+        Ok(_) => Ok((channels.receive_count + channels.combined_count).max(1)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+        Err(error) => Err(error),
+    }
+}
+
+/// SIOCETHTOOL, and its command ETHTOOL_GCHANNELS: `libc` has neither.
+const ETHTOOL: libc::c_ulong = 0x8946;
+const GET_CHANNELS: u32 = 0x3c;
+
+/// A struct ethtool_channels.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    _most: [u32; 4],
+    receive_count: u32,
+    _send_count: u32,
+    _other_count: u32,
+    combined_count: u32,
+}
+
 /// A struct ifreq: a name, and sixteen bytes or more that the request gives their meaning.
 struct Request(libc::ifreq);
 
@@ -77,7 +109,7 @@ impl Request {
     /// What the request answers. Its number has another type in glibc than in musl.
     fn ask(mut self, socket: &OwnedFd, request: libc::c_ulong) -> io::Result<Self> {
         // SAFETY: the descriptor is open for the length of the call; every request used here reads the name
-        // and writes within the struct it is given.
+        // and writes within the struct it is given, or within the one that struct points to.
         let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as libc::Ioctl, &raw mut self.0) };
         if result == 0 { Ok(self) } else { Err(io::Error::last_os_error()) }
     }
@@ -123,5 +155,7 @@ mod tests {
         let error = |name: &str| Interface::find(name).unwrap_err().raw_os_error();
         assert_eq!(error("nothing-here"), Some(libc::ENODEV));
         assert_eq!(error("a-name-that-is-too-long"), Some(libc::EINVAL));
+        assert_eq!(receive_queues("lo").unwrap(), 1);
+        assert_eq!(receive_queues("nothing-here").unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }
 }
