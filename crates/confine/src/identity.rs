@@ -42,6 +42,14 @@ impl fmt::Display for UnknownIdentity {
 
 impl std::error::Error for UnknownIdentity {}
 
+/// The number of the group of this name or number.
+///
+/// # Errors
+/// Nobody has that name.
+pub fn group_number(text: &str) -> Result<u32, UnknownIdentity> {
+    group_of(text).map(Gid::as_raw).map_err(UnknownIdentity)
+}
+
 /// Why the user could not be changed. Its `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssumeError(String);
@@ -201,6 +209,13 @@ mod tests {
         assert_eq!(Identity::find("nobody:17").unwrap().group.as_raw(), 17);
         let unlisted = Identity::find("4000000:4000001").unwrap();
         assert_eq!((unlisted.user.as_raw(), unlisted.group.as_raw()), (4_000_000, 4_000_001));
+    }
+
+    #[test]
+    fn groups_are_found_by_name_and_number() {
+        assert_eq!(group_number("root"), Ok(0));
+        assert_eq!(group_number("4000001"), Ok(4_000_001));
+        assert!(group_number("nosuchgroup").unwrap_err().to_string().contains("no group nosuchgroup"));
     }
 
     #[test]

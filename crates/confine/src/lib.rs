@@ -21,7 +21,7 @@ mod paths;
 
 use std::fmt;
 
-pub use identity::{AssumeError, Identity, UnknownIdentity};
+pub use identity::{AssumeError, Identity, UnknownIdentity, group_number};
 pub use inherited::INHERITED;
 pub use outcome::Confinement;
 pub use paths::Paths;
