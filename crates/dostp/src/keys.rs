@@ -4,6 +4,7 @@
 //! `docs/dostp.md`). It must never read a clock, use a counter twice, or note a counter before the tag was
 //! found right.
 
+mod file;
 mod replay;
 mod seal;
 
@@ -13,6 +14,7 @@ use std::fmt;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit};
 use siphasher::sip::SipHasher24;
 
+pub use self::file::read_secret;
 use self::replay::Windows;
 use crate::fault::Fault;
 use crate::limits::HEADER_BYTES;

@@ -26,11 +26,14 @@ pub use fault::{Drops, Fault};
 pub use frame::{Frame, sum};
 pub use greeting::{Greeting, Link};
 pub use header::{EVERYBODY, Flags, Header, Kind};
-pub use keys::{Mode, SECRET_BYTES, Secrets};
+pub use keys::{Mode, SECRET_BYTES, Secrets, read_secret};
 pub use node::{Message, Node, Passed, SendFault, Sending, Settings};
 pub use outgoing::{FrameOut, Frames, Outbound};
 pub use peers::{Control, Own, Peer, PeerEvent, Peers, Route, Trust};
 pub use ports::Ports;
 pub use reassembly::{Added, Bounds, Reassembly};
-pub use socket::{Backend, ETHER_TYPE, Opened, Options, Received, Socket, UDP_PORT, Wait};
+pub use socket::{
+    Asked, Backend, ETHER_TYPE, Opened, Options, Received, Socket, TransactionCaller, TransactionService,
+    UDP_PORT, Wait, choice_file, node_path,
+};
 pub use window::{Flow, FlowIds, Ids, ReplayWindow};

@@ -4,15 +4,21 @@
 //! that answers for the node while its program does something else. It must never make a message wait for
 //! that thread.
 
+mod about;
+mod alarm;
 mod body;
+mod choice;
 mod claim;
 mod endpoint;
+mod given;
+mod giving;
 mod keeper;
 mod node_of_host;
 mod options;
+mod transactions;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,15 +27,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_netio::clock;
 use staunch_netio::host::interface::Interface;
 
+use self::alarm::Alarm;
+pub use self::choice::choice_file;
 pub use self::endpoint::Received;
 use self::endpoint::{Endpoint, Opening};
+pub use self::given::Asked;
 use self::keeper::Keeper;
-pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait};
-use crate::fault::Drops;
+pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait, node_path};
+pub use self::transactions::{TransactionCaller, TransactionService};
 use crate::header::{EVERYBODY, Kind};
 use crate::keys::Secrets;
-use crate::node::Passed;
-use crate::peers::{Own, Peer, PeerEvent};
 
 /// How long [`Wait::Adaptive`] looks again after traffic: longer than an answer takes, shorter than a sleep
 /// and a wake-up together.
@@ -49,6 +56,8 @@ pub struct Socket {
     settings: Arc<Mutex<Shared>>,
     opened: Arc<Opened>,
     keeper: Option<Arc<Keeper>>,
+    /// Where the descriptor does not tell that the interface went down.
+    alarm: Option<Arc<Alarm>>,
 }
 
 /// What can be set later.
@@ -84,9 +93,14 @@ impl Socket {
         let own = node_of_host::own_address(*address.ip(), &interface, options)?;
         let seed = node_of_host::random()?;
         let (claim, port) = node_of_host::claim(interface.index, options.ether_type, address.port(), seed)?;
-        let chosen = body::choose(&interface, own, options, port)?;
+        let chosen = body::choose(&interface, own, options, (&claim, port))?;
         let boot = node_of_host::boot_number(chosen.link.0, options.ether_type)?;
-        let descriptor = Arc::new(chosen.body.descriptor()?);
+        let alarm = (!chosen.body.tells_errors()).then(Alarm::new).transpose()?.map(Arc::new);
+        let of_body = chosen.body.descriptor()?;
+        let descriptor = match &alarm {
+            Some(alarm) => alarm.beside(&of_body)?,
+            None => of_body,
+        };
         let control_descriptor = chosen.control.as_ref().map(body::Carrier::descriptor).transpose()?;
         let opened =
             Opened { backend: chosen.backend, refused: chosen.refused, interface: interface.clone() };
@@ -105,14 +119,15 @@ impl Socket {
         endpoint.tend(clock::now_ms())?;
         let shared = Shared { wait: options.wait, ..Shared::default() };
         let endpoint = Arc::new(Mutex::new(endpoint));
-        let keep = |descriptor| Keeper::start(Arc::clone(&endpoint), descriptor).map(Arc::new);
+        let keep = |descriptor| Keeper::start(Arc::clone(&endpoint), descriptor, alarm.clone()).map(Arc::new);
         let keeper = control_descriptor.map(keep).transpose()?;
         Ok(Self {
             endpoint,
-            descriptor,
+            descriptor: Arc::new(descriptor),
             keeper,
             settings: Arc::new(Mutex::new(shared)),
             opened: Arc::new(opened),
+            alarm,
         })
     }
 
@@ -127,6 +142,7 @@ impl Socket {
             settings: Arc::clone(&self.settings),
             opened: Arc::clone(&self.opened),
             keeper: self.keeper.clone(),
+            alarm: self.alarm.clone(),
         })
     }
 
@@ -257,8 +273,24 @@ impl Socket {
         }
     }
 
+    /// Whether a message waits to be received, without waiting for one.
+    ///
+    /// # Errors
+    /// Those of [`Socket::recv_from`].
+    pub fn is_ready(&self) -> io::Result<bool> {
+        let Some(received) = self.look()? else { return Ok(false) };
+        self.put_back(received);
+        Ok(true)
+    }
+
+    /// Puts a message back, to be the next that is received.
+    pub fn put_back(&self, received: Received) {
+        self.endpoint().put_back(received);
+    }
+
     /// The next message that is there, without waiting.
     fn look(&self) -> io::Result<Option<Received>> {
+        self.heed_alarm()?;
         let connected = self.shared().connected;
         let mut endpoint = self.endpoint();
         let is_wanted = |received: &Received| connected.is_none_or(|(_, address)| address == received.from);
@@ -397,48 +429,13 @@ impl Socket {
         self.endpoint().node.due_ms()
     }
 
-    /// All peers with their full addresses, in order.
-    pub fn peers(&self) -> Vec<(Ipv4Addr, Peer)> {
-        let endpoint = self.endpoint();
-        let mut peers: Vec<_> =
-            endpoint.node.peers().list().map(|peer| (endpoint.address(peer.address), peer)).collect();
-        peers.sort_by_key(|(address, _)| *address);
-        peers
-    }
-
-    /// The full address of a node: the interface's upper bits, unless the program has named another.
-    pub fn full_address(&self, address: u16) -> Ipv4Addr {
-        self.endpoint().address(address)
-    }
-
     /// An error of the descriptor that has not been told yet, for who waits for it by itself.
     ///
     /// # Errors
     /// That error: ENETDOWN if the interface went down.
     pub fn take_error(&self) -> io::Result<()> {
+        self.heed_alarm()?;
         Ok(rustix::net::sockopt::socket_error(&*self.descriptor)??)
-    }
-
-    /// What this node is.
-    pub fn own(&self) -> Own {
-        self.endpoint().node.peers().own()
-    }
-
-    /// Whether the node may still be refused its address.
-    pub fn is_in_trial(&self) -> bool {
-        self.endpoint().node.peers().is_in_trial(clock::now_ms())
-    }
-
-    /// What passed, what was dropped, and what the kernel dropped because nobody took it in time.
-    pub fn counts(&self) -> (Passed, Drops, u64) {
-        let mut endpoint = self.endpoint();
-        let overrun = endpoint.overrun();
-        (endpoint.node.passed(), *endpoint.node.drops(), overrun)
-    }
-
-    /// What has happened to peers since it was asked last.
-    pub fn poll_event(&self) -> Option<PeerEvent> {
-        self.endpoint().poll_event()
     }
 
     /// Tells the others that this node leaves.
@@ -449,6 +446,13 @@ impl Socket {
         let mut endpoint = self.endpoint();
         endpoint.node.peers_mut().leave(clock::now_ms());
         endpoint.tend(clock::now_ms())
+    }
+
+    fn heed_alarm(&self) -> io::Result<()> {
+        match &self.alarm {
+            Some(alarm) if alarm.take() => Err(rustix::io::Errno::NETDOWN.into()),
+            _ => Ok(()),
+        }
     }
 
     fn endpoint(&self) -> MutexGuard<'_, Endpoint> {

@@ -3,29 +3,40 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
+use staunch_netio::clock;
 use staunch_netio::datagram::{
     BatchSent, Datagram, Datagrams, LinkAddress, LinkUdp, PacketFilter, PacketRing, Readiness, Transmit,
+    XdpMode, XdpRing,
 };
-use staunch_netio::host::interface::Interface;
+use staunch_netio::host::interface::{self, Interface};
 
-use super::options::{Backend, Options};
+use super::claim::Claim;
+use super::given;
+use super::options::{Backend, Options, node_path};
 use crate::greeting::Link;
 use crate::limits::MTU_MIN;
 
 /// Bytes of a ring of messages: 2 048 frames of an ordinary Ethernet, what comes in a few milliseconds.
-const RING_BYTES: usize = 4 << 20;
+pub(super) const RING_BYTES: usize = 4 << 20;
 
 /// Bytes of a ring of control frames: 128 of them, more than a node is asked in the time of a wake-up.
-const CONTROL_RING_BYTES: usize = 256 << 10;
+pub(super) const CONTROL_RING_BYTES: usize = 256 << 10;
 
 /// Bytes that IP and UDP headers take of an Ethernet's MTU.
 const UDP_OVERHEAD_BYTES: u32 = 28;
+
+/// How long AF_XDP is tried again while its queue or its interface has an owner: the kernel lets go of both a
+/// while after the owner ended.
+const OWNED_TRIES: u32 = 50;
+const OWNED_PAUSE: Duration = Duration::from_millis(20);
 
 /// A way that was opened.
 #[derive(Debug)]
 pub(super) enum Carrier {
     Ring(PacketRing),
+    Xdp(Box<XdpRing>),
     Udp(LinkUdp),
 }
 
@@ -42,7 +53,8 @@ pub(super) struct Chosen {
     pub(super) refused: Vec<(Backend, io::Error)>,
 }
 
-/// Opens the backend that is demanded, or the first that opens. `port` is the one whose frames are wanted.
+/// Opens the backend that is demanded, or the preferred one, or the first that opens. `claim` is that of
+/// the port whose frames are wanted.
 ///
 /// # Errors
 /// Why the one demanded, or the last, does not open.
@@ -50,14 +62,11 @@ pub(super) fn choose(
     interface: &Interface,
     own: Ipv4Addr,
     options: &Options,
-    port: u16,
+    claim: (&Claim, u16),
 ) -> io::Result<Chosen> {
     let mut refused = Vec::new();
-    for backend in Backend::ALL {
-        if options.backend.is_some_and(|demanded| demanded != backend) {
-            continue;
-        }
-        match open(backend, interface, own, options, port) {
+    for backend in candidates(options) {
+        match open(backend, interface, own, options, claim) {
             Ok((body, control, link, mtu)) => {
                 return Ok(Chosen { body, control, backend, link, mtu, refused });
             }
@@ -70,32 +79,31 @@ pub(super) fn choose(
     Err(io::Error::new(kind, format!("no backend opens ({})", reasons.join("; "))))
 }
 
+/// The backends to be tried, in order.
+fn candidates(options: &Options) -> Vec<Backend> {
+    if let Some(demanded) = options.backend {
+        return vec![demanded];
+    }
+    let others = options.automatic.iter().copied().filter(|backend| options.preferred != Some(*backend));
+    options.preferred.into_iter().chain(others).collect()
+}
+
+/// A way for messages, one for control frames where they come apart, the link address and the MTU.
+type Ways = (Carrier, Option<Carrier>, Link, u16);
+
 fn open(
     backend: Backend,
     interface: &Interface,
     own: Ipv4Addr,
     options: &Options,
-    port: u16,
-) -> io::Result<(Carrier, Option<Carrier>, Link, u16)> {
-    let mtu = interface.mtu.min(u32::from(u16::MAX)) as u16;
+    claim: (&Claim, u16),
+) -> io::Result<Ways> {
+    let port = claim.1;
     match backend {
-        Backend::Ring => {
-            if !interface.is_ethernet {
-                let message = format!("{} is no Ethernet", interface.name);
-                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-            }
-            let ring = |filter, ring_bytes| {
-                let (index, link) = (interface.index, LinkAddress(interface.link));
-                PacketRing::open(index, link, usize::from(mtu), options.ether_type, filter, ring_bytes)
-            };
-            if options.takes_all_ports {
-                let all = ring(PacketFilter::Everything, RING_BYTES)?;
-                return Ok((Carrier::Ring(all), None, Link(interface.link), mtu));
-            }
-            let control = ring(PacketFilter::Port(0), CONTROL_RING_BYTES)?;
-            let messages = ring(PacketFilter::Port(port), RING_BYTES)?;
-            Ok((Carrier::Ring(messages), Some(Carrier::Ring(control)), Link(interface.link), mtu))
-        }
+        Backend::Ring => open_ring(interface, options, port),
+        Backend::XdpGeneric => open_xdp(XdpMode::Generic, interface, options, port),
+        Backend::XdpNative => open_xdp(XdpMode::Native, interface, options, port),
+        Backend::Given => open_given(interface, options, claim),
         Backend::Udp => {
             let address = SocketAddrV4::new(own, options.udp_port);
             let udp = LinkUdp::bind(address)?;
@@ -107,11 +115,95 @@ fn open(
     }
 }
 
+fn open_ring(interface: &Interface, options: &Options, port: u16) -> io::Result<Ways> {
+    let (link, mtu) = (Link(interface.link), frame_mtu(interface)?);
+    if options.takes_all_ports {
+        let all = ring(interface, options, PacketFilter::Everything, RING_BYTES)?;
+        return Ok((all, None, link, mtu));
+    }
+    let control = ring(interface, options, PacketFilter::Port(0), CONTROL_RING_BYTES)?;
+    let messages = ring(interface, options, PacketFilter::Port(port), RING_BYTES)?;
+    Ok((messages, Some(control), link, mtu))
+}
+
+/// Both rings from the node of this host that may open them.
+fn open_given(interface: &Interface, options: &Options, claim: (&Claim, u16)) -> io::Result<Ways> {
+    let path = options.node.clone().unwrap_or_else(|| node_path(&interface.name));
+    let given = given::ask(&path, claim)?;
+    let (link, ether_type) = (LinkAddress(interface.link), options.ether_type);
+    let adopt = |socket, ring_bytes| {
+        PacketRing::adopt(socket, link, usize::from(given.mtu), ether_type, ring_bytes).map(Carrier::Ring)
+    };
+    let messages = adopt(given.messages, RING_BYTES)?;
+    let control = adopt(given.control, CONTROL_RING_BYTES)?;
+    Ok((messages, Some(control), Link(interface.link), given.mtu))
+}
+
+/// Messages by AF_XDP, which takes those to this port alone; control frames by a packet ring, so that every
+/// process of this host hears them.
+fn open_xdp(mode: XdpMode, interface: &Interface, options: &Options, port: u16) -> io::Result<Ways> {
+    let mtu = frame_mtu(interface)?;
+    let queues = interface::receive_queues(&interface.name)?;
+    if queues > 1 {
+        let name = &interface.name;
+        let message =
+            format!("{name} has {queues} receive queues, and AF_XDP takes one: ethtool -L {name} combined 1");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    let control = ring(interface, options, PacketFilter::Port(0), CONTROL_RING_BYTES)?;
+    let (index, link) = (interface.index, LinkAddress(interface.link));
+    let mut tries = OWNED_TRIES;
+    loop {
+        match XdpRing::open(index, link, usize::from(mtu), options.ether_type, port, mode) {
+            Ok(xdp) => return Ok((Carrier::Xdp(Box::new(xdp)), Some(control), Link(link.0), mtu)),
+            Err(error) if is_owned(&error) && tries > 1 => {
+                tries -= 1;
+                clock::pause(OWNED_PAUSE);
+            }
+            Err(error) if is_owned(&error) => {
+                let message = format!("{error}; another program has it (ip link show {})", interface.name);
+                return Err(io::Error::new(error.kind(), message));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_owned(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists)
+}
+
+fn ring(
+    interface: &Interface,
+    options: &Options,
+    filter: PacketFilter,
+    ring_bytes: usize,
+) -> io::Result<Carrier> {
+    let (index, link) = (interface.index, LinkAddress(interface.link));
+    let mtu = usize::from(frame_mtu(interface)?);
+    PacketRing::open(index, link, mtu, options.ether_type, filter, ring_bytes).map(Carrier::Ring)
+}
+
+/// The longest frame on this interface, if it is one that carries frames.
+pub(super) fn frame_mtu(interface: &Interface) -> io::Result<u16> {
+    if !interface.is_ethernet {
+        let message = format!("{} is no Ethernet", interface.name);
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    Ok(interface.mtu.min(u32::from(u16::MAX)) as u16)
+}
+
 impl Carrier {
+    /// Whether polling its descriptor tells that the interface went down.
+    pub(super) fn tells_errors(&self) -> bool {
+        !matches!(self, Self::Xdp(_))
+    }
+
     /// A descriptor that can be polled.
     pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
         let readiness = match self {
             Self::Ring(ring) => ring.readiness(),
+            Self::Xdp(xdp) => xdp.readiness(),
             Self::Udp(udp) => udp.readiness(),
         }?;
         match readiness {
@@ -129,6 +221,7 @@ impl Carrier {
     ) -> io::Result<usize> {
         match self {
             Self::Ring(ring) => ring.receive_batch(count_max, take),
+            Self::Xdp(xdp) => xdp.receive_batch(count_max, take),
             Self::Udp(udp) => udp.receive_batch(count_max, take),
         }
     }
@@ -138,14 +231,16 @@ impl Carrier {
     pub(super) fn send(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<BatchSent> {
         match self {
             Self::Ring(ring) => ring.send_batch(batch),
+            Self::Xdp(xdp) => xdp.send_batch(batch),
             Self::Udp(udp) => udp.send_batch(batch),
         }
     }
 
     /// Frames the kernel dropped before they could be received, since it was asked last.
-    pub(super) fn overrun(&self) -> u64 {
+    pub(super) fn overrun(&mut self) -> u64 {
         match self {
             Self::Ring(ring) => ring.counts().map_or(0, |counts| counts.dropped),
+            Self::Xdp(xdp) => xdp.dropped().unwrap_or(0),
             Self::Udp(_) => 0,
         }
     }

@@ -53,7 +53,7 @@ pub(super) struct Endpoint {
     own: Ipv4Addr,
     netmask: Ipv4Addr,
     interface: u32,
-    ether_type: u16,
+    pub(super) ether_type: u16,
     udp_port: Option<u16>,
     _port_claim: Claim,
     voice: Option<Claim>,

@@ -12,6 +12,7 @@ use std::thread::{Builder, JoinHandle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_netio::clock;
 
+use super::alarm::Alarm;
 use super::endpoint::Endpoint;
 
 /// Bytes of the thread's stack: it calls little, and a program may have many sockets.
@@ -25,10 +26,15 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it. `descriptor` tells that a control frame has come.
-    pub(super) fn start(endpoint: Arc<Mutex<Endpoint>>, descriptor: OwnedFd) -> io::Result<Self> {
+    /// Starts it. `descriptor` tells that a control frame has come; the alarm is raised when the interface
+    /// goes down.
+    pub(super) fn start(
+        endpoint: Arc<Mutex<Endpoint>>,
+        descriptor: OwnedFd,
+        alarm: Option<Arc<Alarm>>,
+    ) -> io::Result<Self> {
         let (end, ended) = UnixStream::pair()?;
-        let work = move || keep(&endpoint, &descriptor, &ended);
+        let work = move || keep(&endpoint, &descriptor, alarm.as_deref(), &ended);
         let thread = Builder::new().name("dostp".to_owned()).stack_size(STACK_BYTES).spawn(work)?;
         Ok(Self { end: Some(end), thread: Some(thread) })
     }
@@ -44,7 +50,7 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(endpoint: &Mutex<Endpoint>, descriptor: &OwnedFd, ended: &UnixStream) {
+fn keep(endpoint: &Mutex<Endpoint>, descriptor: &OwnedFd, alarm: Option<&Alarm>, ended: &UnixStream) {
     loop {
         let due_ms = {
             let mut endpoint = endpoint.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,6 +74,9 @@ fn keep(endpoint: &Mutex<Endpoint>, descriptor: &OwnedFd, ended: &UnixStream) {
         }
         if awaited[1].revents().contains(PollFlags::ERR) {
             rustix::net::sockopt::socket_error(descriptor).ok();
+            if let Some(alarm) = alarm {
+                alarm.raise();
+            }
         }
     }
 }

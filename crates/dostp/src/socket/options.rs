@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::keys::Secrets;
@@ -13,23 +14,37 @@ pub const ETHER_TYPE: u16 = 0x88b5;
 /// The port of frames in UDP.
 pub const UDP_PORT: u16 = 5288;
 
+/// Where the node of an interface listens for other processes of its host.
+pub fn node_path(interface: &str) -> PathBuf {
+    Path::new("/run/staunch").join(format!("dostp-{interface}.sock"))
+}
+
 /// How frames travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
     /// A packet socket with a ring: CAP_NET_RAW to open.
     Ring,
+    /// AF_XDP in the kernel's stack, right after the driver. One socket an interface.
+    XdpGeneric,
+    /// AF_XDP in the driver. One socket an interface.
+    XdpNative,
+    /// Packet sockets that a node of this host has opened and gives: no privilege.
+    Given,
     /// In UDP: no privilege, for networks that carry only IP.
     Udp,
 }
 
 impl Backend {
-    /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 2] = [Self::Ring, Self::Udp];
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Ring, Self::XdpGeneric, Self::XdpNative, Self::Given, Self::Udp];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
+            Self::XdpGeneric => "xdp-generic",
+            Self::XdpNative => "xdp-native",
+            Self::Given => "given",
             Self::Udp => "udp",
         }
     }
@@ -38,6 +53,8 @@ impl Backend {
     pub fn needs(self) -> &'static str {
         match self {
             Self::Ring => "CAP_NET_RAW",
+            Self::XdpGeneric | Self::XdpNative => "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
+            Self::Given => "a node that gives rings (`staunch dostp serve --give-to GROUP`), and its group",
             Self::Udp => "nothing",
         }
     }
@@ -78,8 +95,15 @@ pub struct Options {
     pub interface: String,
     /// This node's address; the interface's first one if it is not told.
     pub address: Option<Ipv4Addr>,
-    /// The backend; `None` tries them in order.
+    /// The backend that is demanded; `None` tries the preferred one and then the others in order.
     pub backend: Option<Backend>,
+    /// The backend that is tried first where none is demanded.
+    pub preferred: Option<Backend>,
+    /// Those that are tried next, in this order: by default ring, given and UDP. AF_XDP has one owner an
+    /// interface, so it is taken where it was measured to be the fastest, or demanded.
+    pub automatic: Vec<Backend>,
+    /// The control socket of the node that gives rings; [`node_path`] if it is not told.
+    pub node: Option<PathBuf>,
     /// How a blocking call waits.
     pub wait: Wait,
     /// The number of the cluster.
@@ -93,7 +117,8 @@ pub struct Options {
     /// Whether the node says that it is there, and may be refused its address. A tool that only asks is
     /// quiet.
     pub is_quiet: bool,
-    /// Whether this socket gets the frames of all ports, to watch over them.
+    /// Whether this socket gets the frames of all ports, to watch over them. Not by AF_XDP, which would take
+    /// them from whom they are for.
     pub takes_all_ports: bool,
     /// Bounds of incomplete messages.
     pub bounds: Bounds,
@@ -108,6 +133,9 @@ impl Options {
             interface: interface.to_owned(),
             address: None,
             backend: None,
+            preferred: None,
+            automatic: vec![Backend::Ring, Backend::Given, Backend::Udp],
+            node: None,
             wait: Wait::default(),
             cluster: 0,
             ether_type: ETHER_TYPE,

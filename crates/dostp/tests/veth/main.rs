@@ -1,12 +1,16 @@
 //! Sockets on a real LAN of virtual interfaces: one conformance suite for every backend, and what goes wrong.
 
+mod giver;
 mod world;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use staunch_dostp::{Backend, Fault, Options, Socket, Wait};
+use giver::Giver;
+use staunch_dostp::kinds::transact::Concluded;
+use staunch_dostp::{Asked, Backend, Fault, Options, Socket, TransactionCaller, TransactionService, Wait};
 use world::{INTERFACE, World, address};
 
 /// Runs the same test for every backend.
@@ -14,9 +18,15 @@ fn each_backend(test: impl Fn(&World, Backend)) {
     for backend in Backend::ALL {
         println!("backend {backend}");
         let Some(world) = World::new(3, 1500) else { return };
+        // Rings are given by a node of the same host.
+        let givers = if backend == Backend::Given { 3 } else { 0 };
+        let _givers: Vec<Giver> = (1..=givers).map(|node| Giver::start(&world, node)).collect();
         test(&world, backend);
     }
 }
+
+/// The backends whose frames travel without IP.
+const ETHERNET: [Backend; 3] = [Backend::Ring, Backend::XdpGeneric, Backend::XdpNative];
 
 /// Answers on a thread until an empty message comes.
 fn echo(socket: Socket) -> std::thread::JoinHandle<Socket> {
@@ -32,11 +42,35 @@ fn echo(socket: Socket) -> std::thread::JoinHandle<Socket> {
 }
 
 #[test]
+fn rings_are_given_to_who_has_the_port() {
+    let Some(world) = World::new(1, 1500) else { return };
+    let node = world.open(1, 2000, Backend::Ring);
+    let (client, asked_at) = UnixStream::pair().unwrap();
+    let mut answer = [0; 200];
+    let mut ask = |question: &str| {
+        (&client).write_all(question.as_bytes()).unwrap();
+        let asked = Asked::hear(&asked_at).unwrap();
+        node.give_rings(&asked_at, &asked, asked.port_of_rings().unwrap()).unwrap();
+        let length = (&client).read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    };
+    let said = ask("rings 2001\n");
+    assert!(said.contains("no rings for port 2001") && said.contains("claim was not sent"), "{said}");
+    let _giver = Giver::start(&world, 1);
+    let node = Some(world.node_path(1));
+    let options = Options { backend: Some(Backend::Given), node, ..Options::on(INTERFACE) };
+    // The port belongs to the socket above.
+    assert_eq!(world.socket(1, 2000, options.clone()).unwrap_err().kind(), ErrorKind::AddrInUse);
+    assert_eq!(world.socket(1, 2001, options).unwrap().opened().backend, Backend::Given);
+}
+
+#[test]
 fn every_size_comes_back_as_it_was() {
     each_backend(|world, backend| {
         for wait in [Wait::Adaptive, Wait::Sleep] {
             let server = echo(world.open(1, 2000, backend));
-            let options = Options { backend: Some(backend), wait, ..Options::on(INTERFACE) };
+            let node = Some(world.node_path(2));
+            let options = Options { backend: Some(backend), node, wait, ..Options::on(INTERFACE) };
             let client = world.socket(2, 0, options).unwrap();
             client.set_read_timeout(Some(world::PATIENCE)).unwrap();
             client.connect(address(1, 2000)).unwrap();
@@ -118,8 +152,10 @@ fn the_address_that_is_handed_back_is_the_full_one() {
 
 #[test]
 fn a_message_to_all_reaches_all_and_needs_leave() {
-    let Some(world) = World::new(3, 1500) else { return };
-    let sockets: Vec<Socket> = (1..=3).map(|node| world.open(node, 2000, Backend::Ring)).collect();
+    let Some(world) = World::new(4, 1500) else { return };
+    let sender = std::iter::once(world.open(4, 2000, Backend::Ring));
+    let others = (1..).zip(ETHERNET).map(|(node, backend)| world.open(node, 2000, backend));
+    let sockets: Vec<Socket> = sender.chain(others).collect();
     let all = SocketAddrV4::new(Ipv4Addr::new(10, 77, 255, 255), 2000);
     assert_eq!(sockets[0].send_to(b"news", all).unwrap_err().kind(), ErrorKind::PermissionDenied);
     sockets[0].set_broadcast(true).unwrap();
@@ -128,28 +164,71 @@ fn a_message_to_all_reaches_all_and_needs_leave() {
         let received = socket.receive().unwrap();
         assert_eq!(
             (&received.payload[..], received.to_all, received.from),
-            (&b"news"[..], true, address(1, 2000))
+            (&b"news"[..], true, address(4, 2000))
         );
     }
 }
 
 #[test]
 fn processes_of_one_host_share_a_node_by_port() {
-    let Some(world) = World::new(2, 1500) else { return };
-    let (first, second) = (world.open(1, 2000, Backend::Ring), world.open(1, 2001, Backend::Ring));
-    let options = || Options { backend: Some(Backend::Ring), ..Options::on(INTERFACE) };
-    assert_eq!(world.socket(1, 2000, options()).unwrap_err().kind(), ErrorKind::AddrInUse);
-    let client = world.open(2, 0, Backend::Ring);
-    client.send_to(b"one", address(1, 2000)).unwrap();
-    client.send_to(b"two", address(1, 2001)).unwrap();
-    assert_eq!(second.receive().unwrap().payload, b"two");
-    assert_eq!(first.receive().unwrap().payload, b"one");
-    // Nobody saw the frames of another: a filter stands before each ring.
-    for socket in [&first, &second] {
-        assert_eq!(socket.counts().1.of(Fault::Closed), 0);
+    for backend in ETHERNET {
+        let Some(world) = World::new(2, 1500) else { return };
+        let (first, second) = (world.open(1, 2000, backend), world.open(1, 2001, Backend::Ring));
+        let options = || Options { backend: Some(Backend::Ring), ..Options::on(INTERFACE) };
+        assert_eq!(world.socket(1, 2000, options()).unwrap_err().kind(), ErrorKind::AddrInUse);
+        let client = world.open(2, 0, Backend::Ring);
+        client.send_to(b"one", address(1, 2000)).unwrap();
+        client.send_to(b"two", address(1, 2001)).unwrap();
+        assert_eq!(second.receive().unwrap().payload, b"two");
+        assert_eq!(first.receive().unwrap().payload, b"one");
+        // Nobody saw the frames of another: a filter stands before each ring, and a program before AF_XDP.
+        for socket in [&first, &second] {
+            assert_eq!(socket.counts().1.of(Fault::Closed), 0);
+        }
+        drop(first);
+        world.reopen(1, 2000, options());
     }
-    drop(first);
-    world.socket(1, 2000, options()).unwrap();
+}
+
+#[test]
+fn an_interface_has_one_place_for_af_xdp() {
+    let Some(world) = World::new(2, 1500) else { return };
+    let owner = world.open(1, 2000, Backend::XdpGeneric);
+    let preferring = Options { preferred: Some(Backend::XdpGeneric), ..Options::on(INTERFACE) };
+    let second = world.socket(1, 2001, preferring).unwrap();
+    assert_eq!(second.opened().backend, Backend::Ring);
+    let [(Backend::XdpGeneric, reason)] = &second.opened().refused[..] else {
+        panic!("{:?}", second.opened());
+    };
+    assert!(reason.to_string().contains("another program has it"), "{reason}");
+    // A port each: a child that another test is making may hold the claim of a closed socket for a moment.
+    for (port, demanded) in [(2002, Backend::XdpGeneric), (2003, Backend::XdpNative)] {
+        let options = Options { backend: Some(demanded), ..Options::on(INTERFACE) };
+        let error = world.socket(1, port, options).unwrap_err();
+        let is_owned = matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::AlreadyExists);
+        assert!(is_owned, "{error}");
+    }
+    // Once the owner is gone, the place is free again.
+    drop(owner);
+    let options = Options { backend: Some(Backend::XdpNative), ..Options::on(INTERFACE) };
+    assert_eq!(world.reopen(1, 2000, options).opened().backend, Backend::XdpNative);
+}
+
+#[test]
+fn af_xdp_says_why_an_interface_is_not_for_it() {
+    let Some(world) = World::new(1, 9000) else { return };
+    let refusal = |interface: &str| {
+        let options = Options { backend: Some(Backend::XdpGeneric), ..Options::on(interface) };
+        world.socket(1, 0, options).unwrap_err().to_string()
+    };
+    assert!(refusal(INTERFACE).contains("an MTU of at most 3826, and this one is 9000"));
+    world.ip(1, "link add two numrxqueues 2 numtxqueues 2 type veth peer name other");
+    world.ip(1, "address add 10.77.9.9/16 dev two");
+    world.ip(1, "link set two up");
+    let said = refusal("two");
+    assert!(said.contains("two has 2 receive queues") && said.contains("combined 1"), "{said}");
+    world.ip(1, "link set lo up");
+    assert!(refusal("lo").contains("no Ethernet"));
 }
 
 #[test]
@@ -240,18 +319,20 @@ fn an_interface_that_cannot_be_used_is_named() {
 
 #[test]
 fn a_socket_hears_that_its_interface_went_down_and_works_when_it_is_back() {
-    let Some(world) = World::new(2, 1500) else { return };
-    let (a, b) = (world.open(1, 2000, Backend::Ring), world.open(2, 2001, Backend::Ring));
-    world.ip(1, &format!("link set {INTERFACE} down"));
-    assert_eq!(a.receive().unwrap_err().kind(), ErrorKind::NetworkDown);
-    assert_eq!(a.send_to(b"x", address(2, 2001)).unwrap_err().kind(), ErrorKind::NetworkDown);
-    world.ip(1, &format!("link set {INTERFACE} up"));
-    b.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
-    // The port of the bridge takes a moment to forward again.
-    loop {
-        a.send_to(b"again", address(2, 2001)).ok();
-        if b.receive().is_ok_and(|received| received.payload == b"again") {
-            break;
+    for backend in ETHERNET {
+        let Some(world) = World::new(2, 1500) else { return };
+        let (a, b) = (world.open(1, 2000, backend), world.open(2, 2001, Backend::Ring));
+        world.ip(1, &format!("link set {INTERFACE} down"));
+        assert_eq!(a.receive().unwrap_err().kind(), ErrorKind::NetworkDown);
+        assert_eq!(a.send_to(b"x", address(2, 2001)).unwrap_err().kind(), ErrorKind::NetworkDown);
+        world.ip(1, &format!("link set {INTERFACE} up"));
+        b.set_read_timeout(Some(std::time::Duration::from_millis(100))).unwrap();
+        // The port of the bridge takes a moment to forward again.
+        loop {
+            a.send_to(b"again", address(2, 2001)).ok();
+            if b.receive().is_ok_and(|received| received.payload == b"again") {
+                break;
+            }
         }
     }
 }
@@ -277,4 +358,61 @@ fn a_slow_reader_loses_and_counts() {
     let dropped = drops.of(Fault::Queue) + overrun;
     assert!(received < sent && dropped > 0);
     assert_eq!(u64::from(received) + dropped, u64::from(sent), "{drops:?} {overrun}");
+}
+
+#[test]
+fn a_service_does_its_work_once_though_requests_are_lost() {
+    let Some(world) = World::new(2, 1500) else { return };
+    let any = |port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
+    let options = || Options { backend: Some(Backend::Ring), ..Options::on(INTERFACE) };
+    let (its, own) = (options(), options());
+    let service = world.at(1, move || TransactionService::bind(any(2000), &its)).join().unwrap();
+    let caller = world.at(2, move || TransactionCaller::bind(any(0), &own)).join().unwrap();
+    let (mut service, mut caller) = (service.unwrap(), caller.unwrap());
+    let serving = std::thread::spawn(move || {
+        let mut done = Vec::new();
+        while done.last() != Some(&b'c') {
+            let mut work = |from: SocketAddrV4, request: &[u8]| {
+                assert_eq!(from.ip(), address(2, 0).ip());
+                done.extend_from_slice(request);
+                [request, b" is done"].concat()
+            };
+            service.serve_next(&mut work).unwrap();
+        }
+        done
+    });
+    let mut call = |request: &[u8]| {
+        let outcome = caller.call(address(1, 2000), request, world::PATIENCE).unwrap();
+        assert_eq!(outcome, Concluded::Reply([request, b" is done"].concat()));
+        caller.repeated()
+    };
+    let before = call(b"a");
+    // The way is closed until the request has come to the bridge three times.
+    world.forward(2, false);
+    let count = world.frames_from(2) + 3;
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| call(b"b"));
+        while world.frames_from(2) < count {
+            std::thread::yield_now();
+        }
+        world.forward(2, true);
+        assert!(calling.join().unwrap() >= before + 2);
+    });
+    call(b"c");
+    assert_eq!(serving.join().unwrap(), b"abc");
+}
+
+#[test]
+fn a_call_that_nobody_answers_ends_with_its_patience() {
+    let Some(world) = World::new(2, 1500) else { return };
+    let silent = world.open(1, 2000, Backend::Ring);
+    let options = Options { backend: Some(Backend::Ring), ..Options::on(INTERFACE) };
+    let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+    let caller = world.at(2, move || TransactionCaller::bind(any, &options)).join().unwrap();
+    let patience = std::time::Duration::from_millis(100);
+    assert_eq!(caller.unwrap().call(address(1, 2000), b"x", patience).unwrap(), Concluded::Unknown);
+    // A socket without transactions drops them.
+    silent.set_nonblocking(true).unwrap();
+    assert_eq!(silent.receive().unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(silent.counts().1.of(Fault::Kind) > 0);
 }

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -64,9 +65,27 @@ impl World {
         format!("{}-{node}", self.name)
     }
 
+    /// Where a node that gives rings listens.
+    pub(crate) fn node_path(&self, node: usize) -> PathBuf {
+        std::env::temp_dir().join(format!("{}.sock", self.namespace(node)))
+    }
+
     /// Runs `ip` in a node's namespace.
     pub(crate) fn ip(&self, node: usize, arguments: &str) {
         ip(&format!("-n {} {arguments}", self.namespace(node)));
+    }
+
+    /// Lets the bridge forward what a node sends, or not.
+    pub(crate) fn forward(&self, node: usize, forwards: bool) {
+        let state = if forwards { "forwarding" } else { "disabled" };
+        let words = format!("-n {}-hub link set dev p{node} state {state}", self.name);
+        run("bridge", &words);
+    }
+
+    /// Frames that have come to the bridge from a node.
+    pub(crate) fn frames_from(&self, node: usize) -> u64 {
+        let file = format!("/sys/class/net/p{node}/statistics/rx_packets");
+        run("ip", &format!("netns exec {}-hub cat {file}", self.name)).trim().parse().expect("a number")
     }
 
     /// Runs something on a thread in a node's namespace.
@@ -90,9 +109,21 @@ impl World {
             .unwrap()
     }
 
+    /// Opens a socket on a port that was just given up. A process that another test has begun to start keeps
+    /// copies of all descriptors until it is itself.
+    pub(crate) fn reopen(&self, node: usize, port: u16, options: Options) -> Socket {
+        loop {
+            match self.socket(node, port, options.clone()) {
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => thread::yield_now(),
+                opened => return opened.expect("a socket"),
+            }
+        }
+    }
+
     /// Opens one with a backend, and a limit to its patience.
     pub(crate) fn open(&self, node: usize, port: u16, backend: Backend) -> Socket {
-        let options = Options { backend: Some(backend), ..Options::on(INTERFACE) };
+        let options =
+            Options { backend: Some(backend), node: Some(self.node_path(node)), ..Options::on(INTERFACE) };
         let socket = self.socket(node, port, options).expect("a socket");
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket
@@ -114,6 +145,14 @@ pub(crate) fn address(node: usize, port: u16) -> SocketAddrV4 {
 }
 
 fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip of iproute2");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    run("ip", arguments);
+}
+
+/// Runs a program of iproute2 and says what it said.
+fn run(program: &str, arguments: &str) -> String {
+    let output = Command::new(program).args(arguments.split(' ')).output().expect("iproute2");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments}: {wrong}");
+    said
 }

@@ -18,6 +18,7 @@ use rustix::net::xdp::{
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
 use self::program::Attached;
+pub use self::program::XdpMode;
 use self::queue::{Giving, Taking};
 use super::mapping::Mapping;
 use super::{BatchSent, Datagram, DatagramLimits, Datagrams, LinkAddress, Readiness, Transmit};
@@ -39,15 +40,6 @@ const SEND_PLACES: u32 = 512;
 
 /// The longest MTU whose frames fit a place.
 pub const XDP_MTU_MAX: u32 = (PLACE_BYTES[1] - HEADROOM_BYTES - ETHERNET_BYTES) as u32;
-
-/// Where the program stands that picks frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum XdpMode {
-    /// In the kernel's stack, right after the driver: works with every driver.
-    Generic,
-    /// In the driver.
-    Native,
-}
 
 /// An AF_XDP socket on the first queue of an interface.
 #[derive(Debug)]

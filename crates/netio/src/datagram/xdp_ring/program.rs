@@ -6,8 +6,6 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::XdpMode;
-
 /// Numbers of linux/bpf.h that `libc` does not have.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE: libc::c_long = 2;
@@ -28,6 +26,15 @@ const REDIRECT_MAP: i32 = 51;
 const ETHER_TYPE_OFFSET: i16 = 12;
 const PORT_OFFSET: i16 = 22;
 const HEADERS_BYTES: i32 = 30;
+
+/// Where the program stands that picks frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XdpMode {
+    /// In the kernel's stack, right after the driver: works with every driver.
+    Generic,
+    /// In the driver.
+    Native,
+}
 
 /// A program that is attached to an interface as long as this value lives.
 #[derive(Debug)]

@@ -1,0 +1,148 @@
+//! Transactions on sockets: a caller that waits for its reply, and a service that does its work once.
+//!
+//! It owns waiting and repeating; what is promised stands in [`crate::kinds::transact`]. It must never do
+//! work twice, or wait beyond the caller's patience.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use staunch_netio::clock;
+
+use super::endpoint::{Received, low_bits};
+use super::node_of_host::random;
+use super::{Options, Socket};
+use crate::header::Kind;
+use crate::kinds::Sender;
+use crate::kinds::transact::{Asked, Caller, Concluded, Service};
+
+/// The calling side, on a socket of its own.
+#[derive(Debug)]
+pub struct TransactionCaller {
+    socket: Socket,
+    caller: Caller,
+}
+
+impl TransactionCaller {
+    /// Opens a socket on a free port.
+    ///
+    /// # Errors
+    /// Those of [`Socket::bind`].
+    pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
+        let socket = Socket::bind(address, options)?;
+        socket.set_transactions(true);
+        let seed = random()?;
+        let first = seed.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        Ok(Self { socket, caller: Caller::new(first) })
+    }
+
+    /// Asks a service and waits for its reply, repeating what may be lost.
+    ///
+    /// # Errors
+    /// Those of sending and receiving; EHOSTUNREACH: no node has the address. A reply that does not come in
+    /// time is none: it is [`Concluded::Unknown`].
+    pub fn call(&mut self, to: SocketAddrV4, request: &[u8], patience: Duration) -> io::Result<Concluded> {
+        let Self { socket, caller } = self;
+        let patience_us = u64::try_from(patience.as_micros()).unwrap_or(u64::MAX / 2);
+        let begun = caller.begin(sender(to), request, patience_us, now_us());
+        let (number, payload) = begun.ok_or(ErrorKind::WouldBlock)?;
+        socket.send_transaction(Kind::Request, number as u16, &payload, to)?;
+        loop {
+            let due_us = caller.due_us().unwrap_or_default();
+            // A timeout of nothing at all would be refused.
+            let left_us = due_us.saturating_sub(now_us()).max(1);
+            socket.set_read_timeout(Some(Duration::from_micros(left_us)))?;
+            match socket.receive() {
+                Ok(received) if received.kind == Kind::Reply => {
+                    let concluded = caller.take(sender(received.from), &received.payload, now_us());
+                    // One that is lost is asked for by the next reply.
+                    socket.send_transaction(Kind::Ack, received.message_id, &[], received.from).ok();
+                    if let Some((_, reply)) = concluded.filter(|(concluded, _)| *concluded == number) {
+                        return Ok(reply);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            let mut repeated = Ok(0);
+            let ended = caller.due(now_us(), &mut |_, number, request| {
+                repeated = socket.send_transaction(Kind::Request, number as u16, request, to);
+            });
+            if let Some((_, outcome)) = ended.into_iter().find(|(ended, _)| *ended == number) {
+                return Ok(outcome);
+            }
+            repeated?;
+        }
+    }
+
+    /// Requests that were sent again.
+    pub fn repeated(&self) -> u64 {
+        self.caller.repeated
+    }
+}
+
+/// The serving side, on a port.
+#[derive(Debug)]
+pub struct TransactionService {
+    socket: Socket,
+    service: Service,
+}
+
+impl TransactionService {
+    /// Opens a socket there.
+    ///
+    /// # Errors
+    /// Those of [`Socket::bind`].
+    pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
+        let socket = Socket::bind(address, options)?;
+        socket.set_transactions(true);
+        Ok(Self { socket, service: Service::default() })
+    }
+
+    /// The socket, to set how it waits.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Waits for what comes next, and says whether it was work. `work` gets a request and returns the reply.
+    ///
+    /// # Errors
+    /// Those of [`Socket::receive`].
+    pub fn serve_next(&mut self, work: &mut dyn FnMut(SocketAddrV4, &[u8]) -> Vec<u8>) -> io::Result<bool> {
+        let received = self.socket.receive()?;
+        let from = sender(received.from);
+        if received.kind == Kind::Ack {
+            self.service.acknowledged(from, received.message_id);
+        }
+        if received.kind != Kind::Request {
+            return Ok(false);
+        }
+        match self.service.take(from, &received.payload, now_us()) {
+            Asked::Nothing => Ok(false),
+            Asked::Again(reply) => {
+                self.reply(&received, &reply);
+                Ok(false)
+            }
+            Asked::Work { number, request } => {
+                let reply = work(received.from, request);
+                let reply = self.service.answer(from, number, &reply, now_us());
+                self.reply(&received, &reply);
+                Ok(true)
+            }
+        }
+    }
+
+    /// A reply that cannot be sent is one that is lost: the request comes again.
+    fn reply(&self, request: &Received, reply: &[u8]) {
+        self.socket.send_transaction(Kind::Reply, request.message_id, reply, request.from).ok();
+    }
+}
+
+fn sender(address: SocketAddrV4) -> Sender {
+    (low_bits(*address.ip()), address.port())
+}
+
+fn now_us() -> u64 {
+    clock::now_ns() / 1_000
+}
