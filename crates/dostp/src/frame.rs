@@ -28,7 +28,18 @@ impl<'a> Frame<'a> {
     /// The first of the nine faults of bytes, in the order of `docs/dostp.md`.
     #[inline]
     pub fn decode(bytes: &'a [u8], cluster: u8) -> Result<Self, Fault> {
-        let header = Header::decode(bytes, cluster)?;
+        if let Some(header) = Header::decode_whole(bytes, cluster)
+            && let Some(payload) = bytes[HEADER_BYTES..].get(..usize::from(header.length))
+        {
+            return Ok(Self { header, payload, trailer: &[] });
+        }
+        Self::decode_any(bytes, cluster)
+    }
+
+    /// Any frame, and its first fault.
+    #[inline(never)]
+    fn decode_any(bytes: &'a [u8], cluster: u8) -> Result<Self, Fault> {
+        let header = Header::decode_any(bytes, cluster)?;
         let behind = &bytes[HEADER_BYTES..];
         let (payload, rest) = behind.split_at_checked(usize::from(header.length)).ok_or(Fault::Length)?;
         let trailer = if header.flags.has(Flags::AUTH) {
@@ -39,7 +50,7 @@ impl<'a> Frame<'a> {
             Some(&[][..])
         };
         let frame = Self { header, payload, trailer: trailer.ok_or(Fault::Length)? };
-        if header.kind == Kind::Data || frame.is_length_right() { Ok(frame) } else { Err(Fault::Length) }
+        if frame.is_length_right() { Ok(frame) } else { Err(Fault::Length) }
     }
 
     /// Whether the checksum is right, or there is none.

@@ -163,17 +163,32 @@ impl Header {
     /// The sixteen bytes, for this cluster.
     #[inline]
     pub fn encode(&self, cluster: u8) -> [u8; HEADER_BYTES] {
-        let high = u64::from(VERSION << 4 | self.kind as u8) << 56
-            | u64::from(self.flags.0) << 48
-            | u64::from(self.source) << 32
-            | u64::from(self.destination) << 16
-            | u64::from(self.source_port);
-        let low = u64::from(self.destination_port) << 48
-            | u64::from(self.message_id) << 32
-            | u64::from(self.length) << 16
-            | u64::from(self.sequence) << 8;
-        let words = u128::from(high) << 64 | u128::from(low);
-        (words | u128::from(check(cluster, &words.to_be_bytes()))).to_be_bytes()
+        let [source_high, source_low] = self.source.to_be_bytes();
+        let [destination_high, destination_low] = self.destination.to_be_bytes();
+        let [from_high, from_low] = self.source_port.to_be_bytes();
+        let [to_high, to_low] = self.destination_port.to_be_bytes();
+        let [id_high, id_low] = self.message_id.to_be_bytes();
+        let [length_high, length_low] = self.length.to_be_bytes();
+        let mut bytes = [
+            VERSION << 4 | self.kind as u8,
+            self.flags.0,
+            source_high,
+            source_low,
+            destination_high,
+            destination_low,
+            from_high,
+            from_low,
+            to_high,
+            to_low,
+            id_high,
+            id_low,
+            length_high,
+            length_low,
+            self.sequence,
+            0,
+        ];
+        bytes[HEADER_BYTES - 1] = check(cluster, &bytes);
+        bytes
     }
 
     /// Reads the first sixteen bytes of a frame and checks all that can be known from them alone.
@@ -183,6 +198,31 @@ impl Header {
     /// rest of the frame.
     #[inline]
     pub fn decode(frame: &[u8], cluster: u8) -> Result<Self, Fault> {
+        Self::decode_whole(frame, cluster).map_or_else(|| Self::decode_any(frame, cluster), Ok)
+    }
+
+    /// The header of a datagram in one frame without a trailer, as most are. `None` for all others and for
+    /// all faults: then [`Header::decode_any`] says which.
+    #[inline]
+    pub(crate) fn decode_whole(frame: &[u8], cluster: u8) -> Option<Self> {
+        const KIND: u8 = VERSION << 4 | Kind::Data as u8;
+        let bytes = frame.first_chunk::<HEADER_BYTES>()?;
+        let [KIND, 0x03, .., 0, sum] = *bytes else { return None };
+        // Three bytes are known, and so is their share of the check.
+        let mut known = *bytes;
+        (known[0], known[1], known[14]) = (KIND, Flags::WHOLE.0, 0);
+        let header = Self::of(bytes, Kind::Data, Flags::WHOLE);
+        let is_right = check(cluster, &known) == sum
+            && header.source.wrapping_add(1) > 1
+            && header.destination != 0
+            && header.source_port != 0
+            && header.destination_port != 0;
+        is_right.then_some(header)
+    }
+
+    /// Any header, and its first fault.
+    #[inline(never)]
+    pub(crate) fn decode_any(frame: &[u8], cluster: u8) -> Result<Self, Fault> {
         let bytes = frame.first_chunk::<HEADER_BYTES>().ok_or(Fault::Short)?;
         if bytes[0] >> 4 != VERSION {
             return Err(Fault::Version);
@@ -190,10 +230,19 @@ impl Header {
         if check(cluster, bytes) != bytes[15] {
             return Err(Fault::Check);
         }
+        let kind = Kind::from_number(bytes[0] & 0x0f).ok_or(Fault::Kind)?;
+        let header = Self::of(bytes, kind, Flags::from_bits(bytes[1]).ok_or(Fault::Flags)?);
+        header.judge()?;
+        Ok(header)
+    }
+
+    /// The fields as they stand.
+    #[inline]
+    fn of(bytes: &[u8; HEADER_BYTES], kind: Kind, flags: Flags) -> Self {
         let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let header = Self {
-            kind: Kind::from_number(bytes[0] & 0x0f).ok_or(Fault::Kind)?,
-            flags: Flags::from_bits(bytes[1]).ok_or(Fault::Flags)?,
+        Self {
+            kind,
+            flags,
             source: word(2),
             destination: word(4),
             source_port: word(6),
@@ -201,24 +250,11 @@ impl Header {
             message_id: word(10),
             length: word(12),
             sequence: bytes[14],
-        };
-        header.judge()?;
-        Ok(header)
+        }
     }
 
     /// Whether the fields agree with each other.
-    #[inline]
     fn judge(&self) -> Result<(), Fault> {
-        let ports = self.source_port != 0 && self.destination_port != 0;
-        let is_common = self.kind == Kind::Data && self.flags.has(Flags::WHOLE) && self.sequence == 0;
-        // Most frames are whole datagrams, and these are all rules for them.
-        if is_common && ports && self.destination != 0 && self.source.wrapping_add(1) > 1 {
-            return Ok(());
-        }
-        self.judge_fully()
-    }
-
-    fn judge_fully(&self) -> Result<(), Fault> {
         if self.source == 0 || self.source == EVERYBODY || !self.is_destination_right() {
             return Err(Fault::Address);
         }
@@ -316,6 +352,31 @@ mod tests {
             if let Ok(header) = Header::decode(&bytes, cluster) {
                 assert_eq!(header.encode(cluster), bytes);
             }
+        }
+
+        /// The short way says nothing that the long one does not say.
+        #[test]
+        fn both_ways_agree(mut bytes: [u8; HEADER_BYTES], cluster: u8, is_whole: bool, is_right: bool) {
+            if is_whole {
+                (bytes[0], bytes[1], bytes[14]) = (0x11, 0x03, bytes[14] & 1);
+                // Addresses and ports of 0 and of all ones are as likely as others.
+                for pair in bytes[2..10].chunks_exact_mut(2) {
+                    match pair[0] % 4 {
+                        0 => pair.fill(0),
+                        1 => pair.fill(0xff),
+                        _ => {}
+                    }
+                }
+            }
+            if is_right {
+                bytes[15] = check(cluster, &bytes);
+            }
+            let long = Header::decode_any(&bytes, cluster);
+            assert_eq!(Header::decode(&bytes, cluster), long);
+            let is_common = long.is_ok_and(|header| {
+                header.kind == Kind::Data && header.flags == Flags::WHOLE
+            });
+            assert_eq!(Header::decode_whole(&bytes, cluster).is_some(), is_common);
         }
 
         /// A single flipped bit is always found.

@@ -166,6 +166,9 @@ impl Reassembly {
                     .map_or(Added::Dropped(Fault::Orphan), Added::Message);
             }
             let grown = message.bytes.capacity() - message.held;
+            if grown == 0 {
+                return Added::Stored;
+            }
             let serial = message.serial;
             message.held += grown;
             source.bytes += grown;
@@ -311,6 +314,11 @@ fn append(bytes: &mut Vec<u8>, payload: &[u8], bytes_max: usize) {
 impl Source {
     #[inline]
     fn find(&self, name: Name) -> Option<usize> {
+        // Fragments come in order: most often the message that was begun last goes on.
+        let last = self.messages.len().checked_sub(1)?;
+        if self.messages[last].name == name {
+            return Some(last);
+        }
         self.messages.iter().position(|message| message.name == name)
     }
 }
