@@ -149,6 +149,12 @@ impl Lan {
         path.to_str().expect("a path of ours").to_owned()
     }
 
+    /// The path of a file that is not there yet.
+    pub(crate) fn scratch(&self, name: &str) -> String {
+        let path = std::env::temp_dir().join(format!("{}-{name}", self.name));
+        path.to_str().expect("a path of ours").to_owned()
+    }
+
     /// Lets others read a file.
     pub(crate) fn open_to_others(&self, path: &str) {
         set_mode(Path::new(path), 0o644);

@@ -15,7 +15,7 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_node_answers_and_is_known() {
-    for backend in ["ring", "udp"] {
+    for backend in ["ring", "xdp-generic", "xdp-native", "udp"] {
         let Some(lan) = Lan::new(2) else { return };
         let _node = lan.serve(1, &["--backend", backend]);
         for arguments in
@@ -52,7 +52,7 @@ fn a_node_answers_and_is_known() {
 #[test]
 fn who_does_not_answer_is_told_apart_from_who_is_not_there() {
     let Some(lan) = Lan::new(2) else { return };
-    let output = lan.dostp(2, &["ping", "10.88.0.1", "-c", "4", "--interval", "400ms", "--timeout", "10ms"]);
+    let output = lan.dostp(2, &["ping", "10.88.0.1", "-c", "12", "--interval", "400ms", "--timeout", "10ms"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("10.88.0.1 is not on this LAN"), "{}", text(&output));
     assert!(text(&output).contains("100% loss"), "{}", text(&output));
@@ -72,12 +72,15 @@ fn what_is_missing_is_named_with_the_right_code() {
     let (status, said) = code(&["peers", "--interface", "dv", "--control", "/nowhere/dostp.sock"]);
     assert!(status == Some(3) && said.contains("staunch dostp serve"), "{said}");
     let (status, said) = code(&["ping", "10.88.0.9", "--interface", "dv", "--backend", "carrier-pigeon"]);
-    assert!(status == Some(2) && said.contains("ring, udp"), "{said}");
+    assert!(status == Some(2) && said.contains("ring, xdp-generic, xdp-native, given, udp"), "{said}");
     let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "--backend", "ring"]);
     assert_eq!(nobody.status.code(), Some(77), "{}", text(&nobody));
     assert!(text(&nobody).contains("CAP_NET_RAW"), "{}", text(&nobody));
     let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "-c", "1", "--timeout", "1ms"]);
     assert!(text(&nobody).contains("by udp on dv; not by ring"), "{}", text(&nobody));
+    let nobody = lan.as_nobody(1, &["ping", "10.88.0.9", "--interface", "dv", "--backend", "xdp-native"]);
+    assert_eq!(nobody.status.code(), Some(77), "{}", text(&nobody));
+    assert!(text(&nobody).contains("CAP_BPF"), "{}", text(&nobody));
 }
 
 #[test]
@@ -155,4 +158,59 @@ fn bench_compares_with_udp() {
     let lines =
         text(&output).lines().filter(|line| line.starts_with("64 ") || line.starts_with("4096 ")).count();
     assert_eq!(lines, 2, "{}", text(&output));
+}
+
+#[test]
+fn bench_chooses_the_fastest_backend_and_the_choice_is_kept() {
+    let Some(lan) = Lan::new(2) else { return };
+    let _node = lan.serve(1, &[]);
+    let file = lan.scratch("choice");
+    let choice = ["--choice-file", &file];
+    let short = ["--rounds", "2", "--count", "20"];
+    let output = lan.dostp(2, &[&["bench", "10.88.0.1", "--choose"][..], &short, &choice].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    for backend in ["ring", "xdp-generic", "xdp-native"] {
+        let measured = |line: &str| line.starts_with(backend) && line.contains(" us");
+        assert!(text(&output).lines().any(measured), "{}", text(&output));
+    }
+    let chosen = std::fs::read_to_string(&file).unwrap();
+    assert!(text(&output).contains(&format!("{} is the fastest", chosen.trim())), "{}", text(&output));
+    let ping = [&["ping", "10.88.0.1", "-c", "1", "--timeout", "20s"][..], &choice].concat();
+    std::fs::write(&file, "xdp-generic\n").unwrap();
+    assert!(text(&lan.dostp(2, &ping)).contains("by xdp-generic on dv"));
+    // Whoever has the interface's one place keeps it, and the next one says why it went another way.
+    let _owner = lan.serve(2, &["--backend", "xdp-native"]);
+    let output = text(&lan.dostp(2, &ping));
+    assert!(output.contains("by ring on dv; not by xdp-generic: its queue"), "{output}");
+    std::fs::write(&file, "pigeon\n").unwrap();
+    let output = lan.dostp(2, &ping);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(text(&output).contains("no backend is called `pigeon`"), "{}", text(&output));
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn who_has_no_right_is_given_rings_by_a_node_that_has_it() {
+    let Some(lan) = Lan::new(2) else { return };
+    let _other = lan.serve(2, &[]);
+    let control = lan.control(1);
+    let ping = ["ping", "10.88.0.2", "--interface", "dv", "-c", "3", "--interval", "1ms", "--timeout", "20s"];
+    let given = ["--backend", "given", "--node", control.to_str().unwrap()];
+    let ask = || lan.as_nobody(1, &[&ping[..], &given].concat());
+    let node = lan.serve(1, &[]);
+    let refused = ask();
+    assert_eq!(refused.status.code(), Some(77), "{}", text(&refused));
+    assert!(text(&refused).contains("--give-to GROUP"), "{}", text(&refused));
+    node.end();
+    let node = lan.serve(1, &["--give-to", "65534"]);
+    let output = ask();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("by given on dv"), "{}", text(&output));
+    // What was given stays, whatever becomes of the giver; and the others still ask it.
+    assert_eq!(lan.looks(1, &["peers", "--json"])[0]["address"], "10.88.0.2");
+    node.end();
+    let lost = ask();
+    assert_eq!(lost.status.code(), Some(78), "{}", text(&lost));
+    let unknown = lan.serve_to_the_end(1, &["--give-to", "nosuchgroup"]);
+    assert!(text(&unknown).contains("there is no group nosuchgroup"), "{}", text(&unknown));
 }

@@ -3,11 +3,13 @@
 //! It must never know the format of a frame: the library does.
 
 mod bench;
+mod choose;
 mod control;
 mod link;
 mod looks;
 mod ping;
 mod serve;
+mod trips;
 
 use std::process::ExitCode;
 
@@ -22,6 +24,7 @@ Examples:
   staunch dostp ping 10.0.0.7 --interface eth1 -c 5 as ping
   staunch dostp peers --interface eth1              whom the node of this host knows
   staunch dostp stats --interface eth1              its counts, for Prometheus
+  staunch dostp bench 10.0.0.7 -I eth1 --choose     find the fastest backend here
 
 It needs CAP_NET_RAW, or `--backend udp` and no right at all; docs/dostp.md is the format.";
 

@@ -2,23 +2,18 @@
 //!
 //! The other side is `staunch dostp serve --udp-echo PORT`. It must never compare runs that were made apart.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use staunch_dostp::Socket;
-use staunch_netio::clock;
 
+use super::choose;
 use super::link::{self, NodeLink};
-use super::ping::time;
 use super::serve::ECHO_PORT;
+use super::trips::{self, PATIENCE, Trips, shown};
 use crate::config::Failure;
 use crate::output;
-
-/// How long an answer is waited for; beyond, it is lost.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the command line says.
 #[derive(Args)]
@@ -48,6 +43,10 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "NUMBER", default_value = "2000",
           value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
+
+    /// Measure every backend of Ethernet that opens here, and remember the fastest for this interface
+    #[arg(long, conflicts_with_all = ["backend", "udp_echo"])]
+    choose: bool,
 }
 
 /// Measures, and prints a line for each size.
@@ -55,6 +54,10 @@ pub(crate) struct Arguments {
 /// # Errors
 /// The interface cannot be used, or nobody answers.
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.choose {
+        let Arguments { address, link, size, rounds, count, .. } = arguments;
+        return choose::run(*address, link, size[0] as usize, *rounds, *count);
+    }
     let socket = arguments
         .link
         .open(0, |options| options.is_quiet = true)
@@ -74,13 +77,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let payload = vec![0x5a; size as usize];
         let (mut ours, mut theirs) = (Trips::default(), Trips::default());
         for _ in 0..arguments.rounds {
-            ours.run(arguments.count, || by_dostp(&socket, &payload))
+            ours.run(arguments.count, || trips::by_dostp(&socket, &payload))
                 .map_err(|error| format!("DOSTP: {error}"))?;
             theirs
                 .run(arguments.count, || by_udp(&udp, &payload))
                 .map_err(|error| format!("UDP: {error}"))?;
         }
-        if ours.times_ns.is_empty() {
+        if ours.is_empty() {
             return Err(Failure { code: 1, text: format!("{} does not answer", arguments.address) });
         }
         output::print(&line(size, &mut ours, &mut theirs));
@@ -95,11 +98,6 @@ fn udp(arguments: &Arguments) -> io::Result<UdpSocket> {
     Ok(udp)
 }
 
-fn by_dostp(socket: &Socket, payload: &[u8]) -> io::Result<()> {
-    socket.send(payload)?;
-    socket.receive().map(|_| ())
-}
-
 fn by_udp(udp: &UdpSocket, payload: &[u8]) -> io::Result<()> {
     // Any UDP datagram fits.
     let mut buffer = [0; 65_536];
@@ -107,43 +105,7 @@ fn by_udp(udp: &UdpSocket, payload: &[u8]) -> io::Result<()> {
     udp.recv(&mut buffer).map(|_| ())
 }
 
-#[derive(Default)]
-struct Trips {
-    times_ns: Vec<u64>,
-    lost: u32,
-}
-
-impl Trips {
-    fn run(&mut self, count: u32, mut trip: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-        for _ in 0..count {
-            let begun_ns = clock::now_ns();
-            match trip() {
-                Ok(()) => self.times_ns.push(clock::now_ns() - begun_ns),
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) =>
-                {
-                    self.lost += 1;
-                    // Nobody is there: the rest of the round would only take its time.
-                    if self.times_ns.is_empty() {
-                        return Ok(());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// The value below which so many of a hundred are.
-    fn quantile(&mut self, percent: usize) -> Option<u64> {
-        self.times_ns.sort_unstable();
-        let rank = (self.times_ns.len() * percent).div_ceil(100);
-        self.times_ns.get(rank.saturating_sub(1)).copied()
-    }
-}
-
 fn line(size: u32, ours: &mut Trips, theirs: &mut Trips) -> String {
-    let shown = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), time);
     let (p50, udp_p50) = (ours.quantile(50), theirs.quantile(50));
     let ratio = p50
         .zip(udp_p50)

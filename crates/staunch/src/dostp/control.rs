@@ -1,15 +1,16 @@
-//! How the other commands find a node that runs on this host: a Unix socket, one word in, an answer out.
+//! How other processes find the node that runs on this host: a Unix socket, one word in, an answer out.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use staunch_dostp::Socket;
+use staunch_dostp::{Asked, Socket};
 use staunch_netio::clock;
 
 use crate::config::Failure;
@@ -81,16 +82,12 @@ impl Status {
     }
 }
 
-/// The socket's usual place for the node of an interface.
-pub(super) fn usual_path(interface: &str) -> PathBuf {
-    Path::new("/run/staunch").join(format!("dostp-{interface}.sock"))
-}
-
-/// Listens there. A socket that a killed node left is removed.
+/// Listens there, for its own user and for a group if there is one. A socket that a killed node left is
+/// removed.
 ///
 /// # Errors
-/// Another node listens there, or the folder cannot be written.
-pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
+/// Another node listens there, the folder cannot be written, or the socket cannot be given to the group.
+pub(super) fn listen(path: &Path, group: Option<u32>) -> io::Result<UnixListener> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -102,6 +99,10 @@ pub(super) fn listen(path: &Path) -> io::Result<UnixListener> {
         .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     let listener = UnixListener::bind(path)?;
     listener.set_nonblocking(true)?;
+    if let Some(group) = group {
+        std::os::unix::fs::chown(path, None, Some(group))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+    }
     Ok(listener)
 }
 
@@ -111,9 +112,13 @@ pub(super) fn answer(listener: &UnixListener, socket: &Socket) {
         let patient = client.set_nonblocking(false).is_ok()
             && client.set_read_timeout(Some(PATIENCE)).is_ok()
             && client.set_write_timeout(Some(PATIENCE)).is_ok();
-        let mut word = [0; 16];
-        let heard = if patient { client.read(&mut word).unwrap_or(0) } else { 0 };
-        if &word[..heard] == b"status\n"
+        if !patient {
+            continue;
+        }
+        let Ok(asked) = Asked::hear(&client) else { continue };
+        if let Some(port) = asked.port_of_rings() {
+            socket.give_rings(&client, &asked, port).ok();
+        } else if asked.word == "status"
             && let Ok(status) = Status::of(socket)
         {
             let text = serde_json::to_string(&status).unwrap_or_default();

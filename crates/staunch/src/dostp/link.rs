@@ -1,13 +1,13 @@
 //! The words that say by which interface and how, and the socket that comes of them.
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use staunch_dostp::{Backend, ETHER_TYPE, Mode, Options, SECRET_BYTES, Secrets, Socket, UDP_PORT, Wait};
+use staunch_dostp::{
+    Backend, ETHER_TYPE, Mode, Options, Secrets, Socket, UDP_PORT, Wait, choice_file, read_secret,
+};
 
 use crate::config::Failure;
 
@@ -27,9 +27,19 @@ pub(super) struct NodeLink {
     #[arg(long = "address", value_name = "ADDR")]
     own_address: Option<Ipv4Addr>,
 
-    /// How frames travel; by default the first of ring and udp that opens
-    #[arg(long, value_name = "auto|ring|udp", value_parser = backend, default_value = "auto")]
+    /// How frames travel; by default what `staunch dostp bench --choose` found the fastest, or the first of
+    /// ring, given and udp that opens
+    #[arg(long, value_name = "auto|ring|xdp-generic|xdp-native|given|udp", value_parser = backend,
+          default_value = "auto")]
     backend: Choice,
+
+    /// File that keeps that choice [default: /var/lib/staunch/dostp-INTERFACE.backend]
+    #[arg(long, value_name = "FILE")]
+    choice_file: Option<PathBuf>,
+
+    /// Control socket of the node of this host that gives rings [default: /run/staunch/dostp-INTERFACE.sock]
+    #[arg(long, value_name = "PATH")]
+    node: Option<PathBuf>,
 
     /// Number of the cluster: others on the same wire are not heard
     #[arg(long, value_name = "0-255", default_value = "0")]
@@ -97,6 +107,10 @@ impl NodeLink {
         let mut options = Options::on(&self.interface);
         options.address = self.own_address;
         options.backend = self.backend.0;
+        if options.backend.is_none() {
+            options.preferred = Backend::remembered(&self.choice_file())?;
+        }
+        options.node = self.node.clone();
         options.cluster = self.cluster;
         options.ether_type = self.ether_type;
         options.udp_port = self.udp_port;
@@ -109,6 +123,11 @@ impl NodeLink {
         };
         adjust(&mut options);
         Socket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port), &options)
+    }
+
+    /// The file that keeps the choice of a backend.
+    pub(super) fn choice_file(&self) -> PathBuf {
+        self.choice_file.clone().unwrap_or_else(|| choice_file(&self.interface))
     }
 
     /// The secrets of the key files, as they are now.
@@ -124,7 +143,7 @@ impl NodeLink {
         }
         let mut slots = [None; 2];
         for (slot, path) in slots.iter_mut().zip(&self.key_file) {
-            *slot = Some(secret(path)?);
+            *slot = Some(read_secret(path)?);
         }
         let mode = match self.mode {
             Protection::Mac => Mode::Mac,
@@ -147,27 +166,6 @@ impl NodeLink {
         let is_configuration = is_of_interface(error) || error.kind() == ErrorKind::InvalidInput;
         Failure { code: if is_configuration { CODE_CONFIGURATION } else { 1 }, text }
     }
-}
-
-/// Reads a secret from a file that nobody else may read.
-fn secret(path: &Path) -> io::Result<[u8; SECRET_BYTES]> {
-    let wrong =
-        |text: String| io::Error::new(ErrorKind::InvalidInput, format!("key {}: {text}", path.display()));
-    let about = |error: io::Error| wrong(error.to_string());
-    let mode = fs::metadata(path).map_err(about)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(wrong(format!("others may read it (mode {:o}); chmod 600", mode & 0o777)));
-    }
-    let text = fs::read_to_string(path).map_err(about)?;
-    let digits = text.trim();
-    let is_right = digits.len() == 2 * SECRET_BYTES && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let mut secret = [0; SECRET_BYTES];
-    for (place, byte) in secret.iter_mut().enumerate() {
-        let pair = digits.get(2 * place..2 * place + 2).filter(|_| is_right);
-        let number = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        *byte = number.ok_or_else(|| wrong("it is no secret: write 64 hexadecimal digits".to_owned()))?;
-    }
-    Ok(secret)
 }
 
 /// Whether the interface is to blame, and may be usable later.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use staunch_dostp::node_path;
 
 use super::control::{self, Status};
 use crate::config::Failure;
@@ -65,7 +66,7 @@ pub(super) fn stats(arguments: &Stats) -> Result<ExitCode, Failure> {
 }
 
 fn ask(which: &Which) -> Result<Status, Failure> {
-    let path = which.control.clone().unwrap_or_else(|| control::usual_path(&which.interface));
+    let path = which.control.clone().unwrap_or_else(|| node_path(&which.interface));
     control::ask(&path)
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use staunch_dostp::{PeerEvent, Socket};
+use staunch_dostp::{PeerEvent, Socket, node_path};
 use staunch_netio::clock;
 
 use super::control;
@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     /// Answer UDP datagrams to this port as well, for `staunch dostp bench` to compare with
     #[arg(long, value_name = "PORT")]
     udp_echo: Option<u16>,
+
+    /// Group whose members may ask for rings, and so need no right to speak DOSTP
+    #[arg(long, value_name = "GROUP")]
+    give_to: Option<String>,
 }
 
 /// Serves until it is ended by TERM or INT.
@@ -52,10 +56,12 @@ pub(crate) struct Arguments {
 /// A right is missing, another node has the address, or the control socket cannot be made.
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let interface = &arguments.link.interface;
-    let path = arguments.control.clone().unwrap_or_else(|| control::usual_path(interface));
+    let path = arguments.control.clone().unwrap_or_else(|| node_path(interface));
     let ended = ended().map_err(|error| format!("signals: {error}"))?;
-    let listener =
-        control::listen(&path).map_err(|error| format!("control socket {}: {error}", path.display()))?;
+    let group = arguments.give_to.as_deref().map(staunch_confine::group_number).transpose();
+    let group = group.map_err(|error| format!("--give-to: {error}"))?;
+    let listener = control::listen(&path, group)
+        .map_err(|error| format!("control socket {}: {error}", path.display()))?;
     let result = serve(arguments, &listener, &ended);
     std::fs::remove_file(&path).ok();
     result
@@ -65,7 +71,12 @@ fn serve(arguments: &Arguments, listener: &UnixListener, ended: &UnixStream) -> 
     let mut log = Log::default();
     let mut waits = false;
     loop {
-        let error = match arguments.link.open(ECHO_PORT, |options| options.takes_all_ports = true) {
+        let opened = arguments.link.open(ECHO_PORT, |options| {
+            options.takes_all_ports = true;
+            // The interface's one place for AF_XDP is left to programs that have something to carry.
+            options.preferred = None;
+        });
+        let error = match opened {
             Ok(socket) => {
                 waits = false;
                 let address = socket.local_addr().map_err(|error| error.to_string())?;
