@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-loadgen", &["staunch-figures", "staunch-protocol", "staunch-netio"]),
     ("staunch-gate", &["staunch-netio"]),
     ("staunch-dostp", &["staunch-netio"]),
+    ("staunch-dostp-shim", &["staunch-dostp", "staunch-netio"]),
     ("staunch-live", &["staunch-protocol"]),
     ("staunch-lab", &["staunch-figures", "staunch-engine", "staunch-protocol", "staunch-netio"]),
     ("staunch", &[ANY]),
