@@ -147,6 +147,11 @@ impl SessionLink {
                     }
                 }
                 Event::Body(_) | Event::BodyEnd => unreachable!("nobody asked for a body"),
+                Event::Preface => {
+                    self.session.refuse_preface(DATE, &mut self.inbox);
+                    self.closed = true;
+                    break;
+                }
                 Event::NeedInput => break,
                 Event::Close { .. } => {
                     self.closed = true;

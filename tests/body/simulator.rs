@@ -102,7 +102,8 @@ impl SimulatorBody {
         let handler = Counting { sites: sites.handler(), asked: asked_by, confusion: confused_by };
         let stats = Arc::new(Stats::default());
         let timeouts: Timeouts = timeouts(options);
-        let worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
+        let mut worker = Worker::new(network, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
+        worker.set_http2(!options.windows(2).any(|two| two == ["--http2", "off"]));
         Ok(Self { world: Rc::new(RefCell::new(World { worker, asked, stats })), confusion })
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use staunch_protocol::http1::{Event, Request, Session};
-use staunch_protocol::{BodyIn, Method, Status};
+use staunch_protocol::{BodyIn, Method, Status, Version};
 
 use crate::driver::{self, Driver};
 
@@ -27,6 +27,10 @@ fn by_session(bytes: &[u8], step: usize) -> String {
                 let head = request.head.len();
                 let keep = keeps(&mut session);
                 return told.replace("KEEP", keep).replace("HEAD", &head.to_string());
+            }
+            Event::Preface => {
+                let answered = session.refuse_preface(DATE, &mut out);
+                return refusal(answered.status, &out);
             }
             Event::Body(_) | Event::BodyEnd => unreachable!("no handler has asked for a body"),
         }
@@ -80,7 +84,7 @@ fn tell(request: &Request<'_>) -> String {
          framing={framing} bytes={bytes}{fields}",
         hex(request.path),
         hex(request.host),
-        u8::from(request.http10),
+        u8::from(request.version == Version::Http10),
     )
 }
 

@@ -42,6 +42,7 @@ fn main() {
         io,
         connections_max: None,
         memory_budget_bytes: None,
+        http2: true,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         pressure: Pressure::default(),

@@ -53,6 +53,7 @@ fn main() {
         pressure: Pressure { patience_ms: next("1000").parse().ok(), ..Pressure::default() },
         connections_max: next("auto").parse().ok(),
         memory_budget_bytes: None,
+        http2: true,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         notice: notice_on_standard_error(),

@@ -1,25 +1,31 @@
 //! One connection: bytes in, answers out, and where it stands in its life.
 //!
-//! It owns the session and the answers not yet handed over. It must never call the network: the worker does,
-//! after it has asked what is to be sent. Order: `receive` (or `resume`, `end`, `time_out`), then
-//! `take_outgoing`.
+//! It owns the session and the answers not yet handed over. HTTP/1.1 is spoken here, HTTP/2 in `http2`. It
+//! must never call the network: the worker does, after it has asked what is to be sent. Order: `receive` (or
+//! `resume`, `end`, `time_out`), then `take_outgoing`.
 
 mod deadlines;
 mod exchanging;
+pub(crate) mod http2;
 mod refusing;
 mod tied;
 pub(crate) mod turn;
 
 use staunch_netio::Outgoing;
-use staunch_protocol::Status;
 use staunch_protocol::http1::{Event, Request, Session};
+use staunch_protocol::http2::WorkerMemory;
 use staunch_protocol::limits::SPILL_BYTES_MAX;
+use staunch_protocol::{Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
 use crate::connection::turn::Turn;
 use crate::exchange::Exchange;
+use crate::exchange::address::Address;
 use crate::exchange::answer::Answer;
+use crate::exchange::http2::Http2;
 use crate::exchange::open::Ended;
+use crate::exchange::pen::{Http1Pen, Pen};
+use crate::exchange::streams::Stream;
 use crate::handler::{Departure, Handler};
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::spare::Spare;
@@ -36,6 +42,8 @@ pub(crate) enum Phase {
     /// A request is answered later or bit by bit; what comes meanwhile is kept, but for its body if that is
     /// wanted.
     Exchanging,
+    /// HTTP/2 is spoken: any number of requests is under way.
+    Http2,
     /// Nothing more is read; close once all is sent, half-closing first if bytes of the peer may still come.
     Ending { linger: bool },
     /// Half-closed: what comes is thrown away until the peer closes too.
@@ -46,7 +54,10 @@ pub(crate) enum Phase {
 
 /// A slot of the worker's table.
 pub(crate) struct Connection {
+    /// Of HTTP/1.1.
     session: Session,
+    /// In its place, if that is spoken.
+    http2: Option<Box<Http2>>,
     outgoing: Option<Box<Outgoing>>,
     /// The exchange under way, unless it is over at once: nearly always nothing.
     exchange: Option<Box<Exchange>>,
@@ -88,6 +99,7 @@ impl Connection {
     pub(crate) fn free() -> Self {
         Self {
             session: Session::new(0),
+            http2: None,
             outgoing: None,
             exchange: None,
             deadline_ms: 0,
@@ -124,7 +136,10 @@ impl Connection {
     }
 
     /// Nobody is connected any more.
-    pub(crate) fn retire(&mut self, spare: &mut Spare) {
+    pub(crate) fn retire(&mut self, spare: &mut Spare, memory: &mut WorkerMemory) {
+        if let Some(http2) = &mut self.http2 {
+            http2.release(memory);
+        }
         if let Some(outgoing) = self.outgoing.take() {
             spare.put(outgoing);
         }
@@ -136,6 +151,7 @@ impl Connection {
     pub(crate) fn receive<H: Handler>(&mut self, bytes: &[u8], turn: &mut Turn<'_, H>) {
         match self.phase {
             Phase::Open | Phase::Exchanging => self.converse(bytes, turn),
+            Phase::Http2 => self.converse_http2(bytes, turn),
             Phase::Introducing => self.introduce(bytes, turn),
             Phase::Free | Phase::Ending { .. } | Phase::Lingering | Phase::Closing => {}
         }
@@ -147,6 +163,7 @@ impl Connection {
         let goes_on = match self.phase {
             Phase::Open => self.behind || self.ended,
             Phase::Exchanging => true,
+            Phase::Http2 => return self.catch_up_http2(turn),
             _ => false,
         };
         if goes_on {
@@ -157,8 +174,11 @@ impl Connection {
     /// The peer will send no more. What it asked before is still answered.
     pub(crate) fn end<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         self.ended = true;
+        if self.phase == Phase::Http2 {
+            return self.end_http2(turn);
+        }
         self.session.handle_end();
-        if self.is_waiting() {
+        if self.is_waiting(0) {
             turn.handler.left(turn.context.address, Departure::SendsNoMore);
         }
         self.tell_end();
@@ -170,7 +190,11 @@ impl Connection {
     }
 
     /// The session's deadline has passed.
-    pub(crate) fn time_out<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+    pub(crate) fn time_out<H: Handler>(&mut self, timeouts: &Timeouts, turn: &mut Turn<'_, H>) {
+        if self.phase == Phase::Http2 {
+            let timeouts = *self.timeouts(timeouts);
+            return self.time_out_http2(&timeouts, turn);
+        }
         let mut outgoing = self.outgoing(turn.spare);
         let answered = self.session.handle_timeout(turn.context.date, outgoing.bytes());
         turn.tell_refused(answered);
@@ -203,6 +227,10 @@ impl Connection {
                     self.answer(request, input.is_empty(), turn, &mut outgoing);
                 }
                 Event::NeedInput => break,
+                Event::Preface => {
+                    self.put_outgoing(outgoing, turn.spare);
+                    return self.meet_preface(input, turn);
+                }
                 Event::Close { linger, answered } => {
                     // Only a refusal is written by the session itself.
                     turn.context.stats.rejected.add(u64::from(outgoing.length_bytes() > written_bytes));
@@ -242,10 +270,9 @@ impl Connection {
         }
         let too_soon = turn.is_too_soon(request);
         let answer = Answer {
-            session: &mut self.session,
+            pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered: Some(&mut *turn.rendered) }),
             outgoing,
             context: &turn.context,
-            rendered: Some(&mut *turn.rendered),
             waited_ms: 0,
         };
         if too_soon {
@@ -283,6 +310,9 @@ impl Connection {
     #[inline]
     pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
         (self.sending, self.just_begun) = (true, true);
+        if let Some(http2) = &mut self.http2 {
+            http2.begin_send();
+        }
         self.in_flight_bytes = u32::try_from(outgoing.held_bytes()).unwrap_or(u32::MAX);
     }
 
@@ -298,13 +328,17 @@ impl Connection {
     pub(crate) fn held_bytes(&self) -> u32 {
         let standing_bytes = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.held_bytes());
         let exchange_bytes = self.exchange.as_ref().map_or(0, |exchange| exchange.held_bytes());
-        let bytes = self.session.held_bytes() + standing_bytes + exchange_bytes;
+        let http2_bytes = self.http2.as_ref().map_or(0, |http2| http2.held_bytes());
+        let bytes = self.session.held_bytes() + standing_bytes + exchange_bytes + http2_bytes;
         self.in_flight_bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
     /// More was received than is worth holding: receiving should pause.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
+        if let Some(http2) = &self.http2 {
+            return http2.kept_bytes() > if self.behind { 0 } else { SPILL_BYTES_MAX };
+        }
         let is_body = self.exchange.is_some() && self.session.is_reading();
         let bytes_max = if self.behind || is_body { 0 } else { SPILL_BYTES_MAX };
         self.session.kept_bytes() > bytes_max
@@ -312,8 +346,27 @@ impl Connection {
 
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
-        let quiet = self.phase == Phase::Open && !self.sending && self.outgoing.is_none() && !self.in_line;
-        if quiet { self.session.idle_since_ms() } else { None }
+        let quiet = !self.sending && self.outgoing.is_none() && !self.in_line;
+        match (self.phase, &self.http2) {
+            (Phase::Open, _) if quiet => self.session.idle_since_ms(),
+            (Phase::Http2, Some(http2)) if quiet => http2.idle_since_ms(),
+            _ => None,
+        }
+    }
+
+    /// Whether an exchange is not over yet.
+    pub(crate) fn is_under_way(&self, address: Address) -> bool {
+        self.generation == address.generation
+            && match self.phase {
+                Phase::Exchanging => true,
+                Phase::Http2 => self.stream(address.stream).is_some_and(|stream| stream.exchange.is_some()),
+                _ => false,
+            }
+    }
+
+    /// What is held of a stream, if anything is.
+    fn stream(&self, number: u32) -> Option<&Stream> {
+        self.http2.as_ref()?.stream(number)
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -112,6 +112,11 @@ impl Control {
         self.tell_all(|| Order::Pressure(pressure));
     }
 
+    /// Whether new connections may begin with the preface of HTTP/2 from now on.
+    pub fn set_http2(&self, on: bool) {
+        self.tell_all(|| Order::Http2(on));
+    }
+
     /// Asks every worker for a sign of life, which it sends between two turns.
     pub fn ping(&self, answers: &Sender<u16>) {
         self.tell_all(|| Order::Answer(answers.clone()));

@@ -199,6 +199,7 @@ impl<M: Send + 'static> Engine<M> {
                 timeouts: self.settings.timeouts,
                 clients: self.settings.clients.clone(),
                 client_table: client_table.clone(),
+                http2: self.settings.http2,
                 pressure: self.settings.pressure,
                 memory_budget_bytes: self.memory_budget_bytes / u64::from(workers),
                 workers,
@@ -232,6 +233,7 @@ struct WorkerParts<M> {
     timeouts: Timeouts,
     clients: ClientPolicy,
     client_table: ClientTable,
+    http2: bool,
     pressure: Pressure,
     memory_budget_bytes: u64,
     workers: u16,
@@ -266,6 +268,7 @@ impl<M: Send + 'static> WorkerParts<M> {
         }
         let mut worker = Worker::new(io, handler, count, self.mailbox, self.stats, self.timeouts, self.index)
             .among(self.workers, self.complaints);
+        worker.set_http2(self.http2);
         worker.set_pressure(self.pressure);
         worker.set_memory_budget(self.memory_budget_bytes);
         worker.name_listeners(names);

@@ -5,11 +5,19 @@
 
 pub(crate) mod address;
 pub(crate) mod answer;
+pub(crate) mod answered;
 pub(crate) mod context;
+pub(crate) mod http2;
+pub(crate) mod http2_pen;
 pub(crate) mod open;
 pub(crate) mod outbox;
+pub(crate) mod outlet;
+pub(crate) mod pen;
 pub(crate) mod piece;
+pub(crate) mod pieces;
 pub(crate) mod rendered;
+pub(crate) mod spelled;
+pub(crate) mod streams;
 
 use std::net::IpAddr;
 

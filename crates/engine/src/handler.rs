@@ -10,7 +10,8 @@ use staunch_protocol::http1::Request;
 
 use crate::exchange::Finished;
 use crate::exchange::address::Address;
-use crate::exchange::answer::{Answer, Answered};
+use crate::exchange::answer::Answer;
+use crate::exchange::answered::Answered;
 use crate::exchange::open::Open;
 use crate::exchange::outbox::Outbox;
 use crate::upstream::{Upstream, UpstreamEvent};

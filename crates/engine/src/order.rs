@@ -40,6 +40,8 @@ pub(crate) enum Order {
     Clients(ClientPolicy),
     /// Another way to give way from now on.
     Pressure(Pressure),
+    /// Whether connections may begin with the preface of HTTP/2 from now on.
+    Http2(bool),
     /// Listen here too.
     Listen(Name, OwnedFd),
     /// Serve what is in the queues of these listeners, then give them up; or give them up `at_once`, where

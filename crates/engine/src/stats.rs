@@ -70,6 +70,17 @@ pub struct Stats {
     pub upstreams_closed: Counter,
     /// Connections the handler has asked for that could not be made, have failed, or were too slow.
     pub upstreams_lost: Counter,
+    /// Connections that spoke HTTP/2.
+    pub http2_connections: Counter,
+    /// Requests that came by HTTP/2.
+    pub http2_requests: Counter,
+    /// Requests of these that were over before their answers were complete: cancelled by their peers, or
+    /// reset for what these sent, or for what they did not take or send in time.
+    pub http2_resets: Counter,
+    /// What came as a request by HTTP/2 and was none, or one too many: reset or answered without a handler.
+    pub http2_refused: Counter,
+    /// Connections that ended because their peers did too much that is odd.
+    pub http2_calmed: Counter,
     /// Connections that had an answer under way when the last turn ended.
     pub sending: Gauge,
     /// From the turn in which the last bytes of a request were reported to that turn's end, when its answer

@@ -12,6 +12,7 @@ use staunch_protocol::http1::RequestMemory;
 
 use crate::clients::{ClientPolicy, ClientTable, Clients};
 use crate::connection::Connection;
+use crate::connection::http2::shared::Http2Shared;
 use crate::draining::Draining;
 use crate::exchange::outbox::Outbox;
 use crate::exchange::rendered::Rendered;
@@ -73,6 +74,7 @@ struct Reused {
     spare: Spare,
     heads: RequestMemory,
     rendered: Rendered,
+    http2: Http2Shared,
 }
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -136,6 +138,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
             None => {}
         }
+    }
+
+    /// Whether connections may begin with the preface of HTTP/2. Those that speak it go on.
+    pub fn set_http2(&mut self, on: bool) {
+        self.reused.http2.is_on = on;
     }
 
     /// The backend, for a simulation that has to look into it.

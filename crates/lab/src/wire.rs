@@ -194,6 +194,11 @@ fn http(
             }
             (Next::Answer, End::Open)
         }
+        Event::Preface => {
+            session.refuse_preface(&date, head);
+            name_server(name, head);
+            (Next::Answer, End::HalfClosing)
+        }
         Event::NeedInput if head.is_empty() => (Next::Listen, End::Open),
         // The go-ahead for a body (100 Continue).
         Event::NeedInput | Event::Body(_) | Event::BodyEnd => (Next::Answer, End::Open),

@@ -24,7 +24,7 @@ pub enum Shape {
 pub enum Transport {
     /// Server-sent events in chunks, for HTTP/1.1.
     Chunked,
-    /// Server-sent events until the connection ends, for HTTP/1.0.
+    /// Server-sent events as they are, for HTTP/1.0 and HTTP/2.
     Plain,
     /// A message of a WebSocket.
     Socket,

@@ -60,11 +60,12 @@ mod session;
 mod stream;
 
 pub use error::{ConnectionFault, ErrorCode};
-pub use frame::PREFACE;
 pub use hpack::PreparedFields;
 pub use memory::WorkerMemory;
 pub use opening::{HeadFields, Opening};
-pub use session::{Event, ResponseHead, Session, is_preface};
+pub use session::{Event, ResponseHead, Session};
+
+pub use crate::preface::{PREFACE, is_preface};
 
 /// The readers alone, for those who look for their faults.
 pub mod probe {

@@ -11,12 +11,13 @@ pub mod http1;
 pub mod http2;
 pub mod limits;
 mod message;
+mod preface;
 pub mod proxy;
 mod status;
 mod timer;
 pub mod websocket;
 
 pub use http1::answer;
-pub use message::{BodyIn, Fields, Method};
+pub use message::{BodyIn, Fields, Method, Version};
 pub use status::Status;
 pub use timer::{Deadline, RATE_GRACE_MS, Timeouts};

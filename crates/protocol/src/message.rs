@@ -29,6 +29,17 @@ pub enum Method {
     Unknown,
 }
 
+/// Version of HTTP that a request came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1, and what is spoken to as such.
+    Http11,
+    /// HTTP/2
+    Http2,
+}
+
 /// How long the body of a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyIn {

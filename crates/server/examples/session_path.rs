@@ -184,7 +184,8 @@ fn deliver(
     stats: &Stats,
     outbox: &Outbox,
 ) -> usize {
-    let context = Context::new(stats, DATE, UNIX_MS, outbox, Address { worker: 0, slot: 0, generation: 0 });
+    let context =
+        Context::new(stats, DATE, UNIX_MS, outbox, Address { worker: 0, slot: 0, generation: 0, stream: 0 });
     let mut answered = 0;
     let joined = session.take_kept(bytes);
     let mut input = &joined[..];

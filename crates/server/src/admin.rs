@@ -80,6 +80,10 @@ impl Admin {
                 session.keep(input);
                 false
             }
+            Event::Preface => {
+                session.refuse_preface(&date, out);
+                true
+            }
             Event::Close { .. } => true,
         }
     }

@@ -54,6 +54,7 @@ impl Reload {
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
         self.control.set_pressure(settings.pressure);
+        self.control.set_http2(settings.http2);
         self.control.apply(change);
         let drain_timeout = config.process.drain_timeout;
         let lines = self.unchanged(&config).into_iter().collect();

@@ -36,6 +36,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         memory_budget_bytes: config.pressure.memory_budget,
         timeouts: timeouts(&config.deadlines),
         clients: clients::policy(config),
+        http2: config.network.http2,
         pressure: pressure(config),
         // Who starts the server has a better place.
         notice: Arc::new(|_| ()),

@@ -28,6 +28,10 @@ group! {
     /// Expect the PROXY protocol at the start of each connection
     /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
     proxy_protocol: OnOff = Some("off"), Value, reload, "true";
+    /// Speak HTTP/2 to those who begin with it
+    /// A connection that begins with the preface of HTTP/2 speaks that (RFC 9113: with prior knowledge); all
+    /// others speak HTTP/1.1. With it off the preface is answered 505. A reload is for new connections.
+    http2: OnOff = Some("on"), Value, reload, "false";
     /// Proxies whose word about a client's address is believed
     /// Their X-Forwarded-For is followed from the right to the first address that is none of these. With
     /// `proxy_protocol` on, only they may use it; an empty list lets everybody.

@@ -22,8 +22,8 @@ use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Ended, Finished, Handler, Open, Outbox, Piece, Slice, Target,
     TargetAddress, Upstream, UpstreamEvent, UpstreamLoss, UpstreamTimeouts,
 };
-use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
+use staunch_protocol::{Status, Version};
 
 /// Limit of `/collect` if none is given.
 const COLLECTED_BYTES_MAX: usize = 64 * 1024;
@@ -161,7 +161,7 @@ impl Handler for Echo {
                 let (left_bytes, cut) = (number("bytes").unwrap_or(1 << 20), request.path == b"/cut");
                 self.begin(Doing::Flood { left_bytes, cut }, None, request, answer)
             }
-            b"/raw" => {
+            b"/raw" if request.version != Version::Http2 => {
                 self.open.insert(answer.address(), Doing::Echo);
                 self.note(|log| log.0 += 1);
                 answer.upgrade(b"Upgrade: raw\r\n")

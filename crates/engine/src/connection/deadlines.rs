@@ -35,7 +35,7 @@ impl Connection {
     }
 
     #[inline]
-    fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
+    pub(super) fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
         if self.turned_away { &TURNED_AWAY } else { usual }
     }
 
@@ -45,10 +45,34 @@ impl Connection {
         match self.phase {
             Phase::Free => None,
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
+            Phase::Http2 => self.due_http2(self.timeouts(timeouts)),
             _ if self.sending => Some((self.deadline_ms, Deadline::Send)),
             Phase::Closing => None,
             Phase::Exchanging if !self.takes_body() => None,
             _ => self.session.poll_timeout(self.timeouts(timeouts)),
+        }
+    }
+}
+
+impl Connection {
+    /// The same of HTTP/2, where a container may be in flight while a stream waits for its peer.
+    fn due_http2(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
+        let of_session = self.http2.as_ref().and_then(|http2| http2.due(timeouts));
+        if !self.sending {
+            return of_session;
+        }
+        let of_send = (self.deadline_ms, Deadline::Send);
+        let of_session = of_session.filter(|(_, deadline)| *deadline != Deadline::KeepAlive);
+        of_session.into_iter().chain([of_send]).min_by_key(|(at_ms, _)| *at_ms)
+    }
+
+    /// The deadline that has passed is that of the connection as a whole: of what is in flight, or of the
+    /// peer's own close.
+    pub(crate) fn is_stuck(&self, deadline: Deadline, now_ms: u64) -> bool {
+        match deadline {
+            Deadline::Linger => true,
+            Deadline::Send => self.sending && self.deadline_ms <= now_ms,
+            _ => false,
         }
     }
 }

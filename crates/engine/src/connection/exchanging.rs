@@ -8,20 +8,34 @@ use staunch_protocol::http1::{Event, KeptRequest, Request};
 
 use super::turn::Turn;
 use super::{Connection, Phase};
-use crate::exchange::answer::{Answer, Answered, Course};
+use crate::exchange::answer::Answer;
+use crate::exchange::answered::{Answered, Course};
 use crate::exchange::open::{Ended, Open, OpenState};
+use crate::exchange::outlet::Outlet;
+use crate::exchange::pen::{Http1Pen, Pen};
+use crate::exchange::streams::Stream;
 use crate::exchange::{Exchange, Finished, Life};
 use crate::handler::{Body, Departure, Handler};
 use crate::limits::{OUTGOING_BYTES_MAX, WRITTEN_BYTES_MAX};
 
 impl Connection {
     /// A request waits for mail.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self, stream: u32) -> bool {
+        if self.phase == Phase::Http2 {
+            return self.stream(stream).is_some_and(Stream::is_waiting);
+        }
         self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Waiting))
     }
 
     /// An answer goes on.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self, stream: u32) -> bool {
+        if self.phase == Phase::Http2 {
+            return self.stream(stream).is_some_and(Stream::is_open);
+        }
+        self.has_open_exchange()
+    }
+
+    fn has_open_exchange(&self) -> bool {
         self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Open(_)))
     }
 
@@ -90,6 +104,9 @@ impl Connection {
         ask: impl FnOnce(&mut H, &Request<'_>, Answer<'_>) -> Answered,
         turn: &mut Turn<'_, H>,
     ) {
+        if self.phase == Phase::Http2 {
+            return self.resume_http2(ask, turn);
+        }
         let Some(exchange) = self.exchange.take() else { return };
         let mut outgoing = self.outgoing(turn.spare);
         let waited_ms = turn.now_ms - exchange.since_ms;
@@ -101,10 +118,9 @@ impl Connection {
             self.end_exchange(turn);
         } else {
             let answer = Answer {
-                session: &mut self.session,
+                pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered: Some(&mut *turn.rendered) }),
                 outgoing: &mut outgoing,
                 context: &turn.context,
-                rendered: Some(&mut *turn.rendered),
                 waited_ms: waited_ms as u32,
             };
             let answered = ask(turn.handler, &request, answer);
@@ -126,6 +142,9 @@ impl Connection {
 
     /// The handler wants to be asked again about the exchange under way.
     pub(crate) fn wake<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
+        if self.phase == Phase::Http2 {
+            return self.wake_http2(turn);
+        }
         match self.exchange.as_mut().map(|exchange| &mut exchange.life) {
             Some(Life::Open(state)) => {
                 state.wants_room = true;
@@ -146,7 +165,7 @@ impl Connection {
         turn: &mut Turn<'_, H>,
     ) -> bool {
         loop {
-            if self.is_open() {
+            if self.has_open_exchange() {
                 match self.move_on(outgoing, turn) {
                     Moved::Nothing => {}
                     Moved::Again => continue,
@@ -168,7 +187,7 @@ impl Connection {
                     self.begin_ending(linger, turn);
                     return false;
                 }
-                Event::NeedInput | Event::Request(_) => return false,
+                Event::NeedInput | Event::Request(_) | Event::Preface => return false,
             }
             if self.exchange.is_none() {
                 return true;
@@ -208,7 +227,8 @@ impl Connection {
                 }
                 let (request, context) = (&exchange.request, &turn.context);
                 let was_held = state.held;
-                turn.handler.ready(&mut Open { state, request, outgoing, context, sending, peer_ended });
+                let outlet = Outlet::Connection(outgoing);
+                turn.handler.ready(&mut Open { state, request, outlet, context, sending, peer_ended });
                 if was_held && !state.held {
                     self.session.begin_reading(turn.now_ms);
                 }
@@ -225,7 +245,8 @@ impl Connection {
             (Life::Open(state), _) => {
                 let (request, context) = (&exchange.request, &turn.context);
                 let (sending, peer_ended) = (self.sending, self.ended);
-                let mut open = Open { state, request, outgoing, context, sending, peer_ended };
+                let outlet = Outlet::Connection(outgoing);
+                let mut open = Open { state, request, outlet, context, sending, peer_ended };
                 turn.handler.body(body, &mut open);
             }
             (Life::Collecting { limit_bytes, body }, Body::Piece(piece)) => {
@@ -237,11 +258,11 @@ impl Connection {
             (Life::Collecting { body, .. }, Body::End) => {
                 let body = std::mem::take(body);
                 let request = exchange.request.get();
+                let rendered = Some(&mut *turn.rendered);
                 let answer = Answer {
-                    session: &mut self.session,
+                    pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered }),
                     outgoing,
                     context: &turn.context,
-                    rendered: Some(&mut *turn.rendered),
                     waited_ms: 0,
                 };
                 let answered = turn.handler.collected(body, &request, answer);
@@ -261,14 +282,7 @@ impl Connection {
         turn: &mut Turn<'_, H>,
     ) {
         self.session.stop_reading();
-        let answer = Answer {
-            session: &mut self.session,
-            outgoing,
-            context: &turn.context,
-            rendered: None,
-            waited_ms: 0,
-        };
-        let answered = answer.too_large();
+        let answered = Answer::new(&mut self.session, outgoing, &turn.context).too_large();
         let body_bytes = answered.body_bytes() as usize;
         turn.context.stats.requests.add(1);
         turn.tell(Status::CONTENT_TOO_LARGE, body_bytes, Some(&exchange.request.get()));
@@ -277,6 +291,9 @@ impl Connection {
 
     /// The exchange under way, if any, will not come to its end.
     pub(crate) fn break_exchange<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
+        if self.phase == Phase::Http2 {
+            return self.break_http2(turn);
+        }
         match self.exchange.as_ref().map(|exchange| &exchange.life) {
             None => return,
             Some(Life::Waiting) => {

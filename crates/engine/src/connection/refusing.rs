@@ -4,13 +4,14 @@
 //! It must never be on the way of a request that is answered as it wants.
 
 use staunch_netio::Outgoing;
-use staunch_protocol::Status;
-use staunch_protocol::http1::{BodyRule, Request};
+use staunch_protocol::http1::Request;
 use staunch_protocol::proxy::{Introduction, read_introduction};
+use staunch_protocol::{Method, Status};
 
 use super::turn::{COME_BACK, Turn};
 use super::{Connection, Phase};
 use crate::clients::TOO_MANY_CONNECTIONS;
+use crate::exchange::answer::Answer;
 use crate::handler::Handler;
 
 impl Connection {
@@ -71,26 +72,13 @@ impl Connection {
         if turn.strain.full || self.turned_away {
             self.session.close_after_response();
         }
-        // What has waited for its content has it now: to send it costs no more than to refuse it.
-        let is_late = waited_ms.is_none() && turn.strain.late;
-        let counter = match (self.turned_away, is_late) {
-            (true, _) => &turn.context.stats.shed_full,
-            (false, true) => &turn.context.stats.shed_patience,
-            (false, false) => return false,
-        };
-        counter.add(1);
-        if waited_ms.is_some() {
-            turn.context.stats.waits_over.add(1);
-            turn.context.stats.requests.add(1);
-            turn.context.stats.answered_late.add(1);
+        if !turn.has_to_come_back(self.turned_away, waited_ms) {
+            return false;
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);
-        let rule = self.session.begin_response(status, turn.context.date, outgoing.bytes());
-        let body = if rule == BodyRule::Send { body } else { b"" };
-        outgoing.bytes().extend_from_slice(fields);
-        outgoing.bytes().extend_from_slice(b"\r\n");
-        outgoing.bytes().extend_from_slice(body);
-        turn.tell(status, body.len(), Some(request));
+        Answer::new(&mut self.session, outgoing, &turn.context).uncounted(status, fields, body);
+        let body_bytes = if request.method == Method::Head { 0 } else { body.len() };
+        turn.tell(status, body_bytes, Some(request));
         true
     }
 }

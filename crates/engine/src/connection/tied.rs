@@ -2,10 +2,11 @@
 //!
 //! It must never be on the way of an exchange without an upstream.
 
-use super::Connection;
 use super::turn::Turn;
+use super::{Connection, Phase};
 use crate::exchange::Life;
 use crate::exchange::open::Open;
+use crate::exchange::outlet::Outlet;
 use crate::handler::Handler;
 use crate::upstream::{Upstream, UpstreamEvent};
 
@@ -19,6 +20,9 @@ impl Connection {
         event: UpstreamEvent<'_>,
         turn: &mut Turn<'_, H>,
     ) {
+        if self.phase == Phase::Http2 {
+            return self.hear_http2(upstream, event, turn);
+        }
         let mut outgoing = self.outgoing(turn.spare);
         let context = &turn.context;
         if let Some(exchange) = &mut self.exchange
@@ -27,8 +31,8 @@ impl Connection {
             let was_held = state.held;
             let request = &exchange.request;
             let (sending, peer_ended) = (self.sending, self.ended);
-            let outgoing = &mut outgoing;
-            let mut open = Open { state, request, outgoing, context, sending, peer_ended };
+            let outlet = Outlet::Connection(&mut outgoing);
+            let mut open = Open { state, request, outlet, context, sending, peer_ended };
             turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);
             if was_held && !state.held {
                 self.session.begin_reading(turn.now_ms);

@@ -6,6 +6,7 @@
 use staunch_protocol::Status;
 use staunch_protocol::http1::{Request, RequestMemory, SelfAnswered};
 
+use super::http2::shared::Http2Shared;
 use crate::exchange::context::Context;
 use crate::exchange::rendered::Rendered;
 use crate::handler::{Handler, Refused};
@@ -20,6 +21,8 @@ pub(crate) struct Turn<'a, H> {
     pub(crate) now_ms: u64,
     pub(crate) heads: &'a mut RequestMemory,
     pub(crate) rendered: &'a mut Rendered,
+    /// Taken while a connection of HTTP/2 works with it.
+    pub(crate) http2: Option<&'a mut Http2Shared>,
     /// The worker is coming to its end: answers are the last of their connections.
     pub(crate) draining: bool,
     pub(crate) strain: Strain,
@@ -35,6 +38,27 @@ impl<H: Handler> Turn<'_, H> {
         if let Some(SelfAnswered { status, body_bytes }) = answered {
             self.tell(status, body_bytes, None);
         }
+    }
+
+    /// Whether a request is told to come back, which is counted then. `waited_ms` is how long it waited for
+    /// mail.
+    #[cold]
+    pub(crate) fn has_to_come_back(&self, turned_away: bool, waited_ms: Option<u64>) -> bool {
+        let stats = self.context.stats;
+        // What has waited for its content has it now: to send it costs no more than to refuse it.
+        let is_late = waited_ms.is_none() && self.strain.late;
+        let counter = match (turned_away, is_late) {
+            (true, _) => &stats.shed_full,
+            (false, true) => &stats.shed_patience,
+            (false, false) => return false,
+        };
+        counter.add(1);
+        if waited_ms.is_some() {
+            stats.waits_over.add(1);
+            stats.requests.add(1);
+            stats.answered_late.add(1);
+        }
+        true
     }
 
     /// Whether the client asks more often than it may.

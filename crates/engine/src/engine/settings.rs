@@ -38,6 +38,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Rules for clients.
     pub clients: ClientPolicy,
+    /// Whether connections may begin with the preface of HTTP/2 (RFC 9113, section 3.3).
+    pub http2: bool,
     /// When to give way.
     pub pressure: Pressure,
     /// Where lines for the operator go.

@@ -7,6 +7,8 @@ pub struct Address {
     pub worker: u16,
     /// Slot of the connection in its worker.
     pub slot: u32,
-    /// Which use of the slot, and which of its exchanges.
+    /// Which use of the slot, and in HTTP/1.1 which of its exchanges.
     pub generation: u32,
+    /// In HTTP/2 the number of the stream; else 0.
+    pub stream: u32,
 }

@@ -4,12 +4,13 @@
 //! connection's container, which the worker sends. What stands there has a bound, and the handler is told
 //! when there is room again.
 
-use staunch_netio::{Outgoing, Slice};
+use staunch_netio::Slice;
 use staunch_protocol::http1::{BodyOut, KeptRequest, Request};
 
 use super::address::Address;
 use super::context::Context;
 use super::outbox::Outbox;
+use super::outlet::Outlet;
 use super::piece::Piece;
 use crate::limits::{OPEN_BYTES_MAX, OPEN_ROOM_BYTES};
 
@@ -57,7 +58,7 @@ impl OpenState {
 pub struct Open<'a> {
     pub(crate) state: &'a mut OpenState,
     pub(crate) request: &'a KeptRequest,
-    pub(crate) outgoing: &'a mut Outgoing,
+    pub(crate) outlet: Outlet<'a>,
     pub(crate) context: &'a Context<'a>,
     /// Bytes handed over before are still being sent.
     pub(crate) sending: bool,
@@ -88,7 +89,7 @@ impl<'a> Open<'a> {
 
     /// Whether more of the body is worth pushing now. If not, [`crate::Handler::ready`] is called when it is.
     pub fn has_room(&mut self) -> bool {
-        let has_room = self.outgoing.length_bytes() < OPEN_ROOM_BYTES && self.state.end.is_none();
+        let has_room = self.outlet.length_bytes() < OPEN_ROOM_BYTES && self.state.end.is_none();
         self.state.wants_room |= !has_room;
         has_room
     }
@@ -101,27 +102,22 @@ impl<'a> Open<'a> {
         }
         let wanted_bytes = piece.length_bytes();
         if wanted_bytes > 0 {
-            let count = self.state.body.begin_piece(wanted_bytes, self.outgoing.bytes());
-            if count > 0 {
-                piece.cut(count).put(self.outgoing);
-                self.state.body.end_piece(self.outgoing.bytes());
-            }
-            self.state.body_bytes += count;
+            self.state.body_bytes += self.outlet.push(piece, &mut self.state.body);
         }
-        if self.outgoing.length_bytes() > OPEN_BYTES_MAX.saturating_add(wanted_bytes) {
+        if self.outlet.length_bytes() > OPEN_BYTES_MAX.saturating_add(wanted_bytes) {
             self.state.end = Some(Ended::Overrun);
         }
         self.has_room()
     }
 
-    /// Sends a piece that carries the framing of its transfer coding already, so that the same bytes serve
-    /// many exchanges. Otherwise as [`Open::push`].
+    /// Sends a piece that carries the framing of the chunked transfer coding already, so that the same bytes
+    /// serve many exchanges: only to a request of HTTP/1.1. Otherwise as [`Open::push`].
     pub fn push_framed(&mut self, slice: Slice) -> bool {
         if self.state.end.is_none() && self.state.body != BodyOut::Nothing {
             let count = (slice.end - slice.start) as u64;
             self.state.body_bytes += count;
-            self.outgoing.push_shared(slice);
-            if self.outgoing.length_bytes() > OPEN_BYTES_MAX.saturating_add(count) {
+            self.outlet.push_as_it_is(Piece::Shared(slice));
+            if self.outlet.length_bytes() > OPEN_BYTES_MAX.saturating_add(count) {
                 self.state.end = Some(Ended::Overrun);
             }
         }
@@ -130,7 +126,7 @@ impl<'a> Open<'a> {
 
     /// Whether anything pushed before, the head included, was not taken by the kernel yet.
     pub fn has_unsent(&self) -> bool {
-        self.sending || !self.outgoing.is_empty()
+        self.sending || !self.outlet.is_empty()
     }
 
     /// Asks for [`crate::Handler::ready`] when everything pushed so far was taken by the kernel. It may be

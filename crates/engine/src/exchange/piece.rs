@@ -41,6 +41,27 @@ impl Piece {
         }
     }
 
+    /// The first `count` bytes of it, and the others.
+    pub(crate) fn split(self, count: u64) -> (Self, Self) {
+        match self {
+            Self::Bytes(mut bytes) => {
+                let rest = bytes.split_off(bytes.len().min(count as usize));
+                (Self::Bytes(bytes), Self::Bytes(rest))
+            }
+            Self::Shared(slice) => {
+                let middle = slice.end.min(slice.start + count as usize);
+                let first = Slice { end: middle, ..slice.clone() };
+                (Self::Shared(first), Self::Shared(Slice { start: middle, ..slice }))
+            }
+            Self::File(part) => {
+                let count = count.min(part.length_bytes);
+                let first = FilePart { length_bytes: count, ..part.clone() };
+                let (offset_bytes, length_bytes) = (part.offset_bytes + count, part.length_bytes - count);
+                (Self::File(first), Self::File(FilePart { offset_bytes, length_bytes, ..part }))
+            }
+        }
+    }
+
     /// Adds it to what is to be sent.
     pub(crate) fn put(self, outgoing: &mut Outgoing) {
         match self {

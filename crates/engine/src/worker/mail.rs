@@ -5,7 +5,6 @@
 use staunch_netio::Io;
 
 use super::Worker;
-use crate::connection::Phase;
 use crate::handler::Handler;
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -18,13 +17,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
             };
             let slot = address.slot;
             let Some(connection) = self.connections.get(slot as usize) else { continue };
-            if connection.generation != address.generation || connection.phase != Phase::Exchanging {
+            if !connection.is_under_way(address) {
                 continue;
             }
-            if connection.is_open() {
+            if connection.is_open(address.stream) {
                 self.handler.mail(letter, &self.outbox);
-            } else if connection.is_waiting() && !self.has_no_memory_for(slot) {
-                let (connection, mut turn, _) = self.lend(slot);
+            } else if connection.is_waiting(address.stream) && !self.has_no_memory_for(slot) {
+                let (connection, mut turn, _) = self.lend_to(address);
                 connection
                     .resume(|handler, request, answer| handler.resume(letter, request, answer), &mut turn);
                 self.flush(slot);
@@ -48,9 +47,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if !self.is_under_way(address) {
                 continue;
             }
-            let is_waiting = self.connections[address.slot as usize].is_waiting();
+            let is_waiting = self.connections[address.slot as usize].is_waiting(address.stream);
             if !is_waiting || !self.has_no_memory_for(address.slot) {
-                let (connection, mut turn, _) = self.lend(address.slot);
+                let (connection, mut turn, _) = self.lend_to(address);
                 connection.wake(&mut turn);
                 self.flush(address.slot);
             }

@@ -24,6 +24,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Order::Timeouts(timeouts) => self.set_timeouts(timeouts),
             Order::Pressure(pressure) => self.set_pressure(pressure),
             Order::Clients(policy) => self.set_clients(policy),
+            Order::Http2(on) => self.set_http2(on),
             // The other workers still listen there.
             Order::Listen(name, socket) => _ = self.listen(name, socket),
             Order::Leave { name, at_once } => {
@@ -58,6 +59,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.listening.open.leave(&mut self.io, |_| true, drain.leave_queues, now_ms);
         self.draining = Some(Draining::new(drain, now_ms));
         self.left = Some(left);
+        // Who speaks HTTP/2 hears of it before it is idle, and asks somebody else.
+        for slot in 0..self.connections.len() {
+            if self.connections[slot].phase == Phase::Http2 {
+                let (connection, mut turn, _) = self.lend(slot as Slot);
+                connection.leave_http2(&mut turn);
+                self.flush(slot as Slot);
+            }
+        }
     }
 
     pub(super) fn go_on_draining(&mut self) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use staunch_netio::{Completion, Input, Io, Outgoing, Slot};
 use staunch_protocol::Deadline;
 
-use super::Worker;
+use super::{Reused, Worker};
 use crate::connection::turn::Turn;
 use crate::connection::{Connection, Phase};
 use crate::exchange::address::Address;
@@ -213,7 +213,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
         self.hear(slot);
         self.count_gone(slot);
-        self.connections[slot as usize].retire(&mut self.reused.spare);
+        let Reused { spare, http2, .. } = &mut self.reused;
+        self.connections[slot as usize].retire(spare, &mut http2.memory);
         if let Some(clients) = &mut self.clients {
             clients.leave(slot);
         }
@@ -253,7 +254,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     pub(super) fn close(&mut self, slot: Slot) {
-        if self.connections[slot as usize].phase == Phase::Exchanging {
+        if matches!(self.connections[slot as usize].phase, Phase::Exchanging | Phase::Http2) {
             let (connection, mut turn, _) = self.lend(slot);
             connection.break_exchange(Ended::Gone, &mut turn);
         }
@@ -289,12 +290,20 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     fn time_out(&mut self, slot: Slot, deadline: Deadline) {
         self.stats.count_timeout(deadline);
-        if matches!(deadline, Deadline::Send | Deadline::Linger) {
+        if self.connections[slot as usize].is_stuck(deadline, self.time.now_ms) {
             return self.close(slot);
         }
+        let timeouts = self.overload.timeouts;
         let (connection, mut turn, _) = self.lend(slot);
-        connection.time_out(&mut turn);
+        connection.time_out(&timeouts, &mut turn);
         self.flush(slot);
+    }
+
+    /// The same, for an exchange of it.
+    pub(super) fn lend_to(&mut self, address: Address) -> (&mut Connection, Turn<'_, H>, &I) {
+        let (connection, mut turn, io) = self.lend(address.slot);
+        turn.context.address.stream = address.stream;
+        (connection, turn, io)
     }
 
     /// A connection with what it needs to handle something.
@@ -304,7 +313,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let written_bytes_max = self.written_bytes_max();
         let connection = &mut self.connections[slot as usize];
         strain.late |= connection.late;
-        let address = Address { worker: self.index, slot, generation: connection.generation };
+        let address = Address { worker: self.index, slot, generation: connection.generation, stream: 0 };
         let context = Context {
             stats: &self.stats,
             date: &self.time.date,
@@ -322,6 +331,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             now_ms: self.time.now_ms,
             heads: &mut self.reused.heads,
             rendered: &mut self.reused.rendered,
+            http2: Some(&mut self.reused.http2),
             draining: self.draining.is_some(),
             strain,
             written_bytes_max,

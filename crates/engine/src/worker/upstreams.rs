@@ -6,7 +6,6 @@
 use staunch_netio::{Input, Io, Outgoing, Slot, Target};
 
 use super::Worker;
-use crate::connection::Phase;
 use crate::exchange::address::Address;
 use crate::handler::Handler;
 use crate::upstream::{UpstreamEvent, UpstreamLoss, UpstreamNews, UpstreamRow, UpstreamStep};
@@ -67,9 +66,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Whether an exchange is not over yet.
     pub(super) fn is_under_way(&self, address: Address) -> bool {
         let connection = self.connections.get(address.slot as usize);
-        connection.is_some_and(|connection| {
-            connection.generation == address.generation && connection.phase == Phase::Exchanging
-        })
+        connection.is_some_and(|connection| connection.is_under_way(address))
     }
 
     /// Tells the handler, and lends it the answer that goes on of the exchange that it serves.
@@ -77,11 +74,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let (upstream, exchange) = self.outbox.upstreams().tie(index);
         let open = exchange.filter(|address| {
             let connection = self.connections.get(address.slot as usize);
-            connection.is_some_and(|it| it.generation == address.generation && it.is_open())
+            connection.is_some_and(|it| it.is_under_way(*address) && it.is_open(address.stream))
         });
         match open {
             Some(address) => {
-                let (connection, mut turn, io) = self.lend(address.slot);
+                let (connection, mut turn, io) = self.lend_to(address);
                 connection.hear(upstream, heard.event(io), &mut turn);
                 self.flush(address.slot);
             }

@@ -7,9 +7,14 @@
 #[path = "../../examples/echo/handler.rs"]
 mod handler;
 
+#[path = "../../../../tests/http2/client.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod client;
 mod conversations;
+mod http2;
 mod neighbours;
 mod random;
+mod random_http2;
 mod reading;
 mod real;
 mod upstreams;

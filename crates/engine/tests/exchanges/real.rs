@@ -16,13 +16,14 @@ use crate::neighbours::{echoing_upstream, nobody};
 use crate::reading::{answers, sum};
 
 /// Serves while `with` runs, then drains. Every exchange that began must have been finished.
-fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
+pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
     let engine = Engine::<Tick>::bind(Settings {
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         workers: vec![None],
         io,
         connections_max: Some(64),
         memory_budget_bytes: None,
+        http2: true,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         pressure: Pressure::NONE,

@@ -49,6 +49,7 @@ fn serve(options: &Options) -> io::Result<()> {
         io: IoChoice::Epoll,
         connections_max: None,
         memory_budget_bytes: None,
+        http2: true,
         timeouts: Timeouts::default(),
         clients: ClientPolicy::default(),
         // Like the other models it lets nobody go unanswered, however long the queue.

@@ -110,7 +110,7 @@ impl Connection {
                 }
                 Event::Body { stream, piece } => {
                     self.exchanges.entry(stream).or_default().body.extend_from_slice(piece);
-                    session.taken(stream, piece.len(), out);
+                    session.taken(stream, piece.len(), NOW_MS, out);
                 }
                 Event::BodyEnd { stream } => self.answer(stream),
                 Event::Reset { stream, .. } => _ = self.exchanges.remove(&stream),

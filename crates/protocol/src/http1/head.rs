@@ -18,7 +18,7 @@ use super::request::{Kept, Request};
 use super::response::Refusal;
 use super::target::{parse_target, path_bytes};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Version};
 use crate::status::Status;
 
 /// A search for the blank line that goes on where it stopped, however finely the bytes are split. What is
@@ -91,6 +91,9 @@ const LINE_TOO_LONG: Refusal = Refusal::new(Status::URI_TOO_LONG, "the request l
 /// RFC 6585, section 5.
 const HEAD_TOO_LARGE: Refusal =
     Refusal::new(Status::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is larger than 32 KiB");
+/// RFC 9110, section 15.6.6.
+pub(super) const OTHER_VERSION: Refusal =
+    Refusal::new(Status::HTTP_VERSION_NOT_SUPPORTED, "this server speaks HTTP/1.0 and HTTP/1.1");
 const TOO_MANY_FIELDS: Refusal =
     Refusal::new(Status::REQUEST_HEADER_FIELDS_TOO_LARGE, "more than 100 header fields");
 
@@ -172,7 +175,7 @@ struct RequestLine<'a> {
     target: &'a [u8],
     /// Where in the target the first `?` or `#` stands.
     mark: Option<usize>,
-    http10: bool,
+    version: Version,
 }
 
 /// `method SP request-target SP HTTP-version`, with exactly these two spaces (RFC 9112, section 3).
@@ -198,21 +201,19 @@ fn parse_request_line(line: &[u8]) -> Result<RequestLine<'_>, Refusal> {
     if target.is_empty() || method_name.is_empty() {
         return Err(Refusal::bad("the request line has an empty part"));
     }
-    let http10 = parse_version(version)?;
-    Ok(RequestLine { method: parse_method(method_name), target, mark, http10 })
+    let version = parse_version(version)?;
+    Ok(RequestLine { method: parse_method(method_name), target, mark, version })
 }
 
-/// ` HTTP/1.x` with the space before it (RFC 9112, section 2.3). Whether it is 1.0; all later minor versions
-/// are spoken to as 1.1 (RFC 9110, section 2.5).
+/// ` HTTP/1.x` with the space before it (RFC 9112, section 2.3). All later minor versions are spoken to as
+/// 1.1 (RFC 9110, section 2.5).
 #[inline]
-fn parse_version(version: &[u8]) -> Result<bool, Refusal> {
+fn parse_version(version: &[u8]) -> Result<Version, Refusal> {
     match version {
-        b" HTTP/1.1" => Ok(false),
-        b" HTTP/1.0" => Ok(true),
-        [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Ok(false),
-        [b' ', b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => {
-            Err(Refusal::new(Status::HTTP_VERSION_NOT_SUPPORTED, "this server speaks HTTP/1.0 and HTTP/1.1"))
-        }
+        b" HTTP/1.1" => Ok(Version::Http11),
+        b" HTTP/1.0" => Ok(Version::Http10),
+        [b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9'] => Ok(Version::Http11),
+        [b' ', b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Err(OTHER_VERSION),
         _ => Err(Refusal::bad("the request line does not end with HTTP/1.1")),
     }
 }
@@ -276,7 +277,7 @@ fn empty_request<'a>(line: &RequestLine<'a>) -> Request<'a> {
         path: b"",
         query: None,
         host: b"",
-        http10: line.http10,
+        version: line.version,
         content: BodyIn::None,
         repeated: 0,
         head: b"",

@@ -4,7 +4,7 @@
 //! request that is answered at once.
 
 use super::request::{Kept, Request, Span};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Version};
 
 /// A request with its own head.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct KeptRequest {
     query: Option<Span>,
     host: Span,
     method: Method,
-    http10: bool,
+    version: Version,
     content: BodyIn,
     repeated: u16,
     kept: Kept,
@@ -42,7 +42,7 @@ impl KeptRequest {
             query,
             host,
             method: request.method,
-            http10: request.http10,
+            version: request.version,
             content: request.content,
             repeated: request.repeated,
             kept: request.kept,
@@ -57,7 +57,7 @@ impl KeptRequest {
             path: self.path.slice(&self.bytes),
             query: self.query.map(|query| query.slice(&self.bytes)),
             host: self.host.slice(&self.bytes),
-            http10: self.http10,
+            version: self.version,
             content: self.content,
             repeated: self.repeated,
             head,

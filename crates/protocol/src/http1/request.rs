@@ -3,7 +3,7 @@
 //! It owns the vocabulary between session and handler. It must never hold bytes of its own.
 
 use crate::limits::HEAD_BYTES_MAX;
-use crate::message::{BodyIn, Fields, Method};
+use crate::message::{BodyIn, Fields, Method, Version};
 
 /// A request whose head is complete and passed every rule of the RFCs.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +16,8 @@ pub struct Request<'a> {
     pub query: Option<&'a [u8]>,
     /// Host without port, from the absolute-form target if there is one, else from Host. May be empty.
     pub host: &'a [u8],
-    /// Whether the peer speaks HTTP/1.0.
-    pub http10: bool,
+    /// Version of HTTP it came by.
+    pub version: Version,
     /// Whether a body follows the head, and how long it is. It is thrown away unless it is asked for.
     pub content: BodyIn,
     /// Names (as the bits below) that came more than once: the method of the name gives the

@@ -19,6 +19,7 @@
 //!         }
 //!         Event::Body(piece) => {}                // of the request last given
 //!         Event::BodyEnd => {}
+//!         Event::Preface => {}                    // go on with a session of HTTP/2
 //!         Event::NeedInput | Event::Close => break,
 //!     }
 //! }
@@ -43,11 +44,12 @@ mod heads;
 mod keeping;
 
 use super::body::{Discard, Progress};
-use super::head::{Head, HeadSearch, RequestMemory, parse_at_once};
+use super::head::{Head, HeadSearch, OTHER_VERSION, RequestMemory, parse_at_once};
 use super::reading::BodyReader;
 use super::request::Request;
 use super::response::{self, Persistence, Refusal};
 use crate::message::Fields;
+use crate::preface::is_preface;
 use crate::status::Status;
 
 /// What a session has to say.
@@ -59,6 +61,9 @@ pub enum Event<'i> {
     Body(&'i [u8]),
     /// That body has ended.
     BodyEnd,
+    /// The connection begins as one of HTTP/2 does (RFC 9113, section 3.3): what is left of the input is for
+    /// a session of that, or [`Session::refuse_preface`] is called.
+    Preface,
     /// The input is used up, or the session waits for its answer.
     NeedInput,
     /// The session reads no more. Send what it wrote and close; linger (half-close, then read and discard
@@ -124,7 +129,9 @@ const _: () = assert!(size_of::<Session>() <= 40);
 /// Who has the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The peer, with the head of its first request or of one that has begun.
+    /// The peer, with the head of its first request.
+    First,
+    /// The peer, with the head of another request that has begun.
     Head,
     /// Nobody: the connection is idle between two requests.
     Idle,
@@ -149,7 +156,7 @@ impl Session {
             discard: Discard::NOTHING,
             search: HeadSearch::default(),
             body_ms: 0,
-            phase: Phase::Head,
+            phase: Phase::First,
             omit_body: false,
             persistence: Persistence::Implied,
             peer_ended: false,
@@ -193,7 +200,7 @@ impl Session {
     ) -> Event<'i> {
         self.discard(input, now_ms);
         match self.phase {
-            Phase::Head | Phase::Idle => {}
+            Phase::First | Phase::Head | Phase::Idle => {}
             Phase::Closed { linger } => return Event::Close { linger, answered: None },
             _ => return self.poll_content(input, now_ms, date, out),
         }
@@ -206,11 +213,36 @@ impl Session {
             Ok(Some(request)) => Event::Request(request),
             Ok(None) if self.peer_ended => self.close(false, None),
             Ok(None) => Event::NeedInput,
-            Err(refusal) => {
-                let answered = refuse(refusal, input.starts_with(b"HEAD "), date, out);
-                self.close(true, Some(answered))
+            Err(refusal) => self.refuse_head(refusal, input, date, out),
+        }
+    }
+
+    /// What came is no head of HTTP/1.1: perhaps it is the beginning of a connection of HTTP/2.
+    #[cold]
+    fn refuse_head<'i>(
+        &mut self,
+        refusal: Refusal,
+        input: &[u8],
+        date: &[u8; 29],
+        out: &mut Vec<u8>,
+    ) -> Event<'i> {
+        if self.phase == Phase::First {
+            match is_preface(input) {
+                Some(true) => return Event::Preface,
+                None if !self.peer_ended => return Event::NeedInput,
+                None | Some(false) => {}
             }
         }
+        let answered = refuse(refusal, input.starts_with(b"HEAD "), date, out);
+        self.close(true, Some(answered))
+    }
+
+    /// HTTP/2 is not spoken here: answers what gave [`Event::Preface`], and reads no more.
+    #[cold]
+    pub fn refuse_preface(&mut self, date: &[u8; 29], out: &mut Vec<u8>) -> SelfAnswered {
+        let answered = refuse(OTHER_VERSION, false, date, out);
+        self.close(true, None);
+        answered
     }
 
     /// Reads on in the body behind the request last given, and no further: for a caller that has no room for

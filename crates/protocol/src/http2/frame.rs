@@ -5,9 +5,6 @@
 use super::error::ErrorCode;
 use crate::limits::{FRAME_BYTES_MAX, HEAD_BYTES_MAX, STREAMS_MAX};
 
-/// What a client sends first (section 3.4).
-pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 /// Length of a frame's head.
 pub(super) const FRAME_HEAD_BYTES: usize = 9;
 

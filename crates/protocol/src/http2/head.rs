@@ -9,6 +9,7 @@ use super::field::{FieldLine, Meaning};
 use super::priority::Priority;
 use crate::http1::{self, Request, RequestMemory, Session};
 use crate::limits::{FIELDS_MAX, HEAD_BYTES_MAX};
+use crate::message::Version;
 use crate::status::Status;
 
 /// A head under construction: one a worker, for a head is complete before the next begins.
@@ -231,7 +232,10 @@ impl HeadWriter {
         let mut session = Session::new(0);
         refusal.clear();
         match session.poll_event_with(memory, &mut input, 0, &[b' '; 29], refusal) {
-            http1::Event::Request(request) => Ok(request),
+            http1::Event::Request(mut request) => {
+                request.version = Version::Http2;
+                Ok(request)
+            }
             http1::Event::Close { answered: Some(answered), .. } => Err(answered.status),
             _ => Err(Status::BAD_REQUEST),
         }

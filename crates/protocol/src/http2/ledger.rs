@@ -56,18 +56,24 @@ pub(super) const TINY_BYTES: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ledger {
     points: u8,
+    /// Windows that a peer may open by a few bytes for nothing: we have sent so little.
+    tiny_windows: u8,
     /// The second in which points were given back last, without its higher bits.
     second: u16,
 }
 
 impl Ledger {
     pub(super) fn new(now_ms: u64) -> Self {
-        Self { points: POINTS_MAX, second: second(now_ms) }
+        Self { points: POINTS_MAX, tiny_windows: 0, second: second(now_ms) }
     }
 
     /// Takes the points of a glitch; false if there are not as many.
     #[must_use]
     pub(super) fn pay(&mut self, glitch: Glitch, now_ms: u64) -> bool {
+        if glitch == Glitch::TinyWindow && self.tiny_windows > 0 {
+            self.tiny_windows -= 1;
+            return true;
+        }
         let passed = second(now_ms).wrapping_sub(self.second);
         if passed > 0 {
             self.second = second(now_ms);
@@ -80,6 +86,12 @@ impl Ledger {
             }
             None => false,
         }
+    }
+
+    /// A few bytes were sent, and all there were: a peer may open the windows of stream and connection by as
+    /// few when it has taken them.
+    pub(super) fn sent_little(&mut self) {
+        self.tiny_windows = self.tiny_windows.saturating_add(2);
     }
 
     /// An answer is complete.
@@ -120,6 +132,18 @@ mod tests {
         assert!(!ledger.pay(Glitch::Ping, 6_000));
         assert!(ledger.pay(Glitch::Ping, 70_000));
         assert_eq!(ledger.spent(), 100 - 63);
+    }
+
+    #[test]
+    fn windows_are_opened_by_what_was_sent() {
+        let mut ledger = Ledger::new(0);
+        for _ in 0..1_000 {
+            ledger.sent_little();
+            assert!(ledger.pay(Glitch::TinyWindow, 0) && ledger.pay(Glitch::TinyWindow, 0));
+        }
+        assert_eq!(ledger.spent(), 0);
+        assert!(ledger.pay(Glitch::TinyWindow, 0));
+        assert_eq!(ledger.spent(), 1);
     }
 
     #[test]

@@ -23,14 +23,14 @@ mod keeping;
 mod streams;
 
 use super::error::{ConnectionFault, ErrorCode};
-use super::frame::{self, PREFACE};
+use super::frame;
 use super::head::{HeadFault, HeadWriter, sentence};
 use super::hpack::DynamicTable;
 use super::ledger::{Glitch, Ledger};
 use super::memory::WorkerMemory;
 use super::opening::Opening;
 use super::stream::{Mark, Stream};
-use crate::http1::Request;
+use crate::http1::{Request, SelfAnswered};
 use crate::limits::{STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
 use crate::message::{BodyIn, Method};
 use crate::status::Status;
@@ -70,8 +70,8 @@ pub enum Event<'e> {
     Refused {
         /// The number of its stream.
         stream: u32,
-        /// The status it was answered with; none if its stream was reset.
-        status: Option<Status>,
+        /// What it was answered with; nothing if its stream was reset.
+        answered: Option<SelfAnswered>,
     },
     /// The input is used up.
     NeedInput,
@@ -164,16 +164,6 @@ struct Busy {
     partial_ms: Option<u64>,
     /// Its deadline is that of a body.
     partial_is_body: bool,
-}
-
-/// Whether a connection begins as one of HTTP/2 does that was agreed on before; `None` while that cannot be
-/// told.
-pub fn is_preface(start: &[u8]) -> Option<bool> {
-    let count = start.len().min(PREFACE.len());
-    if start[..count] != PREFACE[..count] {
-        return Some(false);
-    }
-    (count == PREFACE.len()).then_some(true)
 }
 
 /// What HEADERS say of the block that they begin.
@@ -341,7 +331,7 @@ impl Session {
         };
         self.pay(glitch, now_ms)?;
         self.reset_unknown(head, code, now_ms, out);
-        Ok(BlockUse::Told(Event::Refused { stream: head.stream, status: None }))
+        Ok(BlockUse::Told(Event::Refused { stream: head.stream, answered: None }))
     }
 
     /// Gives the request that stands in the memory, or answers it if it is none.
@@ -399,16 +389,14 @@ impl Session {
         if let Err(fault) = self.pay(Glitch::StreamError, now_ms) {
             return self.fail(fault, out);
         }
-        let code = match answer {
-            None => ErrorCode::PROTOCOL_ERROR,
-            Some((status, sentence)) => {
-                self.answer_refused(head.stream, status, sentence, opening, out);
-                ErrorCode::NO_ERROR
-            }
-        };
-        if answer.is_none() || !head.ends_stream {
+        let answered = answer.map(|(status, sentence)| {
+            let body_bytes = self.answer_refused(head.stream, status, sentence, opening, out);
+            SelfAnswered { status, body_bytes }
+        });
+        let code = if answered.is_some() { ErrorCode::NO_ERROR } else { ErrorCode::PROTOCOL_ERROR };
+        if answered.is_none() || !head.ends_stream {
             self.reset_unknown(head, code, now_ms, out);
         }
-        Event::Refused { stream: head.stream, status: answer.map(|(status, _)| status) }
+        Event::Refused { stream: head.stream, answered }
     }
 }

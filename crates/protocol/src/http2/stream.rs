@@ -6,6 +6,7 @@
 use super::priority::Priority;
 use crate::limits::WINDOW_BYTES;
 use crate::message::BodyIn;
+use crate::timer::{Deadline, Timeouts};
 
 /// A stream.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +24,12 @@ pub(super) struct Stream {
     pub(super) taken_bytes: u32,
     /// Bytes left of an announced body.
     pub(super) announced_left: Option<u64>,
-    /// When something of the body came last, or it became wanted.
+    /// When something of the body came last, or its peer could send on again.
     pub(super) body_ms: u64,
+    /// How long its peer was waited for until then.
+    body_waited_ms: u32,
+    /// What has come of the body.
+    body_bytes: u32,
     /// Since when the answer waits for a window.
     pub(super) blocked_ms: u64,
     flags: u16,
@@ -73,6 +78,8 @@ impl Stream {
             taken_bytes: 0,
             announced_left: None,
             body_ms: now_ms,
+            body_waited_ms: 0,
+            body_bytes: 0,
             blocked_ms: now_ms,
             flags: 0,
             priority,
@@ -112,6 +119,25 @@ impl Stream {
     /// Whether the caller has something to hear.
     pub(super) fn has_news(&self) -> bool {
         self.is(Mark::EndDue) || self.is(Mark::ResetDue)
+    }
+
+    /// Some of the body has come.
+    pub(super) fn note_body(&mut self, bytes: u32, now_ms: u64) {
+        if self.awaits_body() {
+            let waited_ms = u32::try_from(now_ms.saturating_sub(self.body_ms)).unwrap_or(u32::MAX);
+            self.body_waited_ms = self.body_waited_ms.saturating_add(waited_ms);
+        }
+        self.body_bytes = self.body_bytes.saturating_add(bytes);
+        self.body_ms = now_ms;
+    }
+
+    /// Until when more of the body has to come: after a silence, or at the end of what a body as slow as may
+    /// be would take.
+    pub(super) fn body_due_ms(&self, timeouts: &Timeouts) -> u64 {
+        let silence_ms = u64::from(timeouts.length_ms(Deadline::Body));
+        let allowance_ms = timeouts.body_allowance_ms(u64::from(self.body_bytes));
+        let left_ms = allowance_ms.map(|ms| ms.saturating_sub(u64::from(self.body_waited_ms)));
+        self.body_ms + left_ms.map_or(silence_ms, |left_ms| left_ms.min(silence_ms))
     }
 
     /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body.

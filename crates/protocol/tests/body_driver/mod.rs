@@ -4,7 +4,7 @@
 //! A property test and a fuzz target share it. It must never know what the bytes mean.
 
 use staunch_protocol::http1::{BodyOut, Event, Session};
-use staunch_protocol::{BodyIn, Fields, Status, Timeouts};
+use staunch_protocol::{BodyIn, Fields, Status, Timeouts, Version};
 
 const DATE: &[u8; 29] = b"Sun, 06 Nov 1994 08:49:37 GMT";
 
@@ -99,7 +99,8 @@ impl Driver {
                         }
                         _ => {
                             self.session.read_body(&request, out);
-                            let (length, http10) = ((way == 3).then_some(0), request.http10);
+                            let length = (way == 3).then_some(0);
+                            let http10 = request.version == Version::Http10;
                             let (status, fields) = (Status::OK, Fields::NONE);
                             let body = self.session.begin_open(status, fields, length, http10, DATE, out);
                             self.way = Way::Open(body);
@@ -120,6 +121,10 @@ impl Driver {
                     _ => self.answer(),
                 },
                 Event::NeedInput => break false,
+                Event::Preface => {
+                    self.session.refuse_preface(DATE, out);
+                    break true;
+                }
                 Event::Close { .. } => break true,
             }
         };

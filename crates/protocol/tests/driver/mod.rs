@@ -3,7 +3,7 @@
 //! Property tests and fuzz targets share it. It must never know what the bytes mean.
 
 use staunch_protocol::http1::{Event, Request, RequestMemory, Session};
-use staunch_protocol::{BodyIn, Method};
+use staunch_protocol::{BodyIn, Method, Version};
 use staunch_protocol::{Status, limits};
 
 /// What was said, by both sides.
@@ -69,7 +69,7 @@ impl From<Request<'_>> for Heard {
             path: request.path.to_vec(),
             query: request.query.map(<[u8]>::to_vec),
             host: request.host.to_vec(),
-            http10: request.http10,
+            http10: request.version == Version::Http10,
             content: request.content,
             repeated: request.repeated,
             head: request.head.to_vec(),
@@ -179,6 +179,11 @@ impl Driver<'_> {
                 Event::Request(request) => self.answer(Heard::from(request)),
                 Event::Body(_) | Event::BodyEnd => unreachable!("nobody asked for a body"),
                 Event::NeedInput => break,
+                Event::Preface => {
+                    self.session.refuse_preface(DATE, &mut self.transcript.output);
+                    closed = true;
+                    break;
+                }
                 Event::Close { .. } => {
                     closed = true;
                     break;

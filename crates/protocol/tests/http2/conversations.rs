@@ -2,6 +2,7 @@
 
 use super::driver::{Driver, Manner, Out, block, frame, get, hello, request};
 use staunch_protocol::http2::is_preface;
+use staunch_protocol::{Deadline, Timeouts};
 
 const READS: Manner = Manner { waits: 0, goes_on: true, reads: true };
 const WAITS: Manner = Manner { waits: u32::MAX, goes_on: true, reads: true };
@@ -124,7 +125,7 @@ fn a_body_that_is_not_taken_gets_no_window() {
         driver.deliver(&frame(0, 0, 1, &[b'x'; 16_384]));
     }
     assert!(driver.new_frames().is_empty(), "nothing was taken");
-    driver.session.taken(1, 16_384 * 2, &mut driver.out);
+    driver.session.taken(1, 16_384 * 2, driver.now_ms, &mut driver.out);
     let told: Vec<_> = driver.new_frames().iter().map(|it| (it.kind, it.stream)).collect();
     assert_eq!(told, [(8, 1), (8, 0)]);
     driver.answer(1);
@@ -162,6 +163,50 @@ fn a_body_that_is_awaited_has_a_deadline_and_one_withheld_has_none() {
     driver.session.read_body(1, driver.now_ms, &mut driver.out);
     assert!(!driver.wait(15_000));
     assert_eq!(driver.told.last().map(String::as_str), Some("1 reset CANCEL"));
+    driver.end();
+}
+
+/// Who sends as much as it may comes to the end of a window with few bytes, again and again.
+#[test]
+fn the_last_bytes_of_a_window_are_not_odd() {
+    let mut driver = driver(WAITS);
+    driver.deliver(&frame(1, 4, 1, &block(&request("POST", "/3"))));
+    let mut window = 65_535;
+    for _ in 0..3_000 {
+        for frame in driver.new_frames() {
+            if (frame.kind, frame.stream) == (8, 1) {
+                window += u32::from_be_bytes(frame.payload[..4].try_into().expect("four bytes")) as usize;
+            }
+        }
+        assert!(window > 0, "it goes on");
+        let count = window.min(16_384);
+        driver.deliver(&frame(0, 0, 1, &vec![b'x'; count]));
+        window -= count;
+    }
+    assert_eq!(driver.session.glitches(), 0);
+    driver.end();
+}
+
+/// A body has as long as one of the slowest rate would take, but time in which it is held does not count.
+#[test]
+fn a_body_that_trickles_is_given_up() {
+    let timeouts = Timeouts { body_ms: 5_000, body_rate_min: 100, ..Timeouts::default() };
+    let mut driver = driver(Manner { waits: 1, goes_on: true, reads: false });
+    driver.deliver(&frame(1, 4, 1, &block(&request("POST", "/3"))));
+    driver.session.read_body(1, 0, &mut driver.out);
+    assert_eq!(driver.session.poll_timeout(&timeouts), Some((5_000, Deadline::Body)));
+    for due_ms in [9_000, 12_000, 13_000] {
+        driver.now_ms += 4_000;
+        driver.deliver(&frame(0, 0, 1, &[b'x'; 100]));
+        assert_eq!(driver.session.poll_timeout(&timeouts), None, "it is held");
+        driver.session.taken(1, 100, driver.now_ms, &mut driver.out);
+        assert_eq!(driver.session.poll_timeout(&timeouts), Some((due_ms, Deadline::Body)));
+    }
+    driver.deliver(&frame(0, 0, 1, &[b'x'; 100]));
+    driver.now_ms += 60_000;
+    driver.session.taken(1, 100, driver.now_ms, &mut driver.out);
+    let due_ms = driver.now_ms + 2_000;
+    assert_eq!(driver.session.poll_timeout(&timeouts), Some((due_ms, Deadline::Body)));
     driver.end();
 }
 

@@ -172,7 +172,7 @@ impl Driver {
         let mut body = None;
         loop {
             if let Some((stream, bytes)) = body.take() {
-                self.session.taken(stream, bytes, &mut self.out);
+                self.session.taken(stream, bytes, self.now_ms, &mut self.out);
             }
             let (session, memory) = (&mut self.session, &mut self.memory);
             let event = session.poll_event(memory, input, self.now_ms, &self.opening, &mut self.out);
@@ -200,8 +200,9 @@ impl Driver {
                     assert!(self.exchanges.remove(&stream).is_some(), "the end of no request");
                     self.over += 1;
                 }
-                Event::Refused { stream, status } => {
-                    self.told.push(format!("{stream} refused {:?}", status.map(Status::code)));
+                Event::Refused { stream, answered } => {
+                    let status = answered.map(|answered| answered.status.code());
+                    self.told.push(format!("{stream} refused {status:?}"));
                 }
                 Event::NeedInput => return false,
                 Event::Close { fault, .. } => {

@@ -14,7 +14,7 @@ const RIGHT: Tag = 1_000_000;
 
 fn asker(client: u32, connection: u32) -> Asker {
     let address = Ipv4Addr::from_bits(0x7f00_0000 | client);
-    Asker::new(Some(address.into()), Address { worker: 0, slot: connection, generation: 0 })
+    Asker::new(Some(address.into()), Address { worker: 0, slot: connection, generation: 0, stream: 0 })
 }
 
 /// Guessers, each of whom has a connection and asks anew as soon as it is answered or put off.

@@ -64,7 +64,7 @@ impl Wish {
         // A field comes with each return of a browser, the query is that of its first coming.
         let id = request.values(b"last-event-id").next().map(|id| String::from_utf8_lossy(id).into_owned());
         let id = id.or_else(|| all("last-event-id").next().map(str::to_owned)).filter(|id| !id.is_empty());
-        let transport = if request.http10 { Transport::Plain } else { Transport::Chunked };
+        let transport = transport(request);
         let coding = coding(request);
         let form = Form::new(shape, transport, coding);
         Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id) })
@@ -83,7 +83,7 @@ impl Wish {
             Some(id) if id == "earliest" => Beginning::Earliest,
             Some(id) => Beginning::Id(id),
         };
-        let transport = if request.http10 { Transport::Plain } else { Transport::Chunked };
+        let transport = transport(request);
         let coding = coding(request);
         let form = Form::new(Shape::Bare, transport, coding);
         Ok(Self { interest: Arc::new(asked.interest), form, coding, from })
@@ -143,6 +143,11 @@ fn switch(value: Option<&str>, name: &str) -> Result<bool, String> {
         Some("1") => Ok(true),
         Some(_) => Err(format!("`{name}` is 0 or 1")),
     }
+}
+
+/// Only HTTP/1.1 frames a body by its chunks.
+fn transport(request: &Request<'_>) -> Transport {
+    if request.version == staunch_protocol::Version::Http11 { Transport::Chunked } else { Transport::Plain }
 }
 
 fn coding(request: &Request<'_>) -> Coding {

@@ -209,7 +209,7 @@ mod tests {
     fn publishing(lines: usize) -> Publishing {
         let name = TopicName::new("a").unwrap();
         let publication = Publication::new(name, Value::of_bytes(b"1"));
-        let to = Publisher::Request(Address { worker: 0, slot: 0, generation: 0 });
+        let to = Publisher::Request(Address { worker: 0, slot: 0, generation: 0, stream: 0 });
         Publishing { lines: vec![(0, publication); lines], fault: None, key: None, to }
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Waiting {
     by_topic: HashMap<TopicName, HashSet<Address>>,
     by_address: HashMap<Address, TopicName>,
     /// When they have waited for long enough, in seconds since the start.
-    ends: BinaryHeap<Reverse<(u32, u16, u32, u32)>>,
+    ends: BinaryHeap<Reverse<(u32, Address)>>,
 }
 
 impl Waiting {
@@ -29,8 +29,7 @@ impl Waiting {
     pub(crate) fn add(&mut self, topic: TopicName, address: Address, end_s: u32) {
         self.by_topic.entry(topic.clone()).or_default().insert(address);
         self.by_address.insert(address, topic);
-        let Address { worker, slot, generation } = address;
-        self.ends.push(Reverse((end_s, worker, slot, generation)));
+        self.ends.push(Reverse((end_s, address)));
     }
 
     /// The topic was updated: those who waited for it.
@@ -43,12 +42,11 @@ impl Waiting {
     /// Those who have waited for long enough, each with its topic.
     pub(crate) fn take_ended(&mut self, now_s: u32) -> Vec<(Address, TopicName)> {
         let mut ended = Vec::new();
-        while let Some(&Reverse((end_s, worker, slot, generation))) = self.ends.peek() {
+        while let Some(&Reverse((end_s, address))) = self.ends.peek() {
             if end_s > now_s {
                 break;
             }
             self.ends.pop();
-            let address = Address { worker, slot, generation };
             ended.extend(self.leave(address).map(|topic| (address, topic)));
         }
         ended
@@ -80,7 +78,7 @@ mod tests {
     fn polls_wait_for_a_topic_or_for_their_time() {
         let mut waiting = Waiting::new();
         let name = |text| TopicName::new(text).unwrap();
-        let address = |slot| Address { worker: 0, slot, generation: 1 };
+        let address = |slot| Address { worker: 0, slot, generation: 1, stream: 0 };
         for (slot, topic, end_s) in [(1, "a", 5), (2, "a", 3), (3, "b", 4), (4, "b", 9)] {
             waiting.add(name(topic), address(slot), end_s);
         }

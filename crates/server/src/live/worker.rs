@@ -53,8 +53,8 @@ pub(crate) struct LiveWorker {
     hand: usize,
     quotes: Quotes,
     waiting: Waiting,
-    /// When readers' tokens end, with their slots and the uses of those.
-    ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// When readers' tokens end, with their exchanges.
+    ends: BinaryHeap<Reverse<(u64, Address)>>,
 }
 
 /// What is known of who asks.
@@ -158,7 +158,9 @@ impl LiveWorker {
             LiveMail::Fed(address, outcomes) => {
                 if let Some(Seat::Feed(_, feed)) = self.seats.find(address) {
                     feed.hear(&outcomes);
-                    self.seats.wake(address.slot);
+                    if let Some(number) = self.seats.number(address) {
+                        self.seats.wake(number);
+                    }
                 }
             }
             LiveMail::Coded(coded) => self.documents.take(&coded),
@@ -175,7 +177,7 @@ impl LiveWorker {
 
     /// See [`staunch_engine::Handler::finished`].
     pub(crate) fn finished(&mut self, finished: &Finished<'_>) {
-        let slot = finished.address.slot;
+        let Some(slot) = self.seats.number(finished.address) else { return };
         if finished.why == Ended::Overrun {
             count(&self.counts().slow);
         }
@@ -277,7 +279,7 @@ impl LiveWorker {
         let part = slots.div_ceil(HEARTBEAT_ROUND_S as usize).saturating_mul(seconds as usize).min(slots);
         for _ in 0..part {
             self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
-            self.give_sign_of_life(self.hand as u32);
+            self.give_sign_of_life(self.seats.nth(self.hand));
         }
         self.end_tokens();
         self.end_long_waits();
@@ -288,14 +290,14 @@ impl LiveWorker {
 
     /// Ends the streams of readers whose tokens have ended.
     fn end_tokens(&mut self) {
-        while let Some(&Reverse((ends_at_s, slot, generation))) = self.ends.peek() {
+        while let Some(&Reverse((ends_at_s, address))) = self.ends.peek() {
             if ends_at_s > self.moment.unix_s {
                 return;
             }
             self.ends.pop();
-            if let Some(seat) = self.seats.reader_seat(slot).filter(|seat| seat.generation == generation) {
+            if let Some(Seat::Reader(seat)) = self.seats.find(address) {
                 seat.is_leaving = true;
-                self.seats.wake(slot);
+                self.seats.number(address).into_iter().for_each(|number| self.seats.wake(number));
             }
         }
     }
@@ -316,9 +318,9 @@ impl LiveWorker {
     /// Ends so many streams that all are gone, evenly, in so many seconds.
     fn send_off(&mut self, left_s: u32) {
         let stays = |seat: &Seat| matches!(seat, Seat::Reader(seat) if !seat.is_leaving);
-        let slots = self.seats.len() as u32;
+        let all: Vec<u32> = (0..self.seats.len()).map(|nth| self.seats.nth(nth)).collect();
         let staying: Vec<u32> =
-            (0..slots).filter(|slot| self.seats.at(*slot).is_some_and(|s| stays(s))).collect();
+            all.into_iter().filter(|slot| self.seats.at(*slot).is_some_and(|s| stays(s))).collect();
         let count = staying.len().div_ceil(left_s.max(1) as usize);
         for slot in staying.into_iter().take(count) {
             if let Some(seat) = self.seats.reader_seat(slot) {

@@ -100,7 +100,7 @@ fn combined(record: &Record<'_>, second: &Second, out: &mut Vec<u8>) {
     out.push(b' ');
     out.extend_from_slice(&second.combined);
     out.extend_from_slice(b" \"");
-    plain(record.request_line, out);
+    request_line(record, out);
     out.extend_from_slice(b"\" ");
     number(u64::from(record.status), out);
     out.push(b' ');
@@ -117,7 +117,7 @@ fn own(record: &Record<'_>, second: &Second, pieces: &[Piece], worker: u16, out:
     for piece in pieces {
         match piece {
             Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
-            Piece::Request => plain(record.request_line, out),
+            Piece::Request => request_line(record, out),
             Piece::TimeLocal => out.extend_from_slice(&second.combined[1..27]),
             Piece::TimeIso => fill_time(second, out),
             Piece::RequestTime => seconds(record.waited_ms, out),
@@ -127,7 +127,7 @@ fn own(record: &Record<'_>, second: &Second, pieces: &[Piece], worker: u16, out:
 }
 
 fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &mut Vec<u8>) {
-    let [method, target, version] = words(record.request_line);
+    let [method, target, version] = words(record);
     match field {
         Field::Time => fill_time(second, out),
         Field::Client => address(record.client, out),
@@ -158,7 +158,7 @@ fn seconds(ms: u32, out: &mut Vec<u8>) {
 }
 
 fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out: &mut Vec<u8>) {
-    let [method, target, version] = words(record.request_line);
+    let [method, target, version] = words(record);
     for (index, field) in fields.iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
         out.extend_from_slice(field.name().as_bytes());
@@ -194,10 +194,26 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
     out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
 }
 
+/// The version at the end of the line as HTTP/1.1 would have sent it, and how it is told of HTTP/2.
+const HTTP1: &[u8] = b"HTTP/1.1";
+const HTTP2: &[u8] = b"HTTP/2.0";
+
+/// The request line, with the version that was spoken.
+fn request_line(record: &Record<'_>, out: &mut Vec<u8>) {
+    match record.request_line.strip_suffix(HTTP1).filter(|_| record.is_http2) {
+        None => plain(record.request_line, out),
+        Some(before) => {
+            plain(before, out);
+            out.extend_from_slice(HTTP2);
+        }
+    }
+}
+
 /// Method, target and version of a request line.
-fn words(line: &[u8]) -> [&[u8]; 3] {
-    let mut words = line.splitn(3, |byte| *byte == b' ');
-    std::array::from_fn(|_| words.next().unwrap_or_default())
+fn words<'a>(record: &Record<'a>) -> [&'a [u8]; 3] {
+    let mut words = record.request_line.splitn(3, |byte| *byte == b' ');
+    let [method, target, version] = std::array::from_fn(|_| words.next().unwrap_or_default());
+    [method, target, if record.is_http2 { HTTP2 } else { version }]
 }
 
 /// The name in the credentials of basic authentication (RFC 7617).

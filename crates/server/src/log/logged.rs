@@ -10,6 +10,7 @@ use staunch_engine::{
     Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Refused, Upstream,
     UpstreamEvent,
 };
+use staunch_protocol::Version;
 use staunch_protocol::http1::Request;
 
 use super::access::AccessLog;
@@ -104,6 +105,7 @@ fn of_request<'a>(wanted: u32, request: &Request<'a>) -> Record<'a> {
     let found = fields::find(request.head, wanted);
     Record {
         request_line: fields::request_line(request),
+        is_http2: request.version == Version::Http2,
         host: if wanted & HOST != 0 { request.host } else { &[] },
         referer: found.referer,
         user_agent: found.user_agent,

@@ -4,7 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Length, status, family, time, length of the body, address, the lengths of the pieces, and the wait.
+/// Length, status, family, version, time, length of the body, address, the lengths of the pieces, and the
+/// wait.
 const HEADER_BYTES: usize = 56;
 const PIECES_COUNT: usize = 6;
 /// Of a request line or a field's value no more is kept: as much as a request line may have.
@@ -18,7 +19,10 @@ pub(super) struct Record<'a> {
     pub(super) status: u16,
     pub(super) body_bytes: u64,
     pub(super) waited_ms: u32,
+    /// As HTTP/1.1 would have sent it.
     pub(super) request_line: &'a [u8],
+    /// It came by HTTP/2.
+    pub(super) is_http2: bool,
     pub(super) host: &'a [u8],
     pub(super) referer: &'a [u8],
     pub(super) user_agent: &'a [u8],
@@ -48,7 +52,7 @@ impl<'a> Record<'a> {
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(&(length as u32).to_le_bytes());
         header[4..6].copy_from_slice(&self.status.to_le_bytes());
-        header[6] = family;
+        (header[6], header[7]) = (family, u8::from(self.is_http2));
         header[8..16].copy_from_slice(&self.unix_ms.to_le_bytes());
         header[16..24].copy_from_slice(&self.body_bytes.to_le_bytes());
         header[24..40].copy_from_slice(&address);
@@ -89,6 +93,7 @@ impl<'a> Record<'a> {
             body_bytes,
             waited_ms,
             request_line,
+            is_http2: header[7] != 0,
             host,
             referer,
             user_agent,
@@ -112,6 +117,7 @@ mod tests {
             body_bytes: 1 << 40,
             waited_ms: 1 << 20 | 5,
             request_line: b"GET / HTTP/1.1",
+            is_http2: true,
             host: b"example",
             referer: b"there",
             user_agent: b"",

@@ -16,6 +16,7 @@ pub fn text(snapshot: &Snapshot) -> String {
     server(snapshot, &mut out);
     connections(snapshot, &mut out);
     requests(&snapshot.workers, &mut out);
+    http2(&snapshot.workers, &mut out);
     times(&snapshot.workers, &mut out);
     workers(&snapshot.workers, &mut out);
     log(snapshot, &mut out);
@@ -92,6 +93,29 @@ fn requests(workers: &[WorkerFigures], out: &mut Exposition) {
         .sample(&[], sum(workers, |one| one.sent_bytes));
     out.counter("staunch_sends_failed_total", "Sends that failed before all was taken.")
         .sample(&[], sum(workers, |one| one.sends_failed));
+}
+
+fn http2(workers: &[WorkerFigures], out: &mut Exposition) {
+    out.counter("staunch_http2_connections_total", "Connections that spoke HTTP/2.")
+        .sample(&[], sum(workers, |one| one.http2.connections));
+    out.counter("staunch_http2_requests_total", "Requests that came by HTTP/2.")
+        .sample(&[], sum(workers, |one| one.http2.requests));
+    out.counter(
+        "staunch_http2_resets_total",
+        "Requests by HTTP/2 that were over before their answers were complete: cancelled, or reset for what \
+         was wrong or too slow.",
+    )
+    .sample(&[], sum(workers, |one| one.http2.resets));
+    out.counter(
+        "staunch_http2_refused_total",
+        "What came as a request by HTTP/2 and was malformed, too large, or more at a time than may be.",
+    )
+    .sample(&[], sum(workers, |one| one.http2.refused));
+    out.counter(
+        "staunch_http2_calmed_total",
+        "Connections ended with ENHANCE_YOUR_CALM: resets, pings, empty frames and the like without end.",
+    )
+    .sample(&[], sum(workers, |one| one.http2.calmed));
 }
 
 fn times(workers: &[WorkerFigures], out: &mut Exposition) {

@@ -89,6 +89,9 @@ pub struct WorkerFigures {
     /// Bytes that they may make it hold.
     #[serde(default)]
     pub memory_budget_bytes: u64,
+    /// What was spoken in HTTP/2.
+    #[serde(default)]
+    pub http2: Http2Figures,
     /// Turns of the loop.
     pub turns: u64,
     /// Answers by class of their status: 1xx to 5xx.
@@ -103,6 +106,21 @@ pub struct WorkerFigures {
     pub latency: HistogramFigures,
     /// How long requests may have waited before they were looked at.
     pub queue_age: HistogramFigures,
+}
+
+/// HTTP/2 of one worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Http2Figures {
+    /// Connections that spoke it.
+    pub connections: u64,
+    /// Requests that came by it.
+    pub requests: u64,
+    /// Of these, those that were over before their answers were complete.
+    pub resets: u64,
+    /// What came as a request and was none, or one too many.
+    pub refused: u64,
+    /// Connections that ended because their peers did too much that is odd.
+    pub calmed: u64,
 }
 
 /// A histogram: counts by bucket, without sums over them.
@@ -198,6 +216,7 @@ impl WorkerFigures {
             newcomers_stopped: stats.newcomers_stopped.get(),
             memory_held_bytes: stats.memory_held_bytes.get(),
             memory_budget_bytes: stats.memory_budget_bytes.get(),
+            http2: Http2Figures::of(stats),
             turns: stats.turns.get(),
             responses: [1, 2, 3, 4, 5].map(|class| stats.responses(class)),
             uncounted_clients: stats.client_table_full.get(),
@@ -211,6 +230,18 @@ impl WorkerFigures {
     /// Connections open.
     pub fn open(&self) -> u64 {
         self.accepted.saturating_sub(self.closed)
+    }
+}
+
+impl Http2Figures {
+    fn of(stats: &Stats) -> Self {
+        Self {
+            connections: stats.http2_connections.get(),
+            requests: stats.http2_requests.get(),
+            resets: stats.http2_resets.get(),
+            refused: stats.http2_refused.get(),
+            calmed: stats.http2_calmed.get(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::super::request::{Kept, Request, Span};
 use super::{Head, parse_at_once};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Version};
 
 /// Longer heads are not remembered.
 const BYTES_MAX: usize = 2048;
@@ -40,7 +40,7 @@ struct Read {
     path: Span,
     query: Option<Span>,
     host: Span,
-    http10: bool,
+    version: Version,
     content: BodyIn,
     repeated: u16,
     kept: Kept,
@@ -119,7 +119,7 @@ impl Read {
                 None => None,
             },
             host: place(request.host)?,
-            http10: request.http10,
+            version: request.version,
             content: request.content,
             repeated: request.repeated,
             kept: request.kept,
@@ -137,7 +137,7 @@ impl Read {
                 path: self.path.slice(head),
                 query: self.query.map(|query| query.slice(head)),
                 host: self.host.slice(head),
-                http10: self.http10,
+                version: self.version,
                 content: self.content,
                 repeated: self.repeated,
                 head,

@@ -8,7 +8,7 @@ use super::super::framing::FramingFields;
 use super::super::host::{Authority, parse_authority};
 use super::super::request::Request;
 use super::super::response::Refusal;
-use crate::message::BodyIn;
+use crate::message::{BodyIn, Version};
 use crate::status::Status;
 
 /// A request and what only the session needs to know of it.
@@ -95,7 +95,7 @@ impl<'a> HeadFields<'a> {
 
     /// RFC 9110, section 10.1.1. HTTP/1.0 has no expectations.
     fn take_expect(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        if self.request.http10 {
+        if self.request.version == Version::Http10 {
             return Ok(());
         }
         if !list_members(value).all(|member| member.eq_ignore_ascii_case(b"100-continue")) {
@@ -114,7 +114,7 @@ impl<'a> HeadFields<'a> {
         authority: Option<Authority<'a>>,
         wants_tunnel: bool,
     ) -> Result<Head<'a>, Refusal> {
-        let http10 = self.request.http10;
+        let http10 = self.request.version == Version::Http10;
         // RFC 9112, section 3.2: Host must be there in 1.1 and valid always, even if the target overrides it.
         let host = match self.host {
             Some(value) => parse_authority(value).ok_or(Refusal::bad("Host is not valid"))?.host,

@@ -172,7 +172,10 @@ fn everything_a_handler_asks_for() {
         (request.method, request.path, request.query),
         (Method::Head, &b"/a%20b"[..], Some(&b"c?d"[..]))
     );
-    assert_eq!((request.host, request.http10, request.content), (&b"[::1]"[..], false, BodyIn::None));
+    assert_eq!(
+        (request.host, request.version, request.content),
+        (&b"[::1]"[..], Version::Http11, BodyIn::None)
+    );
     assert_eq!((request.accept(), request.accept_encoding()), (Some(&b"x"[..]), Some(&b"br"[..])));
     assert_eq!((request.range(), request.if_range()), (Some(&b"bytes=0-1"[..]), Some(&b"\"r\""[..])));
     assert_eq!((request.if_match(), request.if_none_match()), (Some(&b"\"m\""[..]), Some(&b"\"n\""[..])));

@@ -8,7 +8,7 @@ use super::super::request::Request;
 use super::super::response::{self, Persistence};
 use super::super::writer::BodyOut;
 use super::{Event, Phase, Session, refuse};
-use crate::message::Fields;
+use crate::message::{Fields, Version};
 use crate::status::Status;
 
 impl Session {
@@ -22,7 +22,8 @@ impl Session {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         if self.persistence == Persistence::Unread {
-            self.persistence = if request.http10 { Persistence::KeepAlive } else { Persistence::Implied };
+            let http10 = request.version == Version::Http10;
+            self.persistence = if http10 { Persistence::KeepAlive } else { Persistence::Implied };
         }
         self.discard = Discard::NOTHING;
         self.held.get_or_insert_default().reader = Some(BodyReader::new(request.content));

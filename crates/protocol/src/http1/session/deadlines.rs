@@ -12,7 +12,7 @@ impl Session {
     #[inline]
     pub fn poll_timeout(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
         let deadline = match self.phase {
-            Phase::Head => Deadline::Header,
+            Phase::First | Phase::Head => Deadline::Header,
             Phase::Idle => Deadline::KeepAlive,
             Phase::Discarding => Deadline::Body,
             Phase::Answering | Phase::Streaming if self.awaits_body() => Deadline::Body,
@@ -42,7 +42,8 @@ impl Session {
     /// Since when nothing of a request has come and nothing is owed to the peer: between two requests, or
     /// before the first byte.
     pub fn idle_since_ms(&self) -> Option<u64> {
-        let silent = self.phase == Phase::Head && self.search.is_new() && self.kept_bytes() == 0;
+        let before_head = matches!(self.phase, Phase::First | Phase::Head);
+        let silent = before_head && self.search.is_new() && self.kept_bytes() == 0;
         (silent || self.phase == Phase::Idle).then_some(self.since_ms)
     }
 
@@ -51,12 +52,12 @@ impl Session {
     /// already has. Then `Close`.
     pub fn handle_timeout(&mut self, date: &[u8; 29], out: &mut Vec<u8>) -> Option<SelfAnswered> {
         let (linger, answered) = match self.phase {
-            Phase::Head if !self.search.is_new() => {
+            Phase::First | Phase::Head if !self.search.is_new() => {
                 let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the head of the request took too long");
                 let omit_body = self.held.as_ref().is_some_and(|held| held.input.starts_with(b"HEAD "));
                 (true, Some(refuse(refusal, omit_body, date, out)))
             }
-            Phase::Head | Phase::Idle => (false, None),
+            Phase::First | Phase::Head | Phase::Idle => (false, None),
             Phase::Discarding => (true, None),
             Phase::Answering if self.is_reading() => {
                 let refusal = Refusal::new(Status::REQUEST_TIMEOUT, "the body of the request took too long");

@@ -7,7 +7,7 @@ use super::super::head::{Head, HeadSearch, parse_head};
 use super::super::request::Request;
 use super::super::response::{Persistence, Refusal};
 use super::{Phase, Session};
-use crate::message::{BodyIn, Method};
+use crate::message::{BodyIn, Method, Version};
 
 impl Session {
     /// One empty line before a request line is skipped, for old clients that send one too many (RFC 9112,
@@ -62,7 +62,7 @@ impl Session {
         } else if self.persistence != Persistence::Close {
             self.persistence = if self.discard.is_lost() {
                 Persistence::Unread
-            } else if head.request.http10 {
+            } else if head.request.version == Version::Http10 {
                 Persistence::KeepAlive
             } else {
                 Persistence::Implied

@@ -37,6 +37,10 @@ fn deliver(session: &mut Session, bytes: &[u8], now_ms: u64) -> String {
             }
             Event::Body(piece) => log += &format!("+{};", piece.escape_ascii()),
             Event::BodyEnd => log += "end;",
+            Event::Preface => {
+                log += "preface;";
+                break;
+            }
             Event::NeedInput => break,
             Event::Close { linger, .. } => {
                 log += if linger { "linger;" } else { "close;" };
@@ -50,6 +54,31 @@ fn deliver(session: &mut Session, bytes: &[u8], now_ms: u64) -> String {
 
 fn converse(bytes: &str) -> String {
     deliver(&mut Session::new(0), bytes.as_bytes(), 0)
+}
+
+/// It counts at the beginning alone, whole, and a peer that stops before its end has sent a bad request.
+#[test]
+fn the_preface_of_http2() {
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    assert_eq!(converse(&format!("{preface}more")), "preface;");
+    let first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(converse(&format!("{first}{preface}")), "Get /;505;linger;");
+    assert_eq!(converse("PRI * HTTP/2.0\r\nHost: a\r\n\r\n"), "505;linger;");
+    for at in 1..preface.len() {
+        let mut session = Session::new(0);
+        assert_eq!(deliver(&mut session, &preface.as_bytes()[..at], 0), "", "{at}");
+        assert_eq!(session.poll_timeout(&Timeouts::default()), Some((15_000, Deadline::Header)));
+        assert_eq!(session.idle_since_ms(), None, "{at}: something has come");
+        assert_eq!(deliver(&mut session, &preface.as_bytes()[at..], 1), "preface;", "{at}");
+        let mut out = Vec::new();
+        assert_eq!(session.refuse_preface(DATE, &mut out).status, Status::HTTP_VERSION_NOT_SUPPORTED);
+        assert!(out.starts_with(b"HTTP/1.1 505 "));
+        assert_eq!(deliver(&mut session, b"more", 1), "linger;");
+        let mut session = Session::new(0);
+        deliver(&mut session, &preface.as_bytes()[..at], 0);
+        session.handle_end();
+        assert!(["505;close;", "close;"].contains(&&*deliver(&mut session, b"", 1)), "{at}");
+    }
 }
 
 #[test]

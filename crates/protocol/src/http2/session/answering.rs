@@ -6,6 +6,7 @@ use super::{CURRENT_BEGUN, CURRENT_HEAD, Session, TABLE_UNUSED};
 use crate::http1::BodyRule;
 use crate::http2::error::ErrorCode;
 use crate::http2::frame::{self, FrameHead, flag, kind};
+use crate::http2::ledger::TINY_BYTES;
 use crate::http2::opening::{HeadFields, Opening, push_head};
 use crate::http2::stream::Mark;
 use crate::limits::{FRAME_BYTES_MAX, TAKEN_BYTES_MIN};
@@ -91,12 +92,21 @@ impl Session {
                 let flags = flag::END_STREAM;
                 FrameHead { length: wanted_bytes as usize, kind: kind::DATA, flags, stream }.push(out);
                 self.send_window -= wanted_bytes as u32;
+                self.note_little(wanted_bytes as u32);
                 self.finish_response(stream, now_ms);
                 return wanted_bytes;
             }
             self.remember_current(now_ms);
         }
         self.begin_waiting_data(stream, wanted_bytes, is_last, now_ms, out)
+    }
+
+    /// All that was wanted was granted.
+    #[inline]
+    fn note_little(&mut self, granted: u32) {
+        if granted < TINY_BYTES as u32 {
+            self.ledger.sent_little();
+        }
     }
 
     fn begin_waiting_data(
@@ -124,6 +134,9 @@ impl Session {
         waiting.send_window -= granted as i32;
         waiting.set(Mark::Wants, !is_all);
         self.send_window -= granted;
+        if is_all {
+            self.note_little(granted);
+        }
         if granted > 0 || ends {
             let flags = if ends { flag::END_STREAM } else { 0 };
             FrameHead { length: granted as usize, kind: kind::DATA, flags, stream }.push(out);
@@ -175,7 +188,7 @@ impl Session {
         self.end_early(stream, now_ms);
     }
 
-    /// A whole answer to what never became a request.
+    /// A whole answer to what never became a request. Gives the length of its body.
     pub(super) fn answer_refused(
         &mut self,
         stream: u32,
@@ -183,7 +196,7 @@ impl Session {
         sentence: &[u8],
         opening: &Opening,
         out: &mut Vec<u8>,
-    ) {
+    ) -> usize {
         let room = self.send_window.min(self.stream_window) as usize;
         let ends = sentence.is_empty() || sentence.len() > room;
         let fields = Fields::new(b"Content-Type: text/plain; charset=utf-8\r\n");
@@ -192,10 +205,11 @@ impl Session {
         push_head(status, opening, HeadFields::Lines(fields), out);
         frame::end_block(start, stream, ends, out);
         if ends {
-            return;
+            return 0;
         }
         FrameHead { length: sentence.len(), kind: kind::DATA, flags: flag::END_STREAM, stream }.push(out);
         out.extend_from_slice(sentence);
         self.send_window -= sentence.len() as u32;
+        sentence.len()
     }
 }

@@ -32,7 +32,7 @@ impl Session {
             ErrorCode::FLOW_CONTROL_ERROR,
             "more data than the window of the connection allows",
         ))?;
-        if !ends && data.len() < TINY_BYTES {
+        if !ends && data.len() < TINY_BYTES && !self.fills_window(head.stream, counted) {
             self.pay(if data.is_empty() { Glitch::EmptyData } else { Glitch::TinyData }, now_ms)?;
         }
         let Some(stream) = self.find_mut(head.stream) else {
@@ -55,7 +55,7 @@ impl Session {
             self.owed += counted;
             return self.stream_error(head.stream, code, now_ms, out).map(Taken::Told);
         }
-        stream.body_ms = now_ms;
+        stream.note_body(data.len() as u32, now_ms);
         if stream.is(Mark::Discarding) {
             self.owed += counted;
             return Ok(Taken::Frame);
@@ -65,6 +65,12 @@ impl Session {
         stream.untaken += data.len() as u32;
         self.owed += padding;
         Ok(self.tell_data(head.stream, data, ends))
+    }
+
+    /// A peer that sends as much as it may ends with few bytes of a window: that is not odd.
+    fn fills_window(&self, stream: u32, counted: u32) -> bool {
+        let is_last_of = |stream: &Stream| stream.receive_left == counted;
+        counted > 0 && (self.receive_left == 0 || self.find(stream).is_some_and(is_last_of))
     }
 
     /// Gives a piece, its end, or both one after the other.
@@ -153,11 +159,14 @@ impl Session {
     }
 
     /// So many bytes that were given of a body are held no more: as many may come. Without effect when the
-    /// request is over.
-    pub fn taken(&mut self, stream: u32, bytes: usize, out: &mut Vec<u8>) {
+    /// request is over. The deadline of the body begins anew when nothing is held any more.
+    pub fn taken(&mut self, stream: u32, bytes: usize, now_ms: u64, out: &mut Vec<u8>) {
         let Some(waiting) = self.find_live(stream) else { return };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(waiting.untaken);
         waiting.untaken -= bytes;
+        if waiting.untaken == 0 {
+            waiting.body_ms = now_ms;
+        }
         waiting.owed += bytes;
         self.owed += bytes;
         self.tell_stream_window(stream, out);

@@ -3,7 +3,7 @@
 //! It owns which of them run. It must never end a connection for one stream, nor a stream that makes
 //! progress.
 
-use super::{Event, Phase, Session};
+use super::{Busy, Event, Phase, Session};
 use crate::http2::error::{ConnectionFault, ErrorCode};
 use crate::http2::frame::{self, kind};
 use crate::http2::stream::{Mark, Stream};
@@ -13,50 +13,67 @@ impl Session {
     /// When and which deadline ends next, in milliseconds on the clock of `now_ms`; `None` while all that
     /// waits waits for the caller, or after `Close`.
     pub fn poll_timeout(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
-        let after = |since_ms: u64, deadline| (since_ms + u64::from(timeouts.length_ms(deadline)), deadline);
-        let of_connection = self.connection_deadline().map(|(since_ms, deadline)| after(since_ms, deadline));
+        let of_connection = self.connection_deadline(timeouts);
         let streams = self.busy.iter().flat_map(|busy| &busy.streams);
-        let of_streams = streams.flat_map(|stream| self.stream_deadlines(stream));
-        let of_streams = of_streams.map(|(since_ms, deadline)| after(since_ms, deadline));
+        let of_streams = streams.flat_map(|stream| self.stream_deadlines(stream, timeouts));
         of_streams.chain(of_connection).min_by_key(|(at_ms, _)| *at_ms)
     }
 
-    /// Since when the connection as a whole waits for the peer, and for what.
-    fn connection_deadline(&self) -> Option<(u64, Deadline)> {
-        let partial = self.busy.as_ref().and_then(|busy| Some((busy.partial_ms?, busy.partial_is_body)));
-        match (self.phase, partial) {
-            (Phase::Closed, _) => None,
-            (Phase::Preface | Phase::Settings, _) => Some((self.since_ms, Deadline::Header)),
-            (_, Some((since_ms, true))) => Some((since_ms, Deadline::Body)),
-            (_, Some((since_ms, false))) => Some((since_ms, Deadline::Header)),
-            _ if self.has_live_streams() => None,
-            _ => Some((self.since_ms, Deadline::KeepAlive)),
+    /// Since when nothing is asked for and nothing of a request has come, if that is so.
+    pub fn idle_since_ms(&self) -> Option<u64> {
+        let has_begun = |busy: &Busy| !busy.input.is_empty() || busy.block_head.is_some();
+        let is_idle = !self.busy.as_deref().is_some_and(has_begun) && !self.has_live_streams();
+        (is_idle && self.phase != Phase::Closed).then_some(self.since_ms)
+    }
+
+    /// All that was written is sent: the time of a connection that nothing is asked for begins now.
+    pub fn note_sent(&mut self, now_ms: u64) {
+        let is_open = matches!(self.phase, Phase::Open | Phase::Leaving | Phase::Left);
+        if is_open && !self.has_live_streams() {
+            self.since_ms = now_ms;
         }
     }
 
+    /// Until when the connection as a whole waits for the peer, and for what.
+    fn connection_deadline(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
+        let partial = self.busy.as_ref().and_then(|busy| Some((busy.partial_ms?, busy.partial_is_body)));
+        let (since_ms, deadline) = match (self.phase, partial) {
+            (Phase::Closed, _) => return None,
+            (Phase::Preface | Phase::Settings, _) => (self.since_ms, Deadline::Header),
+            (_, Some((since_ms, true))) => (since_ms, Deadline::Body),
+            (_, Some((since_ms, false))) => (since_ms, Deadline::Header),
+            _ if self.has_live_streams() => return None,
+            _ => (self.since_ms, Deadline::KeepAlive),
+        };
+        Some((since_ms + u64::from(timeouts.length_ms(deadline)), deadline))
+    }
+
     /// The same of a stream: its answer waits for a window, its body for the peer.
-    fn stream_deadlines(&self, stream: &Stream) -> impl Iterator<Item = (u64, Deadline)> + use<> {
+    fn stream_deadlines(
+        &self,
+        stream: &Stream,
+        timeouts: &Timeouts,
+    ) -> impl Iterator<Item = (u64, Deadline)> + use<> {
         let shut = self.send_window == 0 || stream.send_window <= 0;
         let blocked = stream.is(Mark::Wants) && shut;
-        let send = blocked.then_some((stream.blocked_ms, Deadline::Send));
-        let body = stream.awaits_body().then_some((stream.body_ms, Deadline::Body));
+        let send_due_ms = stream.blocked_ms + u64::from(timeouts.length_ms(Deadline::Send));
+        let send = blocked.then_some((send_due_ms, Deadline::Send));
+        let body = stream.awaits_body().then(|| (stream.body_due_ms(timeouts), Deadline::Body));
         send.into_iter().chain(body)
     }
 
     /// A deadline has passed. Streams that were waited for too long are reset, which the next `poll_event`
     /// tells; a connection that was ends.
     pub fn handle_timeout(&mut self, timeouts: &Timeouts, now_ms: u64, out: &mut Vec<u8>) {
-        let passed = |(since_ms, deadline): (u64, Deadline)| {
-            since_ms + u64::from(timeouts.length_ms(deadline)) <= now_ms
-        };
+        let passed = |(at_ms, _): (u64, Deadline)| at_ms <= now_ms;
         let streams = self.busy.iter().flat_map(|busy| &busy.streams);
-        let late = streams.filter(|stream| self.stream_deadlines(stream).any(passed));
+        let late = streams.filter(|stream| self.stream_deadlines(stream, timeouts).any(passed));
         let late: Vec<u32> = late.map(|stream| stream.number).collect();
         for number in late {
             frame::push_reset(number, ErrorCode::CANCEL, out);
             self.cancel(number, now_ms);
         }
-        if let Some(waiting) = self.connection_deadline().filter(|waiting| passed(*waiting)) {
+        if let Some(waiting) = self.connection_deadline(timeouts).filter(|waiting| passed(*waiting)) {
             let fault = match waiting.1 {
                 Deadline::KeepAlive => None,
                 _ => Some(ConnectionFault::protocol("what began took too long")),

@@ -5,11 +5,12 @@
 use super::{BlockHead, Event, Outcome, Phase, Session, TOO_MUCH_PADDING, Taken};
 use crate::http2::error::{ConnectionFault, ErrorCode};
 use crate::http2::frame::{
-    self, FRAME_HEAD_BYTES, FrameHead, NUMBER_MAX, PREFACE, flag, kind, number, setting, unpadded,
+    self, FRAME_HEAD_BYTES, FrameHead, NUMBER_MAX, flag, kind, number, setting, unpadded,
 };
 use crate::http2::ledger::{Glitch, TINY_BYTES};
 use crate::http2::priority::Priority;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_FRAMES_MAX, FIELD_TABLE_BYTES_MAX, FRAME_BYTES_MAX};
+use crate::preface::{PREFACE, is_preface};
 
 /// The payload of our PING that asks whether the peer knows that we leave.
 const LEAVING: &[u8; 8] = b"leaving!";
@@ -61,7 +62,7 @@ impl Session {
 
     /// Section 3.4. What is not one is told by its first wrong byte.
     fn take_preface(&mut self, input: &mut &[u8]) -> Result<bool, ConnectionFault> {
-        match super::is_preface(input) {
+        match is_preface(input) {
             None => return Ok(false),
             Some(false) => return Err(ConnectionFault::protocol("what came is not HTTP/2")),
             Some(true) => {}

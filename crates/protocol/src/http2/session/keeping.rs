@@ -8,7 +8,9 @@ use crate::http2::stream::Stream;
 
 impl Busy {
     fn is_idle(&self) -> bool {
-        self.input.is_empty() && self.block_head.is_none() && self.streams.is_empty()
+        // The input may be in the hands of the caller.
+        let waits_for_rest = self.partial_ms.is_some() || self.block_head.is_some();
+        self.input.is_empty() && !waits_for_rest && self.streams.is_empty()
     }
 }
 

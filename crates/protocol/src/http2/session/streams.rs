@@ -36,6 +36,11 @@ impl Session {
         self.find_mut(number).filter(|stream| stream.is_live())
     }
 
+    /// Whether the request of a stream waits for its answer, or for the rest of it.
+    pub fn awaits_answer(&self, stream: u32) -> bool {
+        self.is_current(stream) || self.find(stream).is_some_and(Stream::is_live)
+    }
+
     /// Requests that wait.
     pub fn live_streams_count(&self) -> usize {
         let remembered = self.busy.iter().flat_map(|busy| &busy.streams);

@@ -146,7 +146,8 @@ impl LiveWorker {
         }
         let address = answer.address();
         let feed = Box::new(Feed::new(value_bytes_max, rights.clone()));
-        self.seats.put(address.slot, Seat::Feed(address.generation, feed));
+        let number = self.seats.promise(address);
+        self.seats.put(number, Seat::Feed(address.generation, feed));
         let own =
             b"Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n";
         let fields = [lines, own].concat();

@@ -56,13 +56,15 @@ impl LiveWorker {
         }
         let address = answer.address();
         let opening = Some(wish.coding);
-        if !self.join(address.slot, address.generation, wish, opening) {
+        let number = self.seats.promise(address);
+        if !self.join(number, address.generation, wish, opening) {
+            self.seats.take(number);
             count(&self.counts().refused);
             let sentence = "there are as many groups of readers, or patterns, as may be";
             return self.send_away(sentence, lines, answer);
         }
         if ends_at_s > 0 {
-            self.ends.push(Reverse((ends_at_s, address.slot, address.generation)));
+            self.ends.push(Reverse((ends_at_s, address)));
         }
         self.ask();
         answer.open(request, Status::OK, &fields, None, false)
@@ -122,7 +124,7 @@ impl LiveWorker {
 
     /// See [`staunch_engine::Handler::ready`].
     pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
-        let slot = open.address().slot;
+        let Some(slot) = self.seats.number(open.address()) else { return };
         match self.seats.at(slot) {
             Some(Seat::Reader(_)) => {
                 self.seats.in_hand = Some(slot);
@@ -234,7 +236,7 @@ fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {
 
 /// A number that differs from reader to reader, so that they do not all come back at once.
 fn drawn(address: Address, unix_ms: u64) -> u64 {
-    let mixed = u64::from(address.slot) << 32 | u64::from(address.generation);
+    let mixed = u64::from(address.slot) << 32 | u64::from(address.generation ^ address.stream << 16);
     let mixed = (mixed ^ unix_ms.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed >> 33
 }

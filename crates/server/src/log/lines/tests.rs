@@ -12,6 +12,7 @@ fn record() -> Record<'static> {
         body_bytes: 5000,
         waited_ms: 12,
         request_line: b"GET /a?b=c HTTP/1.1",
+        is_http2: false,
         host: b"example.org",
         referer: b"http://example.org/",
         user_agent: b"curl/8",
@@ -30,6 +31,16 @@ fn line(format: Format, record: &Record<'_>) -> String {
 
 fn all() -> Format {
     Format::Json(Field::ALL.to_vec())
+}
+
+#[test]
+fn the_version_is_the_one_that_was_spoken() {
+    let record = Record { is_http2: true, ..record() };
+    assert!(line(Format::Combined, &record).contains("\"GET /a?b=c HTTP/2.0\" 200"));
+    let json: serde_json::Value = serde_json::from_str(&line(all(), &record)).unwrap();
+    assert_eq!((&json["target"], &json["version"]), (&"/a?b=c".into(), &"HTTP/2.0".into()));
+    let none = Record { request_line: b"", ..record };
+    assert!(line(Format::Combined, &none).contains("\"-\" 200"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bodies that are wanted, and answers that go on.
 
 use super::*;
+use crate::message::Version;
 
 /// Gives the head, and asks for the body. What was written.
 fn ask_for_body(session: &mut Session, head: &str) -> String {
@@ -81,7 +82,7 @@ fn a_response_that_goes_on() {
         let (mut session, mut out) = (Session::new(0), Vec::new());
         let mut input = head.as_bytes();
         let Event::Request(request) = session.poll_event(&mut input, 0, DATE, &mut out) else { panic!() };
-        let http10 = request.http10;
+        let http10 = request.version == Version::Http10;
         let fields = Fields::new(b"A: b\r\n");
         let mut body = session.begin_open(status, fields, length, http10, DATE, &mut out);
         assert!(matches!(session.poll_event(&mut input, 0, DATE, &mut out), Event::NeedInput));

@@ -1,0 +1,102 @@
+//! What became of a request: proof of its answer, and what follows.
+//!
+//! It must never be made but by a pen.
+
+use staunch_protocol::Status;
+use staunch_protocol::http1::BodyOut;
+
+/// Proof that a request was answered, or will be. Only an [`crate::Answer`] makes one.
+#[derive(Debug)]
+#[must_use]
+pub struct Answered {
+    next: Next,
+    status: Status,
+    /// Length of a complete answer's body, of a body that goes on, or the most to be collected.
+    detail: u64,
+}
+
+/// What follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Nothing: the answer is complete.
+    Complete,
+    Later,
+    Collect,
+    OpenWithoutBody,
+    OpenOfLength,
+    OpenInChunks,
+    OpenUntilClose,
+}
+
+/// What becomes of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It is answered.
+    Complete,
+    /// The answer comes by mail.
+    Later,
+    /// So much of its body is collected first.
+    Collect { limit_bytes: usize },
+    /// The answer goes on.
+    Open(BodyOut),
+}
+
+impl Answered {
+    #[inline]
+    pub(super) fn complete(status: Status, body_bytes: u64) -> Self {
+        Self { next: Next::Complete, status, detail: body_bytes }
+    }
+
+    pub(super) fn later() -> Self {
+        Self { next: Next::Later, status: Status::OK, detail: 0 }
+    }
+
+    pub(super) fn collect(limit_bytes: usize) -> Self {
+        Self { next: Next::Collect, status: Status::OK, detail: limit_bytes as u64 }
+    }
+
+    pub(super) fn open(status: Status, body: BodyOut) -> Self {
+        let (next, detail) = match body {
+            BodyOut::Nothing => (Next::OpenWithoutBody, 0),
+            BodyOut::Length(length_bytes) => (Next::OpenOfLength, length_bytes),
+            BodyOut::Chunked => (Next::OpenInChunks, 0),
+            BodyOut::UntilClose => (Next::OpenUntilClose, 0),
+        };
+        Self { next, status, detail }
+    }
+
+    /// The status answered with. Of no meaning when the answer comes later.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Length of the body handed over for sending: 0 where there is none, as for HEAD, or where it follows.
+    pub fn body_bytes(&self) -> u64 {
+        if self.is_complete() { self.detail } else { 0 }
+    }
+
+    /// Whether the answer is complete. Else it comes later by mail, or when the request's body is there, or
+    /// it goes on and [`crate::Handler::finished`] is told of its end.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.next == Next::Complete
+    }
+
+    /// Whether the answer comes later, by mail.
+    #[inline]
+    pub fn is_later(&self) -> bool {
+        self.next == Next::Later
+    }
+
+    pub(crate) fn outcome(&self) -> Course {
+        match self.next {
+            Next::Complete => Course::Complete,
+            Next::Later => Course::Later,
+            Next::Collect => Course::Collect { limit_bytes: self.detail as usize },
+            Next::OpenWithoutBody => Course::Open(BodyOut::Nothing),
+            Next::OpenOfLength => Course::Open(BodyOut::Length(self.detail)),
+            Next::OpenInChunks => Course::Open(BodyOut::Chunked),
+            Next::OpenUntilClose => Course::Open(BodyOut::UntilClose),
+        }
+    }
+}

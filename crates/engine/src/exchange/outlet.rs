@@ -1,0 +1,65 @@
+//! Where the pieces of a body go that goes on.
+//!
+//! It must never send: what is put into it goes to the network by the worker, or waits for a window.
+
+use staunch_netio::Outgoing;
+use staunch_protocol::http1::BodyOut;
+
+use super::piece::Piece;
+use super::pieces::Pieces;
+
+/// Where the pieces of a body go.
+#[derive(Debug)]
+pub(crate) enum Outlet<'a> {
+    /// To what the connection sends next, framed: HTTP/1.1.
+    Connection(&'a mut Outgoing),
+    /// To what waits for the windows of a stream: HTTP/2.
+    Stream(&'a mut Pieces),
+}
+
+impl Outlet<'_> {
+    /// What stands there, in bytes.
+    pub(super) fn length_bytes(&self) -> u64 {
+        match self {
+            Self::Connection(outgoing) => outgoing.length_bytes(),
+            Self::Stream(pieces) => pieces.length_bytes(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Connection(outgoing) => outgoing.is_empty(),
+            Self::Stream(pieces) => pieces.is_empty(),
+        }
+    }
+
+    /// Adds a piece of this body, as far as it has room for it. Gives how many bytes of it.
+    pub(super) fn push(&mut self, piece: Piece, body: &mut BodyOut) -> u64 {
+        let wanted_bytes = piece.length_bytes();
+        match self {
+            Self::Connection(outgoing) => {
+                let count = body.begin_piece(wanted_bytes, outgoing.bytes());
+                if count > 0 {
+                    piece.cut(count).put(outgoing);
+                    body.end_piece(outgoing.bytes());
+                }
+                count
+            }
+            Self::Stream(pieces) => {
+                let count = body.begin_piece(wanted_bytes, &mut Vec::new());
+                if count > 0 {
+                    pieces.push(piece.cut(count));
+                }
+                count
+            }
+        }
+    }
+
+    /// Adds a piece that carries its framing already.
+    pub(super) fn push_as_it_is(&mut self, piece: Piece) {
+        match self {
+            Self::Connection(outgoing) => piece.put(outgoing),
+            Self::Stream(pieces) => pieces.push(piece),
+        }
+    }
+}

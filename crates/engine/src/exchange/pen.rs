@@ -1,0 +1,212 @@
+//! How an answer is written in the version of HTTP that its connection speaks.
+//!
+//! It owns what differs between them. It must never decide what is answered.
+
+use std::sync::Arc;
+
+use staunch_netio::{Outgoing, Slice};
+use staunch_protocol::http1::{self, BodyOut, BodyRule, Request};
+use staunch_protocol::{BodyIn, Fields, Status, Version};
+
+use super::answered::Answered;
+use super::context::Context;
+use super::http2_pen::Http2Pen;
+use super::piece::Piece;
+use super::rendered::{Found, Rendered};
+use crate::limits::{BEGINNING_BYTES, COPIED_BYTES_MAX, RENDERED_BYTES_MIN};
+
+/// Ends the fields of a head in HTTP/1.1.
+const BLANK_LINE: &[u8] = b"\r\n";
+
+/// Writes one answer.
+#[derive(Debug)]
+pub(crate) enum Pen<'a> {
+    Http1(Http1Pen<'a>),
+    Http2(&'a mut Http2Pen),
+}
+
+// It is handed on often.
+const _: () = assert!(size_of::<Pen<'_>>() == 16);
+
+/// Writes HTTP/1.1.
+#[derive(Debug)]
+pub(crate) struct Http1Pen<'a> {
+    pub(crate) session: &'a mut http1::Session,
+    /// The worker's kept answers.
+    pub(crate) rendered: Option<&'a mut Rendered>,
+}
+
+impl<'a> Http1Pen<'a> {
+    /// See [`crate::Answer::block`].
+    #[inline]
+    pub(super) fn block(
+        mut self,
+        status: Status,
+        block: &Arc<[u8]>,
+        fields_bytes: usize,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        let head_bytes = fields_bytes + BLANK_LINE.len();
+        let body_bytes = (block.len() - head_bytes) as u64;
+        let may_be_kept = (RENDERED_BYTES_MIN..=COPIED_BYTES_MAX).contains(&block.len());
+        if status == Status::OK && may_be_kept && self.rendered_block(block, outgoing, context) {
+            return Answered::complete(status, body_bytes);
+        }
+        let rule = self.begin(status, outgoing, context);
+        if rule == BodyRule::Omit {
+            outgoing.bytes().extend_from_slice(&block[..head_bytes]);
+            return Answered::complete(status, 0);
+        }
+        if block.len() <= COPIED_BYTES_MAX {
+            outgoing.bytes().extend_from_slice(block);
+        } else {
+            outgoing.push_shared(Slice { bytes: Arc::clone(block), start: 0, end: block.len() });
+        }
+        Answered::complete(status, body_bytes)
+    }
+
+    /// Answers with a block and its beginning from where both stand, if they are kept or worth keeping.
+    /// Whether it did.
+    #[inline]
+    fn rendered_block(&mut self, block: &Arc<[u8]>, outgoing: &mut Outgoing, context: &Context<'_>) -> bool {
+        let Some(rendered) = &mut self.rendered else { return false };
+        if !self.session.begins_plainly() {
+            return false;
+        }
+        let answer = match rendered.find(block, context.second) {
+            Found::Nothing => return false,
+            Found::Answer(answer) => {
+                self.session.begin_elsewhere();
+                answer
+            }
+            Found::Wanted => {
+                let mut bytes = Vec::with_capacity(block.len() + BEGINNING_BYTES);
+                self.session.begin_response(Status::OK, context.date, &mut bytes);
+                bytes.extend_from_slice(block);
+                let answer: Arc<[u8]> = bytes.into();
+                rendered.keep(block, &answer);
+                answer
+            }
+        };
+        context.stats.count_response(Status::OK);
+        outgoing.push_shared(Slice { start: 0, end: answer.len(), bytes: answer });
+        true
+    }
+
+    /// See [`crate::Answer::bytes`].
+    pub(super) fn bytes(
+        self,
+        status: Status,
+        fields: Fields<'_>,
+        body: &[u8],
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        let rule = self.begin_with(status, fields, outgoing, context);
+        let body = if rule == BodyRule::Send { body } else { &[] };
+        outgoing.bytes().extend_from_slice(body);
+        Answered::complete(status, body.len() as u64)
+    }
+
+    /// See [`crate::Answer::uncounted`].
+    pub(super) fn uncounted(
+        self,
+        status: Status,
+        fields: Fields<'_>,
+        body: &[u8],
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) {
+        let rule = self.session.begin_response(status, context.date, outgoing.bytes());
+        let body = if rule == BodyRule::Send { body } else { &[] };
+        [fields.lines(), BLANK_LINE, body].iter().for_each(|part| outgoing.bytes().extend_from_slice(part));
+    }
+
+    /// See [`crate::Answer::pieces`].
+    pub(super) fn pieces(
+        self,
+        status: Status,
+        fields: Fields<'_>,
+        pieces: impl Iterator<Item = Piece>,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        let rule = self.begin_with(status, fields, outgoing, context);
+        let begun_bytes = outgoing.length_bytes();
+        if rule == BodyRule::Send {
+            pieces.for_each(|piece| piece.put(outgoing));
+        }
+        let body_bytes = outgoing.length_bytes() - begun_bytes;
+        Answered::complete(status, body_bytes)
+    }
+
+    /// See [`crate::Answer::open`].
+    pub(super) fn open(
+        self,
+        request: &Request<'_>,
+        (status, fields): (Status, Fields<'_>),
+        length_bytes: Option<u64>,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        context.stats.count_response(status);
+        let (date, out) = (context.date, outgoing.bytes());
+        let http10 = request.version == Version::Http10;
+        Answered::open(status, self.session.begin_open(status, fields, length_bytes, http10, date, out))
+    }
+
+    /// See [`crate::Answer::upgrade`].
+    pub(super) fn upgrade(
+        self,
+        fields: Fields<'_>,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> Answered {
+        let status = Status::SWITCHING_PROTOCOLS;
+        context.stats.count_response(status);
+        let _ = self.session.begin_upgrade(fields, context.date, outgoing.bytes());
+        Answered::open(status, BodyOut::UntilClose)
+    }
+
+    #[inline]
+    fn begin(&mut self, status: Status, outgoing: &mut Outgoing, context: &Context<'_>) -> BodyRule {
+        context.stats.count_response(status);
+        self.session.begin_response(status, context.date, outgoing.bytes())
+    }
+
+    fn begin_with(
+        mut self,
+        status: Status,
+        fields: Fields<'_>,
+        outgoing: &mut Outgoing,
+        context: &Context<'_>,
+    ) -> BodyRule {
+        let rule = self.begin(status, outgoing, context);
+        outgoing.bytes().extend_from_slice(fields.lines());
+        outgoing.bytes().extend_from_slice(BLANK_LINE);
+        rule
+    }
+}
+
+impl Pen<'_> {
+    /// The answer is the last of its connection.
+    pub(super) fn close_after_response(&mut self, outgoing: &mut Outgoing) {
+        match self {
+            Self::Http1(pen) => pen.session.close_after_response(),
+            Self::Http2(pen) => pen.http2.session.leave(outgoing.bytes()),
+        }
+    }
+
+    /// The body of the request is wanted, or not.
+    pub(super) fn read_body(&mut self, request: &Request<'_>, reads: bool, outgoing: &mut Outgoing) {
+        match self {
+            Self::Http1(pen) if reads => pen.session.read_body(request, outgoing.bytes()),
+            // It is thrown away behind the answer.
+            Self::Http1(_) => {}
+            Self::Http2(pen) if reads => pen.read_body(outgoing),
+            Self::Http2(pen) if request.content != BodyIn::None => pen.http2.session.discard_body(pen.stream),
+            Self::Http2(_) => {}
+        }
+    }
+}
