@@ -17,6 +17,8 @@ struct GoTool {
     /// Name of the program.
     name: &'static str,
     module: &'static str,
+    /// Where in the module its program stands.
+    program: &'static str,
     /// The one version.
     version: &'static str,
     /// The oldest Go that builds it, as its go.mod says.
@@ -27,9 +29,19 @@ struct GoTool {
 
 const TOOLS: &[GoTool] = &[
     GoTool {
+        purpose: Purpose::Test,
+        name: "h2spec",
+        module: "github.com/summerwind/h2spec",
+        program: "/cmd/h2spec",
+        version: "v2.2.1+incompatible",
+        go: (1, 22),
+        reason: "what a server of HTTP/2 must do, case by case",
+    },
+    GoTool {
         purpose: Purpose::Bench,
         name: "vegeta",
         module: "github.com/tsenart/vegeta/v12",
+        program: "",
         version: "v12.12.0",
         go: (1, 22),
         reason: "open-loop load of Go before the gate",
@@ -38,6 +50,7 @@ const TOOLS: &[GoTool] = &[
         purpose: Purpose::Bench,
         name: "k6",
         module: "go.k6.io/k6",
+        program: "",
         version: "v1.3.0",
         go: (1, 23),
         reason: "load by scripts before the gate",
@@ -91,7 +104,7 @@ fn is_there(folder: &Path, tool: &GoTool) -> bool {
 }
 
 fn build(root: &Path, tool: &GoTool) -> Result<(), String> {
-    let source = format!("{}@{}", tool.module, tool.version);
+    let source = format!("{}{}@{}", tool.module, tool.program, tool.version);
     println!("go install {source}");
     let folder = folder(root);
     // All that Go keeps besides stands here, may be written to (-modcacherw), and is removed.
@@ -138,7 +151,7 @@ mod tests {
         assert!(is_new_enough(Some((1, 26)), (1, 23)) && !is_new_enough(Some((1, 19)), (1, 22)));
         assert!(!is_new_enough(None, (1, 22)));
         let left = too_old(&TOOLS[0], Some((1, 19)));
-        assert_eq!(left, "vegeta v12.12.0 needs Go 1.22 or later, here is 1.19");
+        assert_eq!(left, "h2spec v2.2.1+incompatible needs Go 1.22 or later, here is 1.19");
     }
 
     #[test]
@@ -148,7 +161,7 @@ mod tests {
             let tools = TOOLS.iter().filter(move |tool| tool.purpose <= purpose && !is_there(nowhere, tool));
             tools.map(|tool| tool.name).collect::<Vec<_>>()
         };
-        assert!(named(Purpose::Test).is_empty());
-        assert_eq!(named(Purpose::Bench), ["vegeta", "k6"]);
+        assert_eq!(named(Purpose::Test), ["h2spec"]);
+        assert_eq!(named(Purpose::Bench), ["h2spec", "vegeta", "k6"]);
     }
 }

@@ -1,0 +1,135 @@
+//! Clients of other hands: curl, nghttp and h2load (nghttp2), Python's h2, h2spec.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use staunch_tests::conversation::Change;
+use staunch_tests::process::{finish, is_installed};
+use staunch_tests::tree::{bytes_of, standard_changes};
+
+use crate::world::{ENGINES, World};
+
+/// Debian's own, which sees the modules that Debian's packages bring.
+const PYTHON: &str = "/usr/bin/python3";
+const PYTHON_H2: &str = "/usr/lib/python3/dist-packages/h2";
+
+/// What a program says that ends well.
+fn said(command: &mut Command) -> String {
+    let finished = finish(command);
+    assert!(finished.status.success(), "{command:?}: {}{}", finished.stdout, finished.stderr);
+    finished.stdout
+}
+
+/// The bytes of a file of the standard tree.
+fn file(name: &str) -> Vec<u8> {
+    let find = |change: &Change| match change {
+        Change::File { path, content } if path == name => Some(bytes_of(content)),
+        _ => None,
+    };
+    standard_changes().iter().find_map(find).expect("a file of the standard tree")
+}
+
+#[test]
+fn curl_speaks_it() {
+    if !is_installed("curl") {
+        return;
+    }
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let url = world.server.url();
+        let out = world.tree.root().parent().expect("a folder").join("big");
+        let shown = "%{http_version} %{response_code} %{size_download}\n";
+        let mut command = Command::new("curl");
+        command.args(["-sS", "--http2-prior-knowledge", "-w", shown, "-o"]).arg(&out);
+        assert_eq!(said(command.arg(format!("{url}/big.bin"))).trim(), "2 200 3000000", "{io}");
+        let mut command = Command::new("curl");
+        command.args(["-sSI", "--http2-prior-knowledge", "-w", shown, "-o", "/dev/null"]);
+        assert_eq!(said(command.arg(format!("{url}/absent"))).trim(), "2 404 0", "{io}");
+        assert!(std::fs::read(&out).expect("a file") == file("big.bin"), "{io}: other bytes");
+        // By an upgrade of HTTP/1.1 (RFC 7540) it is not spoken: the answer is one of HTTP/1.1.
+        let mut command = Command::new("curl");
+        command.args(["-sS", "--http2", "-w", "%{http_version}", "-o", "/dev/null"]);
+        assert_eq!(said(command.arg(format!("{url}/a.txt"))), "1.1", "{io}");
+    }
+}
+
+#[test]
+fn nghttp_gets_many_at_a_time() {
+    if !is_installed("nghttp") {
+        return;
+    }
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let url = world.server.url();
+        let urls = ["a.txt", "page.html", "picture.png", "a.txt"].map(|name| format!("{url}/{name}"));
+        let text = said(Command::new("nghttp").args(["-n", "-s", "-m", "5"]).args(&urls));
+        assert_eq!(text.matches(" 200 ").count(), 20, "{io}: {text}");
+        assert_eq!(world.metric("staunch_http2_connections_total"), 1, "{io}");
+    }
+}
+
+#[test]
+fn h2load_loses_nothing() {
+    if !is_installed("h2load") {
+        return;
+    }
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        for (name, count, window) in
+            [("a.txt", "5000", "16"), ("page.html", "2000", "16"), ("big.bin", "60", "14")]
+        {
+            let url = format!("{}/{name}", world.server.url());
+            let mut command = Command::new("h2load");
+            command.args(["-n", count, "-c", "4", "-m", "20", "-w", window, "-W", window, &url]);
+            let text = said(&mut command);
+            let all = format!("{count} succeeded, 0 failed, 0 errored, 0 timeout");
+            assert!(text.contains(&all), "{io}: {text}");
+        }
+        assert_eq!(world.metric("staunch_http2_requests_total"), 7_060, "{io}");
+        world.until_metric("staunch_connections{state=\"idle\"}", 0);
+    }
+}
+
+/// Its library raises when the server passes a window, answers a stream twice or sends a bad block.
+#[test]
+fn a_client_of_python_keeps_to_its_windows() {
+    if !Path::new(PYTHON_H2).exists() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{PYTHON_H2} is missing");
+        println!("skipped: {PYTHON_H2} is missing (cargo xtask install --for test brings it)");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("http2/client.py");
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let port = world.address().port().to_string();
+        assert_eq!(said(Command::new(PYTHON).arg(&script).arg(&port)).trim(), "ok", "{io}");
+    }
+}
+
+/// The cases of h2spec that its author wrote for servers without TLS; Go builds it (`cargo xtask install
+/// --for test`).
+#[test]
+fn h2spec_finds_no_fault() {
+    let Some(program) = h2spec() else {
+        println!("skipped: h2spec is missing (cargo xtask install --for test brings it where there is Go)");
+        return;
+    };
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let port = world.address().port().to_string();
+        let mut command = Command::new(&program);
+        command.args(["-h", "127.0.0.1", "-p", &port, "-P", "/page.html", "-o", "10", "--strict"]);
+        let finished = finish(&mut command);
+        let last = finished.stdout.lines().rev().find(|line| line.contains("passed"));
+        let last = last.unwrap_or_else(|| panic!("{io}: no verdict: {}{}", finished.stdout, finished.stderr));
+        assert!(last.contains(" 0 failed") && finished.status.success(), "{io}: {}", finished.stdout);
+    }
+}
+
+/// Where `cargo xtask install` puts it, or on the path.
+fn h2spec() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([root.join("target/tools/bin")]);
+    folders.map(|folder| folder.join("h2spec")).find(|program| program.is_file())
+}
