@@ -14,9 +14,14 @@ static bool dostp_control_allows(struct dostp_rate *rate, u32 per_second_max)
 	return rate->count++ < per_second_max;
 }
 
+/* `frame_bytes`: the size to which a PROBE is padded; 0: not padded. */
 static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_kind kind, dostp_link to,
-					   u16 destination, u64 challenge, u64 echo)
+					   u16 destination, u64 challenge, u64 echo,
+					   unsigned int frame_bytes)
 {
+	unsigned int trailer = node->sum ? DOSTP_SUM_BYTES : 0;
+	unsigned int bytes = max_t(unsigned int, DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES + trailer,
+				   frame_bytes) - trailer;
 	struct dostp_greeting greeting = {
 		.boot = node->boot, .challenge = challenge, .echo = echo, .mtu = node->mtu,
 	};
@@ -25,21 +30,20 @@ static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_k
 		.flags = DOSTP_WHOLE | (node->sum ? DOSTP_SUM : 0),
 		.source = node->low,
 		.destination = destination,
-		.length = DOSTP_GREETING_BYTES,
+		.length = bytes - DOSTP_HEADER_BYTES,
 	};
-	unsigned int bytes = DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES;
-	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(node->dev) + bytes + DOSTP_SUM_BYTES +
-					node->dev->needed_tailroom, GFP_ATOMIC);
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(node->dev) + bytes + trailer +
+					node->dev->needed_tailroom, GFP_ATOMIC | __GFP_NOWARN);
 	u8 *at;
 
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, LL_RESERVED_SPACE(node->dev));
-	at = skb_put(skb, bytes);
+	at = skb_put_zero(skb, bytes);
 	memcpy(greeting.link, &node->link, ETH_ALEN);
 	dostp_header_encode(&header, node->cluster, at);
 	dostp_greeting_encode(&greeting, at + DOSTP_HEADER_BYTES);
-	if (node->sum) {
+	if (trailer) {
 		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
 
 		skb_put_data(skb, &sum, sizeof(sum));
@@ -48,15 +52,26 @@ static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_k
 	return skb;
 }
 
-void dostp_control_push(struct dostp_node *node, enum dostp_kind kind, dostp_link to, u16 destination,
-			u64 challenge, u64 echo)
+/* The frame leaves when the lock is given back; without memory for it there is none. */
+static void dostp_control_queue(struct dostp_node *node, struct sk_buff *skb)
 {
-	struct sk_buff *skb = dostp_control_frame(node, kind, to, destination, challenge, echo);
-
 	if (!skb)
 		return;
 	__skb_queue_tail(&node->outgoing, skb);
 	dostp_count(node->net, control_sent);
+}
+
+void dostp_control_push(struct dostp_node *node, enum dostp_kind kind, dostp_link to, u16 destination,
+			u64 challenge, u64 echo)
+{
+	dostp_control_queue(node, dostp_control_frame(node, kind, to, destination, challenge, echo, 0));
+}
+
+void dostp_control_probe(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
+			 unsigned int frame_bytes)
+{
+	dostp_control_queue(node, dostp_control_frame(node, DOSTP_PROBE, probe->to, destination,
+						      probe->challenge, 0, frame_bytes));
 }
 
 bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
@@ -71,7 +86,7 @@ bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination
 		dostp_control_push(node, DOSTP_HELLO_REPLY, to, destination, 0, echo);
 		return true;
 	}
-	skb = dostp_control_frame(node, DOSTP_HELLO_REPLY, to, destination, 0, echo);
+	skb = dostp_control_frame(node, DOSTP_HELLO_REPLY, to, destination, 0, echo, 0);
 	if (!skb)
 		return false;
 	dostp_due(skb)->at = jiffies + delay;

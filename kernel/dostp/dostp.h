@@ -51,6 +51,8 @@
 #define DOSTP_CONFLICTS_PER_SECOND_MAX 10
 
 #define DOSTP_MTU_ETHERNET 1500
+/* The largest frame that is told and sent: a frame is one piece of memory. */
+#define DOSTP_MTU_MAX 9216
 #define DOSTP_PORTS_HASH 256
 
 /* A link address as it stands in the first six bytes of a word. */
@@ -84,6 +86,14 @@ struct dostp_probe {
 	u8 tries;
 };
 
+/* Whether larger frames than every Ethernet's reach a peer. */
+enum dostp_size {
+	DOSTP_SIZE_ETHERNET, /* they do not, or one of both nodes takes none */
+	DOSTP_SIZE_UNASKED,  /* the next message to the peer begins to ask */
+	DOSTP_SIZE_ASKED,
+	DOSTP_SIZE_LARGE,
+};
+
 /* Another node, or an address that is asked for. */
 struct dostp_peer {
 	u16 address;
@@ -98,7 +108,8 @@ struct dostp_peer {
 	dostp_link link, claimant;
 	u64 boot;          /* 0: not known */
 	unsigned long heard, fresh_until, spoken;
-	struct dostp_probe probe;
+	struct dostp_probe probe, size_probe;
+	u8 size;           /* enum dostp_size */
 	struct list_head all, messages;
 	struct sk_buff_head parked; /* frames that wait until the address is found */
 	u32 parked_messages, parked_bytes;
@@ -228,6 +239,8 @@ int dostp_settings_init(struct dostp_net *net);
 void dostp_settings_exit(struct dostp_net *net);
 
 /* node.c */
+/* The largest frame that this interface takes of a node. */
+u16 dostp_node_mtu(const struct net_device *dev);
 int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask);
 void dostp_node_end(struct dostp_net *net, bool says_bye);
 /* Gives the lock back and sends what was decided to be sent. */
@@ -247,6 +260,10 @@ struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address);
 void dostp_peer_remove(struct dostp_node *node, struct dostp_peer *peer);
 void dostp_peer_refresh(struct dostp_peer *peer);
 void dostp_peer_probe(struct dostp_node *node, struct dostp_peer *peer, dostp_link to);
+/* Whether larger frames reach the peer is to be asked anew. */
+void dostp_peer_size_anew(struct dostp_node *node, struct dostp_peer *peer);
+/* Begins to ask whether larger frames reach the peer. */
+void dostp_peer_size_ask(struct dostp_node *node, struct dostp_peer *peer);
 /* Looks at all peers; gives the jiffies until the next look. */
 unsigned long dostp_peer_look(struct dostp_node *node);
 u16 dostp_peer_mtu(const struct dostp_node *node, const struct dostp_peer *peer);
@@ -258,6 +275,9 @@ enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const str
 /* control.c: with the lock */
 void dostp_control_push(struct dostp_node *node, enum dostp_kind kind, dostp_link to, u16 destination,
 			u64 challenge, u64 echo);
+/* A PROBE, padded to a frame of so many bytes; 0: not padded. */
+void dostp_control_probe(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
+			 unsigned int frame_bytes);
 bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
 			 unsigned long delay);
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo);

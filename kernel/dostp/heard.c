@@ -73,14 +73,22 @@ static void dostp_heard_claim(struct dostp_node *node, struct dostp_peer *peer, 
 static void dostp_heard_greeting(struct dostp_node *node, struct dostp_peer *peer, dostp_link link,
 				 const struct dostp_header *header, const struct dostp_greeting *greeting)
 {
+	bool has_restarted = peer->boot && peer->boot != greeting->boot;
+	bool is_other = has_restarted || peer->link != link ||
+			min(peer->mtu, node->mtu) != min(greeting->mtu, node->mtu);
+
 	if (peer->link != link)
 		WRITE_ONCE(peer->link, link);
-	if (peer->boot && peer->boot != greeting->boot) {
+	if (has_restarted) {
 		dostp_reassemble_forget(node, peer);
 		dostp_window_forget(node->window, peer->address);
 	}
 	peer->boot = greeting->boot;
 	WRITE_ONCE(peer->mtu, greeting->mtu);
+	if (is_other)
+		dostp_peer_size_anew(node, peer);
+	else if (peer->size == DOSTP_SIZE_ASKED && greeting->echo == peer->size_probe.challenge)
+		WRITE_ONCE(peer->size, DOSTP_SIZE_LARGE);
 	dostp_peer_refresh(peer);
 	if (header->kind == DOSTP_BYE) {
 		peer->fresh_until = jiffies;

@@ -87,7 +87,7 @@ static bool dostp_namespace_has_changed(struct dostp_net *net, struct net_device
 	if (!node || !can_be)
 		return node || can_be;
 	return node->address != address || node->netmask != netmask ||
-	       node->mtu != min_t(u32, dev->mtu, U16_MAX) || node->link != dostp_link_of(dev->dev_addr);
+	       node->mtu != dostp_node_mtu(dev) || node->link != dostp_link_of(dev->dev_addr);
 }
 
 static int dostp_namespace_device(struct notifier_block *block, unsigned long event, void *info)

@@ -15,6 +15,11 @@ u64 dostp_node_draw(void)
 	return get_random_u64() ?: 1;
 }
 
+u16 dostp_node_mtu(const struct net_device *dev)
+{
+	return min_t(u32, READ_ONCE(dev->mtu), DOSTP_MTU_MAX);
+}
+
 bool dostp_node_in_trial(const struct dostp_node *node)
 {
 	return time_before(jiffies, node->started + DOSTP_TRIAL);
@@ -104,7 +109,7 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	node->address = address;
 	node->netmask = netmask;
 	node->low = address & 0xffff;
-	node->mtu = min_t(u32, dev->mtu, U16_MAX);
+	node->mtu = dostp_node_mtu(dev);
 	node->cluster = net->cluster;
 	node->sum = net->sum;
 	node->boot = dostp_node_draw();

@@ -36,8 +36,9 @@ struct dostp_peer *dostp_peer_find(struct dostp_node *node, u16 address)
 
 u16 dostp_peer_mtu(const struct dostp_node *node, const struct dostp_peer *peer)
 {
-	/* Larger frames than every Ethernet's would have to be probed for first. */
-	return min3(node->mtu, READ_ONCE(peer->mtu), (u16)DOSTP_MTU_ETHERNET);
+	u16 both = min(node->mtu, READ_ONCE(peer->mtu));
+
+	return READ_ONCE(peer->size) == DOSTP_SIZE_LARGE ? both : min_t(u16, both, DOSTP_MTU_ETHERNET);
 }
 
 static struct dostp_peer *dostp_peer_add(struct dostp_node *node, u16 address)
@@ -126,26 +127,59 @@ void dostp_peer_refresh(struct dostp_peer *peer)
 }
 
 /* Sends the question if its time has come. False: it has failed. */
-static bool dostp_peer_question(struct dostp_node *node, struct dostp_peer *peer)
+static bool dostp_peer_question(struct dostp_node *node, u16 address, struct dostp_probe *probe,
+				unsigned int frame_bytes)
 {
-	struct dostp_probe *probe = &peer->probe;
-
 	if (time_before(jiffies, probe->next))
 		return true;
 	if (probe->tries == DOSTP_PROBE_TRIES)
 		return false;
 	probe->tries++;
 	probe->next = jiffies + DOSTP_PROBE_AGAIN;
-	dostp_control_push(node, DOSTP_PROBE, probe->to, peer->address, probe->challenge, 0);
+	dostp_control_probe(node, address, probe, frame_bytes);
 	return true;
+}
+
+static void dostp_peer_look_soon(struct dostp_node *node)
+{
+	node->look_at = jiffies + DOSTP_PEER_LOOK_ASKED;
+	dostp_node_kick(node, DOSTP_PEER_LOOK_ASKED);
 }
 
 void dostp_peer_probe(struct dostp_node *node, struct dostp_peer *peer, dostp_link to)
 {
 	peer->probe = (struct dostp_probe){ .challenge = dostp_node_draw(), .to = to, .next = jiffies };
-	dostp_peer_question(node, peer);
-	node->look_at = jiffies + DOSTP_PEER_LOOK_ASKED;
-	dostp_node_kick(node, DOSTP_PEER_LOOK_ASKED);
+	dostp_peer_question(node, peer->address, &peer->probe, 0);
+	dostp_peer_look_soon(node);
+}
+
+void dostp_peer_size_anew(struct dostp_node *node, struct dostp_peer *peer)
+{
+	bool could_be_larger = min(node->mtu, peer->mtu) > DOSTP_MTU_ETHERNET;
+
+	WRITE_ONCE(peer->size, could_be_larger ? DOSTP_SIZE_UNASKED : DOSTP_SIZE_ETHERNET);
+}
+
+/* Sends the question about the size of frames if its time has come. */
+static void dostp_peer_size_question(struct dostp_node *node, struct dostp_peer *peer)
+{
+	u16 frame_bytes = min(node->mtu, peer->mtu);
+
+	if (dostp_peer_question(node, peer->address, &peer->size_probe, frame_bytes))
+		return;
+	WRITE_ONCE(peer->size, DOSTP_SIZE_ETHERNET);
+	net_info_ratelimited("%s: frames of %u bytes do not reach 0x%04x, frames of %u are sent\n",
+			     node->dev->name, frame_bytes, peer->address, DOSTP_MTU_ETHERNET);
+}
+
+void dostp_peer_size_ask(struct dostp_node *node, struct dostp_peer *peer)
+{
+	WRITE_ONCE(peer->size, DOSTP_SIZE_ASKED);
+	peer->size_probe = (struct dostp_probe){
+		.challenge = dostp_node_draw(), .to = peer->link, .next = jiffies,
+	};
+	dostp_peer_size_question(node, peer);
+	dostp_peer_look_soon(node);
 }
 
 struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address)
@@ -198,8 +232,10 @@ static void dostp_peer_look_at(struct dostp_node *node, struct dostp_peer *peer)
 		    !peer->probe.challenge)
 			dostp_peer_probe(node, peer, peer->link);
 	}
+	if (peer->size == DOSTP_SIZE_ASKED)
+		dostp_peer_size_question(node, peer);
 	if (peer->probe.challenge) {
-		if (!dostp_peer_question(node, peer))
+		if (!dostp_peer_question(node, peer->address, &peer->probe, 0))
 			dostp_peer_failed(node, peer);
 	} else if (peer->is_known ? time_after_eq(jiffies, peer->heard + DOSTP_GONE) : is_over) {
 		dostp_peer_remove(node, peer);
@@ -214,6 +250,6 @@ unsigned long dostp_peer_look(struct dostp_node *node)
 	list_for_each_entry_safe(peer, next, &node->peers, all)
 		dostp_peer_look_at(node, peer);
 	list_for_each_entry(peer, &node->peers, all)
-		is_asked |= peer->probe.challenge != 0 || !peer->is_known;
+		is_asked |= peer->probe.challenge != 0 || !peer->is_known || peer->size == DOSTP_SIZE_ASKED;
 	return is_asked ? DOSTP_PEER_LOOK_ASKED : DOSTP_PEER_LOOK;
 }

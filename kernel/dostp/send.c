@@ -25,6 +25,22 @@ void dostp_send_address(struct dostp_node *node, struct sk_buff *skb, dostp_link
 	skb->dev = node->dev;
 }
 
+/*
+ * A message to a peer that was silent for long is sent, and the peer is asked; so it is where larger
+ * frames might reach the peer.
+ */
+static void dostp_send_ask(struct dostp_node *node, struct dostp_peer *peer)
+{
+	spin_lock_bh(&node->lock);
+	if (dostp_peer_find(node, peer->address) == peer) {
+		if (peer->is_stale && !peer->probe.challenge)
+			dostp_peer_probe(node, peer, peer->link);
+		if (peer->size == DOSTP_SIZE_UNASKED)
+			dostp_peer_size_ask(node, peer);
+	}
+	dostp_node_unlock(node);
+}
+
 /* A peer that is in the table. */
 static void dostp_send_to_peer(struct dostp_node *node, struct dostp_peer *peer, struct dostp_route *route)
 {
@@ -32,13 +48,8 @@ static void dostp_send_to_peer(struct dostp_node *node, struct dostp_peer *peer,
 	route->mtu = dostp_peer_mtu(node, peer);
 	WRITE_ONCE(peer->spoken, jiffies);
 	WRITE_ONCE(peer->was_spoken_to, true);
-	if (likely(!READ_ONCE(peer->is_stale)))
-		return;
-	/* A message to a peer that was silent for long is sent, and the peer is asked. */
-	spin_lock_bh(&node->lock);
-	if (dostp_peer_find(node, peer->address) == peer && peer->is_stale && !peer->probe.challenge)
-		dostp_peer_probe(node, peer, peer->link);
-	dostp_node_unlock(node);
+	if (unlikely(READ_ONCE(peer->is_stale) || READ_ONCE(peer->size) == DOSTP_SIZE_UNASKED))
+		dostp_send_ask(node, peer);
 }
 
 /* Under RCU: where a message to this address goes. */

@@ -1,6 +1,7 @@
 # The module dostp: golden frames and hostile ones, a user-space node as its partner, and all that may go
 # while it is busy: link, interface, namespace, module. Says a line for each; ends with the first that fails.
 mkdir -p /run/netns
+received() { awk -v name="$1_received" '$1 == name { print $2 }' /proc/net/dostp/stats; }
 objects() { awk '$1 == "skbuff_head_cache" { print $2 }' /proc/slabinfo; }
 
 insmod /modules/dostp.ko family=2 2>&1 | head -n 1
@@ -41,6 +42,32 @@ ip link set pair1 down && ip link set pair1 up
 until dostp-guest ask 10.0.0.7 7 1 10 2>/dev/null; do sleep 0.2; done
 kill $echoed $served
 wait $echoed $served 2>/dev/null
+
+# Both interfaces take 9000 bytes: once that is found, a message of one such frame is one frame. Then the way
+# takes less than both tell: the module finds it, says so, and goes on with frames of 1500.
+ip link set pair1 mtu 9000 && ip netns exec far ip link set pair0 mtu 9000 || exit 22
+ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
+served=$!
+until grep -q ring served; do sleep 0.2; done
+until grep -q '^10.0.0.7 .* mtu 9000 ' /proc/net/dostp/peers; do
+  dostp-guest ask 10.0.0.7 7 1 10 > /dev/null 2>&1
+  sleep 0.2
+done
+before=$(received frames) control=$(received control)
+dostp-guest ask 10.0.0.7 7 10 8984 || exit 23
+frames=$(($(received frames) - before - $(received control) + control))
+[ $frames = 10 ] && echo "large: a frame a message" || { echo "large: $frames frames of 10 messages"; exit 24; }
+dostp-guest ask 10.0.0.7 7 5 262144 || exit 25
+ip netns exec far ip link set pair0 mtu 1500 && echo pair1 > /proc/sys/net/dostp/interface || exit 26
+until dmesg | grep -q 'frames of 9000 bytes do not reach 0x0007, frames of 1500 are sent'; do
+  dostp-guest ask 10.0.0.7 7 1 10 > /dev/null 2>&1
+  sleep 0.2
+done
+dostp-guest ask 10.0.0.7 7 5 9001 || exit 27
+echo "small: told"
+kill $served
+wait $served 2>/dev/null
+ip link set pair1 mtu 1500
 
 # A namespace with a node and a socket goes.
 ip netns exec far sh -c 'echo pair0 > /proc/sys/net/dostp/interface'
