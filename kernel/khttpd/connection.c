@@ -23,7 +23,8 @@ static void khttpd_connection_free(struct kref *references)
 	khttpd_file_end(&connection->sending);
 	khttpd_folder_close(connection->folder);
 	khttpd_serve_forget(connection);
-	sock_release(connection->socket);
+	if (connection->socket)
+		sock_release(connection->socket);
 	kmem_cache_free(connections, connection);
 	spin_lock(&khttpd.lock);
 	if (!--khttpd.count)
@@ -165,6 +166,7 @@ int khttpd_connection_make(struct socket *socket)
 		return -ENOMEM;
 	kref_init(&connection->references);
 	init_waitqueue_head(&connection->wait);
+	INIT_LIST_HEAD(&connection->offer);
 	timer_setup(&connection->timer, khttpd_connection_fire, 0);
 	connection->socket = socket;
 	connection->deadline = KHTTPD_DEADLINES;
@@ -184,6 +186,16 @@ int khttpd_connection_make(struct socket *socket)
 	return 0;
 }
 
+/* Whoever serves the connection ends, and the list lets go of it. */
+static void khttpd_connection_forget(struct khttpd_connection *connection)
+{
+	wake_up_all(&connection->wait);
+	spin_lock(&khttpd.lock);
+	list_del(&connection->node);
+	spin_unlock(&khttpd.lock);
+	khttpd_connection_put(connection);
+}
+
 /* Any number of times, never in a softirq. */
 void khttpd_connection_close(struct khttpd_connection *connection)
 {
@@ -192,11 +204,25 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
-	wake_up_all(&connection->wait);
-	spin_lock(&khttpd.lock);
-	list_del(&connection->node);
-	spin_unlock(&khttpd.lock);
-	khttpd_connection_put(connection);
+	khttpd_connection_forget(connection);
+}
+
+struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
+{
+	struct socket *socket = connection->socket;
+
+	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
+		return NULL;
+	khttpd_connection_detach(connection);
+	timer_shutdown_sync(&connection->timer);
+	connection->socket = NULL;
+	/* A process may wait for memory. */
+	socket->sk->sk_allocation = GFP_KERNEL;
+#ifdef HAVE_TASK_FRAG
+	socket->sk->sk_use_task_frag = true;
+#endif
+	khttpd_connection_forget(connection);
+	return socket;
 }
 
 /* Closes every connection, and waits until each is freed. None is made any more. */

@@ -185,6 +185,9 @@ bool khttpd_fields_take(struct khttpd_fields *fields, struct khttpd_text name,
 	case 'e':
 		return !khttpd_text_is_word(name, "expect") ||
 		       khttpd_fields_expect(fields, value, refusal);
+	case 'u':
+		fields->request->upgrades |= khttpd_text_is_word(name, "upgrade");
+		return true;
 	case 'a':
 	case 'i':
 	case 'r':

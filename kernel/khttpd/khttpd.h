@@ -14,6 +14,7 @@
  * pages.c      bodies sent by reference
  * file.c       names looked up beneath the root, files read
  * folder.c     listings, made piece by piece
+ * handover.c   connections that are handed over to a process
  * memory.c     the account of what peers make the module hold
  *
  * All other files are freestanding: see text.h.
@@ -59,6 +60,8 @@ enum khttpd_limit {
 	KHTTPD_NAMES_BYTES_MAX = 1024 * 1024,
 	/* How long the peer's own close is waited for after the last answer. */
 	KHTTPD_LINGER_MS = 2000,
+	/* How long a connection that is offered waits for a process to take it. */
+	KHTTPD_OFFER_MS = 10000,
 	/* How often a lookup is tried again that a rename elsewhere has disturbed. */
 	KHTTPD_TRIES_MAX = 16,
 };
@@ -77,6 +80,7 @@ enum khttpd_deadline {
 	KHTTPD_BODY_DEADLINE,
 	KHTTPD_SEND_DEADLINE, /* since the last byte that the peer took */
 	KHTTPD_LINGER_DEADLINE,
+	KHTTPD_OFFER_DEADLINE,
 	KHTTPD_DEADLINES,
 };
 
@@ -84,6 +88,7 @@ enum khttpd_flag {
 	KHTTPD_CLOSED,  /* known no more: about to be freed */
 	KHTTPD_KICKED,  /* something happened since a blocking server looked */
 	KHTTPD_EXPIRED, /* the deadline has passed */
+	KHTTPD_RETURNED, /* was offered, and no process has taken it */
 	KHTTPD_BUSY,    /* served now: softirq and work item are never in it together */
 };
 
@@ -91,6 +96,8 @@ enum khttpd_flag {
 enum khttpd_phase {
 	KHTTPD_READS,    /* the peer, with a head */
 	KHTTPD_DISCARDS, /* the peer, with a body */
+	KHTTPD_LEAVES,   /* nobody: its next request is for a process */
+	KHTTPD_OFFERED,  /* whoever takes it */
 	KHTTPD_LAST,     /* the last answer is being sent */
 	KHTTPD_LINGERS,  /* all was sent; the peer's close is waited for */
 };
@@ -123,7 +130,8 @@ struct khttpd_folder;
 struct khttpd_connection {
 	struct kref references;
 	struct list_head node;
-	struct socket *socket;
+	struct list_head offer; /* to a process */
+	struct socket *socket;  /* NULL once a process has it */
 	struct work_struct work;
 	struct timer_list timer;
 	wait_queue_head_t wait;
@@ -138,7 +146,7 @@ struct khttpd_connection {
 	struct khttpd_search search;
 	struct khttpd_body body;
 	struct khttpd_room input;
-	size_t input_length;
+	size_t input_length; /* where connections are handed over, all of it is in the socket still */
 	struct khttpd_room output;
 	size_t output_length;
 	size_t output_sent;
@@ -156,6 +164,7 @@ struct khttpd_server {
 	const struct cred *cred;
 	bool listing;
 	bool gzip;
+	bool hands_over;
 	unsigned int connections_max;
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;
@@ -179,7 +188,7 @@ struct khttpd_server {
 	unsigned int count;
 	wait_queue_head_t gone;
 	atomic_long_t memory;
-	atomic64_t accepted, refused, requests, hits;
+	atomic64_t accepted, refused, requests, hits, handed_over;
 };
 
 extern struct khttpd_server khttpd;
@@ -194,6 +203,8 @@ void khttpd_connection_exit(void);
 int khttpd_connection_make(struct socket *socket);
 void khttpd_connection_close(struct khttpd_connection *connection);
 void khttpd_connection_close_all(void);
+/* Takes the socket out of a connection, which is known no more. NULL where it is closed. */
+struct socket *khttpd_connection_leave(struct khttpd_connection *connection);
 void khttpd_connection_put(struct khttpd_connection *connection);
 /*
  * Starts this deadline anew; one of the same kind that already runs is left alone unless `again`.
@@ -237,6 +248,8 @@ bool khttpd_reply(struct khttpd_connection *connection, const struct khttpd_requ
 void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
 			struct khttpd_text head, struct khttpd_output *output,
 			struct khttpd_text *body);
+/* A whole 503 that ends the connection: no process is there to answer. */
+void khttpd_reply_unavailable(struct khttpd_output *output);
 void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
 			  struct khttpd_output *output);
 
@@ -258,6 +271,18 @@ int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool ch
 /* Writes the next piece of the page; false once there is none. */
 bool khttpd_folder_write(struct khttpd_folder *folder, struct khttpd_output *output);
 void khttpd_folder_close(struct khttpd_folder *folder);
+
+/* handover.c */
+int khttpd_handover_init(const char *paths);
+void khttpd_handover_exit(void);
+int khttpd_handover_begin(void);
+void khttpd_handover_end(void);
+/* Whether a request is for a process. */
+bool khttpd_handover_wants(const struct khttpd_request *request);
+/* Offers the connection, whose socket must not be touched after this. False where nobody is there. */
+bool khttpd_handover_offer(struct khttpd_connection *connection);
+/* Whether the offer could be taken back: no process has the connection. */
+bool khttpd_handover_withdraw(struct khttpd_connection *connection);
 
 /* memory.c */
 bool khttpd_memory_take(struct khttpd_room *room, size_t size);

@@ -33,6 +33,12 @@ static bool gzip = true;
 module_param(gzip, bool, 0444);
 MODULE_PARM_DESC(gzip, "keep text in gzip as well, for peers that take it (Y)");
 
+static char *hand_over;
+module_param(hand_over, charp, 0444);
+MODULE_PARM_DESC(hand_over,
+		 "have a process at /dev/khttpd take what is not served here, and these paths, "
+		 "separated by commas (not given)");
+
 static unsigned int connections = 4096;
 module_param(connections, uint, 0444);
 MODULE_PARM_DESC(connections,
@@ -63,10 +69,11 @@ static int khttpd_main_counts(char *buffer, const struct kernel_param *parameter
 {
 	return sysfs_emit(buffer,
 			  "connections %u\naccepted %lld\nrefused %lld\nanswered %lld\ncache_hits %lld\n"
-			  "memory_bytes %ld\ncache_bytes %lu\n",
+			  "handed_over %lld\nmemory_bytes %ld\ncache_bytes %lu\n",
 			  READ_ONCE(khttpd.count), atomic64_read(&khttpd.accepted),
 			  atomic64_read(&khttpd.refused), atomic64_read(&khttpd.requests),
-			  atomic64_read(&khttpd.hits), atomic_long_read(&khttpd.memory),
+			  atomic64_read(&khttpd.hits), atomic64_read(&khttpd.handed_over),
+			  atomic_long_read(&khttpd.memory),
 			  khttpd_cache_bytes());
 }
 
@@ -118,6 +125,7 @@ static int __init khttpd_main_parameters(void)
 	khttpd.deadlines_ms[KHTTPD_BODY_DEADLINE] = idle_ms;
 	khttpd.deadlines_ms[KHTTPD_SEND_DEADLINE] = write_ms;
 	khttpd.deadlines_ms[KHTTPD_LINGER_DEADLINE] = KHTTPD_LINGER_MS;
+	khttpd.deadlines_ms[KHTTPD_OFFER_DEADLINE] = KHTTPD_OFFER_MS;
 	error = khttpd_main_in_range("connections", connections, 1, 1000000);
 	error = error ?: khttpd_main_in_range("memory_mib", memory_mib, 1, 65536);
 	error = error ?: khttpd_main_in_range("cache_kib", cache_kib, 0, 67108864);
@@ -126,18 +134,38 @@ static int __init khttpd_main_parameters(void)
 	return error ?: khttpd_main_in_range("write_ms", write_ms, 100, 3600000);
 }
 
-static int __init khttpd_main_init(void)
+/*
+ * No connection is accepted any more, then every one is closed and freed, then those who served
+ * are gone, then every callback that had begun has ended. Only then may the text go.
+ */
+static void khttpd_main_stop(void)
 {
-	int error = khttpd_main_parameters();
+	WRITE_ONCE(khttpd.is_stopping, true);
+	khttpd_listen_end();
+	khttpd_connection_close_all();
+	khttpd_modes_exit();
+	synchronize_net();
+	khttpd_connection_exit();
+	khttpd_cache_exit();
+	khttpd_gzip_exit();
+	khttpd_handover_exit();
+	khttpd_file_exit();
+	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
+	     atomic_long_read(&khttpd.memory));
+}
+
+static int __init khttpd_main_start(void)
+{
+	int error = khttpd_file_init(root);
 
 	if (error)
 		return error;
-	error = khttpd_file_init(root);
-	if (error)
-		return error;
-	error = khttpd_gzip_init();
+	error = khttpd_handover_init(hand_over);
 	if (error)
 		goto file;
+	error = khttpd_gzip_init();
+	if (error)
+		goto handover;
 	error = khttpd_cache_init((unsigned long)cache_kib << 10);
 	if (error)
 		goto gzip;
@@ -148,11 +176,8 @@ static int __init khttpd_main_init(void)
 	if (error)
 		goto connection;
 	error = khttpd_listen_begin(listen);
-	if (error)
-		goto modes;
-	pr_info("serves %s on %s\n", root, modes[khttpd.mode]);
-	return 0;
-modes:
+	if (!error)
+		return 0;
 	khttpd_modes_exit();
 connection:
 	khttpd_connection_exit();
@@ -160,28 +185,33 @@ cache:
 	khttpd_cache_exit();
 gzip:
 	khttpd_gzip_exit();
+handover:
+	khttpd_handover_exit();
 file:
 	khttpd_file_exit();
 	return error;
 }
 
-/*
- * No connection is accepted any more, then every one is closed and freed, then those who served
- * are gone, then every callback that had begun has ended. Only then may the text go.
- */
+static int __init khttpd_main_init(void)
+{
+	int error = khttpd_main_parameters();
+
+	error = error ?: khttpd_main_start();
+	if (error)
+		return error;
+	error = khttpd_handover_begin();
+	if (error) {
+		khttpd_main_stop();
+		return error;
+	}
+	pr_info("serves %s on %s\n", root, modes[khttpd.mode]);
+	return 0;
+}
+
 static void __exit khttpd_main_exit(void)
 {
-	WRITE_ONCE(khttpd.is_stopping, true);
-	khttpd_listen_end();
-	khttpd_connection_close_all();
-	khttpd_modes_exit();
-	synchronize_net();
-	khttpd_connection_exit();
-	khttpd_cache_exit();
-	khttpd_gzip_exit();
-	khttpd_file_exit();
-	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
-	     atomic_long_read(&khttpd.memory));
+	khttpd_handover_end();
+	khttpd_main_stop();
 	pr_info("accepted %lld, refused %lld, answered %lld\n", atomic64_read(&khttpd.accepted),
 		atomic64_read(&khttpd.refused), atomic64_read(&khttpd.requests));
 }

@@ -37,6 +37,16 @@ static void khttpd_reply_manner(struct khttpd_manner *manner, char *date)
 	manner->date = date;
 }
 
+void khttpd_reply_unavailable(struct khttpd_output *output)
+{
+	struct khttpd_manner manner = {};
+	char date[KHTTPD_DATE_BYTES];
+
+	khttpd_reply_manner(&manner, date);
+	khttpd_answer_begin(output, 503, &manner);
+	khttpd_output_words(output, "Retry-After: 1\r\nContent-Length: 0\r\n\r\n");
+}
+
 void khttpd_reply_refusal(const struct khttpd_refusal *refusal, bool omit_body,
 			  struct khttpd_output *output)
 {

@@ -78,6 +78,7 @@ struct khttpd_request {
 	bool http10;
 	bool keep_alive;
 	bool expects_continue;
+	bool upgrades; /* an Upgrade came, in whatever version */
 	struct khttpd_text fields[KHTTPD_FIELDS_KEPT];
 };
 

@@ -187,6 +187,13 @@ static size_t khttpd_serve_step(struct khttpd_connection *connection, struct kht
 	}
 	verdict = khttpd_request_parse(&request, &connection->search, &refusal, input);
 	*waits = verdict == KHTTPD_INCOMPLETE;
+	if (verdict == KHTTPD_COMPLETE && khttpd_handover_wants(&request)) {
+		/* What was answered before is sent first. */
+		*waits = connection->output_length;
+		if (!*waits)
+			connection->phase = KHTTPD_LEAVES;
+		return 0;
+	}
 	if (verdict == KHTTPD_COMPLETE) {
 		rest = khttpd_text_from(input, request.head_bytes);
 		if (khttpd_body_check(&request, rest, &refusal)) {
@@ -199,6 +206,16 @@ static size_t khttpd_serve_step(struct khttpd_connection *connection, struct kht
 	if (verdict == KHTTPD_REFUSED)
 		khttpd_serve_refuse(connection, &refusal);
 	return 0;
+}
+
+/* Where connections are handed over, bytes leave the socket only now. */
+static bool khttpd_serve_done_with(struct khttpd_connection *connection, size_t length)
+{
+	struct kvec part = { .iov_len = length };
+	struct msghdr message = {};
+
+	return !khttpd.hands_over || kernel_recvmsg(connection->socket, &message, &part, 1, length,
+						    MSG_DONTWAIT | MSG_TRUNC) == length;
 }
 
 /*
@@ -221,10 +238,13 @@ static bool khttpd_serve_understand(struct khttpd_connection *connection)
 		connection->broken |= khttpd_serve_has_body(connection) &&
 				      !khttpd_serve_is_kept(connection) && !khttpd_serve_fill(connection);
 	}
+	if (input.length < connection->input_length &&
+	    !khttpd_serve_done_with(connection, connection->input_length - input.length))
+		connection->broken = true;
 	if (input.length && input.length < connection->input_length)
 		memmove(connection->input.at, input.at, input.length);
 	connection->input_length = input.length;
-	return progress || connection->phase == KHTTPD_LAST;
+	return progress || connection->phase >= KHTTPD_LEAVES;
 }
 
 /* The deadline for what the peer has to do next. */
@@ -256,17 +276,44 @@ static bool khttpd_serve_make_room(struct khttpd_connection *connection)
 				  connection->input_length);
 }
 
+/*
+ * As a reception, of what came behind the bytes that are known, but all of it stays in the socket. They are
+ * copied again: TCP has no offset to look from in every kernel, and a head has a bound and a deadline.
+ */
+static int khttpd_serve_look(struct khttpd_connection *connection)
+{
+	struct kvec part = { connection->input.at, connection->input.size };
+	/* Asked first: whatever came before the end is there then. */
+	bool has_ended = READ_ONCE(connection->socket->sk->sk_shutdown) & RCV_SHUTDOWN;
+	struct msghdr message = {};
+	int count = kernel_recvmsg(connection->socket, &message, &part, 1, part.iov_len,
+				   MSG_DONTWAIT | MSG_PEEK);
+
+	if (count <= 0 || count > connection->input_length)
+		return count <= 0 ? count : count - connection->input_length;
+	return has_ended ? 0 : -EAGAIN;
+}
+
+static int khttpd_serve_hear(struct khttpd_connection *connection)
+{
+	struct kvec part = {
+		.iov_base = connection->input.at + connection->input_length,
+		.iov_len = connection->input.size - connection->input_length,
+	};
+	struct msghdr message = {};
+
+	if (khttpd.hands_over)
+		return khttpd_serve_look(connection);
+	return kernel_recvmsg(connection->socket, &message, &part, 1, part.iov_len, MSG_DONTWAIT);
+}
+
 static enum khttpd_served khttpd_serve_receive(struct khttpd_connection *connection)
 {
-	struct msghdr message = {};
-	struct kvec part;
 	int count;
 
 	if (connection->peer_ended || !khttpd_serve_make_room(connection))
 		return KHTTPD_ENDED;
-	part.iov_base = connection->input.at + connection->input_length;
-	part.iov_len = connection->input.size - connection->input_length;
-	count = kernel_recvmsg(connection->socket, &message, &part, 1, part.iov_len, MSG_DONTWAIT);
+	count = khttpd_serve_hear(connection);
 	if (count == -EAGAIN) {
 		khttpd_serve_wait(connection);
 		return KHTTPD_WAITS;
@@ -307,6 +354,36 @@ static enum khttpd_served khttpd_serve_linger(struct khttpd_connection *connecti
 	return count > 0 ? KHTTPD_SPENT : KHTTPD_ENDED;
 }
 
+/* No process takes the connection: whoever wants an answer may come again. */
+static enum khttpd_served khttpd_serve_unavailable(struct khttpd_connection *connection)
+{
+	struct khttpd_output output = { .room = KHTTPD_OUTPUT_BYTES };
+
+	if (!connection->output.at && !khttpd_memory_take(&connection->output, KHTTPD_OUTPUT_BYTES))
+		return KHTTPD_ENDED;
+	output.at = connection->output.at;
+	khttpd_reply_unavailable(&output);
+	connection->output_length = output.length;
+	connection->phase = KHTTPD_LAST;
+	connection->deadline = KHTTPD_DEADLINES;
+	atomic64_inc(&khttpd.refused);
+	return KHTTPD_SPENT;
+}
+
+/* Offers the connection to a process, once; what it holds is not needed any more. */
+static enum khttpd_served khttpd_serve_leave(struct khttpd_connection *connection)
+{
+	if (connection->phase == KHTTPD_OFFERED)
+		return test_and_clear_bit(KHTTPD_RETURNED, &connection->flags)
+			       ? khttpd_serve_unavailable(connection)
+			       : KHTTPD_WAITS;
+	connection->phase = KHTTPD_OFFERED;
+	connection->input_length = 0;
+	khttpd_serve_forget(connection);
+	khttpd_connection_expect(connection, KHTTPD_OFFER_DEADLINE, true);
+	return khttpd_handover_offer(connection) ? KHTTPD_WAITS : khttpd_serve_unavailable(connection);
+}
+
 /* The deadline has passed: a partial head gets 408, everything else an end. */
 static bool khttpd_serve_expire(struct khttpd_connection *connection)
 {
@@ -315,6 +392,11 @@ static bool khttpd_serve_expire(struct khttpd_connection *connection)
 	if (connection->deadline == KHTTPD_DEADLINES ||
 	    time_before(jiffies, READ_ONCE(connection->due)))
 		return true;
+	if (connection->phase == KHTTPD_OFFERED) {
+		if (khttpd_handover_withdraw(connection))
+			set_bit(KHTTPD_RETURNED, &connection->flags);
+		return true;
+	}
 	if (connection->deadline != KHTTPD_HEAD_DEADLINE || !connection->input_length ||
 	    !khttpd_serve_make_room(connection))
 		return false;
@@ -339,6 +421,8 @@ enum khttpd_served khttpd_serve(struct khttpd_connection *connection)
 			served = khttpd_serve_send_kept(connection);
 		else if (khttpd_serve_has_body(connection))
 			served = khttpd_serve_fill(connection) ? KHTTPD_SPENT : KHTTPD_ENDED;
+		else if (connection->phase == KHTTPD_LEAVES || connection->phase == KHTTPD_OFFERED)
+			served = khttpd_serve_leave(connection);
 		else if (connection->phase >= KHTTPD_LAST)
 			served = khttpd_serve_linger(connection);
 		else if (!khttpd_serve_understand(connection))

@@ -48,7 +48,8 @@ static bool khttpd_softirq_answer(struct khttpd_softirq_desk *desk, const struct
 	size_t length;
 
 	if ((request->method != KHTTPD_GET && request->method != KHTTPD_HEAD) || request->http10 ||
-	    !request->keep_alive || request->framing != KHTTPD_NO_BODY || request->expects_continue)
+	    !request->keep_alive || request->framing != KHTTPD_NO_BODY || request->expects_continue ||
+	    (khttpd.hands_over && request->upgrades))
 		return false;
 	entry = khttpd_cache_find(request->path);
 	if (!entry)

@@ -47,6 +47,7 @@ static const struct {
 	{ "prepare_kernel_cred", 0 },
 	{ "groups_alloc", 0 },
 	{ "kthread_create_on_node", -ENOMEM },
+	{ "misc_register", -ENOMEM },
 	{ "sock_create", -ENOMEM },
 	{ "kernel_bind", -ENOMEM },
 	{ "kernel_listen", -ENOMEM },

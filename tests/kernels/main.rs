@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod dostp;
+mod handover;
 mod modules;
 mod packaged;
 mod strain;

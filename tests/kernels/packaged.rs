@@ -83,6 +83,7 @@ fn loads_what_is_to_be_loaded(module: &Path) {
     has("  mode           softirq");
     has("  answered       1");
     assert!(out.contains(r#""answered":1"#) && out.contains(r#""listing":"Y""#), "{out}");
+    has("staunch: khttpd is in use: a process has /dev/khttpd open to take connections");
     has("told: khttpd is unloaded");
     has("after: 3");
 }

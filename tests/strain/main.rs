@@ -34,7 +34,7 @@ struct Arguments {
     /// kecho or khttpd
     #[arg(required_unless_present = "leaks")]
     module: Option<Name>,
-    /// Its modes, one after the other
+    /// Its modes, one after the other; further parameters may stand behind one
     modes: Vec<String>,
     /// How often the module is unloaded under load
     #[arg(long, default_value_t = 4)]

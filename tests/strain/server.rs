@@ -47,6 +47,7 @@ pub(crate) fn root() -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) name: Name,
+    /// Behind it, further parameters may stand.
     pub(crate) mode: String,
 }
 

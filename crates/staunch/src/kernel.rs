@@ -82,6 +82,9 @@ fn unload() -> Result<ExitCode, Failure> {
             code: NOT_LOADED,
             text: format!("{NAME} is not loaded: this kernel has no modules"),
         }),
+        Err(Errno::AGAIN | Errno::BUSY) => {
+            Err(format!("{NAME} is in use: a process has /dev/{NAME} open to take connections").into())
+        }
         Err(error) => Err(format!("{NAME} cannot be unloaded: {error}").into()),
     }
 }
