@@ -28,8 +28,8 @@ static inline bool khttpd_pages_can_be_sent(const char *bytes)
 }
 
 /*
- * Sends a beginning of these bytes, without waiting; `more` comes behind them. How many were taken, or minus an
- * errno.
+ * Sends a beginning of these bytes, without waiting; `more` comes behind them. How many were taken, or minus
+ * an errno.
  */
 int khttpd_pages_send(struct socket *socket, const char *bytes, size_t length, bool more);
 

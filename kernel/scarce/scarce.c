@@ -148,7 +148,7 @@ static int scarce_counts_get(char *buffer, const struct kernel_param *parameter)
 
 static const struct kernel_param_ops scarce_counts = { .get = scarce_counts_get };
 module_param_cb(counts, &scarce_counts, NULL, 0444);
-MODULE_PARM_DESC(counts, "read only: calls and the one that failed since `fail` was written, and functions ever called");
+MODULE_PARM_DESC(counts, "read only: calls and the failed one since `fail` was set, functions ever called");
 
 static int scarce_told(struct notifier_block *block, unsigned long state, void *data)
 {

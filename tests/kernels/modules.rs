@@ -171,8 +171,8 @@ fn khttpd_compresses_as_well_as_gzip() {
     }
 }
 
-/// So many conversations khttpd holds; the others need further encodings, rules or hosts, which it has not. It may
-/// not fall.
+/// So many conversations khttpd holds; the others need further encodings, rules or hosts, which it has not.
+/// It may not fall.
 const HELD_MIN: usize = 290;
 
 #[test]

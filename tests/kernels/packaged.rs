@@ -68,7 +68,8 @@ fn the_package_of_modules_builds_and_its_module_is_loaded() {
     }
 }
 
-/// `staunch kernel` in the machine: loads, shows and unloads; what cannot be is told with the kernel's reason.
+/// `staunch kernel` in the machine: loads, shows and unloads; what cannot be is told with the kernel's
+/// reason.
 fn loads_what_is_to_be_loaded(module: &Path) {
     let programs = [binary(), module.to_owned()];
     let guest = Guest { series: SERIES, modules: &[], programs: &programs, words: &[] };

@@ -83,8 +83,8 @@ const FAILED: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Each call for memory fails once, at load and while it serves: a load fails cleanly, a peer hears an answer,
-/// the beginning of it or a refusal, and nothing is left behind.
+/// Each call for memory fails once, at load and while it serves: a load fails cleanly, a peer hears an
+/// answer, the beginning of it or a refusal, and nothing is left behind.
 #[test]
 fn every_call_for_memory_may_fail() {
     if !is_possible() {

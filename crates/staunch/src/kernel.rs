@@ -4,6 +4,7 @@
 
 mod load;
 mod log;
+mod module;
 mod obstacle;
 mod status;
 
@@ -13,14 +14,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use rustix::io::Errno;
 
+use self::module::{NAME, NO_RIGHT, NOT_LOADED};
 use crate::config::Failure;
 use crate::output;
-
-/// The module's name.
-const NAME: &str = "khttpd";
-/// Exit codes: the module is not loaded; a right is missing (EX_NOPERM of sysexits.h).
-const NOT_LOADED: u8 = 3;
-const NO_RIGHT: u8 = 77;
 
 /// What stands at the end of the help.
 const EXPLANATION: &str = "\

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use rustix::io::Errno;
 
 use super::log::Log;
-use super::{NAME, obstacle};
+use super::module::NAME;
+use super::obstacle;
 use crate::config::Failure;
 use crate::output;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::NO_RIGHT;
+use super::module::NO_RIGHT;
 use crate::config::Failure;
 
 /// The bit of CAP_SYS_MODULE among a process's capabilities (capability.h).

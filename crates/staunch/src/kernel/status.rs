@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use staunch_figures::words;
 
-use super::{NAME, NOT_LOADED};
+use super::module::{NAME, NOT_LOADED};
 use crate::config::Failure;
 use crate::output;
 

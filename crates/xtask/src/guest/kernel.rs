@@ -9,7 +9,6 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use super::apt::Apt;
-use super::debug;
 use crate::install::succeed;
 
 /// A kernel that Debian has packages of.
@@ -73,15 +72,12 @@ pub(super) fn lock(root: &Path) -> Result<fs::File, String> {
     locked().map_err(|error: std::io::Error| format!("{}: {error}", folder.display()))
 }
 
-/// The kernel of a series, fetched if it is not there. A kernel that was fetched once is not looked for
-/// again.
+/// The kernel of a series of packages, fetched if it is not there. A kernel that was fetched once is not
+/// looked for again.
 ///
 /// # Errors
 /// apt cannot name or fetch it.
 pub(super) fn kernel(root: &Path, series: Series) -> Result<Kernel, String> {
-    if series == Series::Debug6_1 {
-        return debug::kernel(root);
-    }
     let folder = root.join("target/tools/kernels").join(series.folder());
     let (image, release) = (folder.join("vmlinuz"), folder.join("release"));
     if !image.exists() || !release.exists() {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::debug;
 use super::headers;
 use super::image::{self, ImageContent};
 use super::kernel::{self, Kernel, Series};
@@ -60,13 +61,21 @@ pub(crate) struct Said {
     pub(crate) status: i32,
 }
 
+/// The kernel of a series, fetched or built if it is not there.
+fn kernel_of(root: &Path, series: Series) -> Result<Kernel, String> {
+    match series {
+        Series::Debug6_1 => debug::kernel(root),
+        Series::V6_1 | Series::V6_12 | Series::Newest => kernel::kernel(root, series),
+    }
+}
+
 /// The release of a kernel, and the folder of its headers, fetched if they are not there.
 ///
 /// # Errors
 /// apt cannot fetch them.
 pub(super) fn headers(root: &Path, series: Series) -> Result<(String, PathBuf), String> {
     let _one_at_a_time = kernel::lock(root)?;
-    let kernel = kernel::kernel(root, series)?;
+    let kernel = kernel_of(root, series)?;
     let headers = headers::headers(&kernel, series)?;
     let tree = headers.root.map_or_else(
         || headers.tree.clone(),
@@ -119,7 +128,7 @@ impl Machine {
     /// others need the same files. `work` is for files of this machine alone.
     fn prepared(&self, root: &Path, work: &Path) -> Result<Prepared, String> {
         let _one_at_a_time = kernel::lock(root)?;
-        let kernel = kernel::kernel(root, self.kernel)?;
+        let kernel = kernel_of(root, self.kernel)?;
         let stock = stock::files(&kernel, self.kernel, &self.stock, work)?;
         let modules =
             self.modules.iter().map(|module| module::built(root, &kernel, self.kernel, &module.name));
