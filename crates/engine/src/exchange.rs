@@ -63,7 +63,8 @@ impl Exchange {
     pub(crate) fn held_bytes(&self) -> usize {
         let body_bytes = match &self.life {
             Life::Collecting { body, .. } => body.capacity(),
-            Life::Waiting | Life::Open(_) => 0,
+            Life::Open(state) => state.handler_bytes,
+            Life::Waiting => 0,
         };
         size_of::<Self>() + self.request.held_bytes() + body_bytes
     }

@@ -43,13 +43,16 @@ pub(crate) struct OpenState {
     pub(crate) concluded: bool,
     /// Bytes of the body handed over for sending.
     pub(crate) body_bytes: u64,
+    /// Bytes that the handler holds for the exchange.
+    pub(crate) handler_bytes: usize,
 }
 
 impl OpenState {
     /// An answer that has just begun.
     pub(crate) fn new(body: BodyOut) -> Self {
         let end = (body == BodyOut::Nothing).then_some(Ended::Complete);
-        Self { body, wants_room: true, held: false, end, concluded: false, body_bytes: 0 }
+        let (wants_room, held, concluded) = (true, false, false);
+        Self { body, wants_room, held, end, concluded, body_bytes: 0, handler_bytes: 0 }
     }
 }
 
@@ -133,6 +136,12 @@ impl<'a> Open<'a> {
     /// called before, see [`Open::has_unsent`].
     pub fn call_when_sent(&mut self) {
         self.state.wants_room = true;
+    }
+
+    /// Tells how much the handler holds for this exchange, beside what it has pushed: it counts as held by
+    /// the connection, for who holds most gives way first.
+    pub fn note_held(&mut self, bytes: usize) {
+        self.state.handler_bytes = bytes;
     }
 
     /// Whether the peer has said that it sends no more: nearly always it is gone.
