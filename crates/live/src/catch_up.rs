@@ -18,8 +18,12 @@ use crate::view::topics::{Topics, ViewTopic};
 pub struct Batch {
     /// To be sent in this order; none if nothing concerns the reader.
     pub slices: Vec<Bytes>,
+    /// The number from which a reader that gets none of them lacks all of them.
+    pub from: u64,
     /// The number the reader has come to with these.
     pub number: u64,
+    /// Updates of a log are lost: a mark among the slices says so.
+    pub has_gap: bool,
     /// Forms of updates that do not exist yet. If there are any, nothing is to be sent.
     pub missing: Vec<(Place, Form)>,
 }
@@ -33,8 +37,8 @@ struct Owed<'a> {
 }
 
 /// Updates and marks by their numbers: whatever a reader received last, it lacks nothing before that.
-fn in_order(number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>) -> Batch {
-    let mut batch = Batch { number, ..Batch::default() };
+fn in_order(from: u64, number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>) -> Batch {
+    let mut batch = Batch { from, number, has_gap: !gaps.is_empty(), ..Batch::default() };
     // Marks stand first: cut behind any of the updates, a reader was told of all that it lacks before that.
     batch.slices.extend(gaps.into_iter().map(|(_, mark)| mark));
     for owed in owed {
@@ -57,6 +61,8 @@ pub struct CatchUp {
     pub form: Form,
     /// The reader has nothing before its number: it gets whole values, and no mark for what it never asked.
     pub is_fresh: bool,
+    /// Nothing of a log is owed.
+    pub skips_logs: bool,
 }
 
 impl CatchUp {
@@ -71,7 +77,8 @@ impl CatchUp {
         let mut cut: Vec<&ViewTopic> = Vec::new();
         for id in moved {
             let Some(topic) = topics.get(id) else { continue };
-            if topic.ring.last_number() <= self.from {
+            let is_skipped = self.skips_logs && topic.kind == Kind::Log;
+            if topic.ring.last_number() <= self.from || is_skipped {
                 continue;
             }
             if topic.kind == Kind::Log && topic.ring.dropped_to() > self.from && !self.is_fresh {
@@ -87,9 +94,11 @@ impl CatchUp {
         owed.truncate(SLICES_PER_DELIVERY_MAX);
         let last = owed.last().map_or(self.to, |owed| owed.number);
         let number = if is_cut_short { last } else { self.to.max(self.from) };
+        let first = owed.first().map_or(number, |owed| owed.number - 1);
+        let from = if self.is_fresh { first } else { self.from };
         let mut gaps: Vec<(u64, Bytes)> = cut.iter().filter_map(|topic| self.gap(topic, number)).collect();
         gaps.sort_unstable_by_key(|(number, _)| *number);
-        in_order(number, owed, gaps)
+        in_order(from, number, owed, gaps)
     }
 
     /// The mark for what left a topic's ring behind the reader's number and up to `to`, and where it stands.

@@ -110,6 +110,42 @@ impl Interest {
         self.names.iter()
     }
 
+    /// How many names and patterns are asked for.
+    pub fn count(&self) -> usize {
+        self.names.len() + self.patterns.len()
+    }
+
+    /// Whether all names and patterns of another are asked for.
+    pub fn includes(&self, other: &Self) -> bool {
+        other.names.iter().all(|name| self.names.binary_search(name).is_ok())
+            && other.patterns.iter().all(|pattern| self.patterns.binary_search(pattern).is_ok())
+    }
+
+    /// With the names and patterns of another besides; the grants stay.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        Self {
+            names: in_order([&self.names[..], &other.names].concat()),
+            patterns: in_order([&self.patterns[..], &other.patterns].concat()),
+            grants: self.grants.clone(),
+        }
+    }
+
+    /// Without the names and patterns of another; `None` if nothing is left.
+    pub fn without(&self, other: &Self) -> Option<Self> {
+        let names = self.names.iter().filter(|name| other.names.binary_search(name).is_err());
+        let patterns = self.patterns.iter().filter(|pattern| other.patterns.binary_search(pattern).is_err());
+        let grants = self.grants.clone();
+        let left = Self { names: names.cloned().collect(), patterns: patterns.cloned().collect(), grants };
+        (left.count() > 0).then_some(left)
+    }
+
+    /// The same with other grants.
+    #[must_use]
+    pub fn granted(&self, grants: Grants) -> Self {
+        Self { grants, ..self.clone() }
+    }
+
     /// Whether the topic is asked for.
     pub fn covers(&self, topic: &TopicName) -> bool {
         self.names.binary_search(topic).is_ok() || self.patterns.iter().any(|pattern| pattern.matches(topic))
@@ -137,6 +173,22 @@ mod tests {
         for (topic, covered) in [("a", true), ("b.c", true), ("b.c.d", false), ("c", false)] {
             assert_eq!(wish.covers(&TopicName::new(topic).unwrap()), covered, "{topic}");
         }
+    }
+
+    #[test]
+    fn wishes_are_put_together_and_taken_apart() {
+        let (both, one, pattern) = (read(&["a", "b.*"]), read(&["a"]), read(&["b.*"]));
+        let (both, one, pattern) = (both.unwrap(), one.unwrap(), pattern.unwrap());
+        assert_eq!(pattern.with(&one), both);
+        assert_eq!(both.with(&one), both);
+        assert_eq!(both.without(&pattern).as_ref(), Some(&one));
+        assert_eq!(one.without(&pattern).as_ref(), Some(&one));
+        assert_eq!(one.without(&one), None);
+        assert_eq!((both.count(), one.count()), (2, 1));
+        assert!(both.includes(&one) && both.includes(&pattern) && !one.includes(&both));
+        let grants = Grants::new(one.names().cloned().collect(), Vec::new());
+        assert_ne!(one.granted(grants.clone()), one);
+        assert_eq!(one.granted(grants).granted(Grants::default()), one);
     }
 
     #[test]

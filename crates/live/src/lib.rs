@@ -53,5 +53,5 @@ pub use state::{KeptState, KeptTopic, StateFault, StateFaultKind, StateKeeper, S
 pub use topic::{Kind, TopicRules};
 pub use update::{Bytes, Update, Value};
 pub use version::{Epoch, NotOurs, Version};
-pub use view::{Joined, View};
+pub use view::{First, Joined, View};
 pub use wave::{Audience, Delivery, Waves};

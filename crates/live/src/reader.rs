@@ -10,6 +10,8 @@ use crate::version::Version;
 pub enum Start {
     /// With the last value of each topic, or what a log's ring has.
     Snapshot,
+    /// With the last value of each topic, but of a log with the next update.
+    Values,
     /// With the next update.
     Now,
     /// Behind the update with this number, also where this worker has not heard of it yet. What is not of

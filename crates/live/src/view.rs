@@ -7,6 +7,7 @@
 //! Order: `read` a letter, then `Waves::go` until it has nothing left; `join` and `leave` at any time
 //! between.
 
+mod channels;
 pub(crate) mod groups;
 pub(crate) mod topics;
 
@@ -22,6 +23,7 @@ use crate::name::TopicName;
 use crate::reader::{Marks, Reader, Start};
 use crate::update::Update;
 use crate::version::{Epoch, Version};
+pub use channels::First;
 use groups::Groups;
 use topics::Topics;
 
@@ -189,9 +191,10 @@ impl View {
                 self.unknown_versions += 1;
                 (0, true)
             }
-            Start::Now | Start::Snapshot => (0, true),
+            Start::Now | Start::Values | Start::Snapshot => (0, true),
         };
-        self.batch(group, CatchUp { from, to: self.number, form, is_fresh })
+        let skips_logs = start == Start::Values;
+        self.batch(group, CatchUp { from, to: self.number, form, is_fresh, skips_logs })
     }
 
     /// What a group's reader is owed. Looks at its topics, or at what happened lately, whichever is less.
@@ -212,7 +215,7 @@ impl View {
     /// What a reader is owed now.
     pub(crate) fn owed(&self, reader: &Reader) -> Batch {
         let (from, form) = (reader.number, reader.form);
-        let catch_up = CatchUp { from, to: self.number, form, is_fresh: false };
+        let catch_up = CatchUp { from, to: self.number, form, is_fresh: false, skips_logs: false };
         self.batch(reader.group, catch_up)
     }
 

@@ -4,9 +4,13 @@
 //! by, and gets all it lacks at once when that is over.
 //!
 //! Order: `go` while it says that there is more, with everything else of the worker between; `sent` when a
-//! reader's send is over; `leave` when it is gone.
+//! reader's send is over; `change` when it asks for something else; `leave` when it is gone.
+
+use std::sync::Arc;
 
 use crate::form::Form;
+use crate::group::Moved;
+use crate::interest::Interest;
 use crate::limits::{REMEMBERED_BATCHES_MAX, SENDS_PER_TURN_MAX};
 use crate::reader::{Marks, Reader};
 use crate::update::Bytes;
@@ -109,8 +113,35 @@ impl Waves {
     pub fn leave(&mut self, view: &mut View, audience: &mut impl Audience, slot: u32) {
         let reader = *audience.reader(slot);
         audience.reader(slot).marks.set(Marks::CLOSING);
-        let Some(moved) = view.leave(&reader) else { return };
-        audience.reader(moved.slot).moved_to(reader.place);
+        let moved = view.leave(&reader);
+        self.follow_move(view, audience, reader.place, moved);
+    }
+
+    /// Puts a reader that is owed nothing into the group of another interest. Whether there is room for it.
+    pub fn change(
+        &mut self,
+        view: &mut View,
+        audience: &mut impl Audience,
+        slot: u32,
+        interest: &Arc<Interest>,
+    ) -> bool {
+        let reader = *audience.reader(slot);
+        let Some((changed, moved)) = view.change(slot, &reader, interest) else { return false };
+        *audience.reader(slot) = changed;
+        self.follow_move(view, audience, reader.place, moved);
+        true
+    }
+
+    /// The last of a list has taken a place that became free.
+    fn follow_move(
+        &mut self,
+        view: &mut View,
+        audience: &mut impl Audience,
+        place: u32,
+        moved: Option<Moved>,
+    ) {
+        let Some(moved) = moved else { return };
+        audience.reader(moved.slot).moved_to(place);
         if moved.passed && self.heeds_moved() {
             self.look_at(view, audience, moved.slot);
         }

@@ -177,6 +177,21 @@ impl Groups {
         self.removed += 1;
     }
 
+    /// Tells the hub of a reader that went from one group to another: of what one of them alone asks for.
+    pub(crate) fn count_change(&self, from: u32, to: u32, requests: &mut Vec<Request>) {
+        let (from, to) = (&self.get(from).interest, &self.get(to).interest);
+        for (own, other, change) in [(from, to, -1), (to, from, 1)] {
+            for name in own.names.iter().filter(|name| other.names.binary_search(name).is_err()) {
+                requests.push(Request::Readers(name.clone(), change));
+            }
+            for pattern in
+                own.patterns.iter().filter(|pattern| other.patterns.binary_search(pattern).is_err())
+            {
+                requests.push(Request::PatternReaders(pattern.clone(), change));
+            }
+        }
+    }
+
     /// Tells the hub of readers that came or left. What is to be told already is added up.
     pub(crate) fn count_readers(&self, group: u32, change: i64, requests: &mut Vec<Request>) {
         let interest = &self.get(group).interest;
