@@ -141,6 +141,15 @@ pub const DOCUMENTS_MAX: usize = 4096;
 pub const DOCUMENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A polled value this long is compressed when it is asked for twice; below, one segment holds it anyway.
 pub const DOCUMENT_CODED_BYTES_MIN: usize = 1024;
+/// Commands of a WebSocket that wait for their turn: those of a few messages. One that waits costs some 100
+/// bytes beside its texts, which are no longer than what was sent.
+pub const COMMANDS_WAITING_MAX: usize = 1024;
+/// So much of answers to what came on a WebSocket, and no more is looked at before there is room: what came
+/// while nothing was sent may be long, and inflated far longer.
+pub const SOCKET_ANSWERS_BYTES: usize = 64 * 1024;
+/// Most bytes of values in one answer of a channel's history: the worker writes it, and serves nobody else
+/// meanwhile.
+pub const HISTORY_BYTES_MAX: usize = 64 * 1024;
 /// Shortest time after which a reader that was cut comes back, in milliseconds.
 pub const RETRY_MS_MIN: u64 = 1_000;
 /// Longest: so many at once come back evenly within it.

@@ -1,4 +1,4 @@
-//! Live data as it is served: publishing, polling, and streams of events.
+//! Live data as it is served: publishing, polling, streams of events, and WebSockets.
 //!
 //! It owns the endpoints, the thread that is the one writer (`writer`), and each worker's part (`worker`),
 //! which holds a view of all topics and the readers of its connections. What updates, topics and readers are
@@ -15,14 +15,17 @@ mod events;
 mod feed;
 mod handler;
 pub(crate) mod mail;
+mod pending;
 mod permit;
 mod publish;
 mod queue;
 mod quotes;
 mod reply;
 mod route;
+mod script;
 mod seat;
 mod shared;
+mod socket;
 mod tokens;
 mod waiting;
 mod worker;

@@ -13,7 +13,7 @@ group! {
     /// Live data: publishing, polling, streams of events.
     Live, "Live data", possible;
 
-    /// Serve live data: /publish, /topics/NAME, /live/NAME, /events
+    /// Serve live data: /publish, /topics/NAME, /live/NAME, /events, /ws, /live.js
     /// The endpoints answer at every site, before its files and without the rules for its paths.
     live: OnOff = Some("off"), Value, restart, "true";
     /// Secret of 32 bytes and more; who shows it may publish
@@ -41,6 +41,8 @@ group! {
     /// An EventSource sends no field. With a page of another origin it counts only if that is
     /// one of `live_origins`. `mercureAuthorization` is what Mercure 0.x has.
     live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
+    /// Serve /ws/echo, a WebSocket that sends back what it gets: for tests of clients and proxies
+    live_echo: OnOff = Some("off"), Value, restart, "true";
     /// Who signs tokens for publishing and for reading what is private
     live_issuer: Many<Inline<LiveIssuerRule>> = Some(""), File, restart,
         "[{ name = \"id\", audience = \"live\", secret_file = \"/etc/staunch/secret\" }]";

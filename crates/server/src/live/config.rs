@@ -29,6 +29,8 @@ pub struct LiveConfig {
     pub quotes_prefix: String,
     /// Name of the cookie that may carry a token.
     pub cookie: String,
+    /// Whether a WebSocket is served that sends back what it gets.
+    pub echo: bool,
     /// Who has it may publish everything. Without one, and without issuers, nobody may.
     pub publish_token: Option<Vec<u8>>,
     /// Rules of topics: the first that fits counts.
@@ -231,6 +233,7 @@ mod tests {
             issuers: Vec::new(),
             quotes_prefix: String::new(),
             cookie: "t".into(),
+            echo: false,
             publish_token: token.map(<[u8]>::to_vec),
             topics: vec![LiveTopic {
                 pattern: pattern.into(),

@@ -32,6 +32,9 @@ pub(crate) struct WorkerCounts {
     pub(crate) unknown_versions: AtomicU64,
     pub(crate) slow: AtomicU64,
     pub(crate) polls: AtomicU64,
+    pub(crate) commands: AtomicU64,
+    pub(crate) socket_faults: AtomicU64,
+    pub(crate) socket_silences: AtomicU64,
 }
 
 /// Names of transports, as metrics have them.
@@ -83,6 +86,12 @@ pub struct LiveFigures {
     pub slow: u64,
     /// Polled values.
     pub polls: u64,
+    /// Commands obeyed or refused.
+    pub commands: u64,
+    /// WebSockets closed because the peer broke the protocol or a limit.
+    pub socket_faults: u64,
+    /// WebSockets closed because they gave no sign of life.
+    pub socket_silences: u64,
     /// Compressions of updates.
     pub compressions: u64,
     /// Bytes of values, rings and forms.
@@ -114,6 +123,9 @@ pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFi
         unknown_versions: sum(|counts| &counts.unknown_versions),
         slow: sum(|counts| &counts.slow),
         polls: sum(|counts| &counts.polls),
+        commands: sum(|counts| &counts.commands),
+        socket_faults: sum(|counts| &counts.socket_faults),
+        socket_silences: sum(|counts| &counts.socket_silences),
         compressions: writer.compressions.load(Relaxed),
         memory_bytes: writer.memory_bytes.load(Relaxed),
         waits: writer.waits.load(Relaxed),

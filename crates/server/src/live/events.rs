@@ -1,4 +1,4 @@
-//! What a reader of `/events` asks for.
+//! What a reader of `/events` asks for, and one of a WebSocket whose URL says it.
 //!
 //! It owns the parameters of the query. It must never take one for another: a reader would get less than it
 //! asked for.
@@ -44,6 +44,24 @@ impl Wish {
     /// # Errors
     /// A sentence that names the parameter.
     pub(crate) fn read(request: &Request<'_>, grants: Grants) -> Result<Self, String> {
+        Self::read_query(request, grants, transport(request), coding(request))
+    }
+
+    /// Reads a request for `/ws` that names topics.
+    ///
+    /// # Errors
+    /// A sentence that names the parameter.
+    pub(crate) fn read_socket(request: &Request<'_>, grants: Grants, deflates: bool) -> Result<Self, String> {
+        let coding = if deflates { Coding::Deflate } else { Coding::Identity };
+        Self::read_query(request, grants, Transport::Socket, coding)
+    }
+
+    fn read_query(
+        request: &Request<'_>,
+        grants: Grants,
+        transport: Transport,
+        coding: Coding,
+    ) -> Result<Self, String> {
         let pairs = decode_form(request.query.unwrap_or_default()).map_err(|fault| fault.to_string())?;
         let all = |name: &'static str| {
             pairs.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
@@ -64,8 +82,6 @@ impl Wish {
         // A field comes with each return of a browser, the query is that of its first coming.
         let id = request.values(b"last-event-id").next().map(|id| String::from_utf8_lossy(id).into_owned());
         let id = id.or_else(|| all("last-event-id").next().map(str::to_owned)).filter(|id| !id.is_empty());
-        let transport = transport(request);
-        let coding = coding(request);
         let form = Form::new(shape, transport, coding);
         Ok(Self { interest, form, coding, from: id.map_or(from, Beginning::Id) })
     }
@@ -150,7 +166,8 @@ fn transport(request: &Request<'_>) -> Transport {
     if request.version == staunch_protocol::Version::Http11 { Transport::Chunked } else { Transport::Plain }
 }
 
-fn coding(request: &Request<'_>) -> Coding {
+/// The coding of a stream that the peer likes best.
+pub(crate) fn coding(request: &Request<'_>) -> Coding {
     let preference = Preference::read(request.values(b"accept-encoding"), &ORDER);
     let [zstd, gzip] = ORDER.map(Encoding::place);
     match preference.choose(|_| true) {

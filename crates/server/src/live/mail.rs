@@ -18,12 +18,12 @@ pub(crate) enum LiveMail {
     Tick(LiveTime),
     /// What became of a publication, for the request that waits for it.
     Published(Vec<LineOutcome>),
-    /// The same for lines of a feed.
+    /// The same for lines of a feed, or for a command of a WebSocket.
     Fed(Address, Vec<LineOutcome>),
     /// A polled value in a coding.
     Coded(CodedValue),
-    /// What a token grants, for the request that showed it.
-    Checked(Verdict),
+    /// What a token grants, for the request or the WebSocket that showed it.
+    Checked(Address, Verdict),
     /// A poll has waited for long enough; the version to ask for behind which.
     WaitedLong,
     /// The worker knows now what a request waits for.

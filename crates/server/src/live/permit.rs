@@ -100,8 +100,19 @@ pub(crate) fn refuse_all(lines: &[u8], answer: Answer<'_>) -> Answered {
     refuse(Status::FORBIDDEN, sentence, lines, answer)
 }
 
+/// Whether no page asks, or one of this very server, or one whose origin is allowed.
+pub(crate) fn is_allowed_page(request: &Request<'_>, allows: impl FnOnce(&[u8]) -> bool) -> bool {
+    let Some(origin) = request.values(b"origin").next() else { return true };
+    let own = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
+    let is_own = match (own, request.values(b"host").next()) {
+        (Some(own), Some(host)) => own.eq_ignore_ascii_case(host),
+        _ => false,
+    };
+    is_own || allows(origin)
+}
+
 /// The token that a request shows: that of `Authorization: Bearer`, or else a cookie's. A cookie comes along
-/// whichever page asks, so with an Origin it counts for the origins that are allowed alone.
+/// whichever page asks, so with an Origin it counts for this server's and for those that are allowed alone.
 pub(crate) fn shown<'a>(request: &Request<'a>, cookie: &str, origins: &[String]) -> Option<&'a [u8]> {
     let mut values = request.values(b"authorization");
     if let Some(value) = values.next() {
@@ -110,10 +121,8 @@ pub(crate) fn shown<'a>(request: &Request<'a>, cookie: &str, origins: &[String])
         let (scheme, token) = value.split_at_checked(value.iter().position(|byte| *byte == b' ')?)?;
         return scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii());
     }
-    let is_allowed = match request.values(b"origin").next() {
-        None => true,
-        Some(origin) => origins.iter().any(|known| known.as_bytes() == origin),
-    };
+    let is_allowed =
+        is_allowed_page(request, |origin| origins.iter().any(|known| known.as_bytes() == origin));
     let pairs = request.values(b"cookie").flat_map(|value| value.split(|byte| *byte == b';'));
     let mut tokens = pairs.filter_map(|pair| {
         let pair = pair.trim_ascii();

@@ -30,7 +30,7 @@ pub(crate) struct Publishing {
 pub(crate) enum Publisher {
     /// A request that waits.
     Request(Address),
-    /// A feed.
+    /// A feed, or a WebSocket.
     Feed(Address),
 }
 

@@ -19,6 +19,21 @@ pub(crate) enum Endpoint<'a> {
     Quotes,
     /// `/.well-known/mercure`: publishing and reading as Mercure has it.
     Mercure,
+    /// `/ws`, `/connection/websocket`, `/ws/echo`: a WebSocket.
+    Socket(SocketKind),
+    /// `/live.js`: a client for pages.
+    Script,
+}
+
+/// What a WebSocket is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SocketKind {
+    /// Commands, or what the URL says.
+    Own,
+    /// Commands of Centrifugo's clients.
+    Centrifugo,
+    /// For tests: what is sent comes back.
+    Echo,
 }
 
 impl<'a> Endpoint<'a> {
@@ -28,6 +43,10 @@ impl<'a> Endpoint<'a> {
         match path.get(1)? {
             b'e' if path == b"/events" => Some(Self::Events),
             b'p' if path == b"/publish" => Some(Self::Publish),
+            b'w' if path == b"/ws" => Some(Self::Socket(SocketKind::Own)),
+            b'w' if path == b"/ws/echo" => Some(Self::Socket(SocketKind::Echo)),
+            b'c' if path == b"/connection/websocket" => Some(Self::Socket(SocketKind::Centrifugo)),
+            b'l' if path == b"/live.js" => Some(Self::Script),
             b'l' => match path.strip_prefix(b"/live/") {
                 Some(name) => Some(Self::Value(name)),
                 None => path.strip_prefix(b"/list=").map(Self::List),
@@ -42,7 +61,10 @@ impl<'a> Endpoint<'a> {
     /// What the Allow field says.
     pub(crate) fn allow(self) -> &'static str {
         match self {
-            Self::Events | Self::Value(_) | Self::List(_) | Self::Quotes => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Value(_) | Self::List(_) | Self::Quotes | Self::Script => {
+                "GET, HEAD, OPTIONS"
+            }
+            Self::Socket(_) => "GET, OPTIONS",
             Self::Publish => "POST, OPTIONS",
             Self::Topic(_) => "PUT, PATCH, DELETE, OPTIONS",
             Self::Mercure => "GET, HEAD, POST, OPTIONS",
@@ -63,10 +85,25 @@ mod tests {
         assert_eq!(Endpoint::of(b"/quotes"), Some(Endpoint::Quotes));
         assert_eq!(Endpoint::of(b"/topics/"), Some(Endpoint::Topic(b"")));
         assert_eq!(Endpoint::of(b"/.well-known/mercure"), Some(Endpoint::Mercure));
-        for path in
-            [&b"/"[..], b"*", b"/.well-known/x", b"/event", b"/events/", b"/live", b"/publish.html", b"/a"]
-        {
-            assert_eq!(Endpoint::of(path), None, "{}", path.escape_ascii());
+        assert_eq!(Endpoint::of(b"/ws"), Some(Endpoint::Socket(SocketKind::Own)));
+        assert_eq!(Endpoint::of(b"/ws/echo"), Some(Endpoint::Socket(SocketKind::Echo)));
+        assert_eq!(Endpoint::of(b"/connection/websocket"), Some(Endpoint::Socket(SocketKind::Centrifugo)));
+        assert_eq!(Endpoint::of(b"/live.js"), Some(Endpoint::Script));
+        let files = [
+            "/",
+            "*",
+            "/.well-known/x",
+            "/event",
+            "/events/",
+            "/live",
+            "/live.jsx",
+            "/publish.html",
+            "/a",
+            "/wsx",
+            "/connection/",
+        ];
+        for path in files {
+            assert_eq!(Endpoint::of(path.as_bytes()), None, "{path}");
         }
     }
 }

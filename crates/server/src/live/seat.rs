@@ -1,8 +1,8 @@
 //! The exchanges of one worker that live data has something to do with.
 //!
 //! It owns what belongs to one beside the exchange itself: a reader and the slices it is about to get, a
-//! wish that waits for a form, a feed. It must never hold more for a reader than the slices of one delivery,
-//! which are shared.
+//! wish that waits for a form, a feed, a WebSocket. It must never hold more for a reader than the slices of
+//! one delivery, which are shared.
 
 use std::collections::HashMap;
 
@@ -11,22 +11,23 @@ use staunch_live::{Audience, Coding, Delivery, Reader};
 
 use super::events::Wish;
 use super::feed::Feed;
-
-/// Bytes that are shared and never change.
-type Slice = std::sync::Arc<[u8]>;
+use super::pending::{Pending, SharedBytes};
+use super::socket::Socket;
 
 /// What an exchange is to live data.
 #[derive(Debug)]
 pub(crate) enum Seat {
-    /// A stream of events.
+    /// A stream of events, or a WebSocket that reads something.
     Reader(ReaderSeat),
     /// It will be one when a form was made.
     Joining(Box<JoiningSeat>),
     /// Lines to publish, as far as the publisher may.
     Feed(u32, Box<Feed>),
+    /// A WebSocket that reads nothing at present.
+    Socket(u32, Box<Socket>),
 }
 
-/// A stream of events.
+/// A stream of events, or a WebSocket that reads something.
 #[derive(Debug)]
 pub(crate) struct ReaderSeat {
     pub(crate) reader: Reader,
@@ -36,6 +37,8 @@ pub(crate) struct ReaderSeat {
     /// It is to end when everything was sent.
     pub(crate) is_leaving: bool,
     pub(crate) pending: Pending,
+    /// What it is besides, if it is a WebSocket.
+    pub(crate) socket: Option<Box<Socket>>,
 }
 
 /// A wish that waits for a form.
@@ -46,44 +49,8 @@ pub(crate) struct JoiningSeat {
     pub(crate) opening: Option<Coding>,
     /// There is no room for it: its stream ends.
     pub(crate) is_refused: bool,
-}
-
-/// Slices that are to be sent, in order.
-#[derive(Debug, Default)]
-pub(crate) enum Pending {
-    #[default]
-    Nothing,
-    One(Slice),
-    /// From the end: the last of the list is sent first.
-    Several(Vec<Slice>),
-}
-
-impl Pending {
-    /// These slices.
-    pub(crate) fn of(slices: &[Slice]) -> Self {
-        match slices {
-            [] => Self::Nothing,
-            [one] => Self::One(one.clone()),
-            several => Self::Several(several.iter().rev().cloned().collect()),
-        }
-    }
-
-    /// The next slice.
-    pub(crate) fn next(&mut self) -> Option<Slice> {
-        match std::mem::take(self) {
-            Self::Nothing => None,
-            Self::One(one) => Some(one),
-            Self::Several(mut several) => {
-                let next = several.pop();
-                *self = if several.is_empty() { Self::Nothing } else { Self::Several(several) };
-                next
-            }
-        }
-    }
-
-    pub(crate) fn is_nothing(&self) -> bool {
-        matches!(self, Self::Nothing)
-    }
+    /// What it is besides, if it is a WebSocket.
+    pub(crate) socket: Option<Box<Socket>>,
 }
 
 impl Seat {
@@ -92,7 +59,36 @@ impl Seat {
         match self {
             Self::Reader(seat) => seat.generation,
             Self::Joining(seat) => seat.generation,
-            Self::Feed(generation, _) => *generation,
+            Self::Feed(generation, _) | Self::Socket(generation, _) => *generation,
+        }
+    }
+
+    /// The WebSocket, if it is one.
+    pub(crate) fn socket(&mut self) -> Option<&mut Socket> {
+        match self {
+            Self::Reader(seat) => seat.socket.as_deref_mut(),
+            Self::Joining(seat) => seat.socket.as_deref_mut(),
+            Self::Socket(_, socket) => Some(socket),
+            Self::Feed(..) => None,
+        }
+    }
+
+    /// Whether it reads, or may, and nothing has told it to end.
+    pub(crate) fn is_staying(&mut self) -> bool {
+        match (self.socket().map(|socket| socket.closing), self) {
+            (Some(closing), _) => closing.is_none(),
+            (None, Self::Reader(seat)) => !seat.is_leaving,
+            (None, _) => false,
+        }
+    }
+
+    /// The WebSocket alone, if it is one.
+    pub(crate) fn into_socket(self) -> Option<Box<Socket>> {
+        match self {
+            Self::Reader(seat) => seat.socket,
+            Self::Joining(seat) => seat.socket,
+            Self::Socket(_, socket) => Some(socket),
+            Self::Feed(..) => None,
         }
     }
 }
@@ -270,8 +266,13 @@ impl Seats {
     pub(crate) fn reader_seat(&mut self, slot: u32) -> Option<&mut ReaderSeat> {
         match self.at(slot)? {
             Seat::Reader(seat) => Some(seat),
-            Seat::Joining(_) | Seat::Feed(..) => None,
+            Seat::Joining(_) | Seat::Feed(..) | Seat::Socket(..) => None,
         }
+    }
+
+    /// The WebSocket of a slot, if it has one.
+    pub(crate) fn socket(&mut self, slot: u32) -> Option<&mut Socket> {
+        self.at(slot)?.socket()
     }
 }
 
@@ -280,7 +281,7 @@ impl Audience for Seats {
         &mut self.reader_seat(slot).expect("every reader of a group has a seat").reader
     }
 
-    fn deliver(&mut self, slot: u32, slices: &[Slice]) -> Delivery {
+    fn deliver(&mut self, slot: u32, slices: &[SharedBytes]) -> Delivery {
         let Some(seat) = self.reader_seat(slot) else { return Delivery::Broken };
         debug_assert!(seat.pending.is_nothing(), "a delivery is under way");
         seat.pending = Pending::of(slices);
@@ -313,17 +314,5 @@ mod tests {
         assert!(numbers.iter().all(|number| seats.take(*number).is_some()));
         assert_eq!(seats.number(address(1)), None);
         assert!(numbers[1..].contains(&seats.promise(address(9))), "places are used again");
-    }
-
-    #[test]
-    fn slices_are_sent_in_their_order() {
-        let slices: Vec<Slice> = [&b"a"[..], b"b", b"c"].map(Slice::from).to_vec();
-        for count in 0..=3 {
-            let mut pending = Pending::of(&slices[..count]);
-            for slice in &slices[..count] {
-                assert_eq!(pending.next().as_ref(), Some(slice));
-            }
-            assert!(pending.next().is_none() && pending.is_nothing());
-        }
     }
 }

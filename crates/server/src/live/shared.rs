@@ -14,6 +14,7 @@ use staunch_live::{Epoch, Grants, Hub, Letter, TopicName};
 use super::config::{LiveConfig, LiveError};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
 use super::queue::WriterQueue;
+use super::script::Script;
 use super::tokens::Tokens;
 use crate::shared::Mail;
 
@@ -31,6 +32,7 @@ pub struct LiveShared {
     pub(crate) writer_counts: Arc<WriterCounts>,
     pub(crate) worker_counts: Box<[WorkerCounts]>,
     pub(crate) tokens: Tokens,
+    pub(crate) script: Script,
     /// Cache-Control by topic.
     caches: Vec<(Grants, String)>,
     /// Until the writer's thread has it.
@@ -40,8 +42,17 @@ pub struct LiveShared {
 
 impl LiveShared {
     /// Paths that are endpoints, and no files while live data is served.
-    pub const PATHS: [&str; 6] =
-        ["/events", "/quotes", "/publish", "/live", "/topics", "/.well-known/mercure"];
+    pub const PATHS: [&str; 9] = [
+        "/events",
+        "/quotes",
+        "/publish",
+        "/live",
+        "/live.js",
+        "/topics",
+        "/ws",
+        "/connection/websocket",
+        "/.well-known/mercure",
+    ];
 
     /// Live data for so many workers. Nothing is started yet.
     ///
@@ -60,6 +71,7 @@ impl LiveShared {
             writer_counts: Arc::default(),
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
             tokens: Tokens::new(config.tokens()?),
+            script: Script::new(),
             caches: config.caches(),
             hub: Mutex::new(Some(hub)),
             post: OnceLock::new(),

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use staunch_engine::Address;
-use staunch_live::token::{Granted, Issuer, TokenMemory, verify};
+use staunch_live::token::{Granted, Issuer, TokenFault, TokenMemory, verify};
 
 use crate::limits::TOKENS_WAITING_MAX;
 
@@ -18,6 +18,8 @@ pub(crate) enum Verdict {
     Good(Arc<Granted>),
     /// It grants nothing.
     Bad,
+    /// It grants nothing any more.
+    Over,
 }
 
 /// A token that waits, and who shows it.
@@ -72,14 +74,23 @@ impl Tokens {
     /// Checks tokens until it is told to end. A crowd that shows one token costs one check.
     pub(crate) fn run(&self, tell: impl Fn(Address, Verdict)) {
         while let Some(Shown { token, now_s, address }) = self.next() {
-            let known = self.find(&token, now_s);
-            let granted = known.or_else(|| {
-                let granted = Arc::new(verify(&token, &self.issuers, now_s).ok()?);
+            tell(address, self.judge(&token, now_s));
+        }
+    }
+
+    fn judge(&self, token: &[u8], now_s: u64) -> Verdict {
+        if let Some(known) = self.find(token, now_s) {
+            return Verdict::Good(known);
+        }
+        match verify(token, &self.issuers, now_s) {
+            Ok(granted) => {
+                let granted = Arc::new(granted);
                 let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-                memory.remember(&token, Arc::clone(&granted));
-                Some(granted)
-            });
-            tell(address, granted.map_or(Verdict::Bad, Verdict::Good));
+                memory.remember(token, Arc::clone(&granted));
+                Verdict::Good(granted)
+            }
+            Err(TokenFault::Expired) => Verdict::Over,
+            Err(_) => Verdict::Bad,
         }
     }
 

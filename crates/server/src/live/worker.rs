@@ -7,8 +7,13 @@
 //! kernel has taken them `ready` is called again, and the reader is looked at once more.
 
 mod answering;
+mod channels;
+mod clock;
+mod commands;
+mod opening;
 mod polling;
 mod reading;
+mod sockets;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,9 +22,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Ended, Finished, Outbox};
 use staunch_live::limits::{GROUPS_MAX, TOKEN_BYTES_MAX};
-use staunch_live::{Marks, View, Waves};
+use staunch_live::{View, Waves};
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
+use staunch_protocol::websocket::Inflater;
 
 use super::counts::{WorkerCounts, count, place};
 use super::document::Documents;
@@ -28,10 +34,11 @@ use super::permit::{self, Rights};
 use super::quotes::Quotes;
 use super::reply;
 use super::route::Endpoint;
-use super::seat::{Pending, Seat, Seats};
+use super::seat::{Seat, Seats};
 use super::shared::LiveShared;
+use super::socket::Heard;
 use super::waiting::Waiting;
-use crate::limits::{HEARTBEAT_ROUND_S, HEARTBEAT_S, WAVE_READERS_MAX};
+use crate::limits::WAVE_READERS_MAX;
 use crate::shared::Mail;
 
 /// See the module's text.
@@ -45,7 +52,7 @@ pub(crate) struct LiveWorker {
     moment: LiveTime,
     /// Requests that wait until the view has come as far as the writer had when they came.
     behind: Vec<Address>,
-    /// Slots that wait for a form.
+    /// Slots that wait for a form, or for another reason for the next letter.
     joining: Vec<u32>,
     /// Mail of its own is under way, after which it goes on.
     is_going_on: bool,
@@ -55,6 +62,10 @@ pub(crate) struct LiveWorker {
     waiting: Waiting,
     /// When readers' tokens end, with their exchanges.
     ends: BinaryHeap<Reverse<(u64, Address)>>,
+    /// For what comes compressed by WebSockets.
+    inflater: Inflater,
+    /// What came last by a WebSocket, to be unmasked.
+    scratch: Vec<u8>,
 }
 
 /// What is known of who asks.
@@ -87,6 +98,8 @@ impl LiveWorker {
             quotes: Quotes::new(&quotes_prefix),
             waiting: Waiting::new(),
             ends: BinaryHeap::new(),
+            inflater: Inflater::default(),
+            scratch: Vec::new(),
         };
         worker.ask();
         worker
@@ -134,11 +147,13 @@ impl LiveWorker {
             }
             (Endpoint::List(list), Method::Get | Method::Head) => self.list(list, &lines, answer),
             (Endpoint::Quotes, Method::Get | Method::Head) => self.quotes(&lines, request, answer),
-            (Endpoint::Publish | Endpoint::Mercure, Method::Post) => {
-                self.publish(rights, &lines, request, answer)
+            (Endpoint::Publish | Endpoint::Mercure, Method::Post)
+            | (Endpoint::Topic(_), Method::Put | Method::Patch | Method::Delete) => {
+                self.publish(rights, endpoint, &lines, request, answer)
             }
-            (Endpoint::Topic(_), Method::Put | Method::Patch | Method::Delete) => {
-                self.change(rights, &lines, request, answer)
+            (Endpoint::Socket(kind), _) => self.open_socket(rights, kind, &lines, request, answer),
+            (Endpoint::Script, Method::Get | Method::Head) => {
+                self.shared.script.answer(&lines, request, answer)
             }
             _ => reply::method(endpoint.allow(), &lines, answer),
         }
@@ -155,12 +170,19 @@ impl LiveWorker {
                 self.wave();
             }
             LiveMail::Tick(moment) => self.tick(moment),
-            LiveMail::Fed(address, outcomes) => {
-                if let Some(Seat::Feed(_, feed)) = self.seats.find(address) {
+            LiveMail::Fed(address, outcomes) => match self.seats.find(address) {
+                Some(Seat::Feed(_, feed)) => {
                     feed.hear(&outcomes);
                     if let Some(number) = self.seats.number(address) {
                         self.seats.wake(number);
                     }
+                }
+                Some(_) => self.tell_published(address.slot, &outcomes),
+                None => {}
+            },
+            LiveMail::Checked(address, verdict) => {
+                if self.seats.has(address) {
+                    self.tell_socket(address.slot, Heard::Token(verdict));
                 }
             }
             LiveMail::Coded(coded) => self.documents.take(&coded),
@@ -169,7 +191,7 @@ impl LiveWorker {
                 self.wave();
             }
             // For requests that wait, which are gone.
-            LiveMail::Published(_) | LiveMail::Checked(_) | LiveMail::WaitedLong | LiveMail::Again => {}
+            LiveMail::Published(_) | LiveMail::WaitedLong | LiveMail::Again => {}
         }
         self.ask();
         self.seats.wakes.drain(..).for_each(|address| outbox.wake(address));
@@ -181,6 +203,18 @@ impl LiveWorker {
         if finished.why == Ended::Overrun {
             count(&self.counts().slow);
         }
+        if !self.forget_socket(slot) {
+            self.forget_reader(slot);
+        }
+        self.seats.take(slot);
+        self.ask();
+        if !self.seats.wakes.is_empty() {
+            self.go_on_later();
+        }
+    }
+
+    /// What reads on a slot, other than a WebSocket, is gone.
+    fn forget_reader(&mut self, slot: u32) {
         match self.seats.at(slot) {
             Some(Seat::Reader(seat)) => {
                 let transport = seat.reader.form.transport();
@@ -195,12 +229,7 @@ impl LiveWorker {
                 }
                 self.joining.retain(|own| *own != slot);
             }
-            Some(Seat::Feed(..)) | None => {}
-        }
-        self.seats.take(slot);
-        self.ask();
-        if !self.seats.wakes.is_empty() {
-            self.go_on_later();
+            Some(Seat::Feed(..) | Seat::Socket(..)) | None => {}
         }
     }
 
@@ -210,17 +239,22 @@ impl LiveWorker {
         let Some(token) = permit::shown(request, &config.cookie, &config.origins) else {
             return Asker::Known(Rights::Anonymous);
         };
-        if config.publish_token.as_ref().is_some_and(|own| permit::is_same(token, own)) {
+        self.asker_of(token, answer.unix_ms() / 1000, answer.address())
+    }
+
+    /// What who shows a token may do, if that is known at once.
+    fn asker_of(&self, token: &[u8], now_s: u64, address: Address) -> Asker {
+        let own = self.shared.config.publish_token.as_ref();
+        if own.is_some_and(|own| permit::is_same(token, own)) {
             return Asker::Known(Rights::Everything);
         }
         let tokens = &self.shared.tokens;
         if !tokens.has_issuers() || token.len() > TOKEN_BYTES_MAX {
             return Asker::Known(Rights::Invalid);
         }
-        let now_s = answer.unix_ms() / 1000;
         match tokens.find(token, now_s) {
             Some(granted) => Asker::Known(Rights::Granted(granted)),
-            None if tokens.ask(token, now_s, answer.address()) => Asker::Unknown,
+            None if tokens.ask(token, now_s, address) => Asker::Unknown,
             None => Asker::TooMany,
         }
     }
@@ -268,65 +302,5 @@ impl LiveWorker {
     /// Whether publishers were told of updates that have not come here yet.
     fn is_behind(&self) -> bool {
         self.view.version().number < self.shared.posted.load(Relaxed)
-    }
-
-    /// A second has passed: signs of life for a part of the readers, and the end for some if they have to
-    /// leave.
-    fn tick(&mut self, moment: LiveTime) {
-        let seconds = moment.up_s.saturating_sub(self.moment.up_s).max(1);
-        self.moment = moment;
-        let slots = self.seats.len();
-        let part = slots.div_ceil(HEARTBEAT_ROUND_S as usize).saturating_mul(seconds as usize).min(slots);
-        for _ in 0..part {
-            self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
-            self.give_sign_of_life(self.seats.nth(self.hand));
-        }
-        self.end_tokens();
-        self.end_long_waits();
-        if let Some(left_s) = moment.leaving_s {
-            self.send_off(left_s);
-        }
-    }
-
-    /// Ends the streams of readers whose tokens have ended.
-    fn end_tokens(&mut self) {
-        while let Some(&Reverse((ends_at_s, address))) = self.ends.peek() {
-            if ends_at_s > self.moment.unix_s {
-                return;
-            }
-            self.ends.pop();
-            if let Some(Seat::Reader(seat)) = self.seats.find(address) {
-                seat.is_leaving = true;
-                self.seats.number(address).into_iter().for_each(|number| self.seats.wake(number));
-            }
-        }
-    }
-
-    fn give_sign_of_life(&mut self, slot: u32) {
-        let now_s = self.moment.up_s as u16;
-        let Some(seat) = self.seats.reader_seat(slot) else { return };
-        let quiet_s = now_s.wrapping_sub(seat.reader.written_at_s);
-        if u32::from(quiet_s) < HEARTBEAT_S || seat.reader.marks.has(Marks::SENDING) {
-            return;
-        }
-        seat.pending = Pending::One(seat.reader.form.heartbeat());
-        seat.reader.marks.set(Marks::SENDING);
-        self.seats.wake(slot);
-        count(&self.counts().heartbeats);
-    }
-
-    /// Ends so many streams that all are gone, evenly, in so many seconds.
-    fn send_off(&mut self, left_s: u32) {
-        let stays = |seat: &Seat| matches!(seat, Seat::Reader(seat) if !seat.is_leaving);
-        let all: Vec<u32> = (0..self.seats.len()).map(|nth| self.seats.nth(nth)).collect();
-        let staying: Vec<u32> =
-            all.into_iter().filter(|slot| self.seats.at(*slot).is_some_and(|s| stays(s))).collect();
-        let count = staying.len().div_ceil(left_s.max(1) as usize);
-        for slot in staying.into_iter().take(count) {
-            if let Some(seat) = self.seats.reader_seat(slot) {
-                seat.is_leaving = true;
-                self.seats.wake(slot);
-            }
-        }
     }
 }

@@ -54,7 +54,7 @@ impl LiveShared {
         let (shared, post) = (Arc::clone(self), post.clone());
         let check = move || {
             shared.tokens.run(|address, verdict| {
-                post.send(address, Mail::of_live(LiveMail::Checked(verdict)));
+                post.send(address, Mail::of_live(LiveMail::Checked(address, verdict)));
             });
         };
         let spawned = std::thread::Builder::new().name("live tokens".into()).spawn(check);

@@ -230,6 +230,17 @@ fn live(figures: &LiveFigures, out: &mut Exposition) {
         ),
         ("staunch_live_slow_total", "Readers closed because too much stood to be sent.", figures.slow),
         ("staunch_live_polls_total", "Values polled.", figures.polls),
+        ("staunch_live_commands_total", "Commands of WebSockets answered.", figures.commands),
+        (
+            "staunch_live_socket_faults_total",
+            "WebSockets closed because the peer broke the protocol or a limit.",
+            figures.socket_faults,
+        ),
+        (
+            "staunch_live_socket_silences_total",
+            "WebSockets closed because they gave no sign of life.",
+            figures.socket_silences,
+        ),
         ("staunch_live_compressions_total", "Compressions of updates.", figures.compressions),
         ("staunch_live_hub_waits_total", "Times publishing waited for a worker.", figures.waits),
     ];

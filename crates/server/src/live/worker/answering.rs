@@ -112,23 +112,39 @@ impl LiveWorker {
         answer.bytes(Status::OK, &[lines, fields].concat(), &rest[2..])
     }
 
-    /// Answers a request for `/publish` or for Mercure's hub, or has its body read first.
+    /// Answers a request that publishes, or has its body read first.
     pub(super) fn publish(
         &mut self,
         rights: &Rights,
+        endpoint: Endpoint<'_>,
         lines: &[u8],
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
-        if !self.shared.may_publish() {
-            return refuse_all(lines, answer);
-        }
         if !rights.may_publish_something() {
-            return rights.refuse_publishing(lines, answer);
+            return match self.shared.may_publish() {
+                true => rights.refuse_publishing(lines, answer),
+                false => refuse_all(lines, answer),
+            };
         }
-        let kind = match (Endpoint::of(request.path), BodyKind::of(request)) {
-            (Some(Endpoint::Mercure), Some(BodyKind::Form)) => BodyKind::Form,
-            (Some(Endpoint::Mercure), _) => {
+        match endpoint {
+            Endpoint::Topic(_) => self.change(lines, request, answer),
+            _ => self.take_publications(rights, endpoint, lines, request, answer),
+        }
+    }
+
+    /// Has the body of a request for `/publish` or for Mercure's hub read.
+    fn take_publications(
+        &mut self,
+        rights: &Rights,
+        endpoint: Endpoint<'_>,
+        lines: &[u8],
+        request: &Request<'_>,
+        answer: Answer<'_>,
+    ) -> Answered {
+        let kind = match (endpoint, BodyKind::of(request)) {
+            (Endpoint::Mercure, Some(BodyKind::Form)) => BodyKind::Form,
+            (Endpoint::Mercure, _) => {
                 return refuse(Status::UNSUPPORTED_MEDIA_TYPE, MERCURE_TYPE, lines, answer);
             }
             (_, Some(kind)) => kind,
@@ -155,19 +171,7 @@ impl LiveWorker {
     }
 
     /// Answers a request that changes a topic, or has its body read first.
-    pub(super) fn change(
-        &mut self,
-        rights: &Rights,
-        lines: &[u8],
-        request: &Request<'_>,
-        answer: Answer<'_>,
-    ) -> Answered {
-        if !self.shared.may_publish() {
-            return refuse_all(lines, answer);
-        }
-        if !rights.may_publish_something() {
-            return rights.refuse_publishing(lines, answer);
-        }
+    fn change(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if request.method == Method::Delete {
             return self.collected(b"", request, answer);
         }
@@ -222,10 +226,10 @@ impl LiveWorker {
                 answer_mercure(&outcomes, &lines, answer)
             }
             (LiveMail::Published(outcomes), _) => answer_published(&outcomes, &lines, answer),
-            (LiveMail::Checked(verdict), Some(endpoint)) => {
+            (LiveMail::Checked(_, verdict), Some(endpoint)) => {
                 let rights = match verdict {
                     Verdict::Good(granted) => Rights::Granted(granted),
-                    Verdict::Bad => Rights::Invalid,
+                    Verdict::Bad | Verdict::Over => Rights::Invalid,
                 };
                 self.handle_with(&rights, endpoint, request, answer)
             }

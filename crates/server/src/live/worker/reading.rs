@@ -12,11 +12,12 @@ use staunch_protocol::{Method, Status};
 
 use super::super::counts::{count, place};
 use super::super::events::Wish;
+use super::super::pending::Pending;
 use super::super::permit::{Rights, refuse_invalid};
 use super::super::queue::{Publisher, Publishing};
 use super::super::reply::refuse;
 use super::super::route::Endpoint;
-use super::super::seat::{JoiningSeat, Pending, ReaderSeat, Seat};
+use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
@@ -77,7 +78,7 @@ impl LiveWorker {
         self.counts().all_readers() >= share
     }
 
-    fn send_away(&self, sentence: &str, lines: &[u8], answer: Answer<'_>) -> Answered {
+    pub(super) fn send_away(&self, sentence: &str, lines: &[u8], answer: Answer<'_>) -> Answered {
         let away_s = 1 + drawn(answer.address(), answer.unix_ms()) % AWAY_S_MAX;
         let lines = [lines, format!("Retry-After: {away_s}\r\n").as_bytes()].concat();
         refuse(Status::SERVICE_UNAVAILABLE, sentence, &lines, answer)
@@ -91,12 +92,13 @@ impl LiveWorker {
             Joined::Reader(mut reader, batch) => {
                 reader.marks.set(Marks::SENDING);
                 reader.written_at_s = self.moment.up_s as u16;
-                let pending = Pending::of(&batch.slices);
-                Seat::Reader(ReaderSeat { reader, generation, opening, is_leaving: false, pending })
+                let (pending, socket) = (Pending::of(&batch.slices), None);
+                Seat::Reader(ReaderSeat { reader, generation, opening, is_leaving: false, pending, socket })
             }
             Joined::Later => {
                 self.joining.push(slot);
-                Seat::Joining(Box::new(JoiningSeat { wish, generation, opening, is_refused: false }))
+                let seat = JoiningSeat { wish, generation, opening, is_refused: false, socket: None };
+                Seat::Joining(Box::new(seat))
             }
         };
         self.seats.put(slot, seat);
@@ -109,6 +111,10 @@ impl LiveWorker {
     /// A letter came: those who wait for a form join again.
     pub(super) fn join_again(&mut self) {
         for slot in std::mem::take(&mut self.joining) {
+            if self.seats.socket(slot).is_some() {
+                self.go_on_with_socket(slot);
+                continue;
+            }
             let Some(Seat::Joining(seat)) = self.seats.at(slot) else { continue };
             let (wish, generation, opening) = (seat.wish.clone(), seat.generation, seat.opening);
             let form = wish.form;
@@ -125,6 +131,9 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::ready`].
     pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
         let Some(slot) = self.seats.number(open.address()) else { return };
+        if self.seats.socket(slot).is_some() {
+            return self.serve_socket(slot, open);
+        }
         match self.seats.at(slot) {
             Some(Seat::Reader(_)) => {
                 self.seats.in_hand = Some(slot);
@@ -142,7 +151,7 @@ impl LiveWorker {
                 }
             }
             Some(Seat::Feed(..)) => self.go_on_with_feed(open),
-            None => {}
+            Some(Seat::Socket(..)) | None => {}
         }
     }
 
@@ -183,6 +192,9 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::body`].
     pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
         let address = open.address();
+        if self.seats.number(address).is_some_and(|number| self.seats.socket(number).is_some()) {
+            return self.socket_body(body, open);
+        }
         let Some(Seat::Feed(_, feed)) = self.seats.find(address) else { return };
         let read = feed.read(match body {
             Body::Piece(piece) => Some(piece),
@@ -235,7 +247,7 @@ fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {
 }
 
 /// A number that differs from reader to reader, so that they do not all come back at once.
-fn drawn(address: Address, unix_ms: u64) -> u64 {
+pub(super) fn drawn(address: Address, unix_ms: u64) -> u64 {
     let mixed = u64::from(address.slot) << 32 | u64::from(address.generation ^ address.stream << 16);
     let mixed = (mixed ^ unix_ms.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed >> 33

@@ -1,0 +1,307 @@
+//! A WebSocket: what arrives on it, and what it is about to say beside what it reads.
+//!
+//! It owns the frames, the commands that wait for their turn, and why it is closed. It must never hold more
+//! than one message and the commands of a few, nor keep what it has subscribed to: its reader's group does.
+
+mod client;
+
+use staunch_live::centrifugo::Disconnect;
+use staunch_live::{Coding, Form, Shape, Transport};
+use staunch_protocol::websocket::{
+    CloseCode, Fault, Happening, Inflater, Opcode, Role, Session, append_frame,
+};
+
+use super::pending::Pending;
+use crate::limits::SOCKET_ANSWERS_BYTES;
+pub(crate) use client::{CommandClient, Heard, Wait};
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    session: Session,
+    /// What came and was not looked at, for there was no room for what answers it.
+    unread: Vec<u8>,
+    /// The form in which it gets updates.
+    pub(crate) form: Form,
+    pub(crate) speech: Speech,
+    /// Why it is about to be closed.
+    pub(crate) closing: Option<Closing>,
+    /// What is sent before anything of its reader.
+    pub(crate) pending: Pending,
+    /// When it was last asked for a sign of life, in seconds of the worker's clock, the lower 16 bits; `None`
+    /// before that clock was looked at.
+    pub(crate) asked_at_s: Option<u16>,
+    /// It is to be asked for a sign of life.
+    pub(crate) is_to_be_asked: bool,
+    /// Nothing has come since it was asked.
+    pub(crate) is_silent: bool,
+    /// From which number it reads, if its URL says what.
+    pub(crate) begins_at: u64,
+}
+
+/// Who says what is read.
+#[derive(Debug)]
+pub(crate) enum Speech {
+    /// The URL: no message is awaited.
+    Url,
+    /// Nobody: it sends back what it gets.
+    Echo,
+    /// Commands.
+    Commands(Box<CommandClient>),
+}
+
+/// Why a WebSocket is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closing {
+    /// `None` answers a close frame without a code.
+    code: Option<CloseCode>,
+    reason: &'static str,
+}
+
+impl Closing {
+    /// The server ends.
+    pub(crate) const GOING_AWAY: Self = Self::new(CloseCode::GOING_AWAY, "the server ends");
+    /// There is no room for what it asks.
+    pub(crate) const FULL: Self = Self::new(CloseCode::TRY_AGAIN, "too many groups of readers, or patterns");
+    /// A message where none is awaited.
+    const NO_MESSAGES: Self = Self::new(CloseCode::UNSUPPORTED, "the URL says what is read");
+    /// A message of bytes where commands are awaited.
+    const NO_BYTES: Self = Self::new(CloseCode::UNSUPPORTED, "commands are text");
+
+    const fn new(code: CloseCode, reason: &'static str) -> Self {
+        Self { code: Some(code), reason }
+    }
+
+    /// The close frame.
+    pub(crate) fn frame(self) -> Vec<u8> {
+        let payload = self.code.map_or(Vec::new(), |code| code.payload(self.reason));
+        frame_of(Opcode::Close, &payload)
+    }
+}
+
+impl From<Disconnect> for Closing {
+    fn from(disconnect: Disconnect) -> Self {
+        Self { code: CloseCode::new(disconnect.code), reason: disconnect.reason }
+    }
+}
+
+impl From<Fault> for Closing {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.code, fault.reason)
+    }
+}
+
+impl Socket {
+    /// Behind the handshake. `deflates` says whether messages may be compressed.
+    pub(crate) fn new(speech: Speech, deflates: bool, message_bytes_max: u32) -> Self {
+        let coding = if deflates { Coding::Deflate } else { Coding::Identity };
+        Self {
+            session: Session::new(Role::Server, deflates, message_bytes_max),
+            unread: Vec::new(),
+            form: Form::new(Shape::Enveloped, Transport::Socket, coding),
+            speech,
+            closing: None,
+            pending: Pending::Nothing,
+            asked_at_s: None,
+            is_to_be_asked: false,
+            is_silent: false,
+            begins_at: 0,
+        }
+    }
+
+    /// Who sends commands, if they are awaited.
+    pub(crate) fn client(&mut self) -> Option<&mut CommandClient> {
+        match &mut self.speech {
+            Speech::Commands(client) => Some(client),
+            Speech::Url | Speech::Echo => None,
+        }
+    }
+
+    /// Is closed for this reason, unless there is one already.
+    pub(crate) fn close(&mut self, closing: impl Into<Closing>) {
+        self.closing.get_or_insert(closing.into());
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let of_client = match &self.speech {
+            Speech::Commands(client) => client.held_bytes(),
+            Speech::Url | Speech::Echo => 0,
+        };
+        size_of::<Self>() + self.session.held_bytes() + self.unread.capacity() + of_client
+    }
+
+    /// Whether something came that was not looked at.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Puts what was not looked at before what came.
+    pub(crate) fn take_unread(&mut self, bytes: &mut Vec<u8>) {
+        if self.has_unread() {
+            bytes.splice(..0, std::mem::take(&mut self.unread));
+        }
+    }
+
+    /// Takes what came. What is to be sent at once is appended to `output`: pongs, and what is sent back.
+    /// Once that is long, the rest stays unread. Nothing that follows a reason to close is looked at. Whether
+    /// the peer broke the protocol or a limit.
+    pub(crate) fn read(&mut self, bytes: &mut [u8], inflater: &mut Inflater, output: &mut Vec<u8>) -> bool {
+        let Self { session, speech, closing, is_silent, unread, .. } = self;
+        let mut rest = bytes;
+        while closing.is_none() {
+            if output.len() >= SOCKET_ANSWERS_BYTES {
+                unread.extend_from_slice(rest);
+                return false;
+            }
+            let happening = match session.step(rest, inflater) {
+                Ok((None, _)) => return false,
+                Ok((Some(happening), behind)) => {
+                    rest = behind;
+                    happening
+                }
+                Err(fault) => {
+                    *closing = Some(fault.into());
+                    return true;
+                }
+            };
+            *is_silent = false;
+            let asked = match happening {
+                Happening::Ping(payload) => {
+                    append_frame(Opcode::Pong, false, None, payload, output);
+                    Ok(())
+                }
+                Happening::Pong(_) => Ok(()),
+                Happening::Close(code, _) => Err(Closing { code, reason: "" }),
+                Happening::Text(text) => speech.take(Opcode::Text, text.as_bytes(), output),
+                Happening::Binary(bytes) => speech.take(Opcode::Binary, bytes, output),
+            };
+            if let Err(reason) = asked {
+                *closing = Some(reason);
+            }
+        }
+        false
+    }
+
+    /// What asks for a sign of life: clients of commands answer the empty one, others the frame.
+    pub(crate) fn ask_for_life(&self) -> Vec<u8> {
+        match &self.speech {
+            Speech::Commands(client) if client.is_connected => frame_of(Opcode::Text, b"{}"),
+            _ => frame_of(Opcode::Ping, b""),
+        }
+    }
+}
+
+impl Speech {
+    fn take(&mut self, opcode: Opcode, message: &[u8], output: &mut Vec<u8>) -> Result<(), Closing> {
+        match self {
+            Self::Url => Err(Closing::NO_MESSAGES),
+            Self::Echo => {
+                append_frame(opcode, false, None, message, output);
+                Ok(())
+            }
+            Self::Commands(client) => client.take(opcode, message),
+        }
+    }
+}
+
+/// A whole frame of the server.
+pub(crate) fn frame_of(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(payload.len() + 10);
+    append_frame(opcode, false, None, payload, &mut frame);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::COMMANDS_WAITING_MAX;
+    use crate::live::permit::Rights;
+
+    type Frame<'a> = (Opcode, &'a [u8]);
+
+    /// What a client sends: masked frames.
+    fn sent(frames: &[Frame<'_>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (opcode, payload) in frames {
+            append_frame(*opcode, false, Some([1, 2, 3, 4]), payload, &mut bytes);
+        }
+        bytes
+    }
+
+    fn read(socket: &mut Socket, frames: &[Frame<'_>]) -> (bool, Vec<u8>) {
+        let mut output = Vec::new();
+        let is_faulty = socket.read(&mut sent(frames), &mut Inflater::default(), &mut output);
+        (is_faulty, output)
+    }
+
+    fn of_commands() -> Socket {
+        Socket::new(Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous))), false, 1000)
+    }
+
+    #[test]
+    fn commands_wait_in_their_order_and_are_counted() {
+        let mut socket = of_commands();
+        let before_bytes = socket.held_bytes();
+        let messages: [(Opcode, &[u8]); 3] = [
+            (Opcode::Text, b"{\"id\":1,\"connect\":{}}"),
+            (Opcode::Ping, b"p"),
+            (Opcode::Text, b"{\"id\":2,\"subscribe\":{\"channel\":\"a\"}}\n{}"),
+        ];
+        assert_eq!(read(&mut socket, &messages), (false, b"\x8a\x01p".to_vec()));
+        assert!(socket.held_bytes() > before_bytes && socket.closing.is_none());
+        let ids: Vec<u32> = socket.client().unwrap().commands.iter().map(|command| command.id).collect();
+        assert_eq!(ids, [1, 2, 0]);
+        let many = "{}\n".repeat(250);
+        let messages = vec![(Opcode::Text, many.as_bytes()); COMMANDS_WAITING_MAX / 250 + 1];
+        assert_eq!(read(&mut socket, &messages), (false, Vec::new()));
+        assert_eq!(socket.closing, Some(Disconnect::TOO_MANY_REQUESTS.into()));
+        assert!(socket.client().unwrap().commands.len() <= COMMANDS_WAITING_MAX);
+    }
+
+    #[test]
+    fn what_ends_a_websocket() {
+        let faulty: (Opcode, &[u8]) = (Opcode::Text, b"\xff");
+        let url = || Socket::new(Speech::Url, false, 1000);
+        let echo = || Socket::new(Speech::Echo, false, u32::MAX);
+        let table: [(Socket, Frame<'_>, bool, u16); 6] = [
+            (of_commands(), (Opcode::Text, b"hello"), false, 3501),
+            (of_commands(), (Opcode::Binary, b"{}"), false, 1003),
+            (of_commands(), faulty, true, 1007),
+            (of_commands(), (Opcode::Close, &[0x03, 0xe8]), false, 1000),
+            (url(), (Opcode::Text, b"hello"), false, 1003),
+            (echo(), (Opcode::Pong, &[0; 126]), true, 1002),
+        ];
+        for (mut socket, frame, is_faulty, code) in table {
+            let name = format!("{frame:?}").chars().take(60).collect::<String>();
+            assert_eq!(read(&mut socket, &[frame, (Opcode::Ping, b"late")]).0, is_faulty, "{name}");
+            let bytes = socket.closing.expect("a reason").frame();
+            assert_eq!(u16::from_be_bytes([bytes[2], bytes[3]]), code, "{name}");
+        }
+        let mut socket = url();
+        assert_eq!(read(&mut socket, &[(Opcode::Close, b"")]), (false, Vec::new()));
+        assert_eq!(socket.closing.map(Closing::frame), Some(b"\x88\0".to_vec()));
+    }
+
+    #[test]
+    fn what_is_sent_comes_back() {
+        let mut socket = Socket::new(Speech::Echo, false, 1000);
+        let frames: [(Opcode, &[u8]); 2] = [(Opcode::Text, b"a"), (Opcode::Binary, b"\xff")];
+        assert_eq!(read(&mut socket, &frames), (false, b"\x81\x01a\x82\x01\xff".to_vec()));
+    }
+    #[test]
+    fn what_has_no_room_for_its_answer_is_read_later() {
+        let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+        let long = vec![b'x'; SOCKET_ANSWERS_BYTES];
+        let frames: [Frame<'_>; 3] = [(Opcode::Binary, &long), (Opcode::Text, b"a"), (Opcode::Ping, b"p")];
+        let before_bytes = socket.held_bytes();
+        let (_, output) = read(&mut socket, &frames);
+        assert_eq!(output, frame_of(Opcode::Binary, &long));
+        assert!(socket.has_unread() && socket.held_bytes() > before_bytes);
+        let (mut bytes, mut output) = (sent(&[(Opcode::Text, b"b")]), Vec::new());
+        socket.take_unread(&mut bytes);
+        socket.read(&mut bytes, &mut Inflater::default(), &mut output);
+        assert_eq!(output, b"\x81\x01a\x8a\x01p\x81\x01b");
+        assert!(!socket.has_unread());
+    }
+}

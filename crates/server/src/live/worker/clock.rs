@@ -1,0 +1,218 @@
+//! What the passing of time brings: signs of life, ends of tokens, farewells.
+//!
+//! It must never ask the time: the writer tells it, once a second while there are readers.
+
+use std::cmp::Reverse;
+
+use staunch_live::Marks;
+use staunch_live::centrifugo::Disconnect;
+
+use super::super::counts::count;
+use super::super::mail::LiveTime;
+use super::super::pending::Pending;
+use super::super::seat::Seat;
+use super::super::socket::{Closing, Socket};
+use super::LiveWorker;
+use crate::limits::{HEARTBEAT_ROUND_S, HEARTBEAT_S};
+
+impl LiveWorker {
+    /// A second has passed: signs of life for a part of the readers, and the end for some if they have to
+    /// leave.
+    pub(super) fn tick(&mut self, moment: LiveTime) {
+        let seconds = moment.up_s.saturating_sub(self.moment.up_s).max(1);
+        self.moment = moment;
+        let slots = self.seats.len();
+        let part = slots.div_ceil(HEARTBEAT_ROUND_S as usize).saturating_mul(seconds as usize).min(slots);
+        for _ in 0..part {
+            self.hand = if self.hand + 1 < slots { self.hand + 1 } else { 0 };
+            self.look_after(self.seats.nth(self.hand));
+        }
+        self.end_tokens();
+        self.end_long_waits();
+        if let Some(left_s) = moment.leaving_s {
+            self.send_off(left_s);
+        }
+    }
+
+    /// Ends the streams of readers whose tokens have ended.
+    fn end_tokens(&mut self) {
+        while let Some(&Reverse((ends_at_s, address))) = self.ends.peek() {
+            if ends_at_s > self.moment.unix_s {
+                return;
+            }
+            self.ends.pop();
+            let Some(seat) = self.seats.find(address) else { continue };
+            if let Some(socket) = seat.socket() {
+                let renewed_to_s = socket.end_token(self.moment.unix_s);
+                self.ends.extend(renewed_to_s.map(|ends_at_s| Reverse((ends_at_s, address))));
+            } else if let Seat::Reader(seat) = seat {
+                seat.is_leaving = true;
+            }
+            self.seats.number(address).into_iter().for_each(|number| self.seats.wake(number));
+        }
+    }
+
+    /// Gives a sign of life to who was quiet for long, or asks for one.
+    fn look_after(&mut self, slot: u32) {
+        let now_s = self.moment.up_s as u16;
+        if self.seats.socket(slot).is_some() {
+            return self.ask_socket(slot, now_s);
+        }
+        let Some(seat) = self.seats.reader_seat(slot) else { return };
+        let quiet_s = now_s.wrapping_sub(seat.reader.written_at_s);
+        if u32::from(quiet_s) < HEARTBEAT_S || seat.reader.marks.has(Marks::SENDING) {
+            return;
+        }
+        seat.pending = Pending::One(seat.reader.form.heartbeat());
+        seat.reader.marks.set(Marks::SENDING);
+        self.seats.wake(slot);
+        count(&self.counts().heartbeats);
+    }
+
+    /// Asks a WebSocket for a sign of life from time to time, whatever else is sent to it; closes one that
+    /// gave none since, and a client that never began.
+    fn ask_socket(&mut self, slot: u32, now_s: u16) {
+        let Some(socket) = self.seats.socket(slot) else { return };
+        let since_s = now_s.wrapping_sub(*socket.asked_at_s.get_or_insert(now_s));
+        if u32::from(since_s) < HEARTBEAT_S {
+            return;
+        }
+        let is_silent = socket.is_silent || socket.is_to_be_asked;
+        let has_begun = socket.client().is_none_or(|client| client.is_connected);
+        match (is_silent, has_begun) {
+            (true, _) => socket.close(Disconnect::NO_PONG),
+            (false, false) => socket.close(Disconnect::STALE),
+            (false, true) => (socket.asked_at_s, socket.is_to_be_asked) = (Some(now_s), true),
+        }
+        let counts = self.counts();
+        count(if is_silent || !has_begun { &counts.socket_silences } else { &counts.heartbeats });
+        self.seats.wake(slot);
+    }
+
+    /// Ends so many streams that all are gone, evenly, in so many seconds.
+    fn send_off(&mut self, left_s: u32) {
+        let all: Vec<u32> = (0..self.seats.len()).map(|nth| self.seats.nth(nth)).collect();
+        let staying: Vec<u32> =
+            all.into_iter().filter(|slot| self.seats.at(*slot).is_some_and(Seat::is_staying)).collect();
+        let count = staying.len().div_ceil(left_s.max(1) as usize);
+        for slot in staying.into_iter().take(count) {
+            match self.seats.at(slot) {
+                Some(Seat::Reader(seat)) if seat.socket.is_none() => seat.is_leaving = true,
+                Some(seat) => {
+                    if let Some(socket) = seat.socket() {
+                        socket.close(Closing::GOING_AWAY);
+                    }
+                }
+                None => {}
+            }
+            self.seats.wake(slot);
+        }
+    }
+}
+
+impl Socket {
+    /// An end that is watched has come: the client is closed, unless it has shown a token since whose end is
+    /// later; that is given.
+    fn end_token(&mut self, now_s: u64) -> Option<u64> {
+        let renewed_to_s = match self.client() {
+            Some(client) if client.ends_at_s == 0 || client.ends_at_s > now_s => {
+                client.watched_at_s = client.ends_at_s;
+                client.ends_at_s
+            }
+            _ => {
+                self.close(Disconnect::EXPIRED);
+                0
+            }
+        };
+        (renewed_to_s > 0).then_some(renewed_to_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use staunch_engine::Address;
+    use staunch_protocol::websocket::Opcode;
+
+    use super::*;
+    use crate::live::config::LiveConfig;
+    use crate::live::permit::Rights;
+    use crate::live::shared::LiveShared;
+    use crate::live::socket::{CommandClient, Speech, frame_of};
+
+    fn worker(speech: Speech) -> LiveWorker {
+        let config = LiveConfig {
+            topics_max: 10,
+            value_bytes_max: 100,
+            memory_bytes: 1000,
+            readers_max: 10,
+            origins: Vec::new(),
+            issuers: Vec::new(),
+            quotes_prefix: String::new(),
+            cookie: "t".into(),
+            echo: true,
+            publish_token: None,
+            topics: Vec::new(),
+        };
+        let mut worker = LiveWorker::new(LiveShared::open(config, 1).unwrap(), 0);
+        worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
+        worker
+    }
+
+    fn client(is_connected: bool) -> Speech {
+        Speech::Commands(Box::new(CommandClient { is_connected, ..CommandClient::new(Rights::Anonymous) }))
+    }
+
+    /// Lets so many seconds pass, one by one.
+    fn pass(worker: &mut LiveWorker, seconds: u32) {
+        for _ in 0..seconds {
+            let up_s = worker.moment.up_s + 1;
+            worker.tick(LiveTime { up_s, unix_s: 1_000_000 + u64::from(up_s), leaving_s: None });
+        }
+    }
+
+    fn socket(worker: &mut LiveWorker) -> &mut Socket {
+        worker.seats.socket(0).unwrap()
+    }
+
+    #[test]
+    fn a_websocket_is_asked_for_a_sign_of_life_and_closed_without_one() {
+        let asks =
+            [(client(true), frame_of(Opcode::Text, b"{}")), (Speech::Url, frame_of(Opcode::Ping, b""))];
+        for (speech, ask) in asks {
+            let mut worker = worker(speech);
+            for _ in 0..3 {
+                pass(&mut worker, HEARTBEAT_S + 1);
+                let socket = socket(&mut worker);
+                assert!(socket.is_to_be_asked && socket.closing.is_none());
+                assert_eq!(socket.ask_for_life(), ask);
+                // It was asked, and has answered.
+                (socket.is_to_be_asked, socket.is_silent) = (false, false);
+            }
+            socket(&mut worker).is_silent = true;
+            pass(&mut worker, HEARTBEAT_S + 1);
+            assert_eq!(socket(&mut worker).closing, Some(Disconnect::NO_PONG.into()));
+        }
+    }
+
+    #[test]
+    fn a_client_that_never_begins_is_closed() {
+        let mut worker = worker(client(false));
+        pass(&mut worker, HEARTBEAT_S);
+        assert_eq!(socket(&mut worker).closing, None);
+        pass(&mut worker, 1);
+        assert_eq!(socket(&mut worker).closing, Some(Disconnect::STALE.into()));
+    }
+
+    #[test]
+    fn a_token_that_was_renewed_is_watched_to_its_new_end() {
+        let mut worker = worker(client(true));
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        worker.ends.push(Reverse((1_000_010, address)));
+        let own = socket(&mut worker).client().unwrap();
+        (own.ends_at_s, own.watched_at_s) = (1_000_030, 1_000_010);
+        pass(&mut worker, 29);
+        assert_eq!(socket(&mut worker).closing, None);
+        pass(&mut worker, 1);
+        assert_eq!(socket(&mut worker).closing, Some(Disconnect::EXPIRED.into()));
+    }
+}
