@@ -44,6 +44,7 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
         issuers: live.live_issuer.iter().map(issuer).collect::<Result<_, _>>()?,
         quotes_prefix: live.live_quotes_prefix.clone().unwrap_or_default(),
         cookie: live.live_cookie.clone(),
+        echo: live.live_echo,
         publish_token: token,
         topics: live.live_topic.iter().map(topic).collect(),
     };

@@ -19,6 +19,7 @@ mod manual;
 mod model;
 mod output;
 mod password;
+mod publish;
 mod reach;
 mod reload;
 mod screen;
@@ -75,6 +76,8 @@ enum Subcommands {
     Status(control::StatusArguments),
     /// Make the hash of a password for `basic_auth`
     Password(password::Arguments),
+    /// Publish to the live data of a server
+    Publish(publish::Arguments),
     /// Offer load to a server, and say what came of it
     Load(Box<load::Arguments>),
     /// Shed connections that cannot be served, before the kernel pays for them
@@ -123,6 +126,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Upgrade(which)) => control::upgrade(&which),
         Some(Subcommands::Status(arguments)) => control::status(&arguments),
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
+        Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
         Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),

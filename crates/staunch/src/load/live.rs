@@ -26,6 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   staunch load live 'http://127.0.0.1:8080/events?topic=load' -c 10k --rate 10/s --token SECRET
   staunch load live 'http://127.0.0.1:8080/events?topic={{topic}}' --topics 100 -c 10k -r 1k/s --token SECRET
+  staunch load live 'ws://127.0.0.1:8080/ws?topic=load' -c 10k -r 10/s --token SECRET
   staunch load live 'http://127.0.0.1:3000/.well-known/mercure?topic=load' --publish-as form \\
       --publish-to http://127.0.0.1:3000/.well-known/mercure -r 10/s --token JWT
   staunch load live 'http://127.0.0.1:8080/sub?id=load' --publish-as post \\
@@ -46,8 +47,8 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What readers ask for, such as 'http://127.0.0.1:8080/events?topic=load', or by WebSocket ws://...;
-    /// {{topic}} stands for the name of their topic
+    /// What readers ask for, such as 'http://127.0.0.1:8080/events?topic=load', or by WebSocket
+    /// 'ws://127.0.0.1:8080/ws?topic=load'; {{topic}} stands for the name of their topic
     #[arg(value_name = "URL")]
     url: String,
 

@@ -1,0 +1,155 @@
+//! A publisher's connection: one request after the other.
+//!
+//! It must never lose a value: one whose answer did not come is sent again on a new connection, as the latest
+//! one counts.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest answer that is read: a sentence.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// A value, and what it is said to be.
+#[derive(Debug)]
+pub(super) struct TopicValue {
+    kind: &'static str,
+    value: Vec<u8>,
+}
+
+impl TopicValue {
+    /// Bytes as they are: JSON if they are an object or a list, else text or bytes.
+    pub(super) fn of(value: Vec<u8>) -> Self {
+        let is_json = matches!(value.first(), Some(b'{' | b'['))
+            && serde_json::from_slice::<serde::de::IgnoredAny>(&value).is_ok();
+        Self { kind: if is_json { "application/json" } else { "text/plain" }, value }
+    }
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct TopicWriter {
+    authority: String,
+    token: String,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl TopicWriter {
+    /// For the server of a URL.
+    ///
+    /// # Errors
+    /// It is none, or one by TLS.
+    pub(super) fn new(url: &str, token: String) -> Result<Self, String> {
+        let rest = url.strip_prefix("http://");
+        let rest = rest.ok_or_else(|| format!("--to {url}: it begins with http://, there is no TLS here"))?;
+        let authority = rest.trim_end_matches('/');
+        if authority.is_empty() || authority.contains(['/', '@', ' ', '?']) {
+            return Err(format!("--to {url}: a host and a port, such as http://127.0.0.1:8080"));
+        }
+        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let authority = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+        Ok(Self { authority, token, stream: None })
+    }
+
+    /// Sets the value of a topic.
+    ///
+    /// # Errors
+    /// Nobody answers, or the server does not take it: what it said.
+    pub(super) fn put(&mut self, topic: &str, content: &TopicValue) -> Result<(), String> {
+        let Self { authority, token, .. } = &*self;
+        let path: String = topic.bytes().map(encoded).collect();
+        let (kind, length) = (content.kind, content.value.len());
+        let head = format!(
+            "PUT /topics/{path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        let request = [head.as_bytes(), &content.value].concat();
+        let is_kept = self.stream.is_some();
+        let answer = match self.ask(&request) {
+            // A connection that was kept may have ended meanwhile.
+            Err(_) if is_kept => self.ask(&request),
+            answer => answer,
+        };
+        let (status, said) = answer.map_err(|error| format!("{}: {error}", self.authority))?;
+        if (200..300).contains(&status) { Ok(()) } else { Err(format!("{topic}: {}", said.trim())) }
+    }
+
+    fn ask(&mut self, request: &[u8]) -> std::io::Result<(u16, String)> {
+        // It stays away unless the whole answer came.
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.connect()?,
+        };
+        stream.get_mut().write_all(request)?;
+        let broken = || std::io::Error::other("this is no answer of HTTP");
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
+        let (mut length_bytes, mut ends) = (0, false);
+        loop {
+            line.clear();
+            if stream.read_line(&mut line)? == 0 {
+                return Err(broken());
+            }
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            match &name.to_ascii_lowercase()[..] {
+                "content-length" => length_bytes = value.trim().parse().map_err(|_| broken())?,
+                "connection" => ends = value.trim().eq_ignore_ascii_case("close"),
+                _ => {}
+            }
+        }
+        let mut body = Vec::new();
+        (&mut stream).take(ANSWER_BYTES_MAX.min(length_bytes)).read_to_end(&mut body)?;
+        if !ends && body.len() as u64 == length_bytes {
+            self.stream = Some(stream);
+        }
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+
+    fn connect(&self) -> std::io::Result<BufReader<TcpStream>> {
+        let nowhere = || std::io::Error::other("no address is known for this name");
+        let address = self.authority.to_socket_addrs()?.next().ok_or_else(nowhere)?;
+        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(BufReader::new(stream))
+    }
+}
+
+/// A byte of a topic's name, as it stands in a path.
+fn encoded(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_and_names() {
+        let authority = |url| TopicWriter::new(url, String::new()).map(|writer| writer.authority);
+        assert_eq!(authority("http://a"), Ok("a:80".to_owned()));
+        assert_eq!(authority("http://[::1]:8080/"), Ok("[::1]:8080".to_owned()));
+        for url in ["https://a", "a:80", "http://", "http://a/b", "http://u@a"] {
+            assert!(authority(url).is_err(), "{url}");
+        }
+        assert_eq!("a.b/ü".bytes().map(encoded).collect::<String>(), "a.b%2F%C3%BC");
+    }
+
+    #[test]
+    fn what_looks_like_json_is_said_to_be() {
+        for (value, kind) in [
+            ("{\"a\":1}", "application/json"),
+            ("[1]", "application/json"),
+            ("1", "text/plain"),
+            ("{", "text/plain"),
+        ] {
+            assert_eq!(TopicValue::of(value.into()).kind, kind, "{value}");
+        }
+    }
+}
