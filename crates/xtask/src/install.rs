@@ -1,5 +1,5 @@
-//! `cargo xtask install`: what this machine lacks for a task, from Debian's own archive, crates.io and Go's
-//! modules.
+//! `cargo xtask install`: what this machine lacks for a task, from Debian's own archive, crates.io, Go's
+//! modules and npm.
 //!
 //! It must never upgrade or remove anything, and never leaves a service running or enabled that it has
 //! installed. A compiler for C must exist before this program can be built; the Makefile sees to that.
@@ -8,6 +8,7 @@ mod cargo_tools;
 mod command;
 mod go_tools;
 mod needs;
+mod npm_packages;
 mod services;
 
 use std::io;
@@ -38,15 +39,18 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
     }
     cargo_tools::print_missing(root, arguments.purpose);
     go_tools::print_missing(root, arguments.purpose);
+    npm_packages::print_missing(root, arguments.purpose);
     if arguments.check {
         let are_built = cargo_tools::are_installed(root, arguments.purpose)
-            && go_tools::are_installed(root, arguments.purpose);
+            && go_tools::are_installed(root, arguments.purpose)
+            && npm_packages::are_installed(root, arguments.purpose);
         let complete = missing.is_empty() && are_built;
         return if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let packages = if missing.is_empty() { Ok(()) } else { install_packages(&missing) };
     let built = packages.and_then(|()| cargo_tools::install(root, arguments.purpose));
-    match built.and_then(|()| go_tools::install(root, arguments.purpose)) {
+    let built = built.and_then(|()| go_tools::install(root, arguments.purpose));
+    match built.and_then(|()| npm_packages::install(root, arguments.purpose)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("install: {error}");

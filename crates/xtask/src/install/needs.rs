@@ -61,6 +61,7 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("python3"), "python3", "HTTP client"),
     need(Purpose::Test, Probe::Python("ensurepip"), "python3-venv", "an environment of its own for REDbot"),
     need(Purpose::Test, Probe::Path(PYTHON_H2), "python3-h2", "HTTP/2 client and its codec of fields"),
+    need(Purpose::Test, Probe::Python("websockets"), "python3-websockets", "WebSocket client"),
     need(Purpose::Test, Probe::Program("nghttp"), "nghttp2-client", "HTTP/2 client and load"),
     need(Purpose::Test, Probe::Program("perl"), "perl", "HTTP client"),
     need(Purpose::Test, Probe::Program("curl"), "curl", "HTTP client"),
