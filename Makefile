@@ -22,7 +22,10 @@ help: ## Say what can be made
 
 run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1:8080
 	cargo build --release --package staunch
-	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json
+	@# The demonstration of live data ends by itself when the server is gone.
+	export STAUNCH_PUBLISH_TOKEN=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n'); \
+	$(TARGET)/release/staunch publish --demo & \
+	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on
 
 test: install-test lint licences fuzz-short instructions shipped check ## Everything CI checks; the last line counts the tests
 

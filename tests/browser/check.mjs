@@ -1,9 +1,9 @@
 // Opens the demo site and the listings of a running server as a person would: wide and narrow, light and dark,
 // with the keyboard, without scripts.
 //
-//     node check.mjs BASE-URL PICTURE-FOLDER [--status] [--listing PATH]... [--names PATH COUNT]
+//     node check.mjs BASE-URL PICTURE-FOLDER [--status] [--live] [--listing PATH]... [--names PATH COUNT]
 //
-// --status says that status.json is served, --listing names a folder that shows its entries, --names one
+// --status says that status.json is served, --live that the demonstration is published, --listing names a folder that shows its entries, --names one
 // of COUNT files that hold their own names. Every mistake is a line on the standard error stream; the exit code is 1 if there
 // was one. The variable CHROMIUM names the program, if it is not `chromium`.
 
@@ -18,7 +18,7 @@ const VIEWS = [
   { name: "narrow-dark", width: 360, height: 740, scheme: "dark" },
 ];
 
-const { base, pictures, status, listings, names } = options(process.argv.slice(2));
+const { base, pictures, status, live, listings, names } = options(process.argv.slice(2));
 /** The rows of a listing, read from the page; the names as bytes in lower case, as they are compared. */
 const ROWS = `[...document.querySelectorAll("tbody tr:has(time)")].map((row) => ({
   folder: row.querySelector("a").getAttribute("href").endsWith("/"),
@@ -30,7 +30,10 @@ const ROWS = `[...document.querySelectorAll("tbody tr:has(time)")].map((row) => 
 }))`;
 
 /** What may be answered with 404. A browser asks for the icon by itself on pages that name none. */
-const ABSENT = status ? /\/(nothing-here|favicon\.ico)/ : /\/(nothing-here|favicon\.ico|status\.json)/;
+const ABSENT_PATHS = ["nothing-here", "favicon\\.ico", ...(status ? [] : ["status\\.json"]), ...(live ? [] : ["live\\.js"])];
+const ABSENT = new RegExp(`/(${ABSENT_PATHS.join("|")})`);
+/** Pages that show live data. */
+const LIVE = ["/match.html", "/quotes.html"];
 const browser = await Browser.start(process.env.CHROMIUM ?? "chromium");
 const mistakes = [];
 try {
@@ -42,6 +45,7 @@ try {
   await linksLeadSomewhere("/");
   if (names) await namesLeadToTheirFiles(names);
   if (status) await numbersMove();
+  if (live) for (const path of LIVE) await updatesCome(path);
 } catch (error) {
   mistake("the run", error.stack);
 } finally {
@@ -52,11 +56,12 @@ console.log(`${mistakes.length} mistakes; pictures in ${pictures}`);
 
 function options(words) {
   const [base, pictures, ...rest] = words;
-  const found = { base, pictures, status: false, listings: [], names: undefined };
+  const found = { base, pictures, status: false, live: false, listings: [], names: undefined };
   words = rest;
   while (words.length > 0) {
     const word = words.shift();
     if (word === "--status") found.status = true;
+    else if (word === "--live") found.live = true;
     else if (word === "--listing") found.listings.push(words.shift());
     else if (word === "--names") found.names = { path: words.shift(), count: Number(words.shift()) };
     else throw new Error(`unknown option ${word}`);
@@ -90,11 +95,12 @@ async function onPage(path, view, story) {
 }
 
 async function lookAround(view) {
-  const site = ["/", "/headers.html", "/nothing-here"];
+  const site = ["/", "/headers.html", "/nothing-here", ...(status ? LIVE : [])];
   const all = [...site, ...listings, ...(names ? [names.path] : [])];
   for (const path of all) {
     await onPage(path, view, async (page, where) => {
       if (path === "/") await settled(page);
+      if (LIVE.includes(path)) await begun(page);
       await fits(page, where, view);
       await readable(page, where);
       if (path !== "/nothing-here") await keyboard(page, where);
@@ -107,6 +113,26 @@ async function lookAround(view) {
 /** Waits until the front page shows its numbers, or says that there are none. */
 function settled(page) {
   return page.until(`document.getElementById("live").dataset.state === "${status ? "live" : "absent"}"`);
+}
+
+/** Waits until a page shows live data, or says that there is none. */
+async function begun(page) {
+  if (!live) return page.until(`document.getElementById("live-note").textContent.includes("no live data")`);
+  await page.until(`document.getElementById("live").dataset.state === "open"`);
+  await page.until(`document.querySelector('[data-live="delay"]').textContent.includes("ms after")`);
+  // Every good was traded, or the line of the match has begun.
+  await page.until(`document.querySelectorAll("#board tr").length === 8 || (document.getElementById("line")?.points.numberOfItems ?? 0) > 2`);
+}
+
+/** What is published shows: the page changes by itself. */
+async function updatesCome(path) {
+  await onPage(path, VIEWS[0], async (page, where) => {
+    await begun(page);
+    const text = `document.getElementById("live").innerText`;
+    const first = await page.evaluate(text);
+    await page.until(`${text} !== ${JSON.stringify(first)}`);
+    expect(!/NaN|undefined|null/.test(await page.evaluate(text)), where, "shows what is none");
+  });
 }
 
 /** Nothing reaches over the right edge, at most what scrolls by itself. */
@@ -168,6 +194,13 @@ async function withoutScripts() {
     expect(text.includes("status.json"), where, "does not say where the numbers are");
     expect(text.includes("deadline"), where, "does not tell its story");
   });
+  if (!live) return;
+  for (const path of LIVE) {
+    await onPage(path, view, async (page, where) => {
+      const text = await page.evaluate(`document.body.innerText`);
+      expect(text.includes("staunch\u00a0publish\u00a0--demo"), where, "does not say where the data is");
+    });
+  }
 }
 
 /** Follows the heads of the columns, there and back. */

@@ -7,10 +7,10 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use staunch_tests::process::Server;
+use staunch_tests::process::{Server, binary};
 
 use crate::chromium::{self, Browser, browser, repository};
 
@@ -43,8 +43,17 @@ fn pages_in_a_browser() {
     let tree = Tree::new("site").expect("a copy of the demo site");
     tree.add_names().expect("files of odd names");
     let count = NAMES.len().to_string();
-    let what = ["--status", "--listing", "/files/", "--listing", "/names/", "--names", "/names/", &count];
+    let what =
+        ["--status", "--live", "--listing", "/files/", "--listing", "/names/", "--names", "/names/", &count];
     let verdict = check(&browser, &tree, "browser", &what);
+    assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stderr));
+}
+
+#[test]
+fn pages_of_live_data_say_that_there_is_none() {
+    let Some(browser) = browser() else { return };
+    let tree = Tree::new("site").expect("a copy of the demo site");
+    let verdict = check(&browser, &tree, "browser-without-live", &["--status"]);
     assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stderr));
 }
 
@@ -115,10 +124,35 @@ fn check(browser: &Browser, tree: &Tree, pictures: &str, what: &[&str]) -> Outpu
     if what.contains(&"--status") {
         arguments.extend(["--status", "/status.json"]);
     }
+    if what.contains(&"--live") {
+        arguments.extend(["--live", "on", "--publish-token", TOKEN]);
+    }
     let server = Server::start(&tree.root, &arguments).unwrap_or_else(|error| panic!("{error}"));
+    let _publisher = what.contains(&"--live").then(|| Publisher::start(&server.url()));
     let mut words = vec![server.url().into(), chromium::pictures(pictures).into_os_string()];
     words.extend(what.iter().map(OsString::from));
     browser.run("check.mjs", &words)
+}
+
+/// The secret of the demonstration's publisher.
+const TOKEN: &str = "a-secret-of-at-least-thirty-two-bytes";
+
+/// The demonstration; ended on drop.
+struct Publisher(Child);
+
+impl Publisher {
+    fn start(url: &str) -> Self {
+        let mut command = Command::new(binary());
+        command.args(["publish", "--demo", "--to", url]).env("STAUNCH_PUBLISH_TOKEN", TOKEN);
+        Self(command.stdin(Stdio::null()).spawn().expect("a publisher"))
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
 }
 
 /// A copy of a folder of the repository, to be served; gone at the end.
