@@ -15,19 +15,19 @@ pub(crate) fn script(name: &str) -> PathBuf {
 }
 
 /// Lines of a client's output; the client is ended on drop.
-struct Client {
+pub(crate) struct Client {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Client {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("a client");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         Self { child, lines }
     }
 
-    fn line_with(&mut self, part: &str) -> String {
+    pub(crate) fn line_with(&mut self, part: &str) -> String {
         loop {
             let line = self.lines.next().unwrap_or_else(|| panic!("no line with {part}")).expect("a line");
             if line.contains(part) {

@@ -4,7 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod browsers;
+mod channels;
+mod ends;
 mod failing;
 mod mercure;
+mod peers;
 mod reading;
+mod socket;
+mod sockets;
 mod world;
