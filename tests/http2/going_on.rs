@@ -1,6 +1,6 @@
 //! Exchanges that go on: bodies of requests, and live data, several on one connection.
 
-use crate::client::{Client, DATA, END_STREAM, RST_STREAM, frame, request};
+use crate::client::{Client, DATA, END_STREAM, HEADERS, RST_STREAM, block, frame, request};
 use crate::world::{ENGINES, World};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -156,5 +156,33 @@ fn a_body_that_stops_is_given_up() {
         let reset = client.heard(3).reset;
         assert!(client.heard(3).status == 0 || reset.is_some(), "{io}: {:?}", client.heard(3));
         world.until_metric("staunch_live_readers{transport=\"sse\"}", 0);
+    }
+}
+
+/// Bodies that are not as announced, and trailers that are none: each costs its stream alone.
+#[test]
+fn bodies_that_break_the_rules_are_reset() {
+    const PROTOCOL_ERROR: u32 = 1;
+    const END_HEADERS: u8 = 4;
+    let bad: [(&str, &dyn Fn(u32) -> Vec<u8>); 4] = [
+        ("shorter", &|stream| frame(DATA, END_STREAM, stream, b"four")),
+        ("longer", &|stream| frame(DATA, 0, stream, b"sixsix")),
+        ("fields amid it", &|stream| frame(HEADERS, END_HEADERS, stream, &block(&[("x", "y")]))),
+        ("a path behind it", &|stream| {
+            frame(HEADERS, END_HEADERS | END_STREAM, stream, &block(&[(":path", "/")]))
+        }),
+    ];
+    for io in ENGINES {
+        let world = live(io);
+        let mut client = Client::new(world.address());
+        for (stream, (what, rest)) in (1..).step_by(2).zip(bad) {
+            client.send(&publish(stream, "PUT", "/topics/a", "text/plain", Some(5)));
+            client.send(&rest(stream));
+            assert_eq!(client.reply(stream).reset, Some(PROTOCOL_ERROR), "{io}: {what}");
+        }
+        client.send(&publish(9, "PUT", "/topics/a", "text/plain", Some(5)));
+        client.send(&frame(DATA, END_STREAM, 9, b"right"));
+        assert_eq!(client.reply(9).status, 200, "{io}");
+        assert_eq!(client.get(11, "/live/a").body, b"right", "{io}: nothing of the others was published");
     }
 }
