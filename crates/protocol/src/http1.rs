@@ -22,6 +22,7 @@ mod target;
 mod writer;
 
 pub use head::RequestMemory;
+pub use host::authority_in;
 pub use kept_request::KeptRequest;
 pub use request::Request;
 pub use session::{BodyRule, Event, SelfAnswered, Session};

@@ -35,6 +35,18 @@ pub(super) fn parse_authority(bytes: &[u8]) -> Option<Authority<'_>> {
     Some(Authority { host, port })
 }
 
+/// The authority in the Host line of a head, as it was sent, whatever else stands there or is missing: for who
+/// answers without reading the head. `None` without a whole line of that kind, and for what is no authority.
+pub fn authority_in(head: &[u8]) -> Option<&str> {
+    let lines = head.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let value = lines.skip(1).find_map(|line| {
+        let (name, value) = line.split_at_checked(b"host:".len())?;
+        name.eq_ignore_ascii_case(b"host:").then_some(value.trim_ascii())
+    })?;
+    let authority = parse_authority(value).filter(|authority| !authority.host.is_empty());
+    authority.and_then(|_| std::str::from_utf8(value).ok())
+}
+
 /// Where the registered name or IPv4 address ends: at a colon or at the end of the bytes.
 #[inline]
 fn registered_name_end(bytes: &[u8]) -> Option<usize> {
@@ -90,6 +102,22 @@ fn parse_port(digits: &[u8]) -> Option<Option<u16>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_authority_is_found_in_a_head_that_is_cut() {
+        for (head, expected) in [
+            (&b"GET / HTTP/1.1\r\nHOST:  example.org:8443 \r\nA: b\r\n\r\n"[..], Some("example.org:8443")),
+            (b"GET / HTTP/1.1\nHost: [::1]:8443\n", Some("[::1]:8443")),
+            (b"GET / HTTP/1.1\r\nHost: example.or", None),
+            (b"GET / HTTP/1.1\r\nHost: \r\n", None),
+            (b"GET / HTTP/1.1\r\nHost: a<b>\r\n", None),
+            (b"GET / HTTP/1.1\r\nX-Host: a\r\n", None),
+            (b"GET", None),
+            (b"", None),
+        ] {
+            assert_eq!(authority_in(head), expected, "{}", head.escape_ascii());
+        }
+    }
 
     #[test]
     fn authorities() {
