@@ -176,7 +176,8 @@ impl FileSend {
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.resize(PIECE_BYTES as usize, 0);
             let offset = part.offset_bytes + self.sent_bytes;
-            let Some(count) = self.read(part.file.as_fd(), &mut scratch[..wanted as usize], offset)? else {
+            let bytes = &mut scratch[..wanted as usize];
+            let Some(count) = read(part.file.as_fd(), bytes, offset, self.warmed)? else {
                 return Ok(FileStep::Cold);
             };
             // In this order: a writer changes the stamp before it changes a byte, so bytes read before the
@@ -192,21 +193,26 @@ impl FileSend {
             Ok(if sent as u64 == left { FileStep::Done } else { FileStep::Progress })
         })
     }
+}
 
-    /// Reads without waiting, unless the bytes were just warmed. `None` means cold.
-    fn read(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<Option<usize>, Errno> {
-        if self.warmed {
-            return rustix::io::pread(file, bytes, offset).map(Some);
+/// Reads without waiting, unless the bytes were just warmed. `None` means cold.
+pub(crate) fn read(
+    file: BorrowedFd<'_>,
+    bytes: &mut [u8],
+    offset: u64,
+    is_warmed: bool,
+) -> Result<Option<usize>, Errno> {
+    if is_warmed {
+        return rustix::io::pread(file, bytes, offset).map(Some);
+    }
+    match rustix::io::preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT) {
+        Ok(count) => Ok(Some(count)),
+        Err(Errno::AGAIN) => Ok(None),
+        // A file system that cannot tell has nothing slow behind it, as a rule.
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
+            rustix::io::pread(file, bytes, offset).map(Some)
         }
-        match rustix::io::preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT) {
-            Ok(count) => Ok(Some(count)),
-            Err(Errno::AGAIN) => Ok(None),
-            // A file system that cannot tell has nothing slow behind it, as a rule.
-            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
-                rustix::io::pread(file, bytes, offset).map(Some)
-            }
-            Err(errno) => Err(errno),
-        }
+        Err(errno) => Err(errno),
     }
 }
 
@@ -217,7 +223,7 @@ thread_local! {
 }
 
 /// Whether the file is another version than the one announced (rule 4).
-fn has_changed(part: &FilePart) -> Result<bool, Errno> {
+pub(crate) fn has_changed(part: &FilePart) -> Result<bool, Errno> {
     let status = rustix::fs::fstat(&*part.file)?;
     let mut now = stamp_of(&status);
     if status.st_nlink == 0 {

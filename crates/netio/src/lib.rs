@@ -10,6 +10,7 @@ pub mod clock;
 pub mod datagram;
 pub mod descriptors;
 mod epoll;
+mod file_read;
 mod file_send;
 pub mod handover;
 pub mod host;
@@ -27,6 +28,7 @@ mod warming;
 
 pub use capacity::{Capacity, Slot};
 pub use epoll::Epoll;
+pub use file_read::{FileRead, FileReader};
 pub use file_send::stamp;
 pub use operation::{Completion, Input, Io};
 pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};
