@@ -20,6 +20,7 @@ pub struct TlsContext {
     config: Arc<ServerConfig>,
     certificates: Arc<CertificateStore>,
     tickets: Arc<Tickets>,
+    time: Arc<WallTime>,
     protocols: Vec<&'static [u8]>,
 }
 
@@ -34,7 +35,7 @@ impl TlsContext {
         protocols: &[&'static [u8]],
     ) -> Self {
         let provider = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_details(provider, time)
+        let mut config = ServerConfig::builder_with_details(provider, Arc::clone(&time) as _)
             .with_protocol_versions(&[&TLS13, &TLS12])
             .expect("ring has suites of both versions")
             .with_no_client_auth()
@@ -44,7 +45,7 @@ impl TlsContext {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.enable_secret_extraction = true;
         config.key_log = Arc::new(SecretTaker);
-        Self { config: Arc::new(config), certificates, tickets, protocols: protocols.to_vec() }
+        Self { config: Arc::new(config), certificates, tickets, time, protocols: protocols.to_vec() }
     }
 
     /// The certificates, to look at or to exchange.
@@ -57,6 +58,11 @@ impl TlsContext {
     #[must_use]
     pub fn tickets(&self) -> &Tickets {
         &self.tickets
+    }
+
+    /// Tells the time that handshakes go by, in seconds since 1970.
+    pub fn tell_time(&self, unix_s: u64) {
+        self.time.set(unix_s);
     }
 
     pub(crate) fn connection(&self) -> Result<UnbufferedServerConnection, rustls::Error> {

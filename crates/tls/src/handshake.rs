@@ -18,7 +18,7 @@ use crate::direction::Direction;
 use crate::facts::{self, HandshakeFacts};
 use crate::hello::{self, ClientHello};
 use crate::limits::{
-    EXPANSION_13_BYTES_MAX, HANDSHAKE_BYTES_MAX, HELLO_RECORDS_MAX, RECORD_HEAD_BYTES,
+    EXPANSION_13_BYTES_MAX, HANDSHAKE_BYTES_MAX, HANDSHAKE_HELD_BYTES, HELLO_RECORDS_MAX, RECORD_HEAD_BYTES,
     RECORD_PLAIN_BYTES_MAX, SECRET_BYTES_MAX,
 };
 use crate::secret::Secret;
@@ -153,6 +153,13 @@ impl Handshake {
         debug_assert!(!suite.is_tls13() || writing.has_nonce_of(&key_and_nonce(&our_keys)));
         debug_assert!(!suite.is_tls13() || reading.has_nonce_of(&key_and_nonce(&peer_keys)));
         Ok((Awake::new(reading, writing), agreed))
+    }
+
+    /// Memory that it takes, in bytes: a little more than what rustls holds, which cannot be asked.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let connection = if self.connection.is_some() { HANDSHAKE_HELD_BYTES } else { 0 };
+        size_of::<Self>() + self.received.capacity() + connection
     }
 
     /// Moves bytes of one record from the input. `false`: it is not whole yet.
