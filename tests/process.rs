@@ -176,6 +176,20 @@ impl Server {
         self.address
     }
 
+    /// Where it speaks TLS: the next address of the start-up block that is one of https.
+    ///
+    /// # Panics
+    /// When it says none.
+    pub fn secured_address(&self) -> SocketAddr {
+        loop {
+            let line = self.lines.recv_timeout(START_PATIENCE).expect("a line with an address of https");
+            if let Some((_, rest)) = line.split_once("listening on https://") {
+                let address = rest.split('/').next().and_then(|address| address.parse().ok());
+                return address.unwrap_or_else(|| panic!("no address: {line}"));
+            }
+        }
+    }
+
     /// Its address as a URL without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

@@ -8,6 +8,7 @@ mod fixture;
 mod memory;
 mod pressure;
 mod script;
+mod secured;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

@@ -4,7 +4,8 @@
 
 use crate::group::Group;
 use crate::groups::{
-    Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure, Process,
+    Certificates, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
+    Process, Tls,
 };
 use crate::key::{Form, Key};
 use crate::node::{self, Misprint, Name, Node, ValueKind};
@@ -17,6 +18,8 @@ use crate::sources::{File, Sources};
 pub struct Config {
     /// Addresses, workers, processors.
     pub network: Network,
+    /// Where HTTPS is spoken, and with which certificates.
+    pub tls: Tls,
     /// How long things may take.
     pub deadlines: Deadlines,
     /// What gives way first.
@@ -42,6 +45,8 @@ pub struct Site {
     pub hosts: Vec<String>,
     /// Where requests for its other hosts are redirected to.
     pub canonical_host: Option<String>,
+    /// Certificates of its own.
+    pub tls: Option<Certificates>,
     /// Whether it answers for all other hosts.
     pub default: bool,
     /// What is served, and how.
@@ -122,6 +127,7 @@ fn read_all(
     let elsewhere = [(Names::KEYS, "[[site]]"), (PathRule::KEYS, "[[path]]")];
     reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
     let network = Network::read(reader);
+    let tls = Tls::read(reader);
     let deadlines = Deadlines::read(reader);
     let pressure = Pressure::read(reader);
     let clients = Clients::read(reader);
@@ -141,6 +147,7 @@ fn read_all(
     let whole = || {
         Some(Config {
             network: network?,
+            tls: tls?,
             deadlines: deadlines?,
             pressure: pressure?,
             clients: clients?,
@@ -169,6 +176,7 @@ fn only_site(
     Some(vec![Site {
         hosts: Vec::new(),
         canonical_host: None,
+        tls: None,
         default: true,
         content: content?,
         paths: paths?,
@@ -232,8 +240,8 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
     reader.faults.append(&mut inner.faults);
     sections.push(Section { title: "site".into(), entries: inner.entries });
     let paths = path_rules(reader, entries, "site.path", sections);
-    let Names { hosts, canonical_host, default } = names?;
-    Some(Site { hosts, canonical_host, default, content: content?, paths: paths? })
+    let Names { hosts, canonical_host, tls, default } = names?;
+    Some(Site { hosts, canonical_host, tls, default, content: content?, paths: paths? })
 }
 
 /// With several sites, nothing may be said that sounds as if it were for one of them.

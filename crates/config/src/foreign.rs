@@ -2,7 +2,7 @@
 //!
 //! This file owns that table alone. The table must never hold a word that is a key here.
 
-const TLS: &str = "HTTPS is not there yet: let a proxy in front end TLS, and name it in `trusted_proxies`";
+const TLS: &str = "write `tls = { certificate = \"chain.pem\", key = \"key.pem\" }`, or `tls = \"local\"`";
 const PROXY: &str = "this server answers from files, it is no proxy";
 const ENCODINGS: &str = "`encodings` says what is prepared, and `br,zstd,gzip` is the default";
 const LISTING: &str = "write `listing = true`";
@@ -22,19 +22,10 @@ const NOTHING: &str = "nothing has to be set for this";
 /// The words, in lower case.
 const WORDS: &[(&[&str], &str)] = &[
     (
-        &[
-            "tls",
-            "ssl",
-            "https",
-            "certificate",
-            "ssl_certificate",
-            "ssl_certificate_key",
-            "ssl_protocols",
-            "acme",
-        ],
+        &["ssl", "https", "certificate", "ssl_certificate", "ssl_certificate_key", "ssl_protocols", "acme"],
         TLS,
     ),
-    (&["http2", "http3", "quic"], "HTTP/1.1 is spoken, later versions are not there yet"),
+    (&["http3", "quic"], "HTTP/1.1 and HTTP/2 are spoken, HTTP/3 is not there yet"),
     (
         &[
             "proxy",

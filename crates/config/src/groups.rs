@@ -4,11 +4,13 @@ mod live;
 mod process;
 mod serving;
 mod site;
+mod tls;
 
 pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
+pub use tls::{CertificateFiles, Certificates, Tls};
 
 use crate::group::Group;
 use crate::key::Key;
@@ -16,6 +18,7 @@ use crate::key::Key;
 /// Groups of the whole server, with their headings, in the order of the help.
 pub const GLOBAL: &[(&str, &[Key])] = &[
     (Network::TITLE, Network::KEYS),
+    (Tls::TITLE, Tls::KEYS),
     (Deadlines::TITLE, Deadlines::KEYS),
     (Pressure::TITLE, Pressure::KEYS),
     (Clients::TITLE, Clients::KEYS),

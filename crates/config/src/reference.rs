@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::group::Group;
 use crate::groups::{
-    BasicAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule, Redirect,
+    BasicAuth, CertificateFiles, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule,
+    Redirect,
 };
 use crate::key::{Form, Key};
 
@@ -36,6 +37,7 @@ fn chapters() -> Vec<Chapter> {
              hold, the later over the earlier; `inherit` is what holds without the rule.",
             one(PathRule::KEYS),
         ),
+        ("Certificates", "The entries of `tls`.", one(CertificateFiles::KEYS)),
         ("Redirects", "The entries of `redirects`.", one(Redirect::KEYS)),
         ("Rules for topics", "The entries of `live_topic`.", one(LiveTopicRule::KEYS)),
         ("Issuers of tokens", "The entries of `live_issuer`.", one(LiveIssuerRule::KEYS)),

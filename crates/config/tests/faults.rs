@@ -126,8 +126,10 @@ fn a_word_of_another_server_is_answered_with_ours() {
     for (text, expected) in [
         ("gzip = true", "unknown key `gzip`: `encodings` says"),
         ("autoindex = true", "unknown key `autoindex`: write `listing = true`"),
-        ("ssl_certificate = 'a'", "unknown key `ssl_certificate`: HTTPS is not there yet"),
-        ("tls = true", "unknown key `tls`: HTTPS is not there yet"),
+        (
+            "ssl_certificate = 'a'",
+            "unknown key `ssl_certificate`: write `tls = { certificate = \"chain.pem\"",
+        ),
         ("proxy_pass = 'a'", "unknown key `proxy_pass`: this server answers from files"),
         ("server_name = 'a'", "unknown key `server_name`: write `hosts = "),
         ("try_files = 'a'", "unknown key `try_files`: write `try = "),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use staunch_config::group::Group;
 use staunch_config::groups::{
-    BasicAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule, Redirect,
+    BasicAuth, CertificateFiles, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule,
+    Redirect,
 };
 use staunch_config::key::Key;
 use staunch_config::{Config, File, Sources, read, reference};
@@ -38,6 +39,10 @@ fn groups() -> Vec<(&'static [Key], Around)> {
         let rest = [("from", "from = \"/a/*\""), ("to", "to = \"/b\"")];
         let rest = rest.iter().filter(|(other, _)| *other != name).map(|(_, line)| *line);
         format!("root = 'a'\nredirects = [{{ {} }}]", rest.chain([line]).collect::<Vec<_>>().join(", "))
+    }));
+    groups.push((CertificateFiles::KEYS, |name, line| match name {
+        "certificate" => format!("root = 'a'\ntls = {{ {line} }}"),
+        _ => format!("root = 'a'\n[[tls]]\ncertificate = 'a'\n{line}"),
     }));
     groups.push((LiveTopicRule::KEYS, |name, line| match name {
         "match" => format!("root = 'a'\nlive_topic = [{{ {line} }}]"),

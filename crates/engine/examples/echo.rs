@@ -35,6 +35,7 @@ fn main() {
         workers: vec![None],
         io,
         connections_max: None,
+        tls: None,
         memory_budget_bytes: None,
         http2: true,
         timeouts: Timeouts::default(),

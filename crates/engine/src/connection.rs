@@ -21,7 +21,7 @@ use crate::clients::TOO_SOON_BODY;
 use crate::connection::turn::Turn;
 use crate::exchange::Exchange;
 use crate::exchange::address::Address;
-use crate::exchange::answer::Answer;
+use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::http2::Http2;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
@@ -269,6 +269,7 @@ impl Connection {
             return;
         }
         let too_soon = turn.is_too_soon(request);
+        let is_misdirected = turn.context.is_misdirected(request.host);
         let answer = Answer {
             pen: Pen::Http1(Http1Pen { session: &mut self.session, rendered: Some(&mut *turn.rendered) }),
             outgoing,
@@ -278,6 +279,10 @@ impl Connection {
         if too_soon {
             answer.too_soon();
             return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+        }
+        if is_misdirected {
+            answer.misdirected();
+            return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }
         let answered = turn.handler.handle(request, answer);
         if !answered.is_complete() {
@@ -309,10 +314,22 @@ impl Connection {
     /// The container was handed over.
     #[inline]
     pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
-        (self.sending, self.just_begun) = (true, true);
+        self.leave_container();
+        self.begin_piece(outgoing);
+    }
+
+    /// What is written from now on goes to another container.
+    #[inline]
+    pub(crate) fn leave_container(&mut self) {
         if let Some(http2) = &mut self.http2 {
             http2.begin_send();
         }
+    }
+
+    /// A container, or a piece of one, was handed over.
+    #[inline]
+    pub(crate) fn begin_piece(&mut self, outgoing: &Outgoing) {
+        (self.sending, self.just_begun) = (true, true);
         self.in_flight_bytes = u32::try_from(outgoing.held_bytes()).unwrap_or(u32::MAX);
     }
 

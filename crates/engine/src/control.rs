@@ -15,7 +15,7 @@ use staunch_protocol::Timeouts;
 use crate::clients::ClientPolicy;
 use crate::listening::{self, Bound, Inherited};
 use crate::mailbox::{Inbox, Mailbox};
-use crate::order::{Drain, Name, Order};
+use crate::order::{Drain, ListenerName, Order};
 use crate::pressure::Pressure;
 use crate::start_error::StartError;
 
@@ -30,11 +30,11 @@ pub struct Control {
 #[derive(Default)]
 struct Open {
     listeners: Vec<Listener>,
-    next_name: Name,
+    next_number: u32,
 }
 
 struct Listener {
-    name: Name,
+    name: ListenerName,
     wanted: SocketAddr,
     address: SocketAddr,
     copies: Vec<OwnedFd>,
@@ -46,8 +46,9 @@ struct Listener {
 /// be given up.
 #[derive(Debug)]
 pub struct Change {
-    added: Vec<(Bound, Vec<OwnedFd>)>,
-    removed: Vec<Name>,
+    /// With whether TLS is spoken there.
+    added: Vec<(Bound, Vec<OwnedFd>, bool)>,
+    removed: Vec<ListenerName>,
 }
 
 impl Control {
@@ -58,14 +59,14 @@ impl Control {
     }
 
     /// Remembers an address, and gives it a name.
-    pub(crate) fn note(&self, bound: &Bound, outlasting: bool) -> io::Result<Name> {
-        Ok(self.enter(bound, bound.copies()?, outlasting))
+    pub(crate) fn note(&self, bound: &Bound, outlasting: bool, is_secured: bool) -> io::Result<ListenerName> {
+        Ok(self.enter(bound, bound.copies()?, outlasting, is_secured))
     }
 
-    fn enter(&self, bound: &Bound, copies: Vec<OwnedFd>, outlasting: bool) -> Name {
+    fn enter(&self, bound: &Bound, copies: Vec<OwnedFd>, outlasting: bool, is_secured: bool) -> ListenerName {
         let mut open = self.open();
-        let name = open.next_name;
-        open.next_name += 1;
+        let name = ListenerName { number: open.next_number, is_secured };
+        open.next_number += 1;
         open.listeners.push(Listener {
             name,
             wanted: bound.wanted,
@@ -132,22 +133,26 @@ impl Control {
         self.open().listeners.iter().map(|listener| listener.address).collect()
     }
 
-    /// Binds what is to be listened at and is not yet, and takes every descriptor that will be needed.
-    /// Nothing changes before [`Control::apply`].
+    /// Binds what is to be listened at and is not yet, in plain text or `secured`, and takes every descriptor
+    /// that will be needed. Nothing changes before [`Control::apply`].
     ///
     /// # Errors
     /// An address that is taken, not ours, or needs a privilege; EMFILE.
-    pub fn prepare(&self, wanted: &[SocketAddr]) -> Result<Change, StartError> {
-        let mut removed: Vec<(Name, SocketAddr)> =
+    pub fn prepare(&self, plain: &[SocketAddr], secured: &[SocketAddr]) -> Result<Change, StartError> {
+        let mut removed: Vec<(ListenerName, SocketAddr)> =
             self.open().listeners.iter().map(|listener| (listener.name, listener.wanted)).collect();
         let mut added = Vec::new();
-        for &wanted in wanted {
-            match removed.iter().position(|(_, present)| *present == wanted) {
+        let plain = plain.iter().map(|&wanted| (wanted, false));
+        for (wanted, is_secured) in plain.chain(secured.iter().map(|&wanted| (wanted, true))) {
+            let is_present = |(name, present): &(ListenerName, SocketAddr)| {
+                *present == wanted && name.is_secured == is_secured
+            };
+            match removed.iter().position(is_present) {
                 Some(present) => _ = removed.swap_remove(present),
                 None => {
                     let bound = listening::bind(wanted, Vec::new(), self.workers())?;
                     let copies = bound.copies().map_err(|error| listening::refused(wanted, &error))?;
-                    added.push((bound, copies));
+                    added.push((bound, copies, is_secured));
                 }
             }
         }
@@ -156,8 +161,8 @@ impl Control {
 
     /// Listens where `prepare` has bound, and no longer where nobody wants it. Connections live on.
     pub fn apply(&self, change: Change) {
-        for (bound, copies) in change.added {
-            let name = self.enter(&bound, copies, false);
+        for (bound, copies, is_secured) in change.added {
+            let name = self.enter(&bound, copies, false, is_secured);
             for (inbox, sockets) in self.inboxes.iter().zip(bound.sockets) {
                 sockets.into_iter().for_each(|socket| inbox.order(Order::Listen(name, socket)));
             }

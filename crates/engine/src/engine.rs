@@ -14,18 +14,19 @@ use std::sync::{Arc, mpsc};
 use staunch_netio::Epoll;
 use staunch_netio::host::cpu;
 use staunch_netio::uring::Uring;
-use staunch_netio::{Capacity, Io, Waker, descriptors, memory};
+use staunch_netio::{Capacity, FileReader, Io, Waker, descriptors, memory};
 use staunch_protocol::Timeouts;
 
-use self::means::{ChosenBackend, choose, limit_connections, limit_memory, listen};
+use self::means::{BoundSockets, ChosenBackend, choose, limit_connections, limit_memory, listen};
 pub use self::settings::{IoChoice, Settings};
 use crate::clients::{ClientPolicy, ClientTable};
 use crate::control::Control;
 use crate::handler::Handler;
 use crate::listening::Inherited;
 use crate::mailbox::{Mailbox, Post};
-use crate::order::Name;
+use crate::order::ListenerName;
 use crate::pressure::{Complaints, Pressure};
+use crate::secured::TlsSettings;
 use crate::start_error::StartError;
 use crate::stats::Stats;
 use crate::worker::Worker;
@@ -33,9 +34,7 @@ use crate::worker::Worker;
 /// Bound sockets and chosen backend: everything that can fail has been tried.
 pub struct Engine<M> {
     settings: Settings,
-    addresses: Vec<SocketAddr>,
-    /// A list of listeners a worker, each with its address's name.
-    listeners: Vec<Vec<(Name, OwnedFd)>>,
+    sockets: BoundSockets,
     control: Control,
     shares_queues: bool,
     backend: ChosenBackend,
@@ -65,7 +64,9 @@ impl<M: Send + 'static> Engine<M> {
     /// # Errors
     /// Those of [`Engine::bind`].
     pub fn bind_or_take_over(settings: Settings, inherited: Vec<Inherited>) -> Result<Self, StartError> {
-        assert!(!settings.workers.is_empty() && !settings.listen.is_empty());
+        let listens =
+            !settings.listen.is_empty() || settings.tls.as_ref().is_some_and(|tls| !tls.listen.is_empty());
+        assert!(!settings.workers.is_empty() && listens);
         let descriptors = descriptors::raise_descriptor_limit().map_err(|error| {
             StartError::System(format!("cannot raise the limit of file descriptors: {error}"))
         })?;
@@ -84,12 +85,11 @@ impl<M: Send + 'static> Engine<M> {
         let rival =
             |inherited: &Inherited| inherited.backend.as_ref().is_some_and(|name| name != backend.name());
         let shares_queues = !inherited.iter().any(rival);
-        let (addresses, listeners) = listen(&settings, inherited, shares_queues, &control)?;
+        let sockets = listen(&settings, inherited, shares_queues, &control)?;
         let stats = wakers.iter().map(|_| Arc::new(Stats::default())).collect();
         Ok(Self {
             settings,
-            addresses,
-            listeners,
+            sockets,
             control,
             shares_queues,
             backend,
@@ -119,9 +119,14 @@ impl<M: Send + 'static> Engine<M> {
         Ok(())
     }
 
-    /// Where it listens, with the ports taken.
+    /// Where it listens in plain text, with the ports taken.
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.sockets.plain
+    }
+
+    /// Where it speaks TLS, with the ports taken.
+    pub fn secured_addresses(&self) -> &[SocketAddr] {
+        &self.sockets.secured
     }
 
     /// Name of the backend, and why it was chosen.
@@ -186,7 +191,7 @@ impl<M: Send + 'static> Engine<M> {
         let client_table = ClientTable::default();
         let complaints = Complaints::new(Arc::clone(&self.settings.notice));
         let workers = self.wakers.len() as u16;
-        for (index, listeners) in self.listeners.into_iter().enumerate() {
+        for (index, listeners) in self.sockets.listeners.into_iter().enumerate() {
             let handler = make_handler(index as u16);
             let parts = WorkerParts {
                 index: index as u16,
@@ -200,6 +205,7 @@ impl<M: Send + 'static> Engine<M> {
                 clients: self.settings.clients.clone(),
                 client_table: client_table.clone(),
                 http2: self.settings.http2,
+                tls: self.settings.tls.clone(),
                 pressure: self.settings.pressure,
                 memory_budget_bytes: self.memory_budget_bytes / u64::from(workers),
                 workers,
@@ -225,7 +231,7 @@ impl<M: Send + 'static> Engine<M> {
 struct WorkerParts<M> {
     index: u16,
     cpu: Option<usize>,
-    listeners: Vec<(Name, OwnedFd)>,
+    listeners: Vec<(ListenerName, OwnedFd)>,
     waker: Waker,
     capacity: Capacity,
     mailbox: Arc<Mailbox<M>>,
@@ -234,6 +240,7 @@ struct WorkerParts<M> {
     clients: ClientPolicy,
     client_table: ClientTable,
     http2: bool,
+    tls: Option<TlsSettings>,
     pressure: Pressure,
     memory_budget_bytes: u64,
     workers: u16,
@@ -246,7 +253,8 @@ impl<M: Send + 'static> WorkerParts<M> {
         if let Some(cpu) = self.cpu {
             cpu::pin_current_thread(cpu)?;
         }
-        let (names, listeners): (Vec<Name>, _) = std::mem::take(&mut self.listeners).into_iter().unzip();
+        let (names, listeners): (Vec<ListenerName>, _) =
+            std::mem::take(&mut self.listeners).into_iter().unzip();
         let waker = self.waker.clone();
         match backend {
             ChosenBackend::Uring(features) => {
@@ -260,7 +268,12 @@ impl<M: Send + 'static> WorkerParts<M> {
         }
     }
 
-    fn run<I: Io, H: Handler<Mail = M>>(self, mut io: I, handler: H, names: &[Name]) -> io::Result<()> {
+    fn run<I: Io, H: Handler<Mail = M>>(
+        self,
+        mut io: I,
+        handler: H,
+        names: &[ListenerName],
+    ) -> io::Result<()> {
         let count = names.len() as u16;
         if self.clients.needs_addresses() {
             // Before anything is accepted.
@@ -274,6 +287,9 @@ impl<M: Send + 'static> WorkerParts<M> {
         worker.name_listeners(names);
         worker.share_clients(self.client_table);
         worker.set_clients(self.clients);
+        if let Some(tls) = self.tls {
+            worker.set_tls(tls, FileReader::new(self.waker));
+        }
         worker.run()
     }
 }

@@ -97,6 +97,33 @@ pub(crate) const CLIENT_BUCKETS_COUNT: usize = 1 << 14;
 /// for some ten instructions, unless it was interrupted just then, which is not worth waiting for.
 pub(crate) const CLIENT_ATTEMPTS_MAX: u32 = 64;
 
+/// Plain bytes of an answer that are sealed at a time: four records, enough to fill the congestion window of
+/// a connection that is near while the next piece is made, and all that a slow reader holds of a large
+/// answer.
+pub(crate) const PIECE_BYTES_MAX: usize = 64 * 1024;
+/// The same while memory is tight: one record.
+pub(crate) const PIECE_TIGHT_BYTES_MAX: usize = 16 * 1024;
+/// Slices sealed in one step: the heads and bodies of a page's pipelined requests.
+pub(crate) const DRAWN_SLICES_MAX: usize = 16;
+/// Sealed bytes of the protocol itself (key updates, alerts) that may wait for a peer to read them: a hundred
+/// key updates. Whoever asks for more and reads nothing is closed.
+pub(crate) const OWED_BYTES_MAX: usize = 4 * 1024;
+/// Handshakes at work of one worker: at 12 KiB each 12 MiB, and a tenth of a second of a processor's time.
+pub(crate) const HANDSHAKES_MAX: u32 = 1024;
+/// Secured connections of one worker that keep their keys at hand: about 2 MiB, and those of a page that is
+/// being loaded.
+pub(crate) const AWAKE_MAX: usize = 1024;
+/// A connection keeps its keys at hand for so long after it was used: the requests of a page come within it.
+pub(crate) const AWAKE_MS: u64 = 1_000;
+/// Connections looked at in one step to find one that may sleep.
+pub(crate) const LOOKS_MAX: usize = 16;
+/// Connections laid to sleep in one turn: some ten microseconds.
+pub(crate) const ASLEEP_A_TURN_MAX: usize = 64;
+/// A file that nobody has read ahead yet, because that thread has too much to do, is tried again after so
+/// long.
+pub(crate) const COLD_RETRY_MS: u64 = 2;
+
+const _: () = assert!(PIECE_TIGHT_BYTES_MAX < PIECE_BYTES_MAX);
 const _: () = assert!(RENDERED_BYTES_MIN < COPIED_BYTES_MAX);
 const _: () = assert!(COPIED_BYTES_MAX as u64 * 4 <= OUTGOING_BYTES_MAX);
 const _: () = assert!(BEHIND_BYTES_MAX < WRITTEN_BYTES_MAX);

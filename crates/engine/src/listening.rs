@@ -13,34 +13,54 @@ use self::leaving::OpenListeners;
 use self::resting::Resting;
 pub use self::sockets::Inherited;
 pub(crate) use self::sockets::{Bound, bind, bind_beside, refused};
-use crate::order::Name;
+use crate::order::ListenerName;
 
 /// The listeners of one worker.
 pub(crate) struct Listening {
     pub(crate) resting: Resting,
     pub(crate) open: OpenListeners,
+    /// By listener of the backend, whether TLS is spoken there.
+    secured: Vec<bool>,
 }
 
 impl Listening {
-    /// So many listeners of the backend, all known by the name 0.
+    /// So many listeners of the backend, all known by one name, and plain.
     pub(crate) fn new(count: u16) -> Self {
-        let mut listening = Self { resting: Resting::new(count), open: OpenListeners::default() };
-        (0..count).for_each(|listener| listening.open.add(0, listener));
+        let (resting, open) = (Resting::new(count), OpenListeners::default());
+        let mut listening = Self { resting, open, secured: Vec::new() };
+        (0..count).for_each(|listener| listening.name(ListenerName::default(), listener));
         listening
     }
 
     /// Gives the listeners names, in their order, in place of the common one.
-    pub(crate) fn rename(&mut self, names: &[Name]) {
+    pub(crate) fn rename(&mut self, names: &[ListenerName]) {
         self.open = OpenListeners::default();
         for (listener, name) in names.iter().enumerate() {
-            self.open.add(*name, listener as u16);
+            self.name(*name, listener as u16);
         }
     }
 
     /// One more listener.
-    pub(crate) fn add(&mut self, name: Name, listener: u16) {
+    pub(crate) fn add(&mut self, name: ListenerName, listener: u16) {
         self.resting.add(listener);
+        self.name(name, listener);
+    }
+
+    fn name(&mut self, name: ListenerName, listener: u16) {
+        let index = usize::from(listener);
+        self.secured.resize(self.secured.len().max(index + 1), false);
+        self.secured[index] = name.is_secured;
         self.open.add(name, listener);
+    }
+
+    /// TLS is spoken at every listener there is.
+    pub(crate) fn secure_all(&mut self) {
+        self.secured.fill(true);
+    }
+
+    /// Whether TLS is spoken at a listener.
+    pub(crate) fn is_secured(&self, listener: u16) -> bool {
+        self.secured.get(usize::from(listener)).is_some_and(|secured| *secured)
     }
 
     /// Gives up what can be.

@@ -27,7 +27,12 @@ pub struct Drain {
 pub(crate) type Left = Sender<u16>;
 
 /// Name of an address that is listened at, the same for all workers.
-pub(crate) type Name = u32;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ListenerName {
+    pub(crate) number: u32,
+    /// Whether TLS is spoken there.
+    pub(crate) is_secured: bool,
+}
 
 /// One order to one worker.
 #[derive(Debug)]
@@ -43,10 +48,10 @@ pub(crate) enum Order {
     /// Whether connections may begin with the preface of HTTP/2 from now on.
     Http2(bool),
     /// Listen here too.
-    Listen(Name, OwnedFd),
+    Listen(ListenerName, OwnedFd),
     /// Serve what is in the queues of these listeners, then give them up; or give them up `at_once`, where
     /// the queues are somebody else's too.
-    Leave { name: Name, at_once: bool },
+    Leave { name: ListenerName, at_once: bool },
     /// Accept anew at every listener: another process no longer does, and what it was woken for may still
     /// wait.
     LookAgain,

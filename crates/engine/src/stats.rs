@@ -81,6 +81,22 @@ pub struct Stats {
     pub http2_refused: Counter,
     /// Connections that ended because their peers did too much that is odd.
     pub http2_calmed: Counter,
+    /// Handshakes of TLS that are over: see [`TlsHandshake`].
+    tls_handshakes: [Counter; 4],
+    /// Handshakes that came to nothing: see [`TlsRefusal`].
+    tls_refusals: [Counter; 6],
+    /// Secured connections ended for a fault of the peer's records.
+    pub tls_faults: Counter,
+    /// Secured connections whose peer sent no more and had not said that this is its end.
+    pub tls_truncated: Counter,
+    /// Empty records, warnings and key updates of peers.
+    pub tls_oddities: Counter,
+    /// Handshakes at work.
+    pub tls_shaking: Gauge,
+    /// Secured connections with keys at hand.
+    pub tls_awake: Gauge,
+    /// Secured connections that rest.
+    pub tls_asleep: Gauge,
     /// Connections that had an answer under way when the last turn ended.
     pub sending: Gauge,
     /// From the turn in which the last bytes of a request were reported to that turn's end, when its answer
@@ -94,6 +110,36 @@ pub struct Stats {
     measuring: AtomicBool,
     responses: [Counter; 5],
     timeouts: [Counter; 5],
+}
+
+/// How a handshake of TLS went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsHandshake {
+    /// TLS 1.3 with certificate and signature.
+    Full13,
+    /// TLS 1.3 with a ticket.
+    Resumed13,
+    /// TLS 1.2 with certificate and signature.
+    Full12,
+    /// TLS 1.2 with a ticket.
+    Resumed12,
+}
+
+/// Why a handshake of TLS came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TlsRefusal {
+    /// Plain HTTP came.
+    PlainHttp,
+    /// It was asked for a name that no certificate is for.
+    UnknownName,
+    /// The client broke a rule, or nothing is spoken that both know.
+    Refused,
+    /// The client ended it by an alert, or left.
+    Left,
+    /// It took too long.
+    TimedOut,
+    /// Too many others were at work.
+    Crowded,
 }
 
 /// Requests of a worker that were not counted before.
@@ -115,6 +161,24 @@ impl Stats {
     /// Connections that ran into this deadline.
     pub fn timeouts(&self, deadline: Deadline) -> u64 {
         self.timeouts[deadline as usize].get()
+    }
+
+    /// Handshakes of TLS that went so.
+    pub fn tls_handshakes(&self, how: TlsHandshake) -> u64 {
+        self.tls_handshakes[how as usize].get()
+    }
+
+    /// Handshakes of TLS that came to nothing for this reason.
+    pub fn tls_refusals(&self, why: TlsRefusal) -> u64 {
+        self.tls_refusals[why as usize].get()
+    }
+
+    pub(crate) fn count_handshake(&self, how: TlsHandshake) {
+        self.tls_handshakes[how as usize].add(1);
+    }
+
+    pub(crate) fn count_refusal(&self, why: TlsRefusal) {
+        self.tls_refusals[why as usize].add(1);
     }
 
     /// Lets the worker measure its turns, which costs it one more clock reading each, or no longer.

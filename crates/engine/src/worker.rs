@@ -1,8 +1,8 @@
 //! One worker: a network backend, the connections in it, their deadlines, and what they are lent.
 //!
 //! It owns all of that for one thread. Its parts: `turn` is the loop, `sending` hands answers over,
-//! `giving_way` and `holding` act under pressure, `obeying` carries out orders, `upstreams` makes connections
-//! for the handler.
+//! `securing` and `sealing` stand between where TLS is spoken, `giving_way` and `holding` act under pressure,
+//! `obeying` carries out orders, `upstreams` makes connections for the handler.
 
 use std::sync::Arc;
 
@@ -19,8 +19,9 @@ use crate::exchange::rendered::Rendered;
 use crate::handler::Handler;
 use crate::listening::Listening;
 use crate::mailbox::Mailbox;
-use crate::order::{Left, Name};
+use crate::order::{Left, ListenerName};
 use crate::pressure::Overload;
+use crate::secured::Secured;
 use crate::spare::Spare;
 use crate::stats::Stats;
 use crate::time::Time;
@@ -30,6 +31,8 @@ mod giving_way;
 mod holding;
 mod mail;
 mod obeying;
+mod sealing;
+mod securing;
 mod sending;
 mod turn;
 mod upstreams;
@@ -41,6 +44,7 @@ pub struct Worker<I, H: Handler> {
     /// By slot. The first ones stay free where the handler has connections made: those have rows of their
     /// own.
     connections: Vec<Connection>,
+    secured: Secured,
     deadlines: Deadlines,
     listening: Listening,
     draining: Option<Draining>,
@@ -78,8 +82,8 @@ struct Reused {
 }
 
 impl<I: Io, H: Handler> Worker<I, H> {
-    /// A worker that accepts on `listeners` listeners of its backend, all known by the name 0. `index` is its
-    /// number among the workers.
+    /// A worker that accepts on `listeners` listeners of its backend, all known by one name, and plain.
+    /// `index` is its number among the workers.
     pub fn new(
         io: I,
         handler: H,
@@ -97,6 +101,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             io,
             handler,
             connections: Vec::with_capacity(capacity.slots() as usize),
+            secured: Secured::default(),
             deadlines: Deadlines { wheel, due: Vec::new(), sends_begun: Vec::new() },
             listening: Listening::new(listeners),
             draining: None,
@@ -119,7 +124,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     /// Gives its listeners names, in their order, in place of the common one.
-    pub(crate) fn name_listeners(&mut self, names: &[Name]) {
+    pub(crate) fn name_listeners(&mut self, names: &[ListenerName]) {
         self.listening.rename(names);
     }
 

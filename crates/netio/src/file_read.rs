@@ -1,9 +1,9 @@
 //! Reads parts of files into memory, for who cannot give them to the kernel as they are: they are sealed
 //! before they are sent.
 //!
-//! It owns the list of what another thread has read ahead. It must never wait for a disk, and never give bytes
-//! of another version than the one that was announced. Order of calls: `read`; after [`FileRead::Cold`] `warm`,
-//! and `read` again when its token comes out of `take`, to which the waker calls.
+//! It owns the list of what another thread has read ahead. It must never wait for a disk, and never give
+//! bytes of another version than the one that was announced. Order of calls: `read`; after
+//! [`FileRead::Cold`] `warm`, and `read` again when its token comes out of `take`, to which the waker calls.
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ impl FileReader {
         }
     }
 
-    /// Has the next bytes read by a thread that may wait; `token` comes out of [`Self::take`] then. `false` if
-    /// the thread has too much to do: `read` again a little later.
+    /// Has the next bytes read by a thread that may wait; `token` comes out of [`Self::take`] then. `false`
+    /// if the thread has too much to do: `read` again a little later.
     pub fn warm(&self, part: &FilePart, done_bytes: u64, token: u64) -> bool {
         let left = part.length_bytes.saturating_sub(done_bytes);
         let offset = part.offset_bytes + done_bytes;

@@ -14,6 +14,7 @@ mod config;
 mod content;
 mod crew;
 mod errand;
+mod https;
 pub mod limits;
 mod live;
 pub mod log;
@@ -35,6 +36,7 @@ pub use config::{
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};
+pub use https::HttpsHosts;
 pub use live::{
     LiveConfig, LiveError, LiveFigures, LiveHandler, LiveIssuer, LiveKeys, LiveShared, LiveTopic,
     LiveTopicKind,

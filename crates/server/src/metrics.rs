@@ -12,7 +12,8 @@ mod sources;
 pub use families::text;
 pub use process::ProcessFigures;
 pub use snapshot::{
-    ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures,
+    ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, TlsFigures,
+    WorkerFigures,
 };
 pub use sources::Sources;
 

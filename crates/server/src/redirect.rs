@@ -28,6 +28,12 @@ pub(crate) fn to_host(
     to(Status::MOVED_PERMANENTLY, &at_host(origin, path, query), text, further, answer)
 }
 
+/// To the same path and query, as they were sent, over HTTPS.
+pub(crate) fn to_https(origin: &str, path: &[u8], query: Option<&[u8]>, answer: Answer<'_>) -> Answered {
+    let text = "This is served over HTTPS.";
+    to(Status::PERMANENT_REDIRECT, &at_host(origin, path, query), text, b"", answer)
+}
+
 /// To where a rule leads from this decoded path.
 pub(crate) fn by_rule(
     rule: &Redirect,

@@ -14,6 +14,7 @@ use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
 
+use crate::https::HttpsHosts;
 use crate::live::LiveHandler;
 use crate::sites::SitesShared;
 
@@ -109,16 +110,17 @@ impl StatusPage {
     }
 }
 
-/// Sites with a page about the server, if one is asked for.
+/// Sites with a page about the server, if one is asked for, and with those of them that are led to HTTPS.
 pub struct Reporting {
     sites: LiveHandler,
     page: Option<Arc<StatusPage>>,
+    https: Arc<HttpsHosts>,
 }
 
 impl Reporting {
     /// The handler of one worker.
-    pub fn new(sites: LiveHandler, page: Option<Arc<StatusPage>>) -> Self {
-        Self { sites, page }
+    pub fn new(sites: LiveHandler, page: Option<Arc<StatusPage>>, https: Arc<HttpsHosts>) -> Self {
+        Self { sites, page, https }
     }
 }
 
@@ -134,6 +136,10 @@ impl Handler for Reporting {
             {
                 page.answer(answer)
             }
+            _ if self.https.is_on() => match self.https.lead(request, answer) {
+                Ok(answered) => answered,
+                Err(answer) => self.sites.handle(request, answer),
+            },
             _ => self.sites.handle(request, answer),
         }
     }

@@ -14,6 +14,7 @@ use staunch_engine::Engine;
 use staunch_server::log::LineQueue;
 use staunch_server::{LiveShared, Progress, SitesShared};
 
+use crate::certificates::Pairs;
 use crate::confinement;
 use crate::reach::OwnAddresses;
 use crate::units::show_size;
@@ -32,6 +33,7 @@ pub(crate) struct Told<'a> {
     pub(crate) confinement: &'a Confinement,
     pub(crate) gate: Option<&'a str>,
     pub(crate) live: Option<&'a LiveShared>,
+    pub(crate) pairs: &'a Pairs,
 }
 
 /// Says what is served, where, and by what means.
@@ -45,7 +47,8 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
         [site] => line(format!("staunch {VERSION} serving {}", full(&site.content.root))),
         sites => line(format!("staunch {VERSION} serving {} sites", sites.len())),
     }
-    told.host.lines(engine.addresses()).into_iter().for_each(&mut line);
+    told.host.lines("http", engine.addresses()).into_iter().for_each(&mut line);
+    told.host.lines("https", engine.secured_addresses()).into_iter().for_each(&mut line);
     if sites.len() > 1 {
         sites.iter().for_each(|site| line(format!("  site         {}", describe_site(site))));
     }
@@ -56,6 +59,9 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     let (memory_bytes, why_memory) = engine.memory_budget_bytes();
     line(format!("  memory       at most {} for slow peers ({why_memory})", show_size(memory_bytes)));
     line(format!("  sandbox      {}", told.confinement));
+    if told.pairs.count() > 0 {
+        line(format!("  tls          {}", describe_certificates(told.pairs)));
+    }
     if let Some(gate) = told.gate {
         line(format!("  gate         {gate}"));
     }
@@ -68,6 +74,17 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     let site = sites.iter().find(|site| site.default).unwrap_or(&sites[0]);
     line(format!("  content      {}", describe(&site.content)));
     out.say(&lines.join("\n"));
+}
+
+/// How many certificates there are, and how to trust the local authority.
+fn describe_certificates(pairs: &Pairs) -> String {
+    let count = match pairs.count() {
+        1 => "1 certificate".to_owned(),
+        count => format!("{count} certificates"),
+    };
+    let Some(path) = &pairs.authority else { return count };
+    let path = path.display();
+    format!("{count}; to trust the local authority, import {path} (curl --cacert {path})")
 }
 
 /// A folder by its whole name.

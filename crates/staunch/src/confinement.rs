@@ -10,6 +10,7 @@ use staunch_config::syntax::text::Output;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
 
+use crate::certificates;
 use crate::config::Failure;
 
 /// The user to become, if one is named.
@@ -79,6 +80,8 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
             site.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.as_ref()?.users_file.as_deref());
         passwords.for_each(|file| paths.read_file(file));
     }
+    let of_tls = certificates::files(config).into_iter().chain(certificates::state_file(config));
+    of_tls.for_each(|file| paths.read_file(&file));
     if let Some(file) = file {
         paths.read_file(file);
     }

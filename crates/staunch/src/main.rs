@@ -3,6 +3,7 @@
 
 mod admin;
 mod banner;
+mod certificates;
 mod clients;
 mod config;
 mod confinement;
@@ -62,7 +63,7 @@ struct Command {
 
 #[derive(Subcommand)]
 enum Subcommands {
-    /// Serve a directory over HTTP/1.1
+    /// Serve a directory over HTTP and HTTPS
     Serve(Box<config::Arguments>),
     /// Show the effective settings, a file to begin with, or every key
     Config(config::ConfigCommand),

@@ -26,11 +26,17 @@ impl OwnAddresses {
         Self { addresses }
     }
 
+    /// All of them.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.iter().copied()
+    }
+
     /// A line for each place that is listened at: an address one can open on this machine, and who else can
     /// reach it. Then, where every address is meant, a line with those of this host.
-    pub(crate) fn lines(&self, listening: &[SocketAddr]) -> Vec<String> {
-        let mut lines: Vec<String> = listening.iter().map(line).collect();
-        let own: Vec<String> = self.addresses.iter().filter_map(|own| of_host(*own, listening)).collect();
+    pub(crate) fn lines(&self, scheme: &str, listening: &[SocketAddr]) -> Vec<String> {
+        let mut lines: Vec<String> = listening.iter().map(|address| line(scheme, address)).collect();
+        let of_host = |own: &IpAddr| of_host(scheme, *own, listening);
+        let own: Vec<String> = self.addresses.iter().filter_map(of_host).collect();
         if !own.is_empty() {
             let shown = own[..own.len().min(ADDRESSES_SHOWN_MAX)].join("  ");
             let more = own.len().saturating_sub(ADDRESSES_SHOWN_MAX);
@@ -41,7 +47,7 @@ impl OwnAddresses {
     }
 }
 
-fn line(address: &SocketAddr) -> String {
+fn line(scheme: &str, address: &SocketAddr) -> String {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     let local = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -53,14 +59,14 @@ fn line(address: &SocketAddr) -> String {
         ip if ip.is_unspecified() => format!("every {family} address: open to the network"),
         _ => "open to the network".into(),
     };
-    format!("listening on http://{}/ ({who})", SocketAddr::new(local, address.port()))
+    format!("listening on {scheme}://{}/ ({who})", SocketAddr::new(local, address.port()))
 }
 
 /// The URL at which others find what listens at every address of a family.
-fn of_host(own: IpAddr, listening: &[SocketAddr]) -> Option<String> {
+fn of_host(scheme: &str, own: IpAddr, listening: &[SocketAddr]) -> Option<String> {
     let every = |address: &&SocketAddr| address.ip().is_unspecified() && address.is_ipv4() == own.is_ipv4();
     let port = listening.iter().find(every)?.port();
-    Some(format!("http://{}/", SocketAddr::new(own, port)))
+    Some(format!("{scheme}://{}/", SocketAddr::new(own, port)))
 }
 
 /// Addresses of this host in the kernel's routing table: a leaf that is a host of scope `LOCAL`.
@@ -123,15 +129,18 @@ mod tests {
         ] {
             let listening: Vec<SocketAddr> =
                 listening.split(' ').map(|address| address.parse().expect("an address")).collect();
-            assert_eq!(host.lines(&listening), expected);
+            assert_eq!(host.lines("http", &listening), expected);
         }
     }
 
     #[test]
     fn many_addresses_are_not_all_said() {
         let table: String = (1..=9).map(|number| format!("|-- 10.0.0.{number}\n/32 host LOCAL\n")).collect();
-        let lines = OwnAddresses::of(&table, "").lines(&["0.0.0.0:1".parse().expect("an address")]);
-        assert!(lines[1].ends_with("http://10.0.0.4:1/  and 5 more"), "{lines:?}");
-        assert_eq!(OwnAddresses::default().lines(&["0.0.0.0:1".parse().expect("an address")]).len(), 1);
+        let lines = OwnAddresses::of(&table, "").lines("https", &["0.0.0.0:1".parse().expect("an address")]);
+        assert!(lines[1].ends_with("https://10.0.0.4:1/  and 5 more"), "{lines:?}");
+        assert_eq!(
+            OwnAddresses::default().lines("http", &["0.0.0.0:1".parse().expect("an address")]).len(),
+            1
+        );
     }
 }

@@ -12,6 +12,7 @@ use staunch_confine::Confinement;
 use staunch_engine::Control;
 use staunch_server::SitesShared;
 
+use crate::certificates::Certificates;
 use crate::config::Loader;
 use crate::confinement;
 use crate::life::Reloaded;
@@ -28,6 +29,7 @@ pub(crate) struct Reload {
     pub(crate) confinement: Confinement,
     pub(crate) control: Control,
     pub(crate) sites: Arc<SitesShared>,
+    pub(crate) certificates: Arc<Certificates>,
     pub(crate) seeing: Arc<Seeing>,
 }
 
@@ -46,10 +48,14 @@ impl Reload {
             ));
         }
         let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
-        let change = self.control.prepare(&settings.listen).map_err(|error| error.to_string())?;
+        let secured = settings::secured(&config, &self.handed, &settings.listen);
+        let secured = secured.map_err(|failure| failure.text)?;
+        let pairs = self.certificates.read(&config).map_err(|failure| failure.text)?;
+        let change = self.control.prepare(&settings.listen, &secured).map_err(|error| error.to_string())?;
         let logging = self.seeing.prepare(&config.logs).map_err(|failure| failure.text)?;
         // The last step that can fail, and it changes nothing if it does.
         self.sites.replace(sites::of(&config)).map_err(|error| error.to_string())?;
+        let unwatched = self.certificates.replace(&pairs, &config, &secured);
         self.seeing.commit(logging);
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
@@ -57,7 +63,7 @@ impl Reload {
         self.control.set_http2(settings.http2);
         self.control.apply(change);
         let drain_timeout = config.process.drain_timeout;
-        let lines = self.unchanged(&config).into_iter().collect();
+        let lines = self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).collect();
         Ok(Reloaded { lines, drain_timeout })
     }
 

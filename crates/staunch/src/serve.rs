@@ -1,15 +1,17 @@
-//! `staunch serve`: sites over HTTP/1.1.
+//! `staunch serve`: sites over HTTP, in plain text and over TLS.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use staunch_config::Config;
-use staunch_engine::{Engine, StartError};
+use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::SiteFigures;
 use staunch_server::{About, LiveFigures, LiveHandler, LiveShared, Mail, Reporting, SitesShared, StatusPage};
 
 use crate::banner::{self, Told};
+use crate::certificates::{self, Certificates, Pairs};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
 use crate::gate::ServedGate;
@@ -36,10 +38,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let user = confinement::identity(&config)?;
     let handed = arrival.names();
     let mut settings = settings::of(&config, &handed)?;
+    // As the user who starts the server: keys are often nobody else's to read.
+    let (certificates, pairs) = secure(&config, &handed, &mut settings)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     settings.notice = Arc::clone(&seeing.notice);
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
     let live = live(&config, &engine)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
     let host = OwnAddresses::ask();
@@ -48,24 +53,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     seeing.commit(seeing.prepare(&config.logs)?);
     seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
     start(&engine, &sites, live.as_ref())?;
-    let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
-    let page = config.process.status.clone();
-    let page = page.map(|path| Arc::new(StatusPage::new(path, about, Arc::clone(&sites), started)));
+    certificates::start(&certificates, Arc::clone(&seeing.notice))?;
+    let page = status_page(&config, &engine, &sites, started);
     let gate_words = gate.as_ref().map(|gate| gate.words.clone());
-    let has_file = arguments.loader.file().is_some();
-    let gate_words = gate_words.as_deref();
     let told = Told {
         config: &config,
-        has_file,
+        has_file: arguments.loader.file().is_some(),
         host,
         confinement: &confinement,
-        gate: gate_words,
+        gate: gate_words.as_deref(),
         live: live.as_deref(),
+        pairs: &pairs,
     };
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
     seeing.announce();
-    warnings(&config).iter().for_each(|text| (seeing.notice)(text));
+    let warned = warnings(&config).into_iter().chain(pairs.warnings).chain(unwatched);
+    warned.for_each(|text| (seeing.notice)(&text));
     let gate_metrics = gate.as_mut().and_then(|gate| gate.metrics.take());
     seeing.show(&engine, started, content(&sites, live.as_ref()), gate_metrics)?;
     banner::watch_preparation(&sites, &seeing.block);
@@ -77,21 +81,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         confinement,
         control: engine.control(),
         sites: Arc::clone(&sites),
+        certificates: Arc::clone(&certificates),
         seeing: Arc::clone(&seeing),
     };
     let keeper = arrival.keep(duties(&engine, reload, &seeing, live.clone()))?;
-    let log = Arc::clone(&seeing.log);
+    let (log, https) = (Arc::clone(&seeing.log), Arc::clone(&certificates.https));
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        Logged::new(Reporting::new(handler, page.clone()), Arc::clone(&log), worker)
+        Logged::new(Reporting::new(handler, page.clone(), Arc::clone(&https)), Arc::clone(&log), worker)
     });
     live.iter().for_each(|live| live.end());
-    if let Some(gate) = gate {
-        gate.take_down();
-    }
+    gate.into_iter().for_each(|gate| gate.take_down());
     keeper.leave();
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
+}
+
+/// Reads certificates, and tells the engine where TLS is spoken.
+fn secure(
+    config: &Config,
+    handed: &[(String, SocketAddr)],
+    settings: &mut Settings,
+) -> Result<(Arc<Certificates>, Pairs), Failure> {
+    let secured = settings::secured(config, handed, &settings.listen)?;
+    let certificates = Arc::new(Certificates::new()?);
+    let pairs = certificates.read(config)?;
+    settings.tls = Some(certificates.settings(config, secured));
+    Ok((certificates, pairs))
+}
+
+/// The page about the server, if one is asked for.
+fn status_page<M: Send + 'static>(
+    config: &Config,
+    engine: &Engine<M>,
+    sites: &Arc<SitesShared>,
+    started: Instant,
+) -> Option<Arc<StatusPage>> {
+    let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
+    let path = config.process.status.clone()?;
+    Some(Arc::new(StatusPage::new(path, about, Arc::clone(sites), started)))
 }
 
 /// What is not as it was meant, and no reason not to serve.
@@ -116,7 +144,8 @@ fn gate<M: Send + 'static>(
         );
         return Ok(None);
     }
-    ServedGate::put_up(interfaces, engine.addresses(), &seeing.notice)
+    let addresses = [engine.addresses(), engine.secured_addresses()].concat();
+    ServedGate::put_up(interfaces, &addresses, &seeing.notice)
 }
 
 /// Starts the threads behind the workers.

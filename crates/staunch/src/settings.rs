@@ -15,6 +15,7 @@ use staunch_netio::host::cpu;
 use staunch_netio::socket;
 use staunch_protocol::Timeouts;
 
+use crate::certificates;
 use crate::clients;
 use crate::config::Failure;
 
@@ -25,7 +26,9 @@ use crate::config::Failure;
 /// A processor, a host or a socket that does not exist.
 pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Settings, Failure> {
     Ok(Settings {
-        listen: listen(&config.network, handed)?,
+        listen: listen("listen", &config.network.listen, handed)?,
+        // Who starts the server has the certificates.
+        tls: None,
         workers: workers(&config.network)?,
         io: match config.network.io {
             IoWay::Auto => IoChoice::Auto,
@@ -63,27 +66,54 @@ pub(crate) fn any_handed(config: &Config) -> Vec<(String, SocketAddr)> {
         ListenAddress::Handed(name) => Some((name.clone(), SocketAddr::from(([0; 4], 0)))),
         _ => None,
     };
-    config.network.listen.iter().filter_map(name).collect()
+    config.network.listen.iter().chain(&config.tls.tls_listen).filter_map(name).collect()
+}
+
+/// Addresses at which TLS is spoken; none without a certificate.
+///
+/// # Errors
+/// A host or a socket that does not exist; an address where plain HTTP is spoken too.
+pub(crate) fn secured(
+    config: &Config,
+    handed: &[(String, SocketAddr)],
+    plain: &[SocketAddr],
+) -> Result<Vec<SocketAddr>, Failure> {
+    if !certificates::are_named(config) {
+        return Ok(Vec::new());
+    }
+    let secured = listen("tls_listen", &config.tls.tls_listen, handed)?;
+    let twice = secured.iter().find(|address| address.port() != 0 && plain.contains(address));
+    match twice {
+        Some(address) => {
+            let text = format!("tls_listen: {address} is in `listen` too: a port speaks one of both");
+            Err(Failure::configuration(text))
+        }
+        None => Ok(secured),
+    }
 }
 
 /// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
-fn listen(network: &Network, handed: &[(String, SocketAddr)]) -> Result<Vec<SocketAddr>, Failure> {
+fn listen(
+    key: &str,
+    wanted: &[ListenAddress],
+    handed: &[(String, SocketAddr)],
+) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = |address: &ListenAddress| match address {
         ListenAddress::Every(port) => Ok(every(*port, socket::has_ipv6())),
         ListenAddress::Socket(address) => Ok(vec![*address]),
         ListenAddress::Name(name) => {
             let found = name.to_socket_addrs().ok().and_then(|mut found| found.next());
-            let unknown = || Failure::configuration(format!("listen: no address is known for {name}"));
+            let unknown = || Failure::configuration(format!("{key}: no address is known for {name}"));
             Ok(vec![found.ok_or_else(unknown)?])
         }
         ListenAddress::Handed(name) => {
             let named = handed.iter().filter(|(own, _)| own == name);
             let found: Vec<SocketAddr> = named.map(|(_, address)| *address).collect();
-            let text = || format!("listen: no socket called {name} was handed over");
+            let text = || format!("{key}: no socket called {name} was handed over");
             if found.is_empty() { Err(Failure::configuration(text())) } else { Ok(found) }
         }
     };
-    let all = network.listen.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat();
+    let all = wanted.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat();
     let is_first =
         |(index, address): &(usize, SocketAddr)| address.port() == 0 || !all[..*index].contains(address);
     Ok(all.iter().copied().enumerate().filter(is_first).map(|(_, address)| address).collect())

@@ -3,7 +3,7 @@
 //! It must never judge a value: the settings were read strictly, and what only the whole can tell is refused
 //! when the sites are opened.
 
-use staunch_config::groups::{BasicAuth, Cors, PathRule, Redirect};
+use staunch_config::groups::{BasicAuth, Certificates, Cors, PathRule, Redirect};
 use staunch_config::syntax::access::Denied;
 use staunch_config::syntax::attempt::Try;
 use staunch_config::syntax::choice::Coding;
@@ -13,10 +13,20 @@ use staunch_server::{Attempts, Encoding, Network, RedirectRule, SiteConfig, Site
 
 /// All sites of the settings.
 pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
-    config.sites.iter().map(site).collect()
+    config.sites.iter().map(|one| site(one, hsts(config, one))).collect()
 }
 
-fn site(site: &Site) -> SiteConfig {
+/// What tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain text a browser
+/// does not believe it, and is led away before.
+fn hsts(config: &Config, site: &Site) -> Option<(String, String)> {
+    let tls = &config.tls;
+    let has_files = |told: &Option<Certificates>| matches!(told, Some(Certificates::Files(_)));
+    let is_secured = tls.tls_certificate.is_some() || has_files(&tls.tls) || has_files(&site.tls);
+    let time = tls.hsts.filter(|_| is_secured && tls.https_redirect)?;
+    Some(("Strict-Transport-Security".to_owned(), format!("max-age={}", time.as_secs())))
+}
+
+fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
     let content = &site.content;
     SiteConfig {
         root: content.root.clone(),
@@ -30,7 +40,7 @@ fn site(site: &Site) -> SiteConfig {
         canonical_host: site.canonical_host.clone(),
         default: site.default,
         rules: SiteRules {
-            headers: content.headers.clone(),
+            headers: hsts.into_iter().chain(content.headers.iter().cloned()).collect(),
             error_pages: content.error_pages.iter().cloned().collect(),
             attempts: content.attempts.as_deref().map(attempts),
             fallback: content.fallback.clone(),

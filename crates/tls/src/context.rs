@@ -2,8 +2,9 @@
 //!
 //! It owns the configuration of rustls: TLS 1.3 and 1.2, suites with forward secrecy and authenticated
 //! encryption, nothing kept on this side between connections. It must never be changed once made: what
-//! changes is in the store of certificates and in the tickets.
+//! changes is in the store of certificates and in the tickets, and whether HTTP/2 is offered.
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -15,9 +16,15 @@ use crate::clock::WallTime;
 use crate::facts::SecretTaker;
 use crate::ticket::Tickets;
 
+/// HTTP/2, as it is called in lists of protocols.
+const HTTP2: &[u8] = b"h2";
+
 /// The configuration of handshakes, shared by all workers.
 pub struct TlsContext {
     config: Arc<ServerConfig>,
+    /// The same without HTTP/2.
+    without_http2: Arc<ServerConfig>,
+    offers_http2: AtomicBool,
     certificates: Arc<CertificateStore>,
     tickets: Arc<Tickets>,
     time: Arc<WallTime>,
@@ -45,7 +52,17 @@ impl TlsContext {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.enable_secret_extraction = true;
         config.key_log = Arc::new(SecretTaker);
-        Self { config: Arc::new(config), certificates, tickets, time, protocols: protocols.to_vec() }
+        let mut without_http2 = config.clone();
+        without_http2.alpn_protocols.retain(|name| name != HTTP2);
+        Self {
+            config: Arc::new(config),
+            without_http2: Arc::new(without_http2),
+            offers_http2: AtomicBool::new(true),
+            certificates,
+            tickets,
+            time,
+            protocols: protocols.to_vec(),
+        }
     }
 
     /// The certificates, to look at or to exchange.
@@ -60,13 +77,20 @@ impl TlsContext {
         &self.tickets
     }
 
+    /// Whether handshakes from now on offer HTTP/2, if it is among the protocols.
+    pub fn offer_http2(&self, on: bool) {
+        self.offers_http2.store(on, Ordering::Relaxed);
+    }
+
     /// Tells the time that handshakes go by, in seconds since 1970.
     pub fn tell_time(&self, unix_s: u64) {
         self.time.set(unix_s);
     }
 
     pub(crate) fn connection(&self) -> Result<UnbufferedServerConnection, rustls::Error> {
-        UnbufferedServerConnection::new(Arc::clone(&self.config))
+        let offers_http2 = self.offers_http2.load(Ordering::Relaxed);
+        let config = if offers_http2 { &self.config } else { &self.without_http2 };
+        UnbufferedServerConnection::new(Arc::clone(config))
     }
 
     /// The protocol with that name, as it was given.

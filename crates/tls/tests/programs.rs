@@ -141,23 +141,23 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// `openssl s_client` that sends one request and ends.
-fn s_client(server: &Server, folder: &Folder, arguments: &[&str]) -> String {
-    let mut client = Command::new("openssl")
+/// `openssl s_client` that asks for `localhost` and trusts the authority in the folder.
+fn start_s_client(server: &Server, folder: &Folder, arguments: &[&str]) -> Child {
+    Command::new("openssl")
         .args(["s_client", "-connect", &server.address.to_string(), "-servername", "localhost"])
-        .args([
-            "-CAfile",
-            &folder.file("authority.pem"),
-            "-verify_return_error",
-            "-verify_hostname",
-            "localhost",
-        ])
+        .args(["-CAfile", &folder.file("authority.pem")])
+        .args(["-verify_return_error", "-verify_hostname", "localhost"])
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("openssl");
+        .expect("openssl")
+}
+
+/// `openssl s_client` that sends one request and ends.
+fn s_client(server: &Server, folder: &Folder, arguments: &[&str]) -> String {
+    let mut client = start_s_client(server, folder, arguments);
     // The client may have ended already, if it was refused.
     let _ = client.stdin.take().expect("a pipe").write_all(b"GET /10 HTTP/1.1\r\n\r\n");
     text(&client.wait_with_output().expect("it ends"))
@@ -300,15 +300,7 @@ struct Talk {
 
 impl Talk {
     fn start(server: &Server, folder: &Folder, arguments: &[&str]) -> Self {
-        let mut client = Command::new("openssl")
-            .args(["s_client", "-connect", &server.address.to_string(), "-servername", "localhost"])
-            .args(["-CAfile", &folder.file("authority.pem")])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("openssl");
+        let mut client = start_s_client(server, folder, arguments);
         let heard = BufReader::new(client.stdout.take().expect("a pipe"));
         let echo = BufReader::new(client.stderr.take().expect("a pipe"));
         let mut talk = Self { client, heard, echo };

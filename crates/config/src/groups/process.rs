@@ -5,7 +5,7 @@ use crate::syntax::choice::{LogField, OnOff, Sandbox};
 use crate::syntax::log_line::LogForm;
 use crate::syntax::text::{Count, FilePath, Interface, Lines, Size, Socket, Time, User};
 use crate::syntax::web::{Host, UrlPath};
-use crate::syntax::{Many, OrOff};
+use crate::syntax::{Many, OrAuto, OrOff};
 
 group! {
     /// What is written down.
@@ -46,6 +46,10 @@ group! {
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
     /// PID file: written when it serves, removed at the end
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
+    /// Folder for what is kept from one start to the next: the local authority
+    /// `auto` is what systemd says (`StateDirectory=`), else `/var/lib/staunch` for root, and
+    /// `~/.local/state/staunch` for others.
+    state_folder: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/var/lib/staunch\"";
     /// User to become once the addresses are taken, such as www-data
     user: OrOff<User> = Some("off"), Value, restart, "\"www-data\"";
     /// Confine the process to what it serves (Landlock, seccomp)

@@ -29,8 +29,9 @@ group! {
     /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
     proxy_protocol: OnOff = Some("off"), Value, reload, "true";
     /// Speak HTTP/2 to those who begin with it
-    /// A connection that begins with the preface of HTTP/2 speaks that (RFC 9113: with prior knowledge); all
-    /// others speak HTTP/1.1. With it off the preface is answered 505. A reload is for new connections.
+    /// A connection that begins with the preface of HTTP/2 speaks that (RFC 9113); all others speak HTTP/1.1.
+    /// Over TLS it is offered in the handshake (ALPN). With it off the preface is answered 505. A reload is
+    /// for new connections.
     http2: OnOff = Some("on"), Value, reload, "false";
     /// Proxies whose word about a client's address is believed
     /// Their X-Forwarded-For is followed from the right to the first address that is none of these. With
@@ -46,6 +47,8 @@ group! {
     keep_alive: Time = Some("15s"), Value, reload, "\"60s\"";
     /// Close a connection whose request is not complete after so long
     header_timeout: Time = Some("15s"), Value, reload, "\"10s\"";
+    /// Close a connection whose TLS handshake is not over after so long
+    handshake_timeout: Time = Some("10s"), Value, restart, "\"5s\"";
     /// Close a connection whose request body has made no progress for so long
     body_timeout: Time = Some("15s"), Value, reload, "\"30s\"";
     /// Close a connection that has taken nothing of its answer for so long

@@ -1,5 +1,6 @@
 //! Keys of a site, and of the rules for its paths.
 
+use super::tls::CertificateSource;
 use crate::group::{Conflict, Inline, group};
 use crate::node::{Node, ValueKind};
 use crate::redirects::{self, Rule};
@@ -26,6 +27,10 @@ group! {
     /// `www.example.org` is the other. Without `https://` or `http://` the scheme stays what it was. Hosts that
     /// are not in `hosts` are served as they are.
     canonical_host: OrOff<HostAddress> = Some("off"), File, reload, "\"https://example.org\"";
+    /// Certificates for its hosts, beside those at the top of the file
+    /// Written as there. A certificate that is not for all of `hosts` is refused.
+    tls: OrOff<CertificateSource> = Some("off"), File, reload,
+        "{ certificate = \"/etc/staunch/chain.pem\", key = \"/etc/staunch/key.pem\" }";
     /// Whether it answers for all other hosts as well
     /// Without such a site, the first one does.
     default: OnOff = Some("off"), File, reload, "true";

@@ -10,7 +10,7 @@ use staunch_netio::{memory, uring};
 use super::settings::{IoChoice, Settings};
 use crate::control::Control;
 use crate::listening::{self, Inherited};
-use crate::order::Name;
+use crate::order::ListenerName;
 use crate::pressure::{Means, Memory, connection_limit, memory_budget};
 use crate::start_error::StartError;
 
@@ -75,8 +75,13 @@ pub(super) fn limit_connections(
     connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
 }
 
-/// Where is listened at, and each worker's sockets with their names.
-pub(super) type Listening = (Vec<SocketAddr>, Vec<Vec<(Name, OwnedFd)>>);
+/// Where is listened at, in plain text and secured, and each worker's sockets with their names.
+#[derive(Default)]
+pub(super) struct BoundSockets {
+    pub(super) plain: Vec<SocketAddr>,
+    pub(super) secured: Vec<SocketAddr>,
+    pub(super) listeners: Vec<Vec<(ListenerName, OwnedFd)>>,
+}
 
 /// Listens at every address with every worker.
 pub(super) fn listen(
@@ -84,10 +89,12 @@ pub(super) fn listen(
     mut inherited: Vec<Inherited>,
     share_queues: bool,
     control: &Control,
-) -> Result<Listening, StartError> {
-    let mut addresses = Vec::new();
-    let mut listeners: Vec<Vec<_>> = settings.workers.iter().map(|_| Vec::new()).collect();
-    for &wanted in &settings.listen {
+) -> Result<BoundSockets, StartError> {
+    let listeners = settings.workers.iter().map(|_| Vec::new()).collect();
+    let mut all = BoundSockets { listeners, ..BoundSockets::default() };
+    let plain = settings.listen.iter().map(|&wanted| (wanted, false));
+    let secured = settings.tls.iter().flat_map(|tls| tls.listen.iter().map(|&wanted| (wanted, true)));
+    for (wanted, is_secured) in plain.chain(secured) {
         let position = inherited.iter().position(|inherited| inherited.wanted == wanted);
         let inherited = position.map(|position| inherited.swap_remove(position));
         let outlasting = inherited.as_ref().is_some_and(|inherited| inherited.outlasting);
@@ -98,11 +105,13 @@ pub(super) fn listen(
         } else {
             listening::bind_beside(wanted, &sockets, workers)?
         };
-        let name = control.note(&bound, outlasting).map_err(|error| StartError::System(error.to_string()))?;
-        addresses.push(bound.address);
-        for (listeners, sockets) in listeners.iter_mut().zip(bound.sockets) {
+        let name = control
+            .note(&bound, outlasting, is_secured)
+            .map_err(|error| StartError::System(error.to_string()))?;
+        if is_secured { &mut all.secured } else { &mut all.plain }.push(bound.address);
+        for (listeners, sockets) in all.listeners.iter_mut().zip(bound.sockets) {
             listeners.extend(sockets.into_iter().map(|socket| (name, socket)));
         }
     }
-    Ok((addresses, listeners))
+    Ok(all)
 }

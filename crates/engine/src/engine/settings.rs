@@ -9,6 +9,7 @@ use staunch_protocol::Timeouts;
 use crate::clients::ClientPolicy;
 use crate::line_queue::Notice;
 use crate::pressure::Pressure;
+use crate::secured::TlsSettings;
 
 /// Which way to the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +25,10 @@ pub enum IoChoice {
 /// What an engine is built from.
 #[derive(Clone)]
 pub struct Settings {
-    /// Addresses to listen at. Port 0 takes a free one.
+    /// Addresses to listen at in plain text. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// Where TLS is spoken, and by what; without it nowhere.
+    pub tls: Option<TlsSettings>,
     /// One worker each: the processor it is bound to, or none.
     pub workers: Vec<Option<usize>>,
     /// Which way to the network.

@@ -30,6 +30,12 @@ const NO_UPGRADE: (&[u8; 61], &[u8]) = (
     b"501 Not Implemented: HTTP/2 upgrades no connection so\n",
 );
 
+/// Fields and body of the answer to a request on a connection that was made for another name.
+pub(crate) const MISDIRECTED: (&[u8; 61], &[u8]) = (
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 71\r\n",
+    b"421 Misdirected Request: this connection is for another name than this\n",
+);
+
 /// The pen with which one request is answered. Each method uses it up. It is handed on often, so it is small:
 /// what many answers share stands in the context.
 #[derive(Debug)]
@@ -155,6 +161,19 @@ impl<'a> Answer<'a> {
     pub(crate) fn too_soon(self) {
         let fields = self.context.clients.as_deref().map_or(&b""[..], Clients::too_soon_fields);
         let _ = self.bytes(Status::TOO_MANY_REQUESTS, fields, TOO_SOON_BODY);
+    }
+
+    /// Whether the request came over TLS.
+    #[inline]
+    pub fn is_secured(&self) -> bool {
+        self.context.is_secured()
+    }
+
+    /// The request is not for whom the connection was made.
+    #[cold]
+    pub(crate) fn misdirected(self) {
+        let (fields, body) = MISDIRECTED;
+        let _ = self.bytes(Status::MISDIRECTED_REQUEST, fields, body);
     }
 
     /// The answer comes later, by mail to [`Answer::address`].

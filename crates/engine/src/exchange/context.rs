@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::address::Address;
 use super::outbox::Outbox;
 use crate::clients::Clients;
+use crate::secured::Secured;
 use crate::stats::Stats;
 
 /// What is the same for all answers of a connection in one turn of its worker.
@@ -21,9 +22,25 @@ pub struct Context<'a> {
     /// See [`crate::Answer::guard`]. Here, and not in what every answer carries, for hardly any needs it.
     pub(crate) guarded: Cell<bool>,
     pub(crate) outbox: &'a Outbox,
+    /// What stands before secured connections, if any ever is.
+    pub(crate) secured: Option<&'a Secured>,
 }
 
 impl<'a> Context<'a> {
+    /// Whether TLS is spoken on the connection.
+    #[inline]
+    pub(crate) fn is_secured(&self) -> bool {
+        self.secured.is_some_and(|secured| secured.is_walled(self.address.slot))
+    }
+
+    /// Whether a request came on a secured connection that was made for another name: its certificate says
+    /// nothing of this host, and what is served here may be another's (RFC 9110, section 7.4).
+    #[inline]
+    pub(crate) fn is_misdirected(&self, host: &[u8]) -> bool {
+        let Some(secured) = self.secured else { return false };
+        secured.is_walled(self.address.slot) && secured.is_misdirected(self.address.slot, host)
+    }
+
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
     /// section 5.6.7, and `unix_ms` the same in milliseconds since 1970.
     pub fn new(
@@ -33,6 +50,16 @@ impl<'a> Context<'a> {
         outbox: &'a Outbox,
         address: Address,
     ) -> Self {
-        Self { stats, date, address, unix_ms, second: 0, clients: None, guarded: Cell::new(false), outbox }
+        Self {
+            stats,
+            date,
+            address,
+            unix_ms,
+            second: 0,
+            clients: None,
+            guarded: Cell::new(false),
+            outbox,
+            secured: None,
+        }
     }
 }

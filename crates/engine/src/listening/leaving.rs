@@ -6,12 +6,12 @@
 use staunch_netio::Io;
 
 use crate::limits::{LEAVE_CROWD, LEAVE_CROWD_QUIET_MS, LEAVE_LOOK_MS, LEAVE_MS_MAX, LEAVE_QUIET_MS};
-use crate::order::Name;
+use crate::order::ListenerName;
 
 /// The listeners of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct OpenListeners {
-    open: Vec<(Name, u16)>,
+    open: Vec<(ListenerName, u16)>,
     leaving: Vec<Leaving>,
 }
 
@@ -26,7 +26,7 @@ struct Leaving {
 
 impl OpenListeners {
     /// A listener of the backend stands for this name. Several may stand for one.
-    pub(crate) fn add(&mut self, name: Name, listener: u16) {
+    pub(crate) fn add(&mut self, name: ListenerName, listener: u16) {
         self.open.push((name, listener));
     }
 
@@ -35,7 +35,7 @@ impl OpenListeners {
     pub(crate) fn leave(
         &mut self,
         io: &mut impl Io,
-        is_meant: impl Fn(Name) -> bool,
+        is_meant: impl Fn(ListenerName) -> bool,
         at_once: bool,
         now_ms: u64,
     ) {

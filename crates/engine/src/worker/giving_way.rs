@@ -57,6 +57,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return true;
         }
         let peer = self.io.peer_address(slot);
+        let is_walled = self.secured.is_walled(slot);
         let (connection, mut turn, _) = self.lend(slot);
         let Some(clients) = &mut turn.context.clients else { return true };
         match clients.arrive(slot, peer, turn.now_ms, turn.context.stats) {
@@ -66,6 +67,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 return true;
             }
             Arrival::Stranger => connection.phase = Phase::Ending { linger: false },
+            // A handshake would cost more than an answer, and without one nothing can be said.
+            Arrival::TooMany if is_walled => connection.phase = Phase::Ending { linger: false },
             Arrival::TooMany => connection.turn_away(&mut turn),
         }
         false

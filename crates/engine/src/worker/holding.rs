@@ -40,8 +40,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Something of a connection has changed.
     #[inline]
     pub(super) fn count(&mut self, slot: Slot) {
+        let held_bytes = self.connections[slot as usize].held_bytes();
+        self.count_as(slot, held_bytes);
+    }
+
+    /// A connection holds so much now.
+    #[inline]
+    pub(super) fn count_as(&mut self, slot: Slot, held_bytes: u32) {
         let connection = &mut self.connections[slot as usize];
-        let held_bytes = connection.held_bytes();
         let before_bytes = std::mem::replace(&mut connection.counted_bytes, held_bytes);
         self.overload.memory.change(before_bytes, held_bytes);
         if connection.leaving {
@@ -93,7 +99,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let mut chosen: BinaryHeap<Reverse<Rank>> = BinaryHeap::with_capacity(GIVING_WAY_MAX + 1);
         let staying = self.connections.iter().enumerate().filter(|(_, connection)| !connection.leaving);
         let accepted = staying.map(|(slot, connection)| {
-            let deadline = connection.due(&self.overload.timeouts);
+            let deadline = self.due(slot as Slot);
             (slot as Slot, connection.counted_bytes, deadline.map(|(ms, _)| ms))
         });
         for (slot, bytes, deadline_ms) in accepted.chain(self.outbox.upstreams().holders()) {
@@ -133,6 +139,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[inline]
     pub(super) fn settle(&mut self) {
         self.stats.memory_held_bytes.set(self.overload.memory.held_bytes());
+        self.secured.show(&self.stats);
         if self.overload.memory.is_quiet(self.time.now_ms) {
             self.give_back_memory();
         }
@@ -142,6 +149,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[cold]
     pub fn give_back_memory(&mut self) {
         self.reused.spare.shrink();
+        self.secured.shrink();
         self.io.give_back_memory();
         self.deadlines.sends_begun.shrink_to_fit();
         self.deadlines.due.shrink_to_fit();

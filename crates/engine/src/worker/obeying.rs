@@ -12,7 +12,7 @@ use crate::connection::Phase;
 use crate::draining::Draining;
 use crate::handler::Handler;
 use crate::limits::DRAIN_TURN_MS_MAX;
-use crate::order::{Drain, Left, Name, Order};
+use crate::order::{Drain, Left, ListenerName, Order};
 use crate::upstream::UpstreamLoss;
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -35,7 +35,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    fn listen(&mut self, name: Name, socket: OwnedFd) -> io::Result<()> {
+    fn listen(&mut self, name: ListenerName, socket: OwnedFd) -> io::Result<()> {
         let listener = self.io.add_listener(socket)?;
         self.listening.add(name, listener);
         self.io.open_door(listener);
@@ -93,7 +93,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             if connection.phase != Phase::Free && draining.ends(connection, now_ms) {
-                self.close(slot as Slot);
+                self.end_connection(slot as Slot);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! What a connection has to send is handed to the network here, and its end follows.
+//! What a connection has to send is handed to the network here, and its end follows; on a secured connection
+//! `sealing` does so.
 //!
 //! It must never hand over a second container while one is in flight.
 
@@ -14,6 +15,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// what it holds.
     #[inline]
     pub(super) fn flush(&mut self, slot: Slot) {
+        if self.secured.is_walled(slot) {
+            return self.flush_sealed(slot);
+        }
         self.hand_over(slot);
         self.count(slot);
     }
@@ -49,7 +53,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     /// Everything is sent and nothing more will be read.
-    fn say_farewell(&mut self, slot: Slot, linger: bool) {
+    pub(super) fn say_farewell(&mut self, slot: Slot, linger: bool) {
         let connection = &mut self.connections[slot as usize];
         if !linger || connection.has_ended() {
             return self.close(slot);

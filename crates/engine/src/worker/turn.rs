@@ -18,7 +18,7 @@ use crate::exchange::address::Address;
 use crate::exchange::context::Context;
 use crate::exchange::open::Ended;
 use crate::handler::Handler;
-use crate::limits::{KEEP_ALIVE_EARLY_PART, WAKE_ROUNDS_MAX};
+use crate::limits::{COLD_RETRY_MS, KEEP_ALIVE_EARLY_PART, WAKE_ROUNDS_MAX};
 use crate::stats::Standing;
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -61,7 +61,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             match completion {
                 Completion::Received { slot, input } => self.received(slot, input),
                 Completion::Sent { slot, outgoing, errno } => self.sent(slot, outgoing, errno),
-                Completion::Accepted { slot, .. } => self.admit(slot),
+                Completion::Accepted { listener, slot } => self.admit(listener, slot),
                 Completion::Ended { slot, errno } => self.ended(slot, errno),
                 Completion::Progress { slot, bytes } => self.progressed(slot, bytes),
                 Completion::Closed { slot } => self.retire(slot),
@@ -69,6 +69,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 Completion::Woken => {
                     self.overload.pace.hear_probe();
                     self.deliver();
+                    self.go_on_warmed();
                 }
                 Completion::Connected { slot, errno } => self.upstream_connected(slot, errno),
                 Completion::Inspected { .. } => unreachable!("nobody asks"),
@@ -80,6 +81,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
         }
         self.expire();
+        if self.secured.has_cold() {
+            self.retry_cold();
+        }
         for _ in 0..WAKE_ROUNDS_MAX {
             if self.outbox.is_empty() {
                 break;
@@ -96,6 +100,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             self.measure_turn(before, in_line_ns);
         }
         self.end_turn();
+        if self.secured.next_ms().is_some() {
+            self.lay_to_sleep();
+        }
         self.settle();
         Ok(())
     }
@@ -124,6 +131,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let leaving_ms = self.listening.open.next_ms(self.time.now_ms);
         let valve_ms = self.overload.valve.deadline_ms();
         let quiet_ms = self.overload.memory.quiet_ms();
+        let cold_ms = self.secured.has_cold().then_some(self.time.now_ms + COLD_RETRY_MS);
         let times_ms = [
             self.deadlines.wheel.next_ms(),
             self.listening.resting.next_ms(),
@@ -132,12 +140,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
             leaving_ms,
             valve_ms,
             quiet_ms,
+            cold_ms,
+            self.secured.next_ms(),
         ];
         let next_ms = times_ms.into_iter().flatten().min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.time.now_ms)))
     }
 
-    fn admit(&mut self, slot: Slot) {
+    fn admit(&mut self, listener: u16, slot: Slot) {
         let index = slot as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, Connection::free);
@@ -145,13 +155,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.count_opened();
         self.connections[index].open(self.time.now_ms, self.overload.capacity.is_full());
         self.stats.accepted.add(1);
-        if self.is_welcome(slot) {
+        let can_speak = !self.listening.is_secured(listener) || self.await_hello(slot);
+        if can_speak && self.is_welcome(slot) {
             self.welcome(slot);
         } else {
             self.attend(slot);
             self.flush(slot);
         }
-        self.set_deadline(slot);
+        self.place_deadline(slot, self.due(slot));
     }
 
     #[inline]
@@ -162,6 +173,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.hear(slot);
         if self.has_no_memory_for(slot) {
             return self.io.release(input);
+        }
+        if self.secured.is_walled(slot) {
+            return self.received_sealed(slot, input);
         }
         let (connection, mut turn, io) = self.lend(slot);
         connection.receive(io.input(&input), &mut turn);
@@ -174,6 +188,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn sent(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
         if self.outbox.upstreams().own(slot) {
             return self.upstream_sent(slot, outgoing, errno);
+        }
+        if self.secured.is_walled(slot) {
+            return self.sent_sealed(slot, outgoing, errno);
         }
         self.reused.spare.put(outgoing);
         self.connections[slot as usize].end_send();
@@ -191,6 +208,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if self.outbox.upstreams().own(slot) {
             return self.upstream_progressed(slot);
         }
+        self.progressed_sealed(slot, bytes);
         let rate_min = self.overload.capacity.pressure().send_rate_min;
         self.connections[slot as usize].progress(bytes, rate_min, self.time.now_ms, &self.overload.timeouts);
     }
@@ -198,6 +216,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     fn ended(&mut self, slot: Slot, errno: i32) {
         if self.outbox.upstreams().own(slot) {
             return self.upstream_ended(slot, errno);
+        }
+        if self.secured.is_walled(slot) && self.ended_sealed(slot, errno) {
+            return;
         }
         let (connection, mut turn, _) = self.lend(slot);
         if errno != 0 || connection.phase == Phase::Lingering {
@@ -215,6 +236,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.count_gone(slot);
         let Reused { spare, http2, .. } = &mut self.reused;
         self.connections[slot as usize].retire(spare, &mut http2.memory);
+        if let Some(undrawn) = self.secured.tear_down(slot) {
+            self.reused.spare.put(undrawn);
+        }
         if let Some(clients) = &mut self.clients {
             clients.leave(slot);
         }
@@ -242,10 +266,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// it.
     #[inline]
     pub(super) fn set_deadline(&mut self, slot: Slot) {
-        let Some((deadline_ms, deadline)) = self.connections[slot as usize].due(&self.overload.timeouts)
-        else {
-            return;
-        };
+        self.place_deadline(slot, self.connections[slot as usize].due(&self.overload.timeouts));
+    }
+
+    /// Sets the wheel's node for a deadline, if there is one.
+    #[inline]
+    pub(super) fn place_deadline(&mut self, slot: Slot, due: Option<(u64, Deadline)>) {
+        let Some((deadline_ms, deadline)) = due else { return };
         let early_ms = match deadline {
             Deadline::KeepAlive => u64::from(self.overload.timeouts.keep_alive_ms / KEEP_ALIVE_EARLY_PART),
             _ => deadline_ms,
@@ -274,7 +301,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 self.upstream_due(slot);
                 continue;
             }
-            match self.connections[slot as usize].due(&self.overload.timeouts) {
+            match self.due(slot) {
                 Some((deadline_ms, _)) if deadline_ms > self.time.now_ms => {
                     self.deadlines.wheel.set(slot, deadline_ms);
                 }
@@ -289,6 +316,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn time_out(&mut self, slot: Slot, deadline: Deadline) {
+        if self.time_out_handshake(slot) {
+            return;
+        }
         self.stats.count_timeout(deadline);
         if self.connections[slot as usize].is_stuck(deadline, self.time.now_ms) {
             return self.close(slot);
@@ -323,6 +353,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             clients: self.clients.as_deref_mut(),
             guarded: Default::default(),
             outbox: &self.outbox,
+            secured: Some(&self.secured),
         };
         let turn = Turn {
             handler: &mut self.handler,

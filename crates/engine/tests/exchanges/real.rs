@@ -22,6 +22,7 @@ pub(crate) fn serve(io: IoChoice, with: impl FnOnce(SocketAddr)) {
         workers: vec![None],
         io,
         connections_max: Some(64),
+        tls: None,
         memory_budget_bytes: None,
         http2: true,
         timeouts: Timeouts::default(),

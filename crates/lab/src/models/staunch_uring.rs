@@ -48,6 +48,7 @@ fn serve(options: &Options) -> io::Result<()> {
         workers: options.cpus.iter().copied().map(Some).collect(),
         io: IoChoice::Uring,
         connections_max: None,
+        tls: None,
         memory_budget_bytes: None,
         http2: true,
         timeouts: Timeouts::default(),

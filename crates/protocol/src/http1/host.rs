@@ -35,8 +35,9 @@ pub(super) fn parse_authority(bytes: &[u8]) -> Option<Authority<'_>> {
     Some(Authority { host, port })
 }
 
-/// The authority in the Host line of a head, as it was sent, whatever else stands there or is missing: for who
-/// answers without reading the head. `None` without a whole line of that kind, and for what is no authority.
+/// The authority in the Host line of a head, as it was sent, whatever else stands there or is missing: for
+/// who answers without reading the head. `None` without a whole line of that kind, and for what is no
+/// authority.
 pub fn authority_in(head: &[u8]) -> Option<&str> {
     let lines = head.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let value = lines.skip(1).find_map(|line| {

@@ -15,6 +15,7 @@ pub fn text(snapshot: &Snapshot) -> String {
     let mut out = Exposition::default();
     server(snapshot, &mut out);
     connections(snapshot, &mut out);
+    tls(&snapshot.workers, &mut out);
     requests(&snapshot.workers, &mut out);
     http2(&snapshot.workers, &mut out);
     times(&snapshot.workers, &mut out);
@@ -69,6 +70,36 @@ fn connections(snapshot: &Snapshot, out: &mut Exposition) {
     .sample(&[], sum(workers, |one| one.newcomers_stopped));
     out.counter("staunch_timeouts_total", "Connections that ran into a deadline, by its name.");
     by_reason("deadline", workers, |one| &one.timeouts, out);
+}
+
+fn tls(workers: &[WorkerFigures], out: &mut Exposition) {
+    out.gauge(
+        "staunch_tls_connections",
+        "Secured connections: with a handshake at work, awake (keys at hand), or asleep (120 bytes each).",
+    )
+    .sample(&[("state", "shaking")], sum(workers, |one| one.tls.shaking))
+    .sample(&[("state", "awake")], sum(workers, |one| one.tls.awake))
+    .sample(&[("state", "asleep")], sum(workers, |one| one.tls.asleep));
+    out.counter(
+        "staunch_tls_handshakes_total",
+        "Handshakes that are over: full ones, or resumed by a ticket.",
+    );
+    for name in workers.first().into_iter().flat_map(|first| first.tls.handshakes.keys()) {
+        let (version, kind) = name.split_once(' ').unwrap_or((name, ""));
+        let count = sum(workers, |one| one.tls.handshakes.get(name).copied().unwrap_or(0));
+        out.sample(&[("version", version), ("kind", kind)], count);
+    }
+    out.counter("staunch_tls_handshakes_refused_total", "Handshakes that came to nothing, by reason.");
+    by_reason("reason", workers, |one| &one.tls.refusals, out);
+    out.counter("staunch_tls_faults_total", "Secured connections ended for a fault of the peer's records.")
+        .sample(&[], sum(workers, |one| one.tls.faults));
+    out.counter(
+        "staunch_tls_truncated_total",
+        "Secured connections whose peer left without saying that nothing follows.",
+    )
+    .sample(&[], sum(workers, |one| one.tls.truncated));
+    out.counter("staunch_tls_oddities_total", "Empty records, warnings and key updates of peers.")
+        .sample(&[], sum(workers, |one| one.tls.oddities));
 }
 
 fn requests(workers: &[WorkerFigures], out: &mut Exposition) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use staunch_engine::{Histogram, Stats};
+use staunch_engine::{Histogram, Stats, TlsHandshake, TlsRefusal};
 use staunch_protocol::Deadline;
 
 use super::process::ProcessFigures;
@@ -102,6 +102,9 @@ pub struct WorkerFigures {
     pub refusals: ByReason,
     /// Connections ended by a deadline.
     pub timeouts: ByReason,
+    /// Secured connections.
+    #[serde(default)]
+    pub tls: TlsFigures,
     /// How long answers took.
     pub latency: HistogramFigures,
     /// How long requests may have waited before they were looked at.
@@ -121,6 +124,27 @@ pub struct Http2Figures {
     pub refused: u64,
     /// Connections that ended because their peers did too much that is odd.
     pub calmed: u64,
+}
+
+/// Secured connections of a worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsFigures {
+    /// Handshakes that are over, by version and kind: `1.3 full`, `1.3 resumed` and so on.
+    pub handshakes: ByReason,
+    /// Handshakes that came to nothing.
+    pub refusals: ByReason,
+    /// Handshakes at work.
+    pub shaking: u64,
+    /// Connections with keys at hand.
+    pub awake: u64,
+    /// Connections that rest.
+    pub asleep: u64,
+    /// Connections ended for a fault of the peer's records.
+    pub faults: u64,
+    /// Connections whose peer left without saying so.
+    pub truncated: u64,
+    /// Empty records, warnings and key updates of peers.
+    pub oddities: u64,
 }
 
 /// A histogram: counts by bucket, without sums over them.
@@ -196,6 +220,39 @@ fn refusals(stats: &Stats) -> [(&'static str, u64); 9] {
     ]
 }
 
+const HANDSHAKES: [(&str, TlsHandshake); 4] = [
+    ("1.3 full", TlsHandshake::Full13),
+    ("1.3 resumed", TlsHandshake::Resumed13),
+    ("1.2 full", TlsHandshake::Full12),
+    ("1.2 resumed", TlsHandshake::Resumed12),
+];
+
+const TLS_REFUSALS: [(&str, TlsRefusal); 6] = [
+    ("plain_http", TlsRefusal::PlainHttp),
+    ("unknown_name", TlsRefusal::UnknownName),
+    ("refused", TlsRefusal::Refused),
+    ("left", TlsRefusal::Left),
+    ("timed_out", TlsRefusal::TimedOut),
+    ("crowded", TlsRefusal::Crowded),
+];
+
+impl TlsFigures {
+    fn of(stats: &Stats) -> Self {
+        let handshakes = HANDSHAKES.map(|(name, how)| (name.to_owned(), stats.tls_handshakes(how)));
+        let refusals = TLS_REFUSALS.map(|(name, why)| (name.to_owned(), stats.tls_refusals(why)));
+        Self {
+            handshakes: handshakes.into(),
+            refusals: refusals.into(),
+            shaking: stats.tls_shaking.get(),
+            awake: stats.tls_awake.get(),
+            asleep: stats.tls_asleep.get(),
+            faults: stats.tls_faults.get(),
+            truncated: stats.tls_truncated.get(),
+            oddities: stats.tls_oddities.get(),
+        }
+    }
+}
+
 impl WorkerFigures {
     /// What a worker has counted.
     pub fn of(stats: &Stats) -> Self {
@@ -222,6 +279,7 @@ impl WorkerFigures {
             uncounted_clients: stats.client_table_full.get(),
             refusals: refusals(stats).map(named).into(),
             timeouts: DEADLINES.map(|(name, deadline)| named((name, stats.timeouts(deadline)))).into(),
+            tls: TlsFigures::of(stats),
             latency: HistogramFigures::of(&stats.latency),
             queue_age: HistogramFigures::of(&stats.queue_age),
         }

@@ -5,7 +5,7 @@ use staunch_server::SitesShared;
 use super::loader::{Failure, Loader};
 use super::{exposure, places};
 use crate::output::remark;
-use crate::{live, settings, sites};
+use crate::{certificates, live, settings, sites};
 
 /// Tests the settings and says so, in the lines that administrators know.
 ///
@@ -23,9 +23,13 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     let (config, is_read) = (reading.config.take(), reading.is_right());
     places::look(&mut reading);
     exposure::look(&mut reading);
-    if let Some(Err(failure)) =
-        config.as_ref().map(|config| settings::of(config, &settings::any_handed(config)))
-    {
+    let usable = config.as_ref().map(|config| -> Result<(), Failure> {
+        let handed = settings::any_handed(config);
+        let settings = settings::of(config, &handed)?;
+        settings::secured(config, &handed, &settings.listen)?;
+        certificates::test(config)
+    });
+    if let Some(Err(failure)) = usable {
         let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));
         reading.blame(0, key, text.to_owned());
     }

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-netio", &[]),
     ("staunch-config", &[]),
     ("staunch-confine", &[]),
-    ("staunch-engine", &["staunch-protocol", "staunch-netio"]),
+    ("staunch-engine", &["staunch-protocol", "staunch-netio", "staunch-tls"]),
     ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol"]),
     ("staunch-figures", &[]),
     ("staunch-tls", &[]),

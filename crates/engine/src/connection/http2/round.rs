@@ -9,7 +9,7 @@ use staunch_protocol::{BodyIn, Method, Status};
 
 use crate::clients::TOO_SOON_BODY;
 use crate::connection::turn::{COME_BACK, Turn};
-use crate::exchange::answer::Answer;
+use crate::exchange::answer::{Answer, MISDIRECTED};
 use crate::exchange::http2_pen::Http2Pen;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::Pen;
@@ -87,6 +87,11 @@ impl<H: Handler> Round<'_, '_, H> {
             self.ask(number, request, 0, |_, _, answer| answer.too_soon());
             self.discard_body(number, request);
             return self.turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
+        }
+        if self.turn.context.is_misdirected(request.host) {
+            self.ask(number, request, 0, |_, _, answer| answer.misdirected());
+            self.discard_body(number, request);
+            return self.turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }
         let answered = self.ask(number, request, 0, H::handle);
         if !answered.is_complete() {

@@ -1,0 +1,89 @@
+//! Keys of HTTPS: where it is spoken, and with which certificates.
+
+use crate::group::{Group as _, Inline, group};
+use crate::node::{Node, ValueKind};
+use crate::syntax::choice::OnOff;
+use crate::syntax::text::{FilePath, Listen, Time};
+use crate::syntax::{Complaint, Many, OrOff, Syntax, wrong_kind};
+
+group! {
+    /// Where HTTPS is spoken, and with which certificates.
+    Tls, "HTTPS", |_| None;
+
+    /// Speak HTTPS: `local` is an authority of its own; a table names files
+    /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
+    /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority
+    /// once; the start-up block says where its certificate is. Files are written
+    /// `tls = { certificate = "chain.pem", key = "key.pem" }`, several as `[[tls]]` tables; a client gets the
+    /// one for the name that it asks for.
+    tls: OrOff<CertificateSource> = Some("off"), Value, reload, "\"local\"";
+    /// File with the server's certificate and those it is signed by, in PEM
+    tls_certificate: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/chain.pem\"";
+    /// File with its key, in PEM; off: it stands in the certificate's file
+    tls_key: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/key.pem\"";
+    /// Address and port for HTTPS, or a port alone; may be given several times
+    /// Nothing is listened at there without a certificate. See `listen`.
+    tls_listen: Many<Listen> = Some("127.0.0.1:8443"), Values, reload, "[\"127.0.0.1:8443\", \"[::1]:8443\"]";
+    /// Lead requests in plain HTTP to HTTPS (308), for hosts with a certificate
+    https_redirect: OnOff = Some("on"), Value, reload, "false";
+    /// Tell browsers to ask for these hosts over HTTPS alone, for so long
+    /// Strict-Transport-Security (RFC 6797). A browser cannot be told otherwise before that time is over, so
+    /// begin with a day. Not said for `tls = "local"`, nor without `https_redirect`.
+    hsts: OrOff<Time> = Some("off"), Value, reload, "\"365d\"";
+}
+
+group! {
+    /// A certificate and its key.
+    CertificateFiles, "Certificates", |_| None;
+
+    /// File with the server's certificate and those it is signed by, in PEM
+    /// The server's own stands first.
+    certificate: FilePath = None, File, reload, "\"/etc/staunch/chain.pem\"";
+    /// File with its key, in PEM; off: it stands in the certificate's file
+    key: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/key.pem\"";
+}
+
+/// Where certificates come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Certificates {
+    /// The local authority signs them.
+    Local,
+    /// They are read from files.
+    Files(Vec<CertificateFiles>),
+}
+
+/// The word `local`, a table of files, or a list of such.
+#[derive(Debug)]
+pub struct CertificateSource;
+
+impl Syntax for CertificateSource {
+    type Value = Certificates;
+
+    fn word() -> String {
+        "local|FILES".into()
+    }
+
+    fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Certificates> {
+        match &node.kind {
+            ValueKind::Text(text) if text == "local" => Some(Certificates::Local),
+            ValueKind::Table(_) => Inline::<CertificateFiles>::read(node, complaints)
+                .map(|files| Certificates::Files(vec![files])),
+            ValueKind::List(_) => {
+                Many::<Inline<CertificateFiles>>::read(node, complaints).map(Certificates::Files)
+            }
+            _ => {
+                let word = format!("local|{}", Inline::<CertificateFiles>::word());
+                complaints.push(wrong_kind(node, word));
+                None
+            }
+        }
+    }
+
+    fn write(value: &Certificates) -> Node {
+        match value {
+            Certificates::Local => Node::text("local"),
+            Certificates::Files(files) if files.len() == 1 => Node::new(ValueKind::Table(files[0].write())),
+            Certificates::Files(files) => Many::<Inline<CertificateFiles>>::write(files),
+        }
+    }
+}

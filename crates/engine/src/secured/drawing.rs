@@ -1,0 +1,179 @@
+//! An answer on its way through a cipher: pieces of its container are sealed, one after the other.
+//!
+//! It owns the container until the last piece was drawn, and the place that was reached. It must never hold a
+//! sealed byte, or read a file that would make it wait.
+
+use staunch_netio::{FileRead, FileReader, Outgoing, Part};
+use staunch_tls::{Awake, Fault};
+
+use crate::limits::{DRAWN_SLICES_MAX, PIECE_BYTES_MAX};
+
+/// A container that is drawn from.
+#[derive(Debug)]
+pub(crate) struct Drawing {
+    outgoing: Box<Outgoing>,
+    place: Place,
+    /// The next bytes of the file were read ahead.
+    is_warmed: bool,
+}
+
+/// How far a container was drawn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// The next part, and how much of it was drawn.
+    part: usize,
+    part_bytes: u64,
+    /// Own bytes that were drawn.
+    own_bytes: usize,
+}
+
+/// Why a drawing has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drawn {
+    /// There is more of it than was wanted.
+    Enough,
+    /// All of it was drawn.
+    All,
+    /// The next bytes of a file are not in memory.
+    Cold,
+    /// A file cannot be read, or the key is worn out: the connection has to end.
+    Failed,
+}
+
+/// What a worker lends to a drawing.
+#[derive(Debug, Default)]
+pub(crate) struct Means {
+    /// Where pieces of files are read to.
+    scratch: Vec<u8>,
+    /// `None` where no file is ever sent.
+    pub(crate) reader: Option<FileReader>,
+}
+
+impl Means {
+    /// Gives memory back.
+    pub(crate) fn shrink(&mut self) {
+        self.scratch = Vec::new();
+    }
+}
+
+impl Drawing {
+    pub(crate) fn new(outgoing: Box<Outgoing>) -> Self {
+        Self { outgoing, place: Place::default(), is_warmed: false }
+    }
+
+    /// The container, drawn or not.
+    pub(crate) fn into_outgoing(self) -> Box<Outgoing> {
+        self.outgoing
+    }
+
+    /// Memory of the container.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.outgoing.held_bytes()
+    }
+
+    /// Seals the next bytes, so many at most, into `output`.
+    pub(crate) fn draw(
+        &mut self,
+        awake: &mut Awake,
+        means: &mut Means,
+        bytes_max: usize,
+        output: &mut Vec<u8>,
+    ) -> Drawn {
+        let mut room = bytes_max;
+        loop {
+            match self.draw_slices(awake, means, &mut room, output) {
+                Ok(Drawn::Enough) if room > 0 => {}
+                Ok(drawn) => return drawn,
+                Err(_) => return Drawn::Failed,
+            }
+        }
+    }
+
+    /// Seals some slices: own and shared bytes, and at their end a piece of a file.
+    fn draw_slices(
+        &mut self,
+        awake: &mut Awake,
+        means: &mut Means,
+        room: &mut usize,
+        output: &mut Vec<u8>,
+    ) -> Result<Drawn, Fault> {
+        let (own, parts) = self.outgoing.contents();
+        let Means { scratch, reader } = means;
+        let mut slices: [&[u8]; DRAWN_SLICES_MAX] = [&[]; DRAWN_SLICES_MAX];
+        let mut count = 0;
+        let mut place = self.place;
+        let mut drawn = Drawn::Enough;
+        while count < DRAWN_SLICES_MAX && *room > 0 {
+            let slice = match parts.get(place.part) {
+                Some(Part::Own(length)) => {
+                    let left = *length - place.part_bytes as usize;
+                    &own[place.own_bytes..place.own_bytes + left.min(*room)]
+                }
+                Some(Part::Shared(slice)) => {
+                    let left = &slice.as_bytes()[place.part_bytes as usize..];
+                    &left[..left.len().min(*room)]
+                }
+                Some(Part::File(part)) => {
+                    scratch.resize(PIECE_BYTES_MAX, 0);
+                    let wanted = (*room).min(PIECE_BYTES_MAX);
+                    let read = reader.as_ref().map_or(FileRead::Failed(0), |reader| {
+                        reader.read(part, place.part_bytes, self.is_warmed, &mut scratch[..wanted])
+                    });
+                    match read {
+                        FileRead::Read(length) => {
+                            self.is_warmed = false;
+                            slices[count] = &scratch[..length];
+                            count += 1;
+                            place.go_on(parts, length);
+                            *room -= length;
+                        }
+                        FileRead::Cold => drawn = Drawn::Cold,
+                        FileRead::Failed(_) => drawn = Drawn::Failed,
+                    }
+                    break;
+                }
+                None => &own[place.own_bytes..][..(own.len() - place.own_bytes).min(*room)],
+            };
+            if slice.is_empty() && parts.get(place.part).is_none() {
+                break;
+            }
+            slices[count] = slice;
+            count += 1;
+            place.go_on(parts, slice.len());
+            *room -= slice.len();
+        }
+        let is_all = place.part >= parts.len() && place.own_bytes == own.len();
+        awake.seal(&slices[..count], output)?;
+        self.place = place;
+        Ok(if is_all { Drawn::All } else { drawn })
+    }
+
+    /// Has the bytes read ahead for which it stopped; the token comes out of the reader then. `false`: nobody
+    /// reads them, and it is to be tried again.
+    pub(crate) fn warm(&mut self, means: &Means, token: u64) -> bool {
+        let (_, parts) = self.outgoing.contents();
+        let Some(Part::File(part)) = parts.get(self.place.part) else { return false };
+        self.is_warmed =
+            means.reader.as_ref().is_some_and(|reader| reader.warm(part, self.place.part_bytes, token));
+        self.is_warmed
+    }
+}
+
+impl Place {
+    /// So many bytes of the present part were drawn.
+    fn go_on(&mut self, parts: &[Part], bytes: usize) {
+        let length = match parts.get(self.part) {
+            Some(Part::Own(length)) => *length as u64,
+            Some(Part::Shared(slice)) => (slice.end - slice.start) as u64,
+            Some(Part::File(part)) => part.length_bytes,
+            None => u64::MAX,
+        };
+        if matches!(parts.get(self.part), Some(Part::Own(_)) | None) {
+            self.own_bytes += bytes;
+        }
+        self.part_bytes += bytes as u64;
+        if self.part_bytes >= length {
+            (self.part, self.part_bytes) = (self.part + 1, 0);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Certificates and keys: from files or of the local authority, read whole and exchanged as a whole.
+//!
+//! It owns what handshakes go by for as long as the process lives. It must never keep a key but within the
+//! store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what was
+//! there before goes on.
+
+mod named_files;
+mod state_folder;
+mod watching;
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use staunch_config::groups::Certificates as Told;
+use staunch_config::{Config, Site};
+use staunch_engine::{Notice, TlsSettings};
+use staunch_server::HttpsHosts;
+use staunch_tls::{CertificatePair, CertificateStore, LocalAuthority, Tickets, TlsContext, WallTime};
+
+use self::named_files::{WARNED_PART, named_files, refuse_lone_key};
+use self::state_folder::StateFolder;
+use self::watching::WatchedFolders;
+use crate::config::Failure;
+use crate::reach::OwnAddresses;
+
+/// Protocols that are offered, the preferred first. Whoever agrees on HTTP/2 begins with its preface, by
+/// which the session knows it; it is offered while the setting `http2` is on.
+const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
+
+/// The port of HTTPS that an address need not name.
+const HTTPS_PORT: u16 = 443;
+
+/// What handshakes go by, and where it comes from.
+pub(crate) struct Certificates {
+    pub(crate) context: Arc<TlsContext>,
+    store: Arc<CertificateStore>,
+    /// Addresses of this host, for which the local authority signs as far as they are private.
+    own: OwnAddresses,
+    watched: WatchedFolders,
+    in_use: Mutex<InUse>,
+    /// The local authority, once it has signed: another user than the first may not read its key.
+    authority: Mutex<Option<Arc<LocalAuthority>>>,
+    /// Hosts that are led to HTTPS.
+    pub(crate) https: Arc<HttpsHosts>,
+}
+
+/// What is in use, and by which settings.
+#[derive(Default)]
+struct InUse {
+    config: Option<Config>,
+    mark: u64,
+    renewal_unix_s: u64,
+    /// What was said last of files that cannot be used.
+    fault: String,
+    /// Where HTTPS is spoken.
+    port: u16,
+}
+
+/// Everything that was read, to be taken into use.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    pairs: Vec<Arc<CertificatePair>>,
+    /// What is to be said about them.
+    pub(crate) warnings: Vec<String>,
+    /// The certificate of the local authority, if it signs.
+    pub(crate) authority: Option<PathBuf>,
+    /// Tells whether files have changed since.
+    mark: u64,
+    /// When the local authority has to sign anew; 0 if it never does.
+    renewal_unix_s: u64,
+}
+
+impl Pairs {
+    /// How many certificates there are.
+    pub(crate) fn count(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Everything that they are for: names, wildcards, addresses.
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.pairs.iter().flat_map(|pair| {
+            let addresses = pair.addresses().iter().map(|address| address.to_string());
+            pair.names().iter().cloned().chain(addresses)
+        })
+    }
+}
+
+/// Whether the settings name any certificate.
+pub(crate) fn are_named(config: &Config) -> bool {
+    let tls = &config.tls;
+    tls.tls.is_some() || tls.tls_certificate.is_some() || config.sites.iter().any(|site| site.tls.is_some())
+}
+
+/// All files that the settings name, with keys.
+pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
+    let all = named_files(config);
+    all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten().collect()
+}
+
+/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
+///
+/// # Errors
+/// What is wrong with a file, with its name.
+pub(crate) fn test(config: &Config) -> Result<(), Failure> {
+    refuse_lone_key(config)?;
+    let now = now_unix_s();
+    named_files(config).iter().try_for_each(|named| named.read(now).map(drop))
+}
+
+/// The folder of the local authority, if it is asked for and known.
+pub(crate) fn state_file(config: &Config) -> Option<PathBuf> {
+    let is_asked = local_hosts(config).is_some();
+    is_asked.then(|| StateFolder::of(config).ok())?.map(|folder| folder.authority_file())
+}
+
+/// Starts the thread that looks after certificates: reads files again when they have changed, and makes new
+/// keys for tickets.
+///
+/// # Errors
+/// No thread can be had.
+pub(crate) fn start(certificates: &Arc<Certificates>, say: Notice) -> Result<(), String> {
+    let certificates = Arc::clone(certificates);
+    let look = move || {
+        loop {
+            let has_changed = certificates.watched.wait(certificates.are_in_use());
+            certificates.look(has_changed, &say);
+        }
+    };
+    let started = thread::Builder::new().name("certificates".into()).spawn(look);
+    started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
+}
+
+impl Certificates {
+    /// An empty store, its tickets, and the time.
+    ///
+    /// # Errors
+    /// The system gives no random numbers.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let store = Arc::new(CertificateStore::default());
+        let time = Arc::new(WallTime::new(now_unix_s()));
+        let tickets = Tickets::new(Arc::clone(&time)).map_err(|fault| fault.to_string())?;
+        let context = TlsContext::new(Arc::clone(&store), Arc::new(tickets), time, PROTOCOLS);
+        let watched = WatchedFolders::new().map_err(|error| format!("cannot watch for changes: {error}"))?;
+        let own = OwnAddresses::ask();
+        Ok(Self {
+            context: Arc::new(context),
+            store,
+            own,
+            watched,
+            in_use: Mutex::default(),
+            authority: Mutex::default(),
+            https: Arc::default(),
+        })
+    }
+
+    /// What the engine is told.
+    pub(crate) fn settings(&self, config: &Config, listen: Vec<SocketAddr>) -> TlsSettings {
+        let timeout = config.deadlines.handshake_timeout;
+        let handshake_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+        TlsSettings { handshake_ms, ..TlsSettings::new(Arc::clone(&self.context), listen) }
+    }
+
+    /// Reads everything that the settings name, as it is now. Nothing changes.
+    ///
+    /// # Errors
+    /// What is wrong with a file, with its name.
+    pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
+        let now = now_unix_s();
+        let mut read = Pairs::default();
+        let mut hasher = DefaultHasher::new();
+        refuse_lone_key(config)?;
+        for named in named_files(config) {
+            let known = named.read(now)?;
+            read.pairs.push(Arc::new(known.pair));
+            read.warnings.extend(known.warning);
+            known.chain.hash(&mut hasher);
+        }
+        read.mark = hasher.finish();
+        if let Some(hosts) = local_hosts(config) {
+            let folder = StateFolder::of(config)?;
+            let authority = self.authority(&folder, now)?;
+            let pair = self.local_pair(&authority, &hosts, now);
+            let pair = pair.map_err(|text| Failure::from(format!("tls: {text}")))?;
+            let (from, to) = pair.validity_unix_s();
+            read.renewal_unix_s = to - (to - from) / WARNED_PART;
+            read.pairs.push(Arc::new(pair));
+            read.authority = Some(folder.certificate_file());
+        }
+        Ok(read)
+    }
+
+    /// Goes on with these certificates, which were read by these settings: handshakes from now on, at these
+    /// addresses. Gives what is to be said of files that cannot be watched.
+    pub(crate) fn replace(&self, read: &Pairs, config: &Config, addresses: &[SocketAddr]) -> Vec<String> {
+        let usual = addresses.iter().find(|address| address.port() == HTTPS_PORT);
+        let port = usual.or(addresses.first()).map_or(0, SocketAddr::port);
+        // A port that the kernel has chosen stays as it was.
+        let port = if port == 0 { self.in_use().port } else { port };
+        self.take_into_use(read, config, port);
+        let (mark, renewal_unix_s) = (read.mark, read.renewal_unix_s);
+        let config = Some(config.clone());
+        let files = config.as_ref().map_or_else(Vec::new, files);
+        *self.in_use() = InUse { config, mark, renewal_unix_s, fault: String::new(), port };
+        let unwatched = self.watched.add(&files);
+        self.watched.tell();
+        let line = |folder: &PathBuf| {
+            format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
+        };
+        unwatched.iter().map(line).collect()
+    }
+
+    fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
+        self.store.replace(&read.pairs, false);
+        self.context.offer_http2(config.network.http2);
+        let leads = config.tls.https_redirect && port != 0;
+        self.https.replace(read.names().filter(|_| leads), port);
+    }
+
+    /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
+    /// sign anew.
+    fn look(&self, has_changed: bool, say: &Notice) {
+        if let Err(fault) = self.context.tickets().rotate() {
+            say(&format!("the keys of tickets stay as they were: {fault}"));
+        }
+        let mut in_use = self.in_use();
+        let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
+        let Some(config) = in_use.config.clone().filter(|_| has_changed || is_due) else { return };
+        match self.read(&config) {
+            Ok(read) if read.mark == in_use.mark && !is_due => in_use.fault.clear(),
+            Ok(read) => {
+                self.take_into_use(&read, &config, in_use.port);
+                (in_use.mark, in_use.renewal_unix_s) = (read.mark, read.renewal_unix_s);
+                in_use.fault.clear();
+                say("the certificates have changed: new connections get the new ones");
+                read.warnings.iter().for_each(|text| say(text));
+            }
+            Err(failure) if failure.text == in_use.fault => {}
+            Err(failure) => {
+                say(&format!("the certificates stay as they were: {}", failure.text));
+                in_use.fault = failure.text;
+            }
+        }
+    }
+
+    /// The local authority: that which has signed before, or else that of the folder.
+    fn authority(&self, folder: &StateFolder, now: u64) -> Result<Arc<LocalAuthority>, Failure> {
+        let mut known = self.authority.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match &*known {
+            Some(authority) => Ok(Arc::clone(authority)),
+            None => Ok(Arc::clone(known.insert(Arc::new(folder.authority(now)?)))),
+        }
+    }
+
+    /// Whether there are certificates.
+    fn are_in_use(&self) -> bool {
+        self.in_use().config.as_ref().is_some_and(are_named)
+    }
+
+    fn in_use(&self) -> MutexGuard<'_, InUse> {
+        self.in_use.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A certificate of the local authority for this machine, and for the hosts of sites that it signs for.
+    fn local_pair(
+        &self,
+        authority: &LocalAuthority,
+        hosts: &[String],
+        now: u64,
+    ) -> Result<CertificatePair, String> {
+        let own = self.own.addresses().map(|address| address.to_string());
+        let fixed = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let mut names: Vec<String> = fixed.into_iter().chain(own).chain(hosts.iter().cloned()).collect();
+        names.retain(|name| LocalAuthority::signs(name));
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let issued = authority.issue(&names, now).map_err(|fault| fault.to_string())?;
+        let pair = CertificatePair::read(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes());
+        pair.map_err(|fault| fault.to_string())
+    }
+}
+
+/// Hosts for which the local authority is asked to sign, if it is asked at all: those of all sites if the
+/// server asks, else those of the sites that ask.
+fn local_hosts(config: &Config) -> Option<Vec<String>> {
+    let for_all = config.tls.tls == Some(Told::Local);
+    let asks = |site: &&Site| for_all || site.tls == Some(Told::Local);
+    let hosts: Vec<String> = config.sites.iter().filter(asks).flat_map(|site| site.hosts.clone()).collect();
+    (for_all || config.sites.iter().any(|site| site.tls == Some(Told::Local))).then_some(hosts)
+}
+
+fn now_unix_s() -> u64 {
+    // tidy: allow(clock): certificates are good for a time that the world's clock tells.
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,102 @@
+//! Pairs of files that the settings name: a chain of certificates and its key, read whole or not at all.
+//!
+//! It owns the sentences with a file's name. It must never keep a key but within a pair.
+
+use std::io;
+use std::path::Path;
+
+use staunch_config::Config;
+use staunch_config::groups::{CertificateFiles, Certificates as Told};
+use staunch_tls::{CertificatePair, PairFault};
+use zeroize::Zeroizing;
+
+use crate::config::Failure;
+
+/// A certificate is warned about when less than one part in so many of its life is left.
+pub(super) const WARNED_PART: u64 = 3;
+
+/// A pair of files that the settings name.
+pub(super) struct NamedFiles {
+    /// The key of the settings that names them.
+    key: &'static str,
+    pub(super) files: CertificateFiles,
+    /// Hosts that the certificate has to be for.
+    hosts: Vec<String>,
+}
+
+/// Every pair of files.
+pub(super) fn named_files(config: &Config) -> Vec<NamedFiles> {
+    let tls = &config.tls;
+    let by_flag = tls.tls_certificate.clone().map(|certificate| {
+        let files = CertificateFiles { certificate, key: tls.tls_key.clone() };
+        NamedFiles { key: "tls_certificate", files, hosts: Vec::new() }
+    });
+    let mut all: Vec<NamedFiles> = by_flag.into_iter().collect();
+    let sites = config.sites.iter().map(|site| (&site.tls, &site.hosts[..]));
+    for (told, hosts) in [(&tls.tls, &[][..])].into_iter().chain(sites) {
+        if let Some(Told::Files(files)) = told {
+            let named = |files: &CertificateFiles| NamedFiles {
+                key: "tls",
+                files: files.clone(),
+                hosts: hosts.to_vec(),
+            };
+            all.extend(files.iter().map(named));
+        }
+    }
+    all
+}
+
+/// A key without a certificate means nothing.
+///
+/// # Errors
+/// The sentence for it.
+pub(super) fn refuse_lone_key(config: &Config) -> Result<(), Failure> {
+    let is_lone = config.tls.tls_key.is_some() && config.tls.tls_certificate.is_none();
+    let text = "tls_key: a key is named, and no certificate: write tls_certificate as well";
+    if is_lone { Err(Failure::configuration(text)) } else { Ok(()) }
+}
+
+/// A pair that was read and is good.
+pub(super) struct KnownPair {
+    pub(super) pair: CertificatePair,
+    /// As it stands in the file.
+    pub(super) chain: Vec<u8>,
+    /// What is to be said about it.
+    pub(super) warning: Option<String>,
+}
+
+impl NamedFiles {
+    /// Reads a pair and judges it. The sentences name the file that is to blame.
+    ///
+    /// # Errors
+    /// What is wrong with the pair.
+    pub(super) fn read(&self, now: u64) -> Result<KnownPair, Failure> {
+        let CertificateFiles { certificate, key } = &self.files;
+        let key = key.as_ref().unwrap_or(certificate);
+        let blame = |path: &Path, why: &dyn std::fmt::Display| {
+            Failure::configuration(format!("{}: {}: {why}", self.key, path.display()))
+        };
+        let read = |path: &Path| read_file(path).map_err(|error| blame(path, &error));
+        let (chain, secret) = (read(certificate)?, Zeroizing::new(read(key)?));
+        let pair = CertificatePair::read(&chain, &secret).map_err(|fault| match fault {
+            PairFault::NoKey | PairFault::Key | PairFault::Pem("key", _) => blame(key, &fault),
+            PairFault::KeyMismatch => blame(certificate, &format!("{fault} ({})", key.display())),
+            fault => blame(certificate, &fault),
+        })?;
+        let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
+        pair.check(now, &hosts).map_err(|fault| blame(certificate, &fault))?;
+        let (from, to) = pair.validity_unix_s();
+        let is_old = to.saturating_sub(now) < to.saturating_sub(from) / WARNED_PART;
+        let days = to.saturating_sub(now) / 86_400;
+        let warning = format!("{}: the certificate expires in {days} days", certificate.display());
+        Ok(KnownPair { pair, chain, warning: is_old.then_some(warning) })
+    }
+}
+
+/// Reads a file. A device or a pipe would never end.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("this is no file"));
+    }
+    std::fs::read(path)
+}
