@@ -8,7 +8,7 @@ use staunch_tests::tree::Tree;
 
 use crate::outside::{is_installed, server_of};
 
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 24] = [
     "--config",
     "--test-config",
     "--patience",
@@ -22,6 +22,8 @@ const FLAGS: [&str; 22] = [
     "--io",
     "--keep-alive",
     "--header-timeout",
+    "--tls <local|FILES|off>",
+    "--tls-certificate",
     "--body-timeout",
     "--send-timeout",
     "--max-connections",
@@ -87,7 +89,7 @@ fn assert_help(command: &[&str], flags: &[&str], lines_max: usize) {
 
 #[test]
 fn help_is_whole_and_short() {
-    assert_help(&["serve"], &FLAGS, 120);
+    assert_help(&["serve"], &FLAGS, 140);
 }
 
 #[test]

@@ -1,0 +1,10 @@
+//! HTTPS by the real server on both backends, with other programs as its visitors: curl, openssl, Python,
+//! Chromium.
+//!
+//! A program that is not installed is said so and its test skipped; with `CI=true` it fails.
+
+mod answers;
+mod browser;
+mod pairs;
+mod strangers;
+mod world;
