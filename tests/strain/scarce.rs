@@ -155,9 +155,11 @@ fn one_call_fails(
     Ok(failed)
 }
 
-/// What is asked, each on a connection of its own, with the beginning of the right answer; among them for a
-/// file that nobody asked for yet.
-fn asked(server: &Server, number: usize) -> Result<Vec<(Vec<u8>, &'static [u8])>, String> {
+/// A request, and the beginning of the right answer.
+type Asked = (Vec<u8>, &'static [u8]);
+
+/// What is asked, each on a connection of its own; among them for a file that nobody asked for yet.
+fn asked(server: &Server, number: usize) -> Result<Vec<Asked>, String> {
     if server.name == Name::Kecho {
         return Ok(vec![(ECHOED.to_vec(), ECHOED)]);
     }
