@@ -4,6 +4,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// Longer times than this are mistakes.
+const TEN_YEARS_MS: u64 = 3_650 * 86_400_000;
+
 /// A size such as `256MiB`, `64k` or `0`, in bytes. `k`, `m`, `g`, `t` alone are binary, as with nginx.
 ///
 /// # Errors
@@ -29,19 +32,35 @@ pub fn size_bytes(text: &str) -> Result<u64, String> {
 /// # Errors
 /// A sentence that shows the right form.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let factor = |unit: &str| match unit.to_ascii_lowercase().as_str() {
+    match quantity(text, unit_ms) {
+        Some(0) => Err("a deadline of zero would close every connection at once".into()),
+        Some(milliseconds) if milliseconds <= u64::from(u32::MAX) => Ok(Duration::from_millis(milliseconds)),
+        Some(_) => Err("at most 49 days".into()),
+        None => Err("write a duration such as 15s, 500ms, 2m or 1h".into()),
+    }
+}
+
+/// A time that others keep, such as `1d`, `365d` or `0`: ten years at most.
+///
+/// # Errors
+/// A sentence that shows the right form.
+pub fn long_duration(text: &str) -> Result<Duration, String> {
+    match quantity(text, unit_ms) {
+        Some(milliseconds) if milliseconds <= TEN_YEARS_MS => Ok(Duration::from_millis(milliseconds)),
+        Some(_) => Err("at most 3650 days".into()),
+        None => Err("write a time such as 1d, 365d or 0".into()),
+    }
+}
+
+/// A unit of time in milliseconds; none is a second.
+fn unit_ms(unit: &str) -> Option<u64> {
+    match unit.to_ascii_lowercase().as_str() {
         "ms" => Some(1),
         "" | "s" => Some(1_000),
         "m" | "min" => Some(60_000),
         "h" => Some(3_600_000),
         "d" => Some(86_400_000),
         _ => None,
-    };
-    match quantity(text, factor) {
-        Some(0) => Err("a deadline of zero would close every connection at once".into()),
-        Some(milliseconds) if milliseconds <= u64::from(u32::MAX) => Ok(Duration::from_millis(milliseconds)),
-        Some(_) => Err("at most 49 days".into()),
-        None => Err("write a duration such as 15s, 500ms, 2m or 1h".into()),
     }
 }
 
@@ -230,6 +249,12 @@ mod tests {
         }
         for text in ["", "s", "0s", "1y", "100d", "-3s"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+        for (text, seconds) in [("0", 0), ("1d", 86_400), ("365d", 31_536_000)] {
+            assert_eq!(long_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "1y", "3651d", "-1"] {
+            assert!(long_duration(text).is_err(), "{text}");
         }
     }
 

@@ -48,6 +48,8 @@ pub(super) use {is_text, scalars};
 scalars! {
     /// A time, with its unit.
     Time: Duration, "TIME", units::duration, |time| Node::text(units::write_duration(*time));
+    /// Time that others keep, with its unit.
+    LongTime: Duration, "TIME", units::long_duration, |time| Node::text(units::write_duration(*time));
     /// Time of a processor, with its unit.
     Work: Duration, "TIME", work, |time| match time.subsec_micros() % 1000 {
         0 => Node::text(units::write_duration(*time)),
