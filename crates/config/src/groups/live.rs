@@ -41,7 +41,7 @@ group! {
     /// An EventSource sends no field. With a page of another origin it counts only if that is
     /// one of `live_origins`. `mercureAuthorization` is what Mercure 0.x has.
     live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
-    /// Serve /ws/echo, a WebSocket that sends back what it gets: for tests of clients and proxies
+    /// Serve /ws/echo, a WebSocket that sends back what it gets, for tests
     live_echo: OnOff = Some("off"), Value, restart, "true";
     /// Who signs tokens for publishing and for reading what is private
     live_issuer: Many<Inline<LiveIssuerRule>> = Some(""), File, restart,
