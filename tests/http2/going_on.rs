@@ -164,20 +164,18 @@ fn a_body_that_stops_is_given_up() {
 fn bodies_that_break_the_rules_are_reset() {
     const PROTOCOL_ERROR: u32 = 1;
     const END_HEADERS: u8 = 4;
-    let bad: [(&str, &dyn Fn(u32) -> Vec<u8>); 4] = [
-        ("shorter", &|stream| frame(DATA, END_STREAM, stream, b"four")),
-        ("longer", &|stream| frame(DATA, 0, stream, b"sixsix")),
-        ("fields amid it", &|stream| frame(HEADERS, END_HEADERS, stream, &block(&[("x", "y")]))),
-        ("a path behind it", &|stream| {
-            frame(HEADERS, END_HEADERS | END_STREAM, stream, &block(&[(":path", "/")]))
-        }),
+    let bad = [
+        ("shorter", DATA, END_STREAM, b"four".to_vec()),
+        ("longer", DATA, 0, b"sixsix".to_vec()),
+        ("fields amid it", HEADERS, END_HEADERS, block(&[("x", "y")])),
+        ("a path behind it", HEADERS, END_HEADERS | END_STREAM, block(&[(":path", "/")])),
     ];
     for io in ENGINES {
         let world = live(io);
         let mut client = Client::new(world.address());
-        for (stream, (what, rest)) in (1..).step_by(2).zip(bad) {
+        for (stream, (what, kind, flags, payload)) in (1..).step_by(2).zip(&bad) {
             client.send(&publish(stream, "PUT", "/topics/a", "text/plain", Some(5)));
-            client.send(&rest(stream));
+            client.send(&frame(*kind, *flags, stream, payload));
             assert_eq!(client.reply(stream).reset, Some(PROTOCOL_ERROR), "{io}: {what}");
         }
         client.send(&publish(9, "PUT", "/topics/a", "text/plain", Some(5)));

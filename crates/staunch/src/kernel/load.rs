@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
 
-    /// Address with its port; may be given several times [default: [::]:80]
+    /// Address with its port; may be given several times; by default port 80 of all addresses
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
 
