@@ -27,8 +27,9 @@ group! {
     /// Lead requests in plain HTTP to HTTPS (308), for hosts with a certificate
     https_redirect: OnOff = Some("on"), Value, reload, "false";
     /// Tell browsers to ask for these hosts over HTTPS alone, for so long
-    /// Strict-Transport-Security (RFC 6797). A browser goes on with it until that time is over, or until it is
-    /// told `0` over HTTPS, so begin with a day. Not said for `tls = "local"`, nor without `https_redirect`.
+    /// Strict-Transport-Security (RFC 6797). A browser goes on with it until that time is over, or until it
+    /// is told `0` over HTTPS, so begin with a day. Not said for `tls = "local"`, nor without
+    /// `https_redirect`.
     hsts: OrOff<LongTime> = Some("off"), Value, reload, "\"365d\"";
 }
 
