@@ -54,7 +54,7 @@ fn every_parameter_is_told_with_its_default() {
     assert!(module.len() >= 10, "{module:?}");
     let told = |words: &str| match words {
         "Y" => "true".to_owned(),
-        "N" | "false" | "none, must be given" | "must be given" => String::new(),
+        "N" | "false" | "not given" | "none, must be given" | "must be given" => String::new(),
         other => other.to_owned(),
     };
     let page = of_the_page(&read("docs/khttpd.md"));
