@@ -234,8 +234,9 @@ impl Handshake {
             match result {
                 // rustls would say `access_denied`. Nothing is sealed yet when a certificate is chosen.
                 Err(NO_CERTIFICATE) => output.extend_from_slice(&Alert::HandshakeFailure.plain_record()),
-                // rustls has an alert ready, and gives it when it is asked again without input.
-                Err(_) => drop(drive(connection, &mut Vec::new(), output)),
+                // rustls has an alert ready, and gives it when it is asked again: with the bytes that are left,
+                // for it may remember where messages stand in them.
+                Err(_) => drop(drive(connection, received, output)),
                 Ok(_) => {}
             }
             result

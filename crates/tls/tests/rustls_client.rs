@@ -230,6 +230,20 @@ fn certificates_are_swapped_without_touching_connections() {
     assert!(!house.store.has("next.internal"));
 }
 
+/// A peer whose first message is refused while others stand behind it ends its connection, and nothing else.
+/// (Found by the fuzz target `client_hello`.)
+#[test]
+fn messages_behind_a_fault_end_one_connection() {
+    let bytes = include_bytes!("../../../fuzz/seeds/client_hello/messages-behind-a-fault");
+    for piece in [bytes.len(), 9, 1] {
+        let mut side = Side::new(&house().context);
+        // The first byte is the fuzz target's own.
+        let refused = bytes[1..].chunks(piece).find_map(|piece| side.receive(piece).err());
+        assert!(matches!(refused, Some(Fault::Refused(..))), "{refused:?}");
+        assert!(!side.output.is_empty(), "an alert");
+    }
+}
+
 #[test]
 fn row_02_nothing_in_common_is_refused() {
     let mut house = house();
