@@ -234,9 +234,7 @@ impl Handshake {
             match result {
                 // rustls would say `access_denied`. Nothing is sealed yet when a certificate is chosen.
                 Err(NO_CERTIFICATE) => output.extend_from_slice(&Alert::HandshakeFailure.plain_record()),
-                // rustls has an alert ready, and gives it when it is asked again: with the bytes that are left,
-                // for it may remember where messages stand in them.
-                Err(_) => drop(drive(connection, received, output)),
+                Err(_) => take_alert(connection, received, output),
                 Ok(_) => {}
             }
             result
@@ -291,6 +289,14 @@ fn drive(
             }
             Some(result) => return result,
         }
+    }
+}
+
+/// Takes the alert that rustls has ready after a fault. It is asked once, for then it would read on, and with
+/// the bytes that are left, for it remembers where messages stand in them.
+fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut [u8], output: &mut Vec<u8>) {
+    if let Ok(ConnectionState::EncodeTlsData(mut alert)) = connection.process_tls_records(received).state {
+        append(output, |space| alert.encode(space));
     }
 }
 
