@@ -292,12 +292,26 @@ fn drive(
     }
 }
 
-/// Takes the alert that rustls has ready after a fault. It is asked once, for then it would read on, and with
-/// the bytes that are left, for it remembers where messages stand in them.
-fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut [u8], output: &mut Vec<u8>) {
-    if let Ok(ConnectionState::EncodeTlsData(mut alert)) = connection.process_tls_records(received).state {
-        append(output, |space| alert.encode(space));
+/// Takes what rustls has to say of a fault: answers that were ready before, and an alert, if it has one. It is
+/// asked with the bytes that are left, for it remembers where messages stand in them; and not once more behind
+/// the alert, for then it would read on.
+fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut Vec<u8>, output: &mut Vec<u8>) {
+    loop {
+        let UnbufferedStatus { discard, state } = connection.process_tls_records(received);
+        let Ok(ConnectionState::EncodeTlsData(mut answer)) = state else { return };
+        let start = output.len();
+        append(output, |space| answer.encode(space));
+        received.drain(..discard);
+        if is_alert(&output[start..]) {
+            return;
+        }
     }
+}
+
+/// Whether a record of rustls is an alert: by its type (RFC 8446, section 5.1), or sealed by TLS 1.3, where no
+/// other is as short: two bytes, the type within, and a tag of 16.
+fn is_alert(record: &[u8]) -> bool {
+    matches!(record, [21, ..] | [23, _, _, 0, 19, ..])
 }
 
 /// Appends what `encode` writes once it has the space it asks for.
