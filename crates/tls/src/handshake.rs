@@ -292,9 +292,9 @@ fn drive(
     }
 }
 
-/// Takes what rustls has to say of a fault: answers that were ready before, and an alert, if it has one. It is
-/// asked with the bytes that are left, for it remembers where messages stand in them; and not once more behind
-/// the alert, for then it would read on.
+/// Takes what rustls has to say of a fault: answers that were ready before, and an alert, if it has one. It
+/// is asked with the bytes that are left, for it remembers where messages stand in them; and not once more
+/// behind the alert, for then it would read on.
 fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut Vec<u8>, output: &mut Vec<u8>) {
     loop {
         let UnbufferedStatus { discard, state } = connection.process_tls_records(received);
@@ -308,8 +308,8 @@ fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut Vec<u8
     }
 }
 
-/// Whether a record of rustls is an alert: by its type (RFC 8446, section 5.1), or sealed by TLS 1.3, where no
-/// other is as short: two bytes, the type within, and a tag of 16.
+/// Whether a record of rustls is an alert: by its type (RFC 8446, section 5.1), or sealed by TLS 1.3, where
+/// no other is as short: two bytes, the type within, and a tag of 16.
 fn is_alert(record: &[u8]) -> bool {
     matches!(record, [21, ..] | [23, _, _, 0, 19, ..])
 }
