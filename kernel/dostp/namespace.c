@@ -31,9 +31,18 @@ static bool dostp_namespace_address(struct net_device *dev, u32 *address, u32 *n
 	return low && low != DOSTP_EVERYBODY;
 }
 
-/* Begins a node, if settings and interface allow one. */
-static void dostp_namespace_start(struct dostp_net *net)
+/* Where a node has held its address, and since when. */
+struct dostp_holding {
+	const struct net_device *dev;
+	dostp_link link;
+	u32 address;
+	unsigned long since;
+};
+
+/* Begins a node, if settings and interface allow one. What it held until now has passed its trial, and is kept. */
+static void dostp_namespace_start(struct dostp_net *net, const struct dostp_holding *held)
 {
+	unsigned long since = jiffies;
 	struct net_device *dev;
 	u32 address, netmask;
 	int error;
@@ -49,17 +58,27 @@ static void dostp_namespace_start(struct dostp_net *net)
 		pr_notice("%s: waits for an IPv4 address whose low 16 bits are not 0 or all ones\n", dev->name);
 		return;
 	}
-	error = dostp_node_start(net, dev, address, netmask);
+	if (held->dev == dev && held->address == address && held->link == dostp_link_of(dev->dev_addr))
+		since = held->since;
+	error = dostp_node_start(net, dev, address, netmask, since);
 	if (error)
 		pr_err("%s: no node (error %d)\n", dev->name, error);
 }
 
 void dostp_namespace_renew(struct dostp_net *net)
 {
-	bool had_one = rtnl_dereference(net->node);
+	const struct dostp_node *node = rtnl_dereference(net->node);
+	struct dostp_holding held = {};
+	bool had_one = node;
 
+	if (node && !node->is_refused) {
+		held.dev = node->dev;
+		held.link = node->link;
+		held.address = node->address;
+		held.since = node->started;
+	}
 	dostp_node_end(net, true);
-	dostp_namespace_start(net);
+	dostp_namespace_start(net, &held);
 	if (had_one && !rtnl_dereference(net->node))
 		dostp_port_tell_down(net);
 }

@@ -97,7 +97,7 @@ static struct dostp_node *dostp_node_alloc(void)
 	return NULL;
 }
 
-int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask)
+int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask, unsigned long since)
 {
 	struct dostp_node *node = dostp_node_alloc();
 
@@ -121,7 +121,7 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	INIT_LIST_HEAD(&node->messages);
 	__skb_queue_head_init(&node->outgoing);
 	__skb_queue_head_init(&node->replies);
-	node->started = jiffies;
+	node->started = since;
 	node->full_until = jiffies;
 	node->look_at = jiffies + DOSTP_NODE_IDLE;
 	node->tick_at = jiffies + DOSTP_NODE_IDLE;

@@ -76,8 +76,10 @@ far=$!
 until grep -q ready far; do sleep 0.2; done
 dostp-guest ask 10.0.0.7 9 20 1485 || exit 16
 
-# A newcomer with an address that is held refuses it, and says so to whoever sends; the holder goes on.
+# A newcomer with an address that is held refuses it, and says so to whoever sends; the holder goes on, also when
+# it has just begun anew with another MTU.
 ip netns exec far ip addr flush dev pair0
+ip link set pair1 mtu 1400 && ip link set pair1 mtu 1500
 ip netns exec far ip addr add 10.0.0.8/24 dev pair0
 until ip netns exec far grep -q 'refused 1' /proc/net/dostp/stats; do sleep 0.2; done
 ip netns exec far dostp-guest ask 10.0.0.9 9 1 1 | grep -o 'Address already in use'
