@@ -180,7 +180,8 @@ impl Handshake {
             self.total += count;
             *taken += count;
             if count < wanted {
-                return Ok(false);
+                // A head that is wrong already is refused now, as it would be in one piece with the rest.
+                return self.wanted().map(|_| false);
             }
         }
     }
