@@ -77,6 +77,19 @@ pub struct Datagram<'a, P> {
     pub ecn: Option<Ecn>,
 }
 
+/// How long the head of an Ethernet frame is: two link addresses and an EtherType.
+const ETHERNET_BYTES: usize = 14;
+
+impl<'a> Datagram<'a, LinkAddress> {
+    /// What an Ethernet frame carries, from the link address that sent it; `None` if its head is not whole.
+    #[inline]
+    fn of_frame(frame: &'a mut [u8]) -> Option<Self> {
+        let (ethernet, bytes) = frame.split_at_mut_checked(ETHERNET_BYTES)?;
+        let link = ethernet[6..12].try_into().ok()?;
+        Some(Self { path: LinkAddress(link), segment_bytes: bytes.len(), bytes, ecn: None })
+    }
+}
+
 /// What is to be sent: one datagram, or several of equal length to one receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Transmit<'a, P> {

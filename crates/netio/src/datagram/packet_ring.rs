@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::mapping::Mapping;
-use super::{BatchSent, Datagram, DatagramLimits, Datagrams, LinkAddress, Readiness, Transmit};
-
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
+use super::{
+    BatchSent, Datagram, DatagramLimits, Datagrams, ETHERNET_BYTES, LinkAddress, Readiness, Transmit,
+};
 
 /// Bytes the kernel writes before a frame: its header, a socket address, and alignment.
 const SLOT_HEAD_BYTES: usize = 128;
@@ -219,11 +218,8 @@ impl Datagrams for PacketRing {
             if self.status(slot).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return Ok(count);
             }
-            if let Some(frame) = self.frame(slot) {
-                let (ethernet, bytes) = frame.split_at_mut(ETHERNET_BYTES);
-                let mut link = [0; 6];
-                link.copy_from_slice(&ethernet[6..12]);
-                take(Datagram { path: LinkAddress(link), segment_bytes: bytes.len(), bytes, ecn: None });
+            if let Some(datagram) = self.frame(slot).and_then(Datagram::of_frame) {
+                take(datagram);
             }
             self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = if slot + 1 == self.slots { 0 } else { slot + 1 };

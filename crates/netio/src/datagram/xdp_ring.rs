@@ -21,10 +21,9 @@ use self::program::Attached;
 pub use self::program::XdpMode;
 use self::queue::{Giving, Taking};
 use super::mapping::Mapping;
-use super::{BatchSent, Datagram, DatagramLimits, Datagrams, LinkAddress, Readiness, Transmit};
-
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
+use super::{
+    BatchSent, Datagram, DatagramLimits, Datagrams, ETHERNET_BYTES, LinkAddress, Readiness, Transmit,
+};
 
 /// Bytes the kernel keeps free before each frame (XDP_PACKET_HEADROOM).
 const HEADROOM_BYTES: usize = 256;
@@ -234,11 +233,8 @@ impl Datagrams for XdpRing {
         for _ in 0..count {
             let entry = self.received.take();
             let frame = self.frame(entry.addr, entry.len as usize);
-            if frame.len() >= ETHERNET_BYTES {
-                let (ethernet, bytes) = frame.split_at_mut(ETHERNET_BYTES);
-                let mut link = [0; 6];
-                link.copy_from_slice(&ethernet[6..12]);
-                take(Datagram { path: LinkAddress(link), segment_bytes: bytes.len(), bytes, ecn: None });
+            if let Some(datagram) = Datagram::of_frame(frame) {
+                take(datagram);
             }
             self.fill.put(entry.addr - entry.addr % self.place_bytes as u64);
         }
