@@ -65,9 +65,10 @@ impl Rendered {
     }
 }
 
-/// Blocks lie at least some hundred bytes apart.
+/// Where what is known of a block is kept, among [`RENDERED_COUNT`] places. Blocks lie at least some hundred
+/// bytes apart.
 #[inline]
-fn index_of(block: &Arc<[u8]>) -> usize {
+pub(super) fn index_of(block: &Arc<[u8]>) -> usize {
     let address = block.as_ptr() as usize;
     (address >> 4 ^ address >> 12) % RENDERED_COUNT
 }

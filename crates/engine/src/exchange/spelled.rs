@@ -8,6 +8,7 @@ use std::sync::Arc;
 use staunch_protocol::Fields;
 use staunch_protocol::http2::PreparedFields;
 
+use super::rendered::index_of;
 use crate::limits::{COPIED_BYTES_MAX, RENDERED_COUNT};
 
 /// The fields of one worker.
@@ -44,12 +45,6 @@ impl Spelled {
         let spell = || PreparedFields::new(Fields::new(&block[..fields_bytes]));
         place.as_mut().map(|kept| &*kept.fields.get_or_insert_with(spell))
     }
-}
-
-/// Blocks lie at least some hundred bytes apart.
-fn index_of(block: &Arc<[u8]>) -> usize {
-    let address = block.as_ptr() as usize;
-    (address >> 4 ^ address >> 12) % RENDERED_COUNT
 }
 
 #[cfg(test)]
