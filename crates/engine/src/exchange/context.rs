@@ -37,8 +37,7 @@ impl<'a> Context<'a> {
     /// nothing of this host, and what is served here may be another's (RFC 9110, section 7.4).
     #[inline]
     pub(crate) fn is_misdirected(&self, host: &[u8]) -> bool {
-        let Some(secured) = self.secured else { return false };
-        secured.is_walled(self.address.slot) && secured.is_misdirected(self.address.slot, host)
+        self.secured.is_some_and(|secured| secured.is_misdirected(self.address.slot, host))
     }
 
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
