@@ -21,7 +21,7 @@ group! {
     /// Whoever may list processes sees what stands on a command line.
     publish_token: OrOff<PublishToken> = Some("off"), Value, restart,
         "\"a-secret-of-at-least-thirty-two-bytes\"";
-    /// File with that secret, alone on its first line
+    /// File with that secret on its first line
     publish_token_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/publish-token\"";
     /// Most readers at a time: auto is half of the most connections
     live_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";

@@ -42,17 +42,17 @@ group! {
     /// How it ends, who it is, and what it tells.
     Process, "Process", public_admin;
 
-    /// Most time for answers under way when the server ends
+    /// Most time for answers under way at its end
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
-    /// PID file: written when it serves, removed at the end
+    /// PID file, there as long as it serves
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
     /// Folder for what is kept from one start to the next: the local authority
     /// `auto` is what systemd says (`StateDirectory=`), else `/var/lib/staunch` for root, and
     /// `~/.local/state/staunch` for others.
     state_folder: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/var/lib/staunch\"";
-    /// User to become once the addresses are taken, such as www-data
+    /// User to become once it listens, such as www-data
     user: OrOff<User> = Some("off"), Value, restart, "\"www-data\"";
-    /// Confine the process to what it serves (Landlock, seccomp)
+    /// Confine it to what it serves (Landlock, seccomp)
     /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does
     /// not start when something is missing.
     sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
