@@ -45,7 +45,7 @@ impl std::error::Error for UnknownIdentity {}
 /// The number of the group of this name or number.
 ///
 /// # Errors
-/// Nobody has that name.
+/// The host knows no group of that name.
 pub fn group_number(text: &str) -> Result<u32, UnknownIdentity> {
     group_of(text).map(Gid::as_raw).map_err(UnknownIdentity)
 }

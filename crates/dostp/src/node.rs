@@ -320,7 +320,7 @@ impl Node {
         Some(control.to)
     }
 
-    /// What has happened to peers since it was asked last.
+    /// The oldest change of a peer that was not asked for yet.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.digest_events();
         self.events.pop_front()

@@ -184,7 +184,7 @@ impl Peers {
         self.hello_again_ms = None;
     }
 
-    /// What this node is.
+    /// The node's own address, link address, boot number and MTU.
     pub fn own(&self) -> Own {
         self.own
     }
@@ -271,7 +271,7 @@ impl Peers {
         self.outbox.pop(now_ms)
     }
 
-    /// What has happened to peers since it was asked last.
+    /// The oldest change of a peer that was not asked for yet.
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.events.pop_front()
     }

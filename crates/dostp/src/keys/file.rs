@@ -1,6 +1,6 @@
-//! The file that holds a secret.
+//! The file with the secret of a cluster: reads it, and refuses what is no secret.
 //!
-//! It must never accept a file that others may read.
+//! A file that others than its owner may read must never be accepted.
 
 use std::fs;
 use std::io::{self, ErrorKind};

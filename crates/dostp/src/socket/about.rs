@@ -1,6 +1,6 @@
-//! What a socket tells of its node: peers, counts, events.
+//! Questions to a socket about its node: its peers, its counters, what has happened to peers.
 //!
-//! It must never change the node.
+//! A question must never change what the node does.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use crate::node::Passed;
 use crate::peers::{Own, Peer, PeerEvent};
 
 impl Socket {
-    /// All peers with their full addresses, in order.
+    /// All peers of the node with their full addresses, in the order of the addresses.
     pub fn peers(&self) -> Vec<(Ipv4Addr, Peer)> {
         let endpoint = self.endpoint();
         let mut peers: Vec<_> =
@@ -26,24 +26,25 @@ impl Socket {
         self.endpoint().address(address)
     }
 
-    /// What this node is.
+    /// The node's own address, link address, boot number and MTU.
     pub fn own(&self) -> Own {
         self.endpoint().node.peers().own()
     }
 
-    /// Whether the node may still be refused its address.
+    /// Whether the node is in its trial, in which another node that holds its address makes it give up.
     pub fn is_in_trial(&self) -> bool {
         self.endpoint().node.peers().is_in_trial(clock::now_ms())
     }
 
-    /// What passed, what was dropped, and what the kernel dropped because nobody took it in time.
+    /// Counters of the node: what passed, what it dropped, and how many frames the kernel dropped because the
+    /// node did not take them in time.
     pub fn counts(&self) -> (Passed, Drops, u64) {
         let mut endpoint = self.endpoint();
         let overrun = endpoint.overrun();
         (endpoint.node.passed(), *endpoint.node.drops(), overrun)
     }
 
-    /// What has happened to peers since it was asked last.
+    /// The oldest change of a peer that was not asked for yet.
     pub fn poll_event(&self) -> Option<PeerEvent> {
         self.endpoint().poll_event()
     }
