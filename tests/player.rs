@@ -16,7 +16,7 @@ use crate::split::Split;
 use crate::tree::Tree;
 
 /// How long a response or an end is waited for: a limit for a server that hangs, not a measurement.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sent to see whether a connection is still of use.
 const PROBE: &[u8] = b"OPTIONS * HTTP/1.1\r\nHost: probe\r\n\r\n";

@@ -13,8 +13,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the start-up line is waited for.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long a line or an end of a process is waited for: a limit for what hangs, far above a busy machine's
+/// need.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ pub fn finish(command: &mut Command) -> Finished {
     // Read meanwhile: who writes more than a pipe holds does not end before.
     let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
     let (stdout, stderr) = (read_all(stdout), read_all(stderr));
-    let status = await_end(&mut child, START_PATIENCE);
+    let status = await_end(&mut child, PATIENCE);
     if status.is_none() {
         let _ = child.kill();
     }
@@ -155,7 +156,7 @@ impl Server {
         let lines = read_lines(child.stdout.take().ok_or("no pipe")?);
         let mut said = String::new();
         let start = Instant::now();
-        while let Ok(line) = lines.recv_timeout(START_PATIENCE.saturating_sub(start.elapsed())) {
+        while let Ok(line) = lines.recv_timeout(PATIENCE.saturating_sub(start.elapsed())) {
             if let Some(address) = address_in(&line) {
                 let complaints = child.stderr.take().map(read_all);
                 return Ok(Self { child, address, lines, complaints });
@@ -182,7 +183,7 @@ impl Server {
     /// When it says none.
     pub fn secured_address(&self) -> SocketAddr {
         loop {
-            let line = self.lines.recv_timeout(START_PATIENCE).expect("a line with an address of https");
+            let line = self.lines.recv_timeout(PATIENCE).expect("a line with an address of https");
             if let Some((_, rest)) = line.split_once("listening on https://") {
                 let address = rest.split('/').next().and_then(|address| address.parse().ok());
                 return address.unwrap_or_else(|| panic!("no address: {line}"));
@@ -215,9 +216,9 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// How it ended, if it does within 20 s.
+    /// How it ended, if it does within [`PATIENCE`].
     pub fn end(&mut self) -> Option<ExitStatus> {
-        await_end(&mut self.child, START_PATIENCE)
+        await_end(&mut self.child, PATIENCE)
     }
 
     /// Processor time it has used, in milliseconds (`utime` and `stime` of `/proc/PID/stat`).

@@ -28,7 +28,7 @@ use house::House;
 use stream::{Listener, Stream};
 
 /// How long [`Truth::await_counts`] waits.
-const COUNTS_PATIENCE: Duration = Duration::from_secs(20);
+const COUNTS_PATIENCE: Duration = Duration::from_secs(120);
 /// How long accepting pauses when the kernel has no descriptor or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Enough for the deepest call of a connection; some thousand of them need little memory.

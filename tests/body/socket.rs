@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::End;
 
 /// How long a write may make no progress before it is given up.
-const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_PATIENCE: Duration = Duration::from_secs(120);
 
 /// One connection.
 #[derive(Debug)]

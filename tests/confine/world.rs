@@ -12,7 +12,7 @@ use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
 
 /// How long anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program that confines itself.
 pub(crate) fn confined() -> PathBuf {

@@ -14,7 +14,7 @@ use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Both engines.
 pub(crate) const ENGINES: [&str; 2] = ["epoll", "uring"];

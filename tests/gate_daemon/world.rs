@@ -20,7 +20,7 @@ pub(crate) const INTERFACE: &str = "vs";
 /// Where servers listen.
 pub(crate) const SERVER: &str = "10.0.0.1";
 /// How long anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// See the module's text.
 pub(crate) struct World {

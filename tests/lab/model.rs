@@ -14,7 +14,7 @@ use staunch_tests::process::{self, Server};
 /// Processes or threads of a pool under test: few, so that it is easily busy.
 pub(crate) const POOL: usize = 3;
 /// A limit for what hangs, not a measurement.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a test with every model, and names the one at work for when it fails.
 pub(crate) fn with_each(test: impl Fn(&'static Model)) {

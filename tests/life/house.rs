@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::process::binary;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Both ways to the network.
 pub(crate) const WAYS: [&str; 2] = ["uring", "epoll"];

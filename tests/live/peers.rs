@@ -51,7 +51,8 @@ fn assert_held(io: &str, output: &Output) {
 
 #[test]
 fn python_opens_websockets() {
-    if !is_there("websockets for Python (package python3-websockets)", Path::new(PYTHON_WEBSOCKETS).is_dir()) {
+    if !is_there("websockets for Python (package python3-websockets)", Path::new(PYTHON_WEBSOCKETS).is_dir())
+    {
         return;
     }
     let secrets = Tree::new().expect("a folder");

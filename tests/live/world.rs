@@ -13,7 +13,7 @@ use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Both engines.
 pub(crate) const ENGINES: [&str; 2] = ["uring", "epoll"];
 /// The secret of publishers.

@@ -16,7 +16,7 @@ use staunch_tests::tree::Tree;
 /// Both engines.
 pub(crate) const ENGINES: [&str; 2] = ["epoll", "uring"];
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) const STATUS: &str = "/status.json";
 
 /// A server with its tree.

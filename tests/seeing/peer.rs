@@ -12,7 +12,7 @@ use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
 
 /// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A served folder, a server, and where its admin address is.
 pub(crate) struct Seen {

@@ -9,7 +9,7 @@ use staunch_tests::response::Response;
 use staunch_tests::tree::Tree;
 
 /// How long an answer or a change is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Sends one request on the connection and reads its answer.
 fn ask(link: &mut SocketLink, host: &str, path: &str) -> Response {

@@ -18,7 +18,7 @@ use staunch_tls::LocalAuthority;
 pub(crate) const BACKENDS: [&str; 2] = ["epoll", "uring"];
 
 /// How long bytes of a server are waited for before the test is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Seconds since 1970.
 pub(crate) fn now() -> u64 {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use staunch_tests::truth::{Address, Truth};
 
 /// Longer than any answer takes; no test waits for it unless it fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How long silence is listened to.
 const SILENCE: Duration = Duration::from_millis(50);
 
