@@ -242,7 +242,8 @@ void dostp_settings_exit(struct dostp_net *net);
 /* The largest frame that this interface takes of a node. */
 u16 dostp_node_mtu(const struct net_device *dev);
 /* `since`: the jiffies since when it has held its address; its trial counts from there. */
-int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask, unsigned long since);
+int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask,
+		     unsigned long since);
 void dostp_node_end(struct dostp_net *net, bool says_bye);
 /* Gives the lock back and sends what was decided to be sent. */
 void dostp_node_unlock(struct dostp_node *node);

@@ -97,7 +97,8 @@ static struct dostp_node *dostp_node_alloc(void)
 	return NULL;
 }
 
-int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask, unsigned long since)
+int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask,
+		     unsigned long since)
 {
 	struct dostp_node *node = dostp_node_alloc();
 
