@@ -14,8 +14,8 @@ use crate::model::{Running, with_each};
 
 /// How many connect at once.
 const CROWD_COUNT: usize = 10_000;
-/// A limit for what hangs, in seconds. A client whose SYN or request was dropped sends it again after 1, 2, 4,
-/// 8 ... seconds, and the kernel gives up after 15 times, some 924 s (`tcp_retries2`).
+/// A limit for what hangs, in seconds. A client whose SYN or request was dropped sends it again after 1, 2,
+/// 4, 8 ... seconds, and the kernel gives up after 15 times, some 924 s (`tcp_retries2`).
 const PATIENCE_S: u64 = 1_000;
 
 struct Client {

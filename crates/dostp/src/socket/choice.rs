@@ -1,7 +1,7 @@
 //! The backend that was measured to be the fastest on an interface, kept in a file of one word.
 //!
-//! This file only keeps and reads the choice; `bench --choose` measures it. Where the file is missing or names
-//! no backend, none must ever be guessed.
+//! This file only keeps and reads the choice; `bench --choose` measures it. Where the file is missing or
+//! names no backend, none must ever be guessed.
 
 use std::fs;
 use std::io;
