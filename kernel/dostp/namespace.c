@@ -39,7 +39,7 @@ struct dostp_holding {
 	unsigned long since;
 };
 
-/* Begins a node, if settings and interface allow one. Its trial counts from when it began to hold its address. */
+/* Begins a node, if settings and interface allow one. Its trial counts from when it got its address. */
 static void dostp_namespace_start(struct dostp_net *net, const struct dostp_holding *held)
 {
 	unsigned long since = jiffies;
