@@ -64,14 +64,17 @@ impl Hub {
         let mut hub = Self::new(settings, kept.epoch.unwrap_or(drawn));
         let mut updates: Vec<KeptUpdate> = Vec::new();
         for topic in kept.topics {
-            hub.topic_of(&topic.name, false);
+            let id = hub.topic_of(&topic.name, topic.kind == Kind::Log);
+            hub.shelf.begin_behind(Place { topic: id, number: topic.dropped_to });
             updates.extend(topic.updates);
         }
         updates.sort_unstable_by_key(|update| update.number);
         updates.dedup_by_key(|update| update.number);
         for update in updates {
             hub.number = update.number;
-            let topics = update.topics.iter().map(|name| (hub.topic_of(name, false), name.clone())).collect();
+            // A topic that was forgotten is not there.
+            let known = |name: TopicName| Some((hub.shelf.find(&name)?.0, name));
+            let topics = update.topics.into_iter().filter_map(known).collect();
             let update = Arc::new(Update {
                 number: update.number,
                 topics,
@@ -221,6 +224,10 @@ impl Hub {
     /// Puts an update into the rings of its topics, and lets go what is too much then.
     fn shelve(&mut self, update: &Arc<Update>, made: &Made, now_ms: u64) {
         for (id, _) in &update.topics {
+            // What was restored may have left the ring of one of its topics before.
+            if !self.shelf.holds(Place { topic: *id, number: update.number }) {
+                continue;
+            }
             let entry = Entry::new(update.clone(), made.clone());
             self.memory.keep(&entry, Place { topic: *id, number: update.number });
             if let Some((place, freed)) = self.shelf.push(*id, entry, now_ms) {

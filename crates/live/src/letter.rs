@@ -25,6 +25,13 @@ pub struct Letter {
     pub number: u64,
 }
 
+impl Letter {
+    /// Whether it tells of more than forms.
+    pub fn changes(&self) -> bool {
+        self.news.iter().any(|news| !matches!(news, News::Form(..)))
+    }
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone)]
 pub enum News {

@@ -123,6 +123,15 @@ impl Ring {
         freed
     }
 
+    /// Begins behind updates that were dropped in an earlier life. Only the last of their numbers is known.
+    pub(crate) fn begin_behind(&mut self, number: u64) {
+        if number > self.dropped_to && self.entries.is_empty() {
+            self.dropped_to = number;
+            self.forgotten_to = number - 1;
+            self.left = [number].into();
+        }
+    }
+
     /// Updates behind a number, oldest first.
     pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = &Entry> {
         let start = self.entries.partition_point(|entry| entry.update.number <= number);

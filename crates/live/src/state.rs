@@ -6,31 +6,30 @@
 //! The store is redb: one file, transactions that are whole or not there after a crash, a lock against other
 //! processes, no thread, and no dependency. fjall, the other one weighed, merges in threads of its own.
 //!
-//! Order: `StateStore::open`, `Hub::restore`, `introduce`, then `keep` for every letter before its
-//! publications are answered, `sync` at the interval, `close`.
+//! Order: `StateStore::open`, `Hub::restore`, `agree`, then `keep` for every letter before its publications
+//! are answered, `sync` at the interval, `release`. When `keep` or `sync` has failed, and after `release`,
+//! `agree` comes before the next letter.
 
 mod fault;
+mod layout;
+mod load;
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{Database, Durability, ReadableTable, WriteTransaction};
 
 pub use fault::{StateFault, StateFaultKind};
+pub use load::{KeptState, KeptTopic};
 pub(crate) use record::KeptUpdate;
 
 use crate::letter::{Letter, News};
 use crate::name::TopicName;
-use crate::topic::TopicId;
-use crate::version::Epoch;
+use crate::topic::{Kind, TopicId};
+use layout::{FACTS, FORMAT, TOPICS, UPDATES};
 
-/// What is written by this version; a higher number is refused.
-const FORMAT: u64 = 1;
-/// The file in the state folder.
-const FILE: &str = "live.redb";
-const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
-const UPDATES: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("updates");
 /// What the store keeps in memory: values are in the hub already, so this is for its own pages.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -41,63 +40,38 @@ pub enum Sync {
     Always,
     /// When `sync` is called.
     Interval,
-    /// When it is closed.
+    /// When it is released.
     Off,
-}
-
-/// What was kept.
-#[derive(Debug, Default)]
-pub struct KeptState {
-    /// The numbering goes on; none where it is not known how far it went, or nothing was kept.
-    pub epoch: Option<Epoch>,
-    /// The last number.
-    pub number: u64,
-    /// Topics with their rings.
-    pub topics: Vec<KeptTopic>,
-    /// A damaged file was set aside under this name.
-    pub set_aside: Option<PathBuf>,
-}
-
-/// A topic that was kept.
-#[derive(Debug)]
-pub struct KeptTopic {
-    /// Its name.
-    pub name: TopicName,
-    /// What its ring had, oldest first.
-    pub(crate) updates: Vec<KeptUpdate>,
-}
-
-/// Where a hub's letters are kept.
-pub trait StateKeeper {
-    /// Keeps a letter.
-    ///
-    /// # Errors
-    /// The disk refuses. What was kept before stands, and the letter is kept with the next one.
-    fn keep(&mut self, letter: &Letter) -> Result<(), StateFault>;
-    /// Brings to the disk what was kept.
-    ///
-    /// # Errors
-    /// The disk refuses.
-    fn sync(&mut self) -> Result<(), StateFault>;
 }
 
 /// The store.
 pub struct StateStore {
-    database: Database,
+    /// None once it has failed, or was released.
+    database: Option<Database>,
     path: PathBuf,
     sync: Sync,
-    names: BTreeMap<TopicId, TopicName>,
-    /// Letters that could not be kept so far.
-    owed: Vec<Letter>,
+    topics: BTreeMap<TopicId, (TopicName, Kind)>,
+    /// What the store and the hub have agreed on before.
+    agreed: Option<(u64, u64)>,
+}
+
+/// The tables that are written.
+struct Tables<'a> {
+    facts: redb::Table<'a, &'static str, u64>,
+    topics: redb::Table<'a, &'static str, (u8, u64)>,
+    updates: redb::Table<'a, (&'static str, u64), &'static [u8]>,
 }
 
 impl StateStore {
+    /// The file in the folder.
+    pub const FILE: &str = "live.redb";
+
     /// Opens the store in a folder, or begins one, and reads what it has. A damaged file is set aside.
     ///
     /// # Errors
     /// The file cannot be opened or written, is locked by another process, or of a newer format.
     pub fn open(folder: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
-        let path = folder.join(FILE);
+        let path = folder.join(Self::FILE);
         match Self::open_file(&path, sync) {
             Err(StateFault { kind: StateFaultKind::Damaged(_), .. }) => {
                 let aside = set_aside(&path)?;
@@ -109,161 +83,218 @@ impl StateStore {
     }
 
     fn open_file(path: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
-        let fault = |error: redb::Error| StateFault::of(path, error);
-        let database = redb::Builder::new()
-            .set_cache_size(CACHE_BYTES)
-            .create(path)
-            .map_err(|error| StateFault::opening(path, error))?;
-        let kept = load(&database, path)?;
-        let mut state =
-            Self { database, path: path.to_owned(), sync, names: BTreeMap::new(), owed: Vec::new() };
-        // Until it is closed, or every batch is synced, nobody knows how far the numbering went.
-        state
-            .write(Durability::Immediate, |facts, _| {
-                facts.insert("format", FORMAT)?;
-                facts.insert("is_exact", u64::from(sync == Sync::Always))?;
-                Ok(())
-            })
-            .map_err(fault)?;
-        Ok((state, kept))
+        let database = open_database(path)?;
+        let kept = load::load(&database, path)?;
+        let (topics, path) = (BTreeMap::new(), path.to_owned());
+        Ok((Self { database: Some(database), path, sync, topics, agreed: None }, kept))
     }
 
-    /// Takes the topics of a hub that was restored, from its introduction: it will not tell of them again.
-    pub fn introduce(&mut self, introduction: &Letter) {
+    /// Makes the store hold what the hub holds, no more and no less, from the hub's introduction. Opens the
+    /// file again if it has to.
+    ///
+    /// # Errors
+    /// The disk refuses, or another process has the file, or has written to it.
+    pub fn agree(&mut self, introduction: &Letter) -> Result<(), StateFault> {
+        if self.database.is_none() {
+            self.database = Some(open_database(&self.path)?);
+        }
+        self.topics.clear();
         for news in introduction.news.iter() {
             if let News::Topic(topic) = news {
-                self.names.insert(topic.id, topic.name.clone());
+                self.topics.insert(topic.id, (topic.name.clone(), topic.kind));
             }
         }
+        let (names, agreed) = (self.topics.clone(), self.agreed);
+        let is_exact = u64::from(self.sync == Sync::Always);
+        self.write(Durability::Immediate, |tables| {
+            tables.check(agreed)?;
+            // Until it is released, or every batch is synced, nobody knows how far the numbering went.
+            tables.facts.insert("format", FORMAT)?;
+            tables.facts.insert("is_exact", is_exact)?;
+            tables.agree(introduction, &names)
+        })?;
+        self.agreed = Some((introduction.epoch.0, introduction.number));
+        Ok(())
     }
 
-    /// Ends well: the numbering goes on at the next start.
+    /// Keeps a letter.
+    ///
+    /// # Errors
+    /// The disk refuses. The letter is kept by the next `agree`.
+    pub fn keep(&mut self, letter: &Letter) -> Result<(), StateFault> {
+        let mut topics = std::mem::take(&mut self.topics);
+        let durability = if self.sync == Sync::Always { Durability::Immediate } else { Durability::None };
+        let kept = self.write(durability, |tables| tables.write(letter, &mut topics));
+        self.topics = topics;
+        kept?;
+        self.agreed = Some((letter.epoch.0, letter.number));
+        Ok(())
+    }
+
+    /// Brings to the disk what was kept.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn close(mut self) -> Result<(), StateFault> {
-        self.keep_owed(Durability::Immediate)?;
-        self.write(Durability::Immediate, |facts, _| {
-            facts.insert("is_exact", 1).map(|_| ()).map_err(Into::into)
-        })
-        .map_err(|error| StateFault::of(&self.path, error))
+    pub fn sync(&mut self) -> Result<(), StateFault> {
+        self.write(Durability::Immediate, |_| Ok(()))
     }
 
+    /// Leaves the file to another process, or to the next start: the numbering goes on there.
+    ///
+    /// # Errors
+    /// The disk refuses, or has refused before.
+    pub fn release(&mut self) -> Result<(), StateFault> {
+        let written =
+            self.write(Durability::Immediate, |tables| Ok(tables.facts.insert("is_exact", 1).map(drop)?));
+        self.database = None;
+        written
+    }
+
+    /// A store that has failed is closed: it takes nothing before it was opened again.
     fn write(
         &mut self,
         durability: Durability,
-        change: impl FnOnce(&mut Facts<'_>, &mut Updates<'_>) -> Result<(), redb::Error>,
-    ) -> Result<(), redb::Error> {
-        let mut transaction: WriteTransaction = self.database.begin_write()?;
-        transaction.set_durability(durability)?;
-        {
-            let mut facts = transaction.open_table(FACTS)?;
-            let mut updates = transaction.open_table(UPDATES)?;
-            change(&mut facts, &mut updates)?;
-        }
-        Ok(transaction.commit()?)
-    }
-
-    fn keep_owed(&mut self, durability: Durability) -> Result<(), StateFault> {
-        let owed = std::mem::take(&mut self.owed);
-        let mut names = std::mem::take(&mut self.names);
-        let written = self.write(durability, |facts, updates| {
-            owed.iter().try_for_each(|letter| write_letter(letter, &mut names, facts, updates))
-        });
-        self.names = names;
+        change: impl FnOnce(&mut Tables<'_>) -> Result<(), redb::Error>,
+    ) -> Result<(), StateFault> {
+        let database = self.database.as_ref().ok_or_else(|| StateFault::closed(&self.path))?;
+        let written = write(database, durability, change);
         written.map_err(|error| {
-            self.owed = owed;
+            self.database = None;
             StateFault::of(&self.path, error)
         })
     }
 }
 
-type Facts<'a> = redb::Table<'a, &'static str, u64>;
-type Updates<'a> = redb::Table<'a, (&'static str, u64), &'static [u8]>;
-
-impl StateKeeper for StateStore {
-    fn keep(&mut self, letter: &Letter) -> Result<(), StateFault> {
-        self.owed.push(letter.clone());
-        self.keep_owed(if self.sync == Sync::Always { Durability::Immediate } else { Durability::None })
-    }
-
-    fn sync(&mut self) -> Result<(), StateFault> {
-        match self.sync {
-            Sync::Off => Ok(()),
-            Sync::Always | Sync::Interval => self.keep_owed(Durability::Immediate),
-        }
-    }
-}
-
-fn write_letter(
-    letter: &Letter,
-    names: &mut BTreeMap<TopicId, TopicName>,
-    facts: &mut Facts<'_>,
-    updates: &mut Updates<'_>,
+fn write(
+    database: &Database,
+    durability: Durability,
+    change: impl FnOnce(&mut Tables<'_>) -> Result<(), redb::Error>,
 ) -> Result<(), redb::Error> {
-    facts.insert("epoch", letter.epoch.0)?;
-    facts.insert("number", letter.number)?;
-    for news in letter.news.iter() {
-        match news {
-            News::Topic(topic) => {
-                names.insert(topic.id, topic.name.clone());
-            }
-            News::Update(update, _) => {
-                let record = record::write(update);
-                for (id, name) in &update.topics {
-                    names.entry(*id).or_insert_with(|| name.clone());
-                    updates.insert((name.as_str(), update.number), &record[..])?;
-                }
-            }
-            News::Dropped(place) | News::Forgotten(place) => {
-                if let Some(name) = names.get(&place.topic) {
-                    let range = (name.as_str(), 0)..=(name.as_str(), place.number);
-                    updates.retain_in(range, |_, _| false)?;
-                }
-            }
-            News::Form(..) => {}
-        }
+    let mut transaction: WriteTransaction = database.begin_write()?;
+    transaction.set_durability(durability)?;
+    {
+        let facts = transaction.open_table(FACTS)?;
+        let topics = transaction.open_table(TOPICS)?;
+        let updates = transaction.open_table(UPDATES)?;
+        change(&mut Tables { facts, topics, updates })?;
     }
-    Ok(())
+    Ok(transaction.commit()?)
 }
 
-/// Reads all that a file has.
-fn load(database: &Database, path: &Path) -> Result<KeptState, StateFault> {
-    let fault = |error: redb::Error| StateFault::of(path, error);
-    let transaction = database.begin_read().map_err(|error| fault(error.into()))?;
-    let facts = match transaction.open_table(FACTS) {
-        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(KeptState::default()),
-        facts => facts.map_err(|error| fault(error.into()))?,
-    };
-    let fact = |name: &str| -> Result<Option<u64>, StateFault> {
-        Ok(facts.get(name).map_err(|error| fault(error.into()))?.map(|value| value.value()))
-    };
-    match fact("format")? {
-        Some(format) if format > FORMAT => return Err(StateFault::newer(path, format)),
-        Some(_) => {}
-        None => return Ok(KeptState::default()),
+impl Tables<'_> {
+    /// Whether nobody else has written since the store and the hub agreed. Numbers that were given out by two
+    /// would be used twice.
+    fn check(&self, agreed: Option<(u64, u64)>) -> Result<(), redb::Error> {
+        let Some((epoch, number)) = agreed else { return Ok(()) };
+        let fact = |name: &str| -> Result<u64, redb::Error> {
+            Ok(self.facts.get(name)?.map_or(0, |value| value.value()))
+        };
+        if fact("epoch")? == epoch && fact("number")? <= number {
+            return Ok(());
+        }
+        Err(redb::Error::Io(io::Error::other("another server has written to it; restart this one")))
     }
-    let updates = transaction.open_table(UPDATES).map_err(|error| fault(error.into()))?;
-    let mut kept = KeptState::default();
-    for row in updates.iter().map_err(|error| fault(error.into()))? {
-        let (key, value) = row.map_err(|error| fault(error.into()))?;
-        let (name, number) = key.value();
-        let damaged = || StateFault::damaged(path, format!("the record {number} of {name:?}"));
-        let update = record::read(number, value.value()).ok_or_else(damaged)?;
-        match kept.topics.last_mut().filter(|topic| topic.name.as_str() == name) {
-            Some(topic) => topic.updates.push(update),
-            None => {
-                let name =
-                    TopicName::new(name).or_else(|_| TopicName::of_server(name)).map_err(|_| damaged())?;
-                kept.topics.push(KeptTopic { name, updates: vec![update] });
+
+    fn agree(
+        &mut self,
+        introduction: &Letter,
+        names: &BTreeMap<TopicId, (TopicName, Kind)>,
+    ) -> Result<(), redb::Error> {
+        let known: BTreeSet<&str> = names.values().map(|(name, _)| name.as_str()).collect();
+        self.topics.retain(|name, _| known.contains(name))?;
+        let dropped: BTreeMap<&str, u64> = introduction
+            .news
+            .iter()
+            .filter_map(|news| match news {
+                News::Dropped(place) => Some((names.get(&place.topic)?.0.as_str(), place.number)),
+                _ => None,
+            })
+            .collect();
+        let left = |name: &str| dropped.get(name).copied().unwrap_or(0);
+        let newest = introduction.number;
+        self.updates
+            .retain(|(name, number), _| known.contains(name) && number > left(name) && number <= newest)?;
+        for (name, kind) in names.values() {
+            self.topics.insert(name.as_str(), (kind_code(*kind), left(name.as_str())))?;
+        }
+        for news in introduction.news.iter() {
+            let News::Update(update, _) = news else { continue };
+            for (_, name) in &update.topics {
+                let is_there = self.updates.get((name.as_str(), update.number))?.is_some();
+                if !is_there && update.number > left(name.as_str()) {
+                    self.updates.insert((name.as_str(), update.number), &record::write(update)[..])?;
+                }
             }
         }
+        self.number(introduction)
     }
-    kept.number = fact("number")?.unwrap_or(0);
-    if fact("is_exact")? == Some(1) {
-        kept.epoch = fact("epoch")?.map(Epoch);
+
+    fn write(
+        &mut self,
+        letter: &Letter,
+        names: &mut BTreeMap<TopicId, (TopicName, Kind)>,
+    ) -> Result<(), redb::Error> {
+        let mut dropped: BTreeMap<TopicId, u64> = BTreeMap::new();
+        for news in letter.news.iter() {
+            if let News::Dropped(place) = news {
+                dropped.insert(place.topic, place.number);
+            }
+        }
+        for news in letter.news.iter() {
+            match news {
+                News::Topic(topic) => {
+                    self.topics.insert(topic.name.as_str(), (kind_code(topic.kind), 0))?;
+                    names.insert(topic.id, (topic.name.clone(), topic.kind));
+                }
+                News::Update(update, _) => {
+                    let record = record::write(update);
+                    // What has left a ring within the same batch is not written at all.
+                    let stays = |id| dropped.get(id).is_none_or(|number| *number < update.number);
+                    for (_, name) in update.topics.iter().filter(|(id, _)| stays(id)) {
+                        self.updates.insert((name.as_str(), update.number), &record[..])?;
+                    }
+                }
+                News::Forgotten(place) => {
+                    dropped.remove(&place.topic);
+                    if let Some((name, _)) = names.remove(&place.topic) {
+                        self.drop_to(name.as_str(), place.number)?;
+                        self.topics.remove(name.as_str())?;
+                    }
+                }
+                News::Dropped(_) | News::Form(..) => {}
+            }
+        }
+        for (id, number) in dropped {
+            if let Some((name, kind)) = names.get(&id) {
+                self.drop_to(name.as_str(), number)?;
+                self.topics.insert(name.as_str(), (kind_code(*kind), number))?;
+            }
+        }
+        self.number(letter)
     }
-    Ok(kept)
+
+    fn drop_to(&mut self, name: &str, number: u64) -> Result<(), redb::Error> {
+        Ok(self.updates.retain_in((name, 0)..=(name, number), |_, _| false)?)
+    }
+
+    fn number(&mut self, letter: &Letter) -> Result<(), redb::Error> {
+        self.facts.insert("epoch", letter.epoch.0)?;
+        self.facts.insert("number", letter.number)?;
+        Ok(())
+    }
+}
+
+fn kind_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Value => 0,
+        Kind::Log => 1,
+        Kind::Json => 2,
+    }
+}
+
+fn open_database(path: &Path) -> Result<Database, StateFault> {
+    let opened = redb::Builder::new().set_cache_size(CACHE_BYTES).create(path);
+    opened.map_err(|error| StateFault::opening(path, error))
 }
 
 /// Renames a damaged file, to the first name that is free.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use staunch_live::{
-    Epoch, Hub, HubSettings, Kind, Publication, StateKeeper, StateStore, Sync, TopicName, TopicRules, Value,
+    Epoch, Hub, HubSettings, Kind, Publication, StateStore, Sync, TopicName, TopicRules, Value,
 };
 
 /// The folder of the child; the variable makes a test a child.
@@ -23,7 +23,7 @@ fn open(folder: &Path) -> (StateStore, Hub) {
     let (mut state, kept) = StateStore::open(folder, Sync::Always).unwrap();
     assert_eq!(kept.set_aside, None, "a crash damages nothing");
     let hub = Hub::restore(settings, kept, Epoch(7), 0);
-    state.introduce(&hub.introduction());
+    state.agree(&hub.introduction()).unwrap();
     (state, hub)
 }
 

@@ -75,6 +75,13 @@ impl Shelf {
         id
     }
 
+    /// Has a topic's ring begin behind updates that were dropped in an earlier life.
+    pub(crate) fn begin_behind(&mut self, place: Place) {
+        if let Some(topic) = self.get_mut(place.topic) {
+            topic.ring.begin_behind(place.number);
+        }
+    }
+
     /// Puts an update in its topic's ring; gives what left it and how many bytes that held.
     pub(crate) fn push(&mut self, id: TopicId, entry: Entry, now_ms: u64) -> Option<(Place, usize)> {
         let topic = self.topics.get_mut(id.0 as usize)?.as_mut()?;

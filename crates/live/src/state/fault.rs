@@ -41,6 +41,11 @@ impl StateFault {
         Self { path: path.to_owned(), kind: StateFaultKind::Damaged(what) }
     }
 
+    /// The store failed, or was left to another process.
+    pub(super) fn closed(path: &Path) -> Self {
+        Self::io(path, io::Error::other("it is closed"))
+    }
+
     /// A fault while the file is opened: what is no store at all is damaged.
     pub(super) fn opening(path: &Path, error: redb::DatabaseError) -> Self {
         match error {
@@ -57,6 +62,7 @@ impl StateFault {
 
     pub(super) fn of(path: &Path, error: redb::Error) -> Self {
         match error {
+            redb::Error::Io(error) if is_content(&error) => Self::damaged(path, error.to_string()),
             redb::Error::Io(error) => Self::io(path, error),
             redb::Error::DatabaseAlreadyOpen | redb::Error::LockProtocolMismatch => {
                 Self { path: path.to_owned(), kind: StateFaultKind::Locked }
@@ -77,7 +83,11 @@ impl fmt::Display for StateFault {
         let path = self.path.display();
         match &self.kind {
             StateFaultKind::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                write!(f, "{path}: {error}; give the folder to the user the server runs as, by chown")
+                let folder = self.path.parent().unwrap_or(&self.path).display();
+                write!(f, "{path}: {error}; give it to the user the server runs as: chown -R USER {folder}")
+            }
+            StateFaultKind::Io(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                write!(f, "{path}: {error}; name a folder on a disk that can be written")
             }
             StateFaultKind::Io(error) if error.kind() == io::ErrorKind::StorageFull => {
                 write!(f, "{path}: {error}; make room on that disk")

@@ -4,6 +4,7 @@ use super::*;
 use crate::hub::{Content, Hub, HubSettings, Publication};
 use crate::topic::{Kind, TopicRules};
 use crate::update::Value;
+use crate::version::Epoch;
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -48,7 +49,7 @@ fn reopen(folder: &Folder, sync: Sync) -> (StateStore, Hub) {
     let (mut state, kept) = StateStore::open(&folder.0, sync).unwrap();
     assert_eq!(kept.set_aside, None);
     let hub = Hub::restore(settings(), kept, Epoch(99), 0);
-    state.introduce(&hub.introduction());
+    state.agree(&hub.introduction()).unwrap();
     (state, hub)
 }
 
@@ -72,7 +73,7 @@ fn values_rings_and_the_numbering_survive() {
     hub.publish(gone, 0).unwrap();
     keep(&mut hub, &mut state);
     drop(state);
-    let (state, restored) = reopen(&folder, Sync::Always);
+    let (mut state, restored) = reopen(&folder, Sync::Always);
     assert_eq!(restored.version(), hub.version());
     assert_eq!(value(&restored, "l.a"), Some((5, "4".to_owned())));
     assert_eq!(value(&restored, "v"), Some((7, "{}".to_owned())));
@@ -82,7 +83,7 @@ fn values_rings_and_the_numbering_survive() {
         letter.news.iter().filter(|news| matches!(news, News::Update(..))).count()
     };
     assert_eq!(updates(&restored), updates(&hub), "rings are as long as they were");
-    state.close().unwrap();
+    state.release().unwrap();
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn a_numbering_that_may_have_gone_on_is_not_continued() {
         publish(&mut hub, "v", "2");
         keep(&mut hub, &mut state);
         match is_closed {
-            true => state.close().unwrap(),
+            true => state.release().unwrap(),
             false => drop(state),
         }
         let (_, kept) = StateStore::open(&folder.0, sync).unwrap();
@@ -144,7 +145,7 @@ fn a_store_that_is_open_is_locked() {
 fn a_newer_store_is_left_alone() {
     let folder = Folder::new("newer");
     let (mut state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
-    state.write(Durability::Immediate, |facts, _| Ok(facts.insert("format", 9).map(|_| ())?)).unwrap();
+    state.write(Durability::Immediate, |tables| Ok(tables.facts.insert("format", 9).map(drop)?)).unwrap();
     drop(state);
     let fault = StateStore::open(&folder.0, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Newer(9)), "{fault}");
@@ -162,13 +163,13 @@ fn a_folder_that_is_not_there_is_named() {
 fn what_is_no_store_is_set_aside() {
     let folder = Folder::new("aside");
     for (number, content) in [&b"not a store"[..], &[0; 5000], &[0xff; 70_000]].iter().enumerate() {
-        std::fs::write(folder.0.join(FILE), content).unwrap();
-        let (state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
+        std::fs::write(folder.0.join(StateStore::FILE), content).unwrap();
+        let (mut state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
         let aside = kept.set_aside.unwrap();
         assert_eq!(aside, folder.0.join(format!("live.redb.damaged-{}", number + 1)));
         assert_eq!(std::fs::read(aside).unwrap(), *content, "nothing is lost");
         assert!(kept.topics.is_empty() && kept.epoch.is_none());
-        state.close().unwrap();
+        state.release().unwrap();
     }
 }
 
@@ -182,12 +183,12 @@ fn a_file_cut_at_every_512_bytes() {
         publish(&mut hub, "l.a", &number.to_string());
         keep(&mut hub, &mut state);
     }
-    state.close().unwrap();
-    let content = std::fs::read(folder.0.join(FILE)).unwrap();
+    state.release().unwrap();
+    let content = std::fs::read(folder.0.join(StateStore::FILE)).unwrap();
     let cut_folder = Folder::new("cut-at");
     let (mut read, mut aside) = (0, 0);
     for cut in (0..content.len()).step_by(512) {
-        std::fs::write(cut_folder.0.join(FILE), &content[..cut]).unwrap();
+        std::fs::write(cut_folder.0.join(StateStore::FILE), &content[..cut]).unwrap();
         let (state, kept) = StateStore::open(&cut_folder.0, Sync::Off).unwrap();
         drop(state);
         match &kept.set_aside {
@@ -205,4 +206,93 @@ fn a_file_cut_at_every_512_bytes() {
         }
     }
     assert!(aside > 0, "{read} read, {aside} set aside");
+}
+
+/// What a reader lacks is told after a restart, too, and a log stays one.
+#[test]
+fn what_left_a_ring_and_kinds_survive() {
+    let folder = Folder::new("left");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    let begun = |value: &str| {
+        let name = TopicName::new("begun").unwrap();
+        Publication { begins_log: true, ..Publication::new(name, Value::of_bytes(value.as_bytes())) }
+    };
+    for number in 0..5 {
+        publish(&mut hub, "l.a", &number.to_string());
+        hub.publish(begun(&number.to_string()), 0).unwrap();
+        keep(&mut hub, &mut state);
+    }
+    drop(state);
+    let (state, hub) = reopen(&folder, Sync::Always);
+    assert_eq!(hub.kind(&TopicName::new("begun").unwrap()), Some(Kind::Log));
+    let dropped = |hub: &Hub| -> Vec<u64> {
+        let letter = hub.introduction();
+        let dropped = letter.news.iter().filter_map(|news| match news {
+            News::Dropped(place) => Some(place.number),
+            _ => None,
+        });
+        dropped.collect()
+    };
+    assert_eq!(dropped(&hub), [3], "a ring of 3 has let 1 and 3 go");
+    let mut view = crate::view::View::new(hub.version().epoch, 9);
+    view.read(&hub.introduction());
+    assert_eq!((view.dropped_to("l.a"), view.dropped_to("begun")), (3, 0));
+    // With a shorter ring in the settings the store follows.
+    drop(state);
+    let mut shorter = settings();
+    shorter.rules[0].1.ring_entries = 1;
+    let (mut state, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let hub = Hub::restore(shorter, kept, Epoch(1), 0);
+    state.agree(&hub.introduction()).unwrap();
+    drop(state);
+    let (_, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let lengths: Vec<_> = kept.topics.iter().map(|topic| (topic.updates.len(), topic.dropped_to)).collect();
+    assert_eq!(lengths, [(5, 0), (1, 7)]);
+}
+
+/// The file is bounded by what rings hold, however much is published.
+#[test]
+fn the_file_does_not_grow_with_what_was_published() {
+    for sync in [Sync::Always, Sync::Interval, Sync::Off] {
+        let folder = Folder::new(&format!("growth-{sync:?}"));
+        let (mut state, mut hub) = reopen(&folder, sync);
+        let mut sizes = Vec::new();
+        for number in 0..900 {
+            publish(&mut hub, "v", &number.to_string().repeat(500));
+            publish(&mut hub, "l.a", &number.to_string().repeat(100));
+            keep(&mut hub, &mut state);
+            if number % 100 == 0 && sync == Sync::Interval {
+                state.sync().unwrap();
+            }
+            sizes.push(std::fs::metadata(folder.0.join(StateStore::FILE)).unwrap().len());
+        }
+        let (early, last) = (sizes[300], sizes[899]);
+        assert!(last <= early, "{sync:?}: {early} bytes after 300 batches, {last} after 900");
+        assert!(last < 4 << 20, "{sync:?}: {last}");
+    }
+}
+
+#[test]
+fn a_store_that_another_one_wrote_to_is_not_written_over() {
+    let folder = Folder::new("foreign");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    publish(&mut hub, "v", "1");
+    keep(&mut hub, &mut state);
+    state.release().unwrap();
+    assert!(state.keep(&hub.introduction()).is_err(), "it is closed");
+    // Another one has it, and has not written.
+    let (other, _) = reopen(&folder, Sync::Always);
+    assert!(matches!(state.agree(&hub.introduction()).unwrap_err().kind, StateFaultKind::Locked));
+    drop(other);
+    state.agree(&hub.introduction()).unwrap();
+    publish(&mut hub, "v", "2");
+    keep(&mut hub, &mut state);
+    state.release().unwrap();
+    let (mut other, mut others) = reopen(&folder, Sync::Always);
+    assert_eq!(others.version(), hub.version());
+    publish(&mut others, "v", "3");
+    keep(&mut others, &mut other);
+    drop(other);
+    let fault = state.agree(&hub.introduction()).unwrap_err().to_string();
+    assert!(fault.contains("another server has written to it"), "{fault}");
 }

@@ -105,6 +105,8 @@ impl Topics {
     pub(crate) fn drop_to(&mut self, place: Place) {
         if let Some(topic) = self.get_mut(place.topic) {
             topic.ring.drop_to(place.number, topic.kind == Kind::Log);
+            // In an introduction the mark stands before the updates.
+            topic.ring.begin_behind(place.number);
         }
     }
 
