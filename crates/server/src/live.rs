@@ -14,6 +14,7 @@ mod document;
 mod events;
 mod feed;
 mod handler;
+mod keeping;
 pub(crate) mod mail;
 mod pending;
 mod permit;
@@ -31,7 +32,9 @@ mod waiting;
 mod worker;
 mod writer;
 
-pub use config::{LiveConfig, LiveError, LiveIssuer, LiveKeys, LiveTopic, LiveTopicKind};
+pub use config::{
+    LiveConfig, LiveError, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind,
+};
 pub use counts::LiveFigures;
 pub use handler::LiveHandler;
 pub use shared::LiveShared;

@@ -109,7 +109,12 @@ fn describe_live(live: &LiveShared, sites: &[Site]) -> String {
         .iter()
         .find(|path| sites.iter().any(|site| site.content.root.join(path.trim_start_matches('/')).exists()));
     let hidden = hidden.map(|path| format!("; {path} is an endpoint, the file of that name is not served"));
-    format!("at most {} readers{publish}{}", figures.readers_max, hidden.unwrap_or_default())
+    let kept = live.state_folder().map(|folder| {
+        let topics = figures.topics;
+        format!("; {topics} topics kept in {}", folder.display())
+    });
+    let kept = kept.unwrap_or_default();
+    format!("at most {} readers{publish}{kept}{}", figures.readers_max, hidden.unwrap_or_default())
 }
 
 /// What a folder without index page answers, and how that is changed.

@@ -9,6 +9,7 @@ use staunch_config::syntax::choice;
 use staunch_config::syntax::text::Output;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
+use staunch_server::LiveShared;
 
 use crate::certificates;
 use crate::config::Failure;
@@ -84,6 +85,9 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     of_tls.for_each(|file| paths.read_file(&file));
     if let Some(file) = file {
         paths.read_file(file);
+    }
+    if let Some(folder) = config.live.live_state.as_ref().filter(|_| config.live.live) {
+        paths.write_file(&folder.join(LiveShared::STATE_FILE));
     }
     let access_log = match &config.logs.access_log {
         Some(Output::File(file)) => Some(file),

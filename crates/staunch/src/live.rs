@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use staunch_config::Config;
 use staunch_config::groups::{LiveIssuerRule, LiveTopicRule};
-use staunch_config::syntax::choice::TopicKind;
-use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveTopic, LiveTopicKind};
+use staunch_config::syntax::choice::{SyncTime, TopicKind};
+use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind};
 
 use crate::config::Failure;
 
@@ -47,9 +47,31 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
         echo: live.live_echo,
         publish_token: token,
         topics: live.live_topic.iter().map(topic).collect(),
+        state: live.live_state.as_deref().map(|folder| state(folder, config)).transpose()?,
     };
     config.check().map_err(|error| Failure::configuration(error.to_string()))?;
     Ok(Some(config))
+}
+
+/// Where values are kept. What stands in a site would be served.
+fn state(folder: &Path, config: &Config) -> Result<LiveState, Failure> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let root = config
+        .sites
+        .iter()
+        .map(|site| &site.content.root)
+        .find(|root| whole(folder).starts_with(whole(root)));
+    if let Some(root) = root {
+        let (folder, root) = (folder.display(), root.display());
+        let text = format!("live_state: {folder} stands in {root}, which is served: name another folder");
+        return Err(Failure::configuration(text));
+    }
+    let sync = match config.live.live_sync {
+        SyncTime::Always => LiveSync::Always,
+        SyncTime::Interval => LiveSync::Interval,
+        SyncTime::Off => LiveSync::Off,
+    };
+    Ok(LiveState { folder: folder.to_owned(), sync, is_awaited: false })
 }
 
 /// An issuer, with its keys as they stand in its file.

@@ -8,7 +8,10 @@ use staunch_config::Config;
 use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::SiteFigures;
-use staunch_server::{About, LiveFigures, LiveHandler, LiveShared, Mail, Reporting, SitesShared, StatusPage};
+use staunch_server::{
+    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, Mail, Reporting, SitesShared,
+    StatusPage,
+};
 
 use crate::banner::{self, Told};
 use crate::certificates::{self, Certificates, Pairs};
@@ -45,11 +48,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
-    let live = live(&config, &engine)?;
+    let live = live::of(&config, engine.connections_max().0)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
+    let live = live.map(|told| open_live(told, &engine, &seeing, arrival.takes_over())).transpose()?;
     seeing.commit(seeing.prepare(&config.logs)?);
     seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
     start(&engine, &sites, live.as_ref())?;
@@ -166,12 +170,18 @@ fn content(
     move || (sites.figures(), live.as_ref().map(|live| live.figures()))
 }
 
-/// Live data, if it is asked for.
-fn live<M: Send + 'static>(config: &Config, engine: &Engine<M>) -> Result<Option<Arc<LiveShared>>, Failure> {
-    let Some(told) = live::of(config, engine.connections_max().0)? else { return Ok(None) };
-    let workers = engine.post().workers();
-    let live = LiveShared::open(told, workers);
-    Ok(Some(live.map_err(|error| Failure::configuration(error.to_string()))?))
+/// Live data. What was kept is read by the user who will write it, and within the confinement.
+fn open_live<M: Send + 'static>(
+    mut told: LiveConfig,
+    engine: &Engine<M>,
+    seeing: &Seeing,
+    takes_over: bool,
+) -> Result<Arc<LiveShared>, Failure> {
+    told.state.iter_mut().for_each(|state| state.is_awaited = takes_over);
+    LiveShared::open(told, engine.post().workers(), Arc::clone(&seeing.notice)).map_err(|error| match error {
+        LiveError::State(_) | LiveError::Thread(_) => Failure::from(error.to_string()),
+        _ => Failure::configuration(error.to_string()),
+    })
 }
 
 /// What is done when signals come.
@@ -183,6 +193,7 @@ fn duties<M: Send + 'static>(
 ) -> Duties {
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
+    let [upgrading, leaving] = [live.clone(), live.clone()];
     Duties {
         control: engine.control(),
         backend: engine.backend().0,
@@ -192,14 +203,23 @@ fn duties<M: Send + 'static>(
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
+        upgrade: Box::new(move |begins| {
+            upgrading.iter().for_each(|live| if begins { live.lend() } else { live.take_back() });
+        }),
         serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| {
             ending.drain(hands_over);
             if let Some(live) = &live {
+                if hands_over {
+                    live.hand_over();
+                }
                 live.drain(leaving_s);
             }
         }),
-        finish: Box::new(move || finishing.finish_own()),
+        finish: Box::new(move || {
+            leaving.iter().for_each(|live| live.end());
+            finishing.finish_own();
+        }),
         say: Arc::clone(&seeing.notice),
     }
 }

@@ -1,8 +1,8 @@
 //! Keys of live data: who may publish, how much is held, what topics are like.
 
 use crate::group::{Conflict, Inline, group};
-use crate::syntax::choice::{OnOff, TopicKind};
-use crate::syntax::text::{Count, FilePath, Size, Time, Words};
+use crate::syntax::choice::{OnOff, SyncTime, TopicKind};
+use crate::syntax::text::{Count, FilePath, Folder, Size, Time, Words};
 use crate::syntax::web::{FieldValue, Origin, PublishToken, Token};
 use crate::syntax::{Many, OrAuto, OrOff};
 
@@ -28,6 +28,14 @@ group! {
     /// Most memory for values, their last updates and prepared forms
     /// The oldest updates go first. Values stay: what has no room then is refused with 503.
     live_memory: Size = Some("256MiB"), Value, restart, "\"1GiB\"";
+    /// Folder in which values and last updates are kept, for the next start
+    /// It has to exist, to belong to the user the server runs as, and to be no part of a site. One server at
+    /// a time can use it.
+    live_state: OrOff<Folder> = Some("off"), Value, restart, "\"/var/lib/staunch\"";
+    /// When they are on the disk: before a publisher is answered, within a second, or at the end
+    /// What a crash costs: nothing, the last second, everything since the start. After a crash the numbering
+    /// goes on only with `always`.
+    live_sync: SyncTime = Some("always"), Value, restart, "\"interval\"";
     /// Most topics
     live_topics: Count = Some("100000"), Value, restart, "1000";
     /// Longest value of a topic

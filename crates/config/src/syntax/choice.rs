@@ -82,6 +82,15 @@ choices! {
         /// A value that is one JSON document.
         Json = "json",
     }
+    /// When what is kept is on the disk.
+    SyncTime {
+        /// Before a publisher is answered.
+        Always = "always",
+        /// Within a second.
+        Interval = "interval",
+        /// When the server ends.
+        Off = "off",
+    }
     /// Which way to the network.
     IoWay {
         /// io_uring where it works, else epoll.

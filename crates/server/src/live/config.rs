@@ -3,10 +3,11 @@
 //! It owns the vocabulary. It must never read a file: texts are given.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use staunch_live::quotes::is_prefix;
 use staunch_live::token::{Issuer, Key, read_keys};
-use staunch_live::{Grants, HubSettings, Kind, Pattern, TopicName, TopicRules};
+use staunch_live::{Grants, HubSettings, Kind, Pattern, StateFault, TopicName, TopicRules};
 
 use crate::limits::PUBLISH_TOKEN_BYTES_MIN;
 
@@ -35,6 +36,30 @@ pub struct LiveConfig {
     pub publish_token: Option<Vec<u8>>,
     /// Rules of topics: the first that fits counts.
     pub topics: Vec<LiveTopic>,
+    /// Where values and rings are kept, if they are.
+    pub state: Option<LiveState>,
+}
+
+/// Where live data is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveState {
+    /// A folder.
+    pub folder: PathBuf,
+    /// When a batch is on the disk.
+    pub sync: LiveSync,
+    /// Another process is about to release it.
+    pub is_awaited: bool,
+}
+
+/// When what is kept is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveSync {
+    /// Before its publisher is answered.
+    Always,
+    /// Within a second.
+    Interval,
+    /// When the server ends.
+    Off,
 }
 
 /// Who signs tokens, and by which keys they are checked.
@@ -112,6 +137,8 @@ pub enum LiveError {
     Prefix,
     /// The token for publishing is too short.
     ShortToken,
+    /// What is kept cannot be read, or nothing can be kept.
+    State(StateFault),
     /// A thread cannot be started.
     Thread(std::io::Error),
 }
@@ -129,6 +156,7 @@ impl fmt::Display for LiveError {
             Self::ShortToken => {
                 write!(formatter, "publish_token: it has at least {PUBLISH_TOKEN_BYTES_MIN} bytes")
             }
+            Self::State(fault) => write!(formatter, "live_state: {fault}"),
             Self::Thread(error) => write!(formatter, "cannot start a thread of live data: {error}"),
         }
     }
@@ -235,6 +263,7 @@ mod tests {
             cookie: "t".into(),
             echo: false,
             publish_token: token.map(<[u8]>::to_vec),
+            state: None,
             topics: vec![LiveTopic {
                 pattern: pattern.into(),
                 kind: LiveTopicKind::Log,

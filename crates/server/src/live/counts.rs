@@ -17,6 +17,9 @@ pub(crate) struct WriterCounts {
     pub(crate) memory_bytes: AtomicU64,
     pub(crate) topics: AtomicU64,
     pub(crate) waits: AtomicU64,
+    pub(crate) state_batches: AtomicU64,
+    pub(crate) state_failures: AtomicU64,
+    pub(crate) state_failing: AtomicU64,
 }
 
 /// Counters of one worker. Only that worker writes them.
@@ -102,6 +105,12 @@ pub struct LiveFigures {
     pub queued: u64,
     /// Times the writer waited for a worker.
     pub waits: u64,
+    /// Batches that were kept.
+    pub state_batches: u64,
+    /// Times the disk refused one.
+    pub state_failures: u64,
+    /// Whether it does now: 1 or 0.
+    pub state_failing: u64,
 }
 
 /// All figures.
@@ -129,6 +138,9 @@ pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFi
         compressions: writer.compressions.load(Relaxed),
         memory_bytes: writer.memory_bytes.load(Relaxed),
         waits: writer.waits.load(Relaxed),
+        state_batches: writer.state_batches.load(Relaxed),
+        state_failures: writer.state_failures.load(Relaxed),
+        state_failing: writer.state_failing.load(Relaxed),
         ..LiveFigures::default()
     }
 }

@@ -4,15 +4,18 @@
 //! writer does, and each worker has its view.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
-use staunch_engine::Post;
+use staunch_engine::{Notice, Post};
 use staunch_live::limits::HUB_QUEUE_MAX;
-use staunch_live::{Epoch, Grants, Hub, Letter, TopicName};
+use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, StateStore, TopicName};
 
 use super::config::{LiveConfig, LiveError};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
+use super::keeping::{self, Hand, Hands, Keeping};
 use super::queue::WriterQueue;
 use super::script::Script;
 use super::tokens::Tokens;
@@ -35,8 +38,10 @@ pub struct LiveShared {
     pub(crate) script: Script,
     /// Cache-Control by topic.
     caches: Vec<(Grants, String)>,
-    /// Until the writer's thread has it.
-    pub(super) hub: Mutex<Option<Hub>>,
+    /// Until the writer's thread has them.
+    pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,
+    pub(super) writer: Mutex<Option<JoinHandle<()>>>,
+    hands: Arc<Hands>,
     pub(super) post: OnceLock<Post<Mail>>,
 }
 
@@ -54,35 +59,77 @@ impl LiveShared {
         "/.well-known/mercure",
     ];
 
-    /// Live data for so many workers. Nothing is started yet.
+    /// The file in the folder of the state.
+    pub const STATE_FILE: &str = StateStore::FILE;
+
+    /// Live data for so many workers, with what was kept. `notice` is told what is to be known of that, now
+    /// and later. Nothing is started yet.
     ///
     /// # Errors
-    /// A value that has no meaning.
-    pub fn open(config: LiveConfig, workers: u16) -> Result<Arc<Self>, LiveError> {
+    /// A value that has no meaning; a store that cannot be used.
+    pub fn open(config: LiveConfig, workers: u16, notice: Notice) -> Result<Arc<Self>, LiveError> {
         config.check()?;
-        let epoch = draw_epoch();
-        let hub = Hub::new(config.hub(workers)?, epoch);
+        let (writer_counts, hands): (Arc<WriterCounts>, Arc<Hands>) = (Arc::default(), Arc::default());
+        let (hub, keeping) = match &config.state {
+            None => (Hub::new(config.hub(workers)?, draw_epoch()), None),
+            Some(state) => {
+                let (mut store, kept) = keeping::open(state)?;
+                tell(&kept, &notice);
+                let hub = Hub::restore(config.hub(workers)?, kept, draw_epoch(), 0);
+                store.agree(&hub.introduction()).map_err(LiveError::State)?;
+                let (hands, counts) = (Arc::clone(&hands), Arc::clone(&writer_counts));
+                (hub, Some(Keeping::new(store, state.sync, hands, counts, notice)))
+            }
+        };
+        let (epoch, number) = (hub.version().epoch, hub.version().number);
+        writer_counts.topics.store(hub.topics() as u64, Relaxed);
+        writer_counts.memory_bytes.store(hub.memory_bytes() as u64, Relaxed);
         Ok(Arc::new(Self {
             epoch,
             queue: WriterQueue::new(HUB_QUEUE_MAX),
             introduction: hub.introduction(),
-            posted: AtomicU64::new(hub.version().number),
+            posted: AtomicU64::new(number),
             leaving_s: AtomicU64::new(0),
-            writer_counts: Arc::default(),
+            writer_counts,
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
             tokens: Tokens::new(config.tokens()?),
             script: Script::new(),
             caches: config.caches(),
-            hub: Mutex::new(Some(hub)),
+            hub: Mutex::new(Some((hub, keeping))),
+            writer: Mutex::default(),
+            hands,
             post: OnceLock::new(),
             config,
         }))
     }
 
-    /// Ends the writer's thread.
+    /// Ends the writer's thread, when everything is kept.
     pub fn end(&self) {
         self.queue.end();
         self.tokens.end();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A writer that panicked has said so.
+        let _ = writer.map(JoinHandle::join);
+    }
+
+    /// Leaves the store to a process that may take over; publications wait meanwhile.
+    pub fn lend(&self) {
+        self.put(Hand::Lent);
+    }
+
+    /// The other process did not take over.
+    pub fn take_back(&self) {
+        self.put(Hand::Own);
+    }
+
+    /// The other process has taken over: with a store, who publishes here is sent there.
+    pub fn hand_over(&self) {
+        self.put(Hand::Gone);
+    }
+
+    fn put(&self, hand: Hand) {
+        self.hands.put(hand);
+        self.queue.ring();
     }
 
     /// Readers are to leave, evenly within so many seconds.
@@ -101,6 +148,11 @@ impl LiveShared {
         }
     }
 
+    /// Where values are kept, if they are.
+    pub fn state_folder(&self) -> Option<&Path> {
+        self.config.state.as_ref().map(|state| state.folder.as_path())
+    }
+
     /// Whether anybody may publish.
     pub fn may_publish(&self) -> bool {
         self.config.publish_token.is_some() || self.tokens.has_issuers()
@@ -115,6 +167,21 @@ impl LiveShared {
     pub(crate) fn cache_control(&self, topic: &TopicName) -> &str {
         let fits = self.caches.iter().find(|(names, _)| names.cover(topic));
         fits.map_or("no-cache", |(_, cache_control)| cache_control)
+    }
+}
+
+/// Says what is not as a reader would expect it.
+fn tell(kept: &KeptState, notice: &Notice) {
+    if let Some(aside) = &kept.set_aside {
+        let aside = aside.display();
+        notice(&format!(
+            "live data: what was kept is damaged, and was set aside as {aside}: a new epoch begins"
+        ));
+    } else if kept.epoch.is_none() && kept.number > 0 {
+        notice(
+            "live data: the server did not end in an orderly way, and live_sync was not `always`: \
+             a new epoch begins",
+        );
     }
 }
 

@@ -9,9 +9,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use staunch_engine::Post;
-use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Publication};
+use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Letter, Publication};
 
 use super::config::LiveError;
+use super::keeping::Keeping;
 use super::mail::{CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
 use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
@@ -24,6 +25,7 @@ const LOOK_MS_MAX: u64 = 1_000;
 /// See the module's text.
 pub(crate) struct Writer {
     hub: Hub,
+    keeping: Option<Keeping>,
     keys: IdempotencyKeys,
     shared: Arc<LiveShared>,
     post: Post<Mail>,
@@ -42,12 +44,14 @@ impl LiveShared {
     /// # Errors
     /// It cannot be started.
     pub fn start(self: &Arc<Self>, post: &Post<Mail>) -> Result<(), LiveError> {
-        let Some(hub) = self.hub.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let taken = self.hub.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((hub, keeping)) = taken else { return Ok(()) };
         // It is set only here, and the hub was there: this is the first call.
         let _ = self.post.set(post.clone());
-        let writer = Writer::new(hub, Arc::clone(self), post.clone());
+        let writer = Writer::new(hub, keeping, Arc::clone(self), post.clone());
         let spawned = std::thread::Builder::new().name("live writer".into()).spawn(move || writer.run());
-        spawned.map_err(LiveError::Thread)?;
+        let thread = spawned.map_err(LiveError::Thread)?;
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         if !self.tokens.has_issuers() {
             return Ok(());
         }
@@ -63,23 +67,28 @@ impl LiveShared {
 }
 
 impl Writer {
-    fn new(hub: Hub, shared: Arc<LiveShared>, post: Post<Mail>) -> Self {
+    fn new(hub: Hub, keeping: Option<Keeping>, shared: Arc<LiveShared>, post: Post<Mail>) -> Self {
         // tidy: allow(clock): the writer is a thread of its own, and the clock of live data.
         let started = Instant::now();
         let (keys, look_ms) = (IdempotencyKeys::default(), shared.config.is_timed().then_some(0));
-        Self { hub, keys, shared, post, started, look_ms, told_s: 0, leaving_until_s: None }
+        Self { hub, keeping, keys, shared, post, started, look_ms, told_s: 0, leaving_until_s: None }
     }
 
     /// Works until it is told to end.
     pub(crate) fn run(mut self) {
         loop {
-            let takes = !self.hub.is_held_back();
-            self.shared.writer_counts.waits.fetch_add(u64::from(!takes), Relaxed);
+            let is_held_back = self.hub.is_held_back();
+            self.shared.writer_counts.waits.fetch_add(u64::from(is_held_back), Relaxed);
+            let takes = !is_held_back && !self.keeping.as_ref().is_some_and(Keeping::holds_back);
             let work = self.shared.queue.wait(self.patience(), takes);
             if work.is_over {
+                self.keeping.iter_mut().for_each(Keeping::release);
                 return;
             }
             let now_ms = self.now_ms();
+            if let Some(letter) = self.keeping.as_mut().and_then(|keeping| keeping.look(&self.hub, now_ms)) {
+                self.tell_workers(letter);
+            }
             for (worker, requests) in work.requests {
                 requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
             }
@@ -89,8 +98,12 @@ impl Writer {
                 answers.push((to, self.publish(publishing, now_ms)));
             }
             self.look(now_ms);
-            self.tell_workers();
-            answers.into_iter().for_each(|(to, outcomes)| self.answer(to, outcomes));
+            let refusal = self.keep(now_ms);
+            for (to, mut outcomes) in answers {
+                refusal.iter().for_each(|refusal| refuse(&mut outcomes, refusal));
+                self.answer(to, outcomes);
+            }
+            self.keeping.iter_mut().for_each(Keeping::obey);
             work.codings.into_iter().for_each(|wish| self.code(wish));
             self.tick((now_ms / 1000) as u32);
         }
@@ -104,12 +117,17 @@ impl Writer {
     fn patience(&self) -> Option<Duration> {
         let readers = self.shared.worker_counts.iter().map(|counts| counts.all_readers()).sum::<u64>();
         let tick_ms = (readers > 0).then(|| u64::from(self.told_s + 1) * 1000);
-        let next_ms = self.look_ms.into_iter().chain(tick_ms).min()?;
+        let keep_ms = self.keeping.as_ref().and_then(Keeping::next_ms);
+        let next_ms = self.look_ms.into_iter().chain(tick_ms).chain(keep_ms).min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.now_ms()).max(1)))
     }
 
     fn publish(&mut self, publishing: Publishing, now_ms: u64) -> Vec<LineOutcome> {
         let Publishing { lines, fault, key, .. } = publishing;
+        if let Some(refusal) = self.refusal() {
+            let refused = |(line, _)| LineOutcome { line, became: Err(refusal.clone()) };
+            return lines.into_iter().map(refused).chain(fault).collect();
+        }
         if let Some((key, digest)) = &key {
             let not_taken = |status, sentence: &str| NotTaken { status, sentence: sentence.to_owned() };
             let known = match self.keys.look_up(key, *digest, now_ms) {
@@ -154,9 +172,35 @@ impl Writer {
         }
     }
 
+    /// Why nothing may be numbered, if so.
+    fn refusal(&self) -> Option<NotTaken> {
+        self.keeping.as_ref().and_then(Keeping::refusal)
+    }
+
+    /// Keeps what happened, and tells workers of it. Gives why it could not be kept: nobody hears of it then.
+    fn keep(&mut self, now_ms: u64) -> Option<NotTaken> {
+        let letter = self.hub.take_letter()?;
+        let posted = self.shared.posted.load(Relaxed);
+        let told = match &mut self.keeping {
+            Some(keeping) => keeping.keep(letter, posted, now_ms),
+            None => Some(letter),
+        };
+        match told {
+            Some(letter) => {
+                self.tell_workers(letter);
+                None
+            }
+            None => self.refusal(),
+        }
+    }
+
     /// Publishes what was held back until now, and forgets topics whose time is over.
     fn look(&mut self, now_ms: u64) {
         if self.look_ms.is_some_and(|look_ms| look_ms <= now_ms) {
+            if self.refusal().is_some() {
+                self.look_ms = Some(now_ms + LOOK_MS_MAX);
+                return;
+            }
             let before = self.hub.version().number;
             let next_ms = self.hub.tick(now_ms).unwrap_or(u64::MAX);
             let numbered = self.hub.version().number - before;
@@ -165,8 +209,7 @@ impl Writer {
         }
     }
 
-    fn tell_workers(&mut self) {
-        let Some(letter) = self.hub.take_letter() else { return };
+    fn tell_workers(&mut self, letter: Letter) {
         self.shared.posted.store(letter.number, Relaxed);
         for worker in 0..self.post.workers() {
             self.post.send_to_worker(worker, Mail::of_live(LiveMail::News(letter.clone())));
@@ -215,6 +258,15 @@ impl Writer {
             if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
                 self.post.send_to_worker(worker, Mail::of_live(LiveMail::Tick(moment)));
             }
+        }
+    }
+}
+
+/// What was numbered, and could not be kept.
+fn refuse(outcomes: &mut [LineOutcome], refusal: &NotTaken) {
+    for outcome in outcomes {
+        if outcome.became.as_ref().is_ok_and(|accepted| accepted.version.is_some()) {
+            outcome.became = Err(refusal.clone());
         }
     }
 }

@@ -238,6 +238,11 @@ fn live(figures: &LiveFigures, out: &mut Exposition) {
         ("staunch_live_memory_bytes", "Memory of values, last updates and forms.", figures.memory_bytes),
         ("staunch_live_memory_max_bytes", "Memory that they may have.", figures.memory_bytes_max),
         ("staunch_live_queue_updates", "Updates that wait to be numbered.", figures.queued),
+        (
+            "staunch_live_state_failing",
+            "Whether nothing can be kept, and publications are refused.",
+            figures.state_failing,
+        ),
     ];
     for (name, help, value) in gauges {
         out.gauge(name, help).sample(&[], value);
@@ -274,6 +279,8 @@ fn live(figures: &LiveFigures, out: &mut Exposition) {
         ),
         ("staunch_live_compressions_total", "Compressions of updates.", figures.compressions),
         ("staunch_live_hub_waits_total", "Times publishing waited for a worker.", figures.waits),
+        ("staunch_live_state_batches_total", "Batches of updates that were kept.", figures.state_batches),
+        ("staunch_live_state_failures_total", "Times nothing could be kept.", figures.state_failures),
     ];
     for (name, help, value) in counters {
         out.counter(name, help).sample(&[], value);

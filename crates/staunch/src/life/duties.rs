@@ -36,6 +36,8 @@ pub(crate) struct Duties {
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
+    /// Told that another process is about to take over, or, with false, that it did not.
+    pub(crate) upgrade: Box<dyn Fn(bool) + Send>,
     /// Told that every worker accepts.
     pub(crate) serve: Box<dyn Fn() + Send>,
     /// Told that a drain begins, and whether another process takes over.

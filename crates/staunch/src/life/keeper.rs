@@ -201,6 +201,7 @@ impl Watch {
     }
 
     fn upgrade(&self, affairs: &mut Affairs) {
+        (self.duties.upgrade)(true);
         match Upgrade::start(&self.program, &self.handed, &self.duties, clock::now_ms()) {
             Ok(upgrade) => {
                 let path = self.program.path.display();
@@ -239,7 +240,10 @@ impl Watch {
                 drop(left);
                 self.say(&format!("process {process} serves now; this one ends when its connections do"));
             }
-            UpgradeEnd::Failed(why) => self.say(&format!("the upgrade failed, this process goes on: {why}")),
+            UpgradeEnd::Failed(why) => {
+                (self.duties.upgrade)(false);
+                self.say(&format!("the upgrade failed, this process goes on: {why}"));
+            }
         }
     }
 

@@ -152,8 +152,10 @@ mod tests {
             echo: true,
             publish_token: None,
             topics: Vec::new(),
+            state: None,
         };
-        let mut worker = LiveWorker::new(LiveShared::open(config, 1).unwrap(), 0);
+        let mut worker =
+            LiveWorker::new(LiveShared::open(config, 1, std::sync::Arc::new(|_| ())).unwrap(), 0);
         worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
         worker
     }
