@@ -10,6 +10,8 @@ mod failing;
 mod mercure;
 mod peers;
 mod reading;
+mod restart;
 mod socket;
 mod sockets;
+mod store;
 mod world;

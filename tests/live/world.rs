@@ -33,6 +33,11 @@ impl World {
 
     /// The same with further lines in its file of settings.
     pub(crate) fn with_settings(io: &str, arguments: &[&str], settings: &str) -> Self {
+        Self::try_new(io, arguments, settings).unwrap_or_else(|fault| panic!("{fault}"))
+    }
+
+    /// The same, or what the server said instead of serving.
+    pub(crate) fn try_new(io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
         let tree = Tree::with(&[]).expect("a tree");
         let file = tree.root().parent().expect("a folder of its own").join("staunch.toml");
         let root = tree.root().display();
@@ -41,8 +46,7 @@ impl World {
         let mut command = Command::new(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "2", "--io", io]);
         command.arg("--config").arg(&file).args(arguments);
-        let server = Server::spawn(&mut command).unwrap_or_else(|fault| panic!("{fault}"));
-        Self { server, tree }
+        Ok(Self { server: Server::spawn(&mut command)?, tree })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -1,0 +1,93 @@
+//! A folder for the state of servers, and what is asked of servers that keep theirs there.
+//!
+//! It must never outlive its test: what was mounted is unmounted, whatever happens.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::world::World;
+
+/// See the module's text.
+pub(crate) struct Store {
+    folder: PathBuf,
+    is_mounted: bool,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("staunch-state-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self { folder, is_mounted: false }
+    }
+
+    /// A file system of its own with these options; if it cannot be had, that is said.
+    pub(crate) fn mounted(options: &str) -> Option<Self> {
+        let mut store = Self::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&store.folder);
+        store.is_mounted = mount.status().is_ok_and(|status| status.success());
+        if !store.is_mounted {
+            println!("skipped: a file system can be mounted by root alone");
+            return None;
+        }
+        Some(store)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.join("live.redb")
+    }
+
+    /// A server with its state here, or what it says instead.
+    pub(crate) fn try_serve(&self, io: &str, sync: &str, arguments: &[&str]) -> Result<World, String> {
+        let folder = self.folder.to_str().expect("a name of ours");
+        let own = ["--live-state", folder, "--live-sync", sync];
+        let log = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }]";
+        World::try_new(io, &[&own, arguments].concat(), log)
+    }
+
+    pub(crate) fn serve(&self, io: &str, sync: &str) -> World {
+        self.try_serve(io, sync, &[]).unwrap_or_else(|fault| panic!("{fault}"))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.is_mounted {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.folder).status();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Sends a server a signal, and waits for its end.
+pub(crate) fn end(mut world: World, signal: Signal) {
+    kill_process(process(&world), signal).expect("our own process");
+    world.server.end().expect("an end");
+}
+
+fn process(world: &World) -> Pid {
+    Pid::from_raw(i32::try_from(world.server.process_id()).expect("a number")).expect("a process")
+}
+
+/// The number of a version, and its epoch.
+pub(crate) fn parts(version: &str) -> (String, u64) {
+    let (epoch, number) = version.trim_matches('"').split_once('-').expect("a version");
+    (epoch.to_owned(), number.parse().expect("a number"))
+}
+
+/// The value of a topic and the number of its version.
+pub(crate) fn value(world: &World, topic: &str) -> (String, u64) {
+    let answer = world.ask("GET", &format!("/live/{topic}"), "", b"");
+    assert_eq!(answer.status, 200, "{topic}: {answer:?}");
+    let number = parts(answer.field("etag").expect("a version")).1;
+    (answer.text(), number)
+}
