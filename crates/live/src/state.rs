@@ -16,9 +16,12 @@ mod load;
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use redb::backends::FileBackend;
 use redb::{Database, Durability, ReadableTable, WriteTransaction};
 
 pub use fault::{StateFault, StateFaultKind};
@@ -183,13 +186,14 @@ fn write(
 
 impl Tables<'_> {
     /// Whether nobody else has written since the store and the hub agreed. Numbers that were given out by two
-    /// would be used twice.
+    /// would be used twice. A file that was removed meanwhile has no numbers, and is written anew.
     fn check(&self, agreed: Option<(u64, u64)>) -> Result<(), redb::Error> {
         let Some((epoch, number)) = agreed else { return Ok(()) };
-        let fact = |name: &str| -> Result<u64, redb::Error> {
-            Ok(self.facts.get(name)?.map_or(0, |value| value.value()))
+        let fact = |name: &str| -> Result<Option<u64>, redb::Error> {
+            Ok(self.facts.get(name)?.map(|value| value.value()))
         };
-        if fact("epoch")? == epoch && fact("number")? <= number {
+        let is_own = fact("epoch")?.is_none_or(|own| own == epoch);
+        if is_own && fact("number")?.is_none_or(|last| last <= number) {
             return Ok(());
         }
         Err(redb::Error::Io(io::Error::other("another server has written to it; restart this one")))
@@ -292,8 +296,15 @@ fn kind_code(kind: Kind) -> u8 {
     }
 }
 
+/// Opens a file, or begins one that its owner alone reads: private updates stand in it. Every page is checked
+/// first, for the store panics on one that is damaged.
 fn open_database(path: &Path) -> Result<Database, StateFault> {
-    let opened = redb::Builder::new().set_cache_size(CACHE_BYTES).create(path);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(path).map_err(|error| StateFault::io(path, error))?;
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    let opened = FileBackend::new(file).and_then(|file| builder.create_with_backend(file));
     opened.map_err(|error| StateFault::opening(path, error))
 }
 

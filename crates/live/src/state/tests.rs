@@ -1,5 +1,9 @@
 //! What survives: a close, a crash, a damaged file.
 
+mod damaged;
+
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 use crate::hub::{Content, Hub, HubSettings, Publication};
 use crate::topic::{Kind, TopicRules};
@@ -159,55 +163,6 @@ fn a_folder_that_is_not_there_is_named() {
     assert!(fault.to_string().contains("/nonexistent/staunch/live.redb"), "{fault}");
 }
 
-#[test]
-fn what_is_no_store_is_set_aside() {
-    let folder = Folder::new("aside");
-    for (number, content) in [&b"not a store"[..], &[0; 5000], &[0xff; 70_000]].iter().enumerate() {
-        std::fs::write(folder.0.join(StateStore::FILE), content).unwrap();
-        let (mut state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
-        let aside = kept.set_aside.unwrap();
-        assert_eq!(aside, folder.0.join(format!("live.redb.damaged-{}", number + 1)));
-        assert_eq!(std::fs::read(aside).unwrap(), *content, "nothing is lost");
-        assert!(kept.topics.is_empty() && kept.epoch.is_none());
-        state.release().unwrap();
-    }
-}
-
-/// A file that is cut anywhere is read as it was at some batch, or set aside. It is never half read.
-#[test]
-fn a_file_cut_at_every_512_bytes() {
-    let folder = Folder::new("cut");
-    let (mut state, mut hub) = reopen(&folder, Sync::Always);
-    for number in 0..20 {
-        publish(&mut hub, "v", &number.to_string().repeat(200));
-        publish(&mut hub, "l.a", &number.to_string());
-        keep(&mut hub, &mut state);
-    }
-    state.release().unwrap();
-    let content = std::fs::read(folder.0.join(StateStore::FILE)).unwrap();
-    let cut_folder = Folder::new("cut-at");
-    let (mut read, mut aside) = (0, 0);
-    for cut in (0..content.len()).step_by(512) {
-        std::fs::write(cut_folder.0.join(StateStore::FILE), &content[..cut]).unwrap();
-        let (state, kept) = StateStore::open(&cut_folder.0, Sync::Off).unwrap();
-        drop(state);
-        match &kept.set_aside {
-            Some(path) => {
-                aside += 1;
-                std::fs::remove_file(path).unwrap();
-            }
-            None if kept.topics.is_empty() => assert_eq!(cut, 0, "nothing is emptied silently"),
-            None => {
-                read += 1;
-                let hub = Hub::restore(settings(), kept, Epoch(1), 0);
-                assert_eq!(hub.version().number % 2, 0, "a batch is whole");
-                assert_eq!(value(&hub, "l.a").unwrap().0, hub.version().number);
-            }
-        }
-    }
-    assert!(aside > 0, "{read} read, {aside} set aside");
-}
-
 /// What a reader lacks is told after a restart, too, and a log stays one.
 #[test]
 fn what_left_a_ring_and_kinds_survive() {
@@ -295,4 +250,27 @@ fn a_store_that_another_one_wrote_to_is_not_written_over() {
     drop(other);
     let fault = state.agree(&hub.introduction()).unwrap_err().to_string();
     assert!(fault.contains("another server has written to it"), "{fault}");
+}
+
+#[test]
+fn a_store_that_was_removed_while_it_was_closed_is_written_anew() {
+    let folder = Folder::new("removed");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    publish(&mut hub, "v", "1");
+    keep(&mut hub, &mut state);
+    state.release().unwrap();
+    std::fs::remove_file(folder.0.join(StateStore::FILE)).unwrap();
+    state.agree(&hub.introduction()).unwrap();
+    drop(state);
+    let (_state, restored) = reopen(&folder, Sync::Always);
+    assert_eq!((restored.version(), value(&restored, "v")), (hub.version(), Some((1, "1".to_owned()))));
+}
+
+/// Private updates stand in the file.
+#[test]
+fn nobody_but_its_owner_reads_the_file() {
+    let folder = Folder::new("mode");
+    let (_state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
+    let mode = std::fs::metadata(folder.0.join(StateStore::FILE)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
