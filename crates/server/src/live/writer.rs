@@ -79,7 +79,7 @@ impl Writer {
         loop {
             let is_held_back = self.hub.is_held_back();
             self.shared.writer_counts.waits.fetch_add(u64::from(is_held_back), Relaxed);
-            let takes = !is_held_back && !self.keeping.as_ref().is_some_and(Keeping::holds_back);
+            let takes = !is_held_back && !self.is_lent();
             let work = self.shared.queue.wait(self.patience(), takes);
             if work.is_over {
                 self.keeping.iter_mut().for_each(Keeping::release);
@@ -172,6 +172,11 @@ impl Writer {
         }
     }
 
+    /// Whether nothing may be numbered for a while.
+    fn is_lent(&self) -> bool {
+        self.keeping.as_ref().is_some_and(Keeping::holds_back)
+    }
+
     /// Why nothing may be numbered, if so.
     fn refusal(&self) -> Option<NotTaken> {
         self.keeping.as_ref().and_then(Keeping::refusal)
@@ -197,7 +202,7 @@ impl Writer {
     /// Publishes what was held back until now, and forgets topics whose time is over.
     fn look(&mut self, now_ms: u64) {
         if self.look_ms.is_some_and(|look_ms| look_ms <= now_ms) {
-            if self.refusal().is_some() {
+            if self.is_lent() || self.refusal().is_some() {
                 self.look_ms = Some(now_ms + LOOK_MS_MAX);
                 return;
             }
