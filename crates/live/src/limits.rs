@@ -56,6 +56,8 @@ pub const COMMANDS_PER_MESSAGE_MAX: usize = 256;
 pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
 /// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.
 pub const HUB_QUEUE_MAX: usize = 65_536;
+/// Bytes of their values and patches: what a slow disk may let pile up, and a few of the longest values.
+pub const HUB_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Updates that a worker may be behind the hub before the hub waits for it.
 pub const WORKER_BEHIND_MAX: usize = 4_096;
 /// Numbers of recent updates with their topics, per worker: a reader that is not further behind is caught up

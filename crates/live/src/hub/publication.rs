@@ -71,6 +71,28 @@ impl Publication {
             begins_log: false,
         }
     }
+
+    /// Bytes of its value or patch and of its topics' names, about what it holds.
+    pub fn bytes(&self) -> usize {
+        let content = match &self.content {
+            Content::Whole(value) => value.bytes().len(),
+            Content::Patch(patch) => json_bytes(patch),
+            Content::Gone => 0,
+        };
+        content + self.topics.iter().map(|topic| topic.as_str().len()).sum::<usize>()
+    }
+}
+
+/// What a document holds: its texts, and a value's own size for each of its parts.
+fn json_bytes(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    let parts = match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(json_bytes).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + json_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + parts
 }
 
 /// What became of a publication.

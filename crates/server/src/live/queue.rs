@@ -52,7 +52,13 @@ pub(crate) struct Work {
     pub(crate) is_over: bool,
 }
 
-/// There are as many updates as may wait.
+impl Publishing {
+    fn bytes(&self) -> usize {
+        self.lines.iter().map(|(_, publication)| publication.bytes()).sum()
+    }
+}
+
+/// As many updates wait as may, or as many bytes.
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
@@ -62,13 +68,16 @@ pub(crate) struct WriterQueue {
     waiting: Mutex<Waiting>,
     rung: Condvar,
     updates_max: usize,
+    bytes_max: usize,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    publishings: VecDeque<Publishing>,
-    /// Updates in them.
+    /// Each with its bytes.
+    publishings: VecDeque<(Publishing, usize)>,
+    /// Updates in them, and their bytes.
     updates: usize,
+    bytes: usize,
     requests: Vec<(u16, Vec<Request>)>,
     codings: Vec<CodingWish>,
     /// The writer is to look at the clock.
@@ -78,26 +87,28 @@ struct Waiting {
 }
 
 impl WriterQueue {
-    /// An empty queue for so many updates.
-    pub(crate) fn new(updates_max: usize) -> Self {
-        Self { waiting: Mutex::default(), rung: Condvar::new(), updates_max }
+    /// An empty queue for so many updates and bytes.
+    pub(crate) fn new(updates_max: usize, bytes_max: usize) -> Self {
+        Self { waiting: Mutex::default(), rung: Condvar::new(), updates_max, bytes_max }
     }
 
     /// Hands in the publications of a request.
     pub(crate) fn publish(&self, publishing: Publishing) -> Result<(), QueueFull> {
+        let bytes = publishing.bytes();
         let waiting = self.lock();
-        if waiting.updates >= self.updates_max {
+        if self.is_full(&waiting) {
             return Err(QueueFull);
         }
-        self.put(waiting, publishing);
+        self.put(waiting, publishing, bytes);
         Ok(())
     }
 
     /// Hands in lines of a feed, which sees to its own bound. Whether the queue is full now.
     pub(crate) fn feed(&self, publishing: Publishing) -> bool {
+        let bytes = publishing.bytes();
         let waiting = self.lock();
-        let is_full = waiting.updates >= self.updates_max;
-        self.put(waiting, publishing);
+        let is_full = self.is_full(&waiting);
+        self.put(waiting, publishing, bytes);
         is_full
     }
 
@@ -157,9 +168,14 @@ impl WriterQueue {
         waiting.take(takes)
     }
 
-    fn put(&self, mut waiting: MutexGuard<'_, Waiting>, publishing: Publishing) {
+    fn is_full(&self, waiting: &Waiting) -> bool {
+        waiting.updates >= self.updates_max || waiting.bytes >= self.bytes_max
+    }
+
+    fn put(&self, mut waiting: MutexGuard<'_, Waiting>, publishing: Publishing, bytes: usize) {
         waiting.updates += publishing.lines.len();
-        waiting.publishings.push_back(publishing);
+        waiting.bytes += bytes;
+        waiting.publishings.push_back((publishing, bytes));
         self.wake(waiting);
     }
 
@@ -193,8 +209,9 @@ impl Waiting {
         };
         let mut updates = 0;
         while takes && updates < WRITER_BATCH_MAX {
-            let Some(publishing) = self.publishings.pop_front() else { break };
+            let Some((publishing, bytes)) = self.publishings.pop_front() else { break };
             updates += publishing.lines.len();
+            self.bytes -= bytes;
             work.publishings.push(publishing);
         }
         self.updates -= updates;
@@ -215,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_bounded_and_a_batch_too() {
-        let queue = WriterQueue::new(3);
+        let queue = WriterQueue::new(3, usize::MAX);
         assert!(queue.publish(publishing(WRITER_BATCH_MAX)).is_ok());
         assert!(queue.publish(publishing(1)).is_err());
         assert!(queue.feed(publishing(1)), "a feed is told that it is full");
@@ -226,8 +243,18 @@ mod tests {
     }
 
     #[test]
+    fn bytes_are_bounded_too() {
+        // A topic's name and a value of one byte each.
+        let queue = WriterQueue::new(usize::MAX, 4);
+        assert!(queue.publish(publishing(2)).is_ok());
+        assert!(queue.publish(publishing(1)).is_err());
+        assert_eq!(queue.wait(None, true).publishings.len(), 1);
+        assert!(queue.publish(publishing(1)).is_ok());
+    }
+
+    #[test]
     fn what_workers_ask_goes_on_while_publishing_waits() {
-        let queue = WriterQueue::new(3);
+        let queue = WriterQueue::new(3, usize::MAX);
         assert!(queue.publish(publishing(1)).is_ok());
         queue.ask(1, vec![Request::Read(7)]);
         let work = queue.wait(None, false);

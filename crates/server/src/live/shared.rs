@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use staunch_engine::{Notice, Post};
-use staunch_live::limits::HUB_QUEUE_MAX;
+use staunch_live::limits::{HUB_QUEUE_BYTES_MAX, HUB_QUEUE_MAX};
 use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, StateStore, TopicName};
 
 use super::config::{LiveConfig, LiveError};
@@ -86,7 +86,7 @@ impl LiveShared {
         writer_counts.memory_bytes.store(hub.memory_bytes() as u64, Relaxed);
         Ok(Arc::new(Self {
             epoch,
-            queue: WriterQueue::new(HUB_QUEUE_MAX),
+            queue: WriterQueue::new(HUB_QUEUE_MAX, HUB_QUEUE_BYTES_MAX),
             introduction: hub.introduction(),
             posted: AtomicU64::new(number),
             leaving_s: AtomicU64::new(0),
