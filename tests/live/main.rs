@@ -14,4 +14,5 @@ mod restart;
 mod socket;
 mod sockets;
 mod store;
+mod upgrade;
 mod world;

@@ -7,8 +7,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::process::{Pid, Signal, kill_process};
+use staunch_tests::process::binary;
 
 use crate::world::World;
+
+/// Logs whose rings are short, and topics that are updated at most every so often.
+const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }, \
+                      { match = \"slow.*\", every = \"300ms\" }]";
 
 /// See the module's text.
 pub(crate) struct Store {
@@ -48,10 +53,20 @@ impl Store {
 
     /// A server with its state here, or what it says instead.
     pub(crate) fn try_serve(&self, io: &str, sync: &str, arguments: &[&str]) -> Result<World, String> {
+        self.try_run(&binary(), io, sync, arguments)
+    }
+
+    /// The same by this program.
+    pub(crate) fn try_run(
+        &self,
+        program: &Path,
+        io: &str,
+        sync: &str,
+        arguments: &[&str],
+    ) -> Result<World, String> {
         let folder = self.folder.to_str().expect("a name of ours");
         let own = ["--live-state", folder, "--live-sync", sync];
-        let log = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }]";
-        World::try_new(io, &[&own, arguments].concat(), log)
+        World::run(program, io, &[&own, arguments].concat(), TOPICS)
     }
 
     pub(crate) fn serve(&self, io: &str, sync: &str) -> World {

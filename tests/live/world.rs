@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -38,12 +39,17 @@ impl World {
 
     /// The same, or what the server said instead of serving.
     pub(crate) fn try_new(io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
+        Self::run(&binary(), io, arguments, settings)
+    }
+
+    /// The same by this program.
+    pub(crate) fn run(program: &Path, io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
         let tree = Tree::with(&[]).expect("a tree");
         let file = tree.root().parent().expect("a folder of its own").join("staunch.toml");
         let root = tree.root().display();
         let text = format!("root = \"{root}\"\nlive = true\npublish_token = \"{TOKEN}\"\n{settings}\n");
         std::fs::write(&file, text).expect("a file of ours");
-        let mut command = Command::new(binary());
+        let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "2", "--io", io]);
         command.arg("--config").arg(&file).args(arguments);
         Ok(Self { server: Server::spawn(&mut command)?, tree })
