@@ -59,13 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     start(&engine, &sites, live.as_ref())?;
     certificates::start(&certificates, Arc::clone(&seeing.notice))?;
     let page = status_page(&config, &engine, &sites, started);
-    let gate_words = gate.as_ref().map(|gate| gate.words.clone());
     let told = Told {
         config: &config,
         has_file: arguments.loader.file().is_some(),
         host,
         confinement: &confinement,
-        gate: gate_words.as_deref(),
+        gate: gate.as_ref().map(|gate| gate.words.as_str()),
         live: live.as_deref(),
         pairs: &pairs,
     };

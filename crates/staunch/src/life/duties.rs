@@ -42,8 +42,8 @@ pub(crate) struct Duties {
     pub(crate) serve: Box<dyn Fn() + Send>,
     /// Told that a drain begins, and whether another process takes over.
     pub(crate) end: Box<dyn Fn(bool) + Send>,
-    /// Waits until live data is kept, which takes as long as a disk does, and, but not long, for the last lines
-    /// said.
+    /// Waits until live data is kept, which takes as long as a disk does, and, but not long, for the last
+    /// lines said.
     pub(crate) finish: Box<dyn Fn() + Send>,
     /// Further variables for the program that takes over.
     pub(crate) environment: Vec<(&'static str, String)>,
