@@ -7,6 +7,7 @@ mod browsers;
 mod channels;
 mod ends;
 mod failing;
+mod follow;
 mod mercure;
 mod peers;
 mod reading;

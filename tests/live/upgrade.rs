@@ -19,10 +19,10 @@ use crate::store::{Store, end, parts, value};
 use crate::world::{ENGINES, World, ask, publisher};
 
 /// A server and whichever process has taken over from it; all are ended on drop.
-struct Line {
+pub(crate) struct Line {
     serving: Serving,
-    world: World,
-    store: Store,
+    pub(crate) world: World,
+    pub(crate) store: Store,
 }
 
 /// The process that serves, by its file.
@@ -48,7 +48,7 @@ impl Drop for Serving {
 }
 
 impl Line {
-    fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
         let store = Store::new();
         let [file, log] = ["pid", "said"].map(|name| store.path().join(name));
         let names = [&file, &log].map(|path| path.to_str().expect("a name of ours"));
@@ -70,7 +70,7 @@ impl Line {
         process
     }
 
-    fn upgrade(&self) {
+    pub(crate) fn upgrade(&self) {
         let before = self.signal();
         until("another process serves", || self.serving.process().is_some_and(|now| now != before));
     }

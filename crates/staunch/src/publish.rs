@@ -4,20 +4,26 @@
 //! host could read it.
 
 mod demo;
+mod followed;
 mod topic_writer;
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use self::topic_writer::{TopicValue, TopicWriter};
+use self::followed::Followed;
+use self::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
+use crate::output::remark;
 
 /// The secret, where no file is named.
 const TOKEN_VARIABLE: &str = "STAUNCH_PUBLISH_TOKEN";
 /// Longest value that is read, as long as a server may be told to take.
 const VALUE_BYTES_MAX: u64 = 16 << 20;
+/// How long a server that cannot take a line is left alone.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What is published, and where.
 #[derive(Args, Debug)]
@@ -42,6 +48,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "demo")]
     lines: bool,
 
+    /// Publish each line that is added to FILE, as tail -F: it may be replaced, cut, or not there yet; with
+    /// --lines, those that are there first. A server that is away is waited for
+    #[arg(long, conflicts_with = "demo")]
+    follow: bool,
+
     /// Publish a match and quotes that are made up, until the server is gone
     #[arg(long, conflicts_with = "topic")]
     demo: bool,
@@ -59,20 +70,67 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let topic = arguments.topic.as_deref().unwrap_or_default();
     let name = arguments.file.display().to_string();
     let fault = |error: std::io::Error| Failure::from(format!("{name}: {error}"));
+    if arguments.follow && name != "-" {
+        return follow(&mut writer, topic, arguments);
+    }
     let source: Box<dyn Read> = match name.as_str() {
         "-" => Box::new(std::io::stdin()),
         _ => Box::new(std::fs::File::open(&arguments.file).map_err(fault)?),
     };
-    if arguments.lines {
+    if arguments.lines || arguments.follow {
         for line in BufReader::new(source).split(b'\n') {
-            writer.put(topic, &TopicValue::of(line.map_err(fault)?))?;
+            let value = TopicValue::of(line.map_err(fault)?);
+            match arguments.follow {
+                true => put_patiently(&mut writer, topic, &value)?,
+                false => put(&mut writer, topic, &value)?,
+            }
         }
         return Ok(());
     }
     let mut value = Vec::new();
     source.take(VALUE_BYTES_MAX + 1).read_to_end(&mut value).map_err(fault)?;
-    writer.put(topic, &TopicValue::of(value))?;
-    Ok(())
+    put(&mut writer, topic, &TopicValue::of(value))
+}
+
+fn put(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
+    writer.put(topic, value).map_err(|fault| fault.to_string().into())
+}
+
+/// Publishes what is added to a file, until somebody ends it.
+fn follow(writer: &mut TopicWriter, topic: &str, arguments: &Arguments) -> Result<(), Failure> {
+    let name = arguments.file.display();
+    let fault = |error: std::io::Error| Failure::from(format!("{name}: {error}"));
+    let followed = Followed::new(&arguments.file, !arguments.lines, VALUE_BYTES_MAX);
+    let mut followed = followed.map_err(fault)?;
+    let what = if followed.is_open() { "following" } else { "waiting for" };
+    remark(&format!("staunch: {what} {name}\n"));
+    loop {
+        let line = followed.next().map_err(fault)?;
+        put_patiently(writer, topic, &TopicValue::of(line))?;
+    }
+}
+
+/// Publishes a line as soon as the server takes it. One that it refuses is told, and left out.
+fn put_patiently(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
+    let mut is_told = false;
+    loop {
+        match writer.put(topic, value) {
+            Ok(()) => return Ok(()),
+            Err(PutFault::Later(said)) => {
+                if !is_told {
+                    remark(&format!("staunch: {said}; trying again every second\n"));
+                }
+                is_told = true;
+                // tidy: allow(clock): a server that comes back tells nobody.
+                std::thread::sleep(RETRY);
+            }
+            Err(PutFault::Value(said)) => {
+                remark(&format!("staunch: a line was left out: {said}\n"));
+                return Ok(());
+            }
+            Err(fault @ PutFault::Publisher(_)) => return Err(fault.to_string().into()),
+        }
+    }
 }
 
 fn token(arguments: &Arguments) -> Result<String, Failure> {

@@ -53,7 +53,7 @@ pub(super) fn run(writer: &mut TopicWriter) -> Result<(), String> {
         });
         refused = if sent.is_ok() { 0 } else { refused + 1 };
         if refused > PATIENCE_STEPS {
-            return sent;
+            return sent.map_err(|fault| fault.to_string());
         }
         // tidy: allow(clock): see above.
         std::thread::sleep(STEP);

@@ -28,6 +28,34 @@ impl TopicValue {
     }
 }
 
+/// Why a value was not taken, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PutFault {
+    /// Nobody answers, or the server says that it cannot take anything now.
+    Later(String),
+    /// This value is refused; another one may be taken.
+    Value(String),
+    /// Every one would be refused: who publishes, or where.
+    Publisher(String),
+}
+
+impl PutFault {
+    fn of(status: u16, said: String) -> Self {
+        match status {
+            429 | 500.. => Self::Later(said),
+            400 | 409 | 413 | 422 => Self::Value(said),
+            _ => Self::Publisher(said),
+        }
+    }
+}
+
+impl std::fmt::Display for PutFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Later(said) | Self::Value(said) | Self::Publisher(said)) = self;
+        f.write_str(said)
+    }
+}
+
 /// See the module's text.
 #[derive(Debug)]
 pub(super) struct TopicWriter {
@@ -57,7 +85,7 @@ impl TopicWriter {
     ///
     /// # Errors
     /// Nobody answers, or the server does not take it: what it said.
-    pub(super) fn put(&mut self, topic: &str, content: &TopicValue) -> Result<(), String> {
+    pub(super) fn put(&mut self, topic: &str, content: &TopicValue) -> Result<(), PutFault> {
         let Self { authority, token, .. } = &*self;
         let path: String = topic.bytes().map(encoded).collect();
         let (kind, length) = (content.kind, content.value.len());
@@ -72,8 +100,12 @@ impl TopicWriter {
             Err(_) if is_kept => self.ask(&request),
             answer => answer,
         };
-        let (status, said) = answer.map_err(|error| format!("{}: {error}", self.authority))?;
-        if (200..300).contains(&status) { Ok(()) } else { Err(format!("{topic}: {}", said.trim())) }
+        let unreachable = |error| PutFault::Later(format!("{}: {error}", self.authority));
+        let (status, said) = answer.map_err(unreachable)?;
+        match status {
+            200..300 => Ok(()),
+            _ => Err(PutFault::of(status, format!("{topic}: {}", said.trim()))),
+        }
     }
 
     fn ask(&mut self, request: &[u8]) -> std::io::Result<(u16, String)> {
@@ -139,6 +171,19 @@ mod tests {
             assert!(authority(url).is_err(), "{url}");
         }
         assert_eq!("a.b/ü".bytes().map(encoded).collect::<String>(), "a.b%2F%C3%BC");
+    }
+
+    #[test]
+    fn what_is_worth_another_try() {
+        for (status, fault) in [
+            (503, PutFault::Later(String::new())),
+            (429, PutFault::Later(String::new())),
+            (413, PutFault::Value(String::new())),
+            (401, PutFault::Publisher(String::new())),
+            (404, PutFault::Publisher(String::new())),
+        ] {
+            assert_eq!(PutFault::of(status, String::new()), fault, "{status}");
+        }
     }
 
     #[test]

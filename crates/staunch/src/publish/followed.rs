@@ -1,0 +1,286 @@
+//! A file that grows, and may be replaced or cut, as a source of lines: what `tail -F` reads.
+//!
+//! It owns the place up to which the file was read. It must never give a line twice, nor a part of a line
+//! that its writer may still finish.
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify;
+
+/// How often the file is looked at where nothing tells of it: network file systems, files behind links.
+const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// See the module's text.
+pub(super) struct Followed {
+    path: PathBuf,
+    line_bytes_max: u64,
+    open: Option<Opened>,
+    /// A line whose end has not come.
+    line: Vec<u8>,
+    /// Tells when something happens in the file's folder, where that can be had.
+    watch: Option<OwnedFd>,
+}
+
+struct Opened {
+    reader: BufReader<File>,
+    /// Device and number, which another file of the same name does not have.
+    identity: (u64, u64),
+    read_bytes: u64,
+}
+
+/// What became of the file since it was read to its end.
+enum Found {
+    Same,
+    Cut,
+    Replaced,
+}
+
+impl Followed {
+    /// A file whose lines are wanted from its beginning, or only those that come from now on. It may be one
+    /// that is not there yet: its lines are all wanted.
+    ///
+    /// # Errors
+    /// It is there, and cannot be read.
+    pub(super) fn new(path: &Path, from_end: bool, line_bytes_max: u64) -> io::Result<Self> {
+        let path = path.to_owned();
+        let watch = watch(&path).ok();
+        let mut followed = Self { path, line_bytes_max, open: None, line: Vec::new(), watch };
+        followed.open()?;
+        if let Some(open) = followed.open.as_mut().filter(|_| from_end) {
+            open.read_bytes = open.reader.seek(SeekFrom::End(0))?;
+        }
+        Ok(followed)
+    }
+
+    /// Whether there is a file.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The next line without its end, however long it takes to come.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is too long.
+    pub(super) fn next(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(line) = self.next_there()? {
+                return Ok(line);
+            }
+            self.wait();
+        }
+    }
+
+    /// The next line, if it is there.
+    fn next_there(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            if let Some(line) = self.read()? {
+                return Ok(Some(line));
+            }
+            match self.look()? {
+                Found::Same if self.open.is_some() => return Ok(None),
+                Found::Same => {
+                    self.open()?;
+                    if self.open.is_none() {
+                        return Ok(None);
+                    }
+                }
+                Found::Cut => {
+                    self.line.clear();
+                    if let Some(open) = &mut self.open {
+                        open.read_bytes = 0;
+                        open.reader.seek(SeekFrom::Start(0))?;
+                    }
+                }
+                Found::Replaced => {
+                    // Its writer may have gone on between the last reading and the look.
+                    let last = self.read()?;
+                    if last.is_none() {
+                        self.open = None;
+                    }
+                    let last = last.or_else(|| Some(std::mem::take(&mut self.line)));
+                    if let Some(line) = last.filter(|line| self.open.is_some() || !line.is_empty()) {
+                        return Ok(Some(line));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next whole line of the file that is open.
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(open) = &mut self.open else { return Ok(None) };
+        let left = (self.line_bytes_max + 1).saturating_sub(self.line.len() as u64);
+        let count = (&mut open.reader).take(left).read_until(b'\n', &mut self.line)?;
+        open.read_bytes += count as u64;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+            return Ok(Some(std::mem::take(&mut self.line)));
+        }
+        match self.line.len() as u64 > self.line_bytes_max {
+            true => Err(io::Error::other(format!("a line has more than {} bytes", self.line_bytes_max))),
+            false => Ok(None),
+        }
+    }
+
+    fn look(&self) -> io::Result<Found> {
+        let Some(open) = &self.open else { return Ok(Found::Same) };
+        let found = match std::fs::metadata(&self.path) {
+            // Its writer may go on under another name until there is a new one.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Same),
+            found => found?,
+        };
+        Ok(match (identity(&found) == open.identity, found.len() < open.read_bytes) {
+            (false, _) => Found::Replaced,
+            // A pipe has no length.
+            (true, true) if found.is_file() => Found::Cut,
+            (true, _) => Found::Same,
+        })
+    }
+
+    /// Opens what has the name now, if there is anything.
+    fn open(&mut self) -> io::Result<()> {
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            file => file?,
+        };
+        let identity = identity(&file.metadata()?);
+        self.open = Some(Opened { reader: BufReader::new(file), identity, read_bytes: 0 });
+        Ok(())
+    }
+
+    /// Waits until something happens, or it is time to look.
+    fn wait(&self) {
+        let watched = self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN));
+        // What went wrong with the wait is seen by looking.
+        let _ = poll(&mut watched.into_iter().collect::<Vec<_>>(), Some(&LOOK));
+        let mut told = [0; 4096];
+        let Some(watch) = &self.watch else { return };
+        while rustix::io::read(watch, &mut told).is_ok_and(|count| count > 0) {}
+    }
+}
+
+fn identity(of: &Metadata) -> (u64, u64) {
+    (of.dev(), of.ino())
+}
+
+/// Watches the folder of a file: whatever happens in it is a reason to look.
+fn watch(path: &Path) -> io::Result<OwnedFd> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+    let changes = inotify::WatchFlags::MODIFY
+        | inotify::WatchFlags::CREATE
+        | inotify::WatchFlags::MOVED_TO
+        | inotify::WatchFlags::DELETE;
+    inotify::add_watch(&watch, folder, changes)?;
+    Ok(watch)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// A folder with a file that is written, replaced and cut; removed at the end.
+    struct Written(PathBuf);
+
+    impl Written {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("staunch-follow-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn path(&self) -> PathBuf {
+            self.0.join("log")
+        }
+
+        fn append(&self, text: &str) {
+            let mut file = File::options().create(true).append(true).open(self.path()).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        }
+
+        fn follow(&self, from_end: bool) -> Followed {
+            Followed::new(&self.path(), from_end, 8).unwrap()
+        }
+    }
+
+    impl Drop for Written {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// All lines that are there.
+    fn lines(followed: &mut Followed) -> Vec<String> {
+        let next = || followed.next_there().unwrap();
+        std::iter::from_fn(next).map(|line| String::from_utf8(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_come_when_they_are_whole() {
+        let file = Written::new("grows");
+        file.append("old\n");
+        let (mut all, mut new) = (file.follow(false), file.follow(true));
+        assert_eq!((lines(&mut all), lines(&mut new)), (vec!["old".to_owned()], vec![]));
+        file.append("a\n\nb");
+        assert_eq!(
+            (lines(&mut all), lines(&mut new)),
+            (vec!["a".into(), "".into()], vec!["a".into(), "".into()])
+        );
+        file.append("c\n");
+        assert_eq!((lines(&mut all), lines(&mut new)), (vec!["bc".to_owned()], vec!["bc".to_owned()]));
+    }
+
+    #[test]
+    fn a_file_is_waited_for_and_read_from_its_beginning() {
+        let file = Written::new("absent");
+        let mut followed = file.follow(true);
+        assert!(!followed.is_open());
+        assert!(lines(&mut followed).is_empty());
+        let path = file.path();
+        let writer = std::thread::spawn(move || std::fs::write(path, "first\n").unwrap());
+        assert_eq!(followed.next().unwrap(), b"first");
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_is_read_to_its_end_before_the_new_one() {
+        let file = Written::new("replaced");
+        file.append("a\n");
+        let mut followed = file.follow(true);
+        file.append("b\n");
+        let moved = file.0.join("log.1");
+        std::fs::rename(file.path(), &moved).unwrap();
+        assert_eq!(lines(&mut followed), ["b"], "there is no new one yet");
+        let mut late = File::options().append(true).open(&moved).unwrap();
+        late.write_all(b"late\nlast").unwrap();
+        file.append("new\n");
+        assert_eq!(lines(&mut followed), ["late", "last", "new"]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_is_read_from_its_beginning() {
+        let file = Written::new("cut");
+        file.append("a\nb\nhal");
+        let mut followed = file.follow(false);
+        assert_eq!(lines(&mut followed), ["a", "b"]);
+        std::fs::write(file.path(), "c\n").unwrap();
+        assert_eq!(lines(&mut followed), ["c"]);
+    }
+
+    #[test]
+    fn a_line_is_bounded() {
+        let file = Written::new("long");
+        file.append("12345678\n123456789\n");
+        let mut followed = file.follow(false);
+        assert_eq!(followed.next().unwrap(), b"12345678");
+        let fault = followed.next().unwrap_err().to_string();
+        assert_eq!(fault, "a line has more than 8 bytes");
+    }
+}
