@@ -12,6 +12,7 @@
 #include <net/tcp.h>
 
 #include "khttpd.h"
+#include "trace.h"
 
 static struct kmem_cache *connections;
 
@@ -48,8 +49,10 @@ static void khttpd_connection_wake(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	connection = sk->sk_user_data;
-	if (connection)
+	if (connection) {
+		trace_khttpd_wake(connection);
 		khttpd_modes_kick(connection);
+	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -60,8 +63,11 @@ static void khttpd_connection_data(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	connection = sk->sk_user_data;
-	if (connection && !khttpd_softirq(connection))
-		khttpd_modes_kick(connection);
+	if (connection) {
+		trace_khttpd_wake(connection);
+		if (!khttpd_softirq(connection))
+			khttpd_modes_kick(connection);
+	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -119,6 +125,7 @@ static void khttpd_connection_fire(struct timer_list *timer)
 		mod_timer(timer, due);
 		return;
 	}
+	trace_khttpd_expire(connection, READ_ONCE(connection->deadline));
 	set_bit(KHTTPD_EXPIRED, &connection->flags);
 	khttpd_modes_kick(connection);
 }
@@ -175,6 +182,7 @@ int khttpd_connection_make(struct socket *socket)
 		return -EBUSY;
 	}
 	kref_get(&connection->references);
+	trace_khttpd_accept(connection);
 	khttpd_modes_prepare(connection);
 	khttpd_connection_attach(connection);
 	khttpd_connection_expect(connection, KHTTPD_HEAD_DEADLINE, true);
@@ -201,6 +209,7 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 {
 	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
 		return;
+	trace_khttpd_close(connection);
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
@@ -213,6 +222,7 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 
 	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
 		return NULL;
+	trace_khttpd_leave(connection);
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	connection->socket = NULL;

@@ -16,6 +16,7 @@
 #include "khttpd.h"
 #include "mime.h"
 #include "range.h"
+#include "trace.h"
 
 static const char index_name[] = "index.html";
 
@@ -186,8 +187,11 @@ static bool khttpd_reply_from_cache(struct khttpd_replying *replying)
 	struct khttpd_sending *sending = &replying->connection->sending;
 	struct khttpd_kept kept;
 
-	if (!entry)
+	if (!entry) {
+		trace_khttpd_miss(replying->connection);
 		return false;
+	}
+	trace_khttpd_hit(replying->connection);
 	kept = khttpd_reply_kept(entry, replying->request, replying->head);
 	khttpd_reply_represent(replying->request, replying->head, &replying->manner, &kept.what,
 			       replying->output);

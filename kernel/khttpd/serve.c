@@ -11,6 +11,7 @@
 
 #include "khttpd.h"
 #include "pages.h"
+#include "trace.h"
 
 enum khttpd_serve_limit {
 	/* Room that one answer without its body may take; half of all room, so that two fit. */
@@ -30,6 +31,13 @@ void khttpd_serve_forget(struct khttpd_connection *connection)
 static bool khttpd_serve_has_body(const struct khttpd_connection *connection)
 {
 	return khttpd_file_is_sending(&connection->sending) || connection->folder;
+}
+
+/* Tells that an answer is with TCP, if all of it is. Looked at only while somebody listens. */
+static void khttpd_serve_tell(const struct khttpd_connection *connection)
+{
+	if (trace_khttpd_answer_enabled() && !connection->output_length && !khttpd_serve_has_body(connection))
+		trace_khttpd_answer(connection);
 }
 
 /*
@@ -54,6 +62,8 @@ static bool khttpd_serve_fill(struct khttpd_connection *connection)
 			connection->folder = NULL;
 		}
 		connection->output_length = output.length;
+		/* The end of a listing may come when all else is sent. */
+		khttpd_serve_tell(connection);
 		return !output.full;
 	}
 	count = khttpd_file_read(sending, output.at + output.length, output.room - output.length);
@@ -97,8 +107,10 @@ static enum khttpd_served khttpd_serve_send_kept(struct khttpd_connection *conne
 
 	if (sent > 0)
 		sending->at += sent;
-	if (sending->at == sending->end)
+	if (sending->at == sending->end) {
 		khttpd_file_end(sending);
+		khttpd_serve_tell(connection);
+	}
 	return khttpd_serve_sent(connection, sent);
 }
 
@@ -116,8 +128,10 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	sent = kernel_sendmsg(connection->socket, &message, &part, 1, part.iov_len);
 	if (sent > 0)
 		connection->output_sent += sent;
-	if (connection->output_sent == connection->output_length)
+	if (connection->output_sent == connection->output_length) {
 		connection->output_sent = connection->output_length = 0;
+		khttpd_serve_tell(connection);
+	}
 	return khttpd_serve_sent(connection, sent);
 }
 
@@ -132,6 +146,7 @@ static void khttpd_serve_answer(struct khttpd_connection *connection,
 	};
 	bool keep = request->keep_alive;
 
+	trace_khttpd_request(connection, request->path.at, request->path.length);
 	khttpd_body_begin(&connection->body, request);
 	keep = keep && !khttpd_body_is_lost(&connection->body);
 	keep = khttpd_reply(connection, request, head, keep, &output);

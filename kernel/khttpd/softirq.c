@@ -15,6 +15,7 @@
 #include "cache.h"
 #include "date.h"
 #include "khttpd.h"
+#include "trace.h"
 
 enum khttpd_softirq_limit {
 	/* Answers in one call, which holds up the network. */
@@ -60,6 +61,8 @@ static bool khttpd_softirq_answer(struct khttpd_softirq_desk *desk, const struct
 		khttpd_cache_put(entry);
 		return false;
 	}
+	trace_khttpd_request(desk->connection, request->path.at, request->path.length);
+	trace_khttpd_hit(desk->connection);
 	parts[0] = (struct kvec){ output.at, output.length };
 	parts[1] = (struct kvec){ (void *)body.at, body.length };
 	desk->entries[desk->count++] = entry;
@@ -119,8 +122,10 @@ static bool khttpd_softirq_send(struct khttpd_softirq_desk *desk)
 
 	iov_iter_kvec(&message.msg_iter, ITER_SOURCE, desk->parts, 2 * desk->count, desk->length);
 	sent = tcp_sendmsg_locked(connection->socket->sk, &message, desk->length);
-	if (sent == desk->length)
+	if (sent == desk->length) {
+		trace_khttpd_answer(connection);
 		return true;
+	}
 	if ((sent < 0 && sent != -EAGAIN) || !khttpd_softirq_leave(desk, max(sent, 0)))
 		connection->broken = true;
 	return false;
