@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd-analysis.md has their meaning,
- * and `staunch kernel trace` reads them. A connection is told apart by its hashed address.
+ * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd-analysis.md has their
+ * meaning, and `staunch kernel trace` reads them. A connection is told apart by its hashed address.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM khttpd

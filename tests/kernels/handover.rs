@@ -7,7 +7,7 @@ use crate::modules::{Guest, said};
 use crate::{SERIES_WITH_HEADERS, is_possible};
 
 /// The process at the device: static, for the machine has no libraries of its own.
-fn process() -> PathBuf {
+pub(crate) fn process() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handover");
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new("cc")

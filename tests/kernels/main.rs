@@ -11,6 +11,7 @@ mod modules;
 mod packaged;
 mod strain;
 mod talk;
+mod trace;
 
 use std::process::Command;
 

@@ -79,3 +79,14 @@ fn a_module_is_shown_as_the_kernel_shows_it() {
         r#"{"loaded":true,"parameters":{"root":"/srv/www"},"counts":{"accepted":12345,"connections":2}}"#;
     assert!(code == Some(0) && text.trim_end() == wanted, "{text}");
 }
+
+#[test]
+fn what_keeps_requests_from_being_traced_is_told() {
+    let (code, text) = Host::with("untraced", &[]).says(&["trace"]);
+    assert!(code == Some(3) && text.contains("`staunch kernel load --root DIR` loads it"), "{text}");
+    let mode = ("sys/module/khttpd/parameters/mode", "ready\n");
+    let (code, text) = Host::with("traceless", &[mode]).says(&["trace"]);
+    assert!(code == Some(1) && text.contains("mount -t tracefs tracefs /sys/kernel/tracing"), "{text}");
+    let (code, text) = Host::with("impatient", &[mode]).says(&["trace", "--seconds", "0"]);
+    assert!(code == Some(2) && text.contains("--seconds <N>"), "{text}");
+}

@@ -1,12 +1,13 @@
 //! `staunch kernel`: khttpd, the server of files that is a module of the kernel, from the command line.
 //!
-//! It loads, looks and unloads. It must never build a module or serve a byte itself.
+//! It loads, looks, traces and unloads. It must never build a module or serve a byte itself.
 
 mod load;
 mod log;
 mod module;
 mod obstacle;
 mod status;
+mod trace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ Examples:
   staunch kernel load --root /srv/www                    serve a folder on port 80
   staunch kernel load --root /srv/www --mode softirq connections=20000
   staunch kernel status --json                           what it does and has done
+  staunch kernel trace --html trace.html                 where its requests' time goes
   staunch kernel unload                                  close all connections and unload it
 
 Exit codes: 0 done, 1 the kernel refuses, 2 called wrongly, 3 not loaded, 77 a right is missing.
@@ -47,6 +49,8 @@ enum Subcommands {
     Load(load::Arguments),
     /// Show what the module was told and what it has done
     Status(status::Arguments),
+    /// Watch where the time of its requests goes, by the kernel's tracing
+    Trace(trace::Arguments),
     /// Close all connections and unload the module
     Unload,
 }
@@ -59,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.command {
         Subcommands::Load(load) => load::run(load, &arguments.host),
         Subcommands::Status(status) => status::run(status, &arguments.host),
+        Subcommands::Trace(trace) => trace::run(trace, &arguments.host),
         Subcommands::Unload => unload(),
     }
 }

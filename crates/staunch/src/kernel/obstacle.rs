@@ -26,8 +26,16 @@ pub(super) fn find(host: &Path) -> Option<Failure> {
 
 /// Whether the kernel takes signed modules only, as with secure boot.
 pub(super) fn is_locked_down(host: &Path) -> bool {
-    let state = fs::read_to_string(host.join("sys/kernel/security/lockdown"));
-    state.is_ok_and(|text| !text.contains("[none]"))
+    lockdown(host).is_some_and(|text| !text.contains("[none]"))
+}
+
+/// Whether the kernel shows nothing of itself, not even to root.
+pub(super) fn is_confidential(host: &Path) -> bool {
+    lockdown(host).is_some_and(|text| text.contains("[confidentiality]"))
+}
+
+fn lockdown(host: &Path) -> Option<String> {
+    fs::read_to_string(host.join("sys/kernel/security/lockdown")).ok()
 }
 
 fn plain(words: &str) -> Failure {

@@ -1,0 +1,170 @@
+//! `staunch kernel trace`: where the time of khttpd's requests goes, by the kernel's own tracing.
+//!
+//! It reads trace points and the function graph for a while. It must never leave tracing switched on, and
+//! never guess what a kernel does not tell: what is missing is named.
+
+mod graph;
+mod line;
+mod page;
+mod part;
+mod report;
+mod requests;
+mod tracefs;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, value_parser};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use staunch_netio::clock;
+
+use self::graph::Graph;
+use self::line::TraceEvent;
+use self::report::{GraphReport, TraceReport};
+use self::requests::Seen;
+use self::tracefs::Tracefs;
+use super::module::{NAME, NOT_LOADED};
+use crate::config::Failure;
+use crate::output;
+
+/// The module's trace points.
+const POINTS: [&str; 9] = ["accept", "wake", "request", "hit", "miss", "answer", "expire", "close", "leave"];
+/// The scheduler's, by its group and name: a processor turns to another thread.
+const SWITCH: (&str, &str) = ("sched", "sched_switch");
+/// The part of the time in which functions are traced, which slows everything; the last one.
+const GRAPH_SHARE: f64 = 0.2;
+/// How often it is asked whether a signal has come.
+const STEP: Duration = Duration::from_millis(20);
+
+/// How long, and what becomes of it.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// How long to watch
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=600))]
+    seconds: u32,
+
+    /// Write a page with plots to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Watches, and tells.
+///
+/// # Errors
+/// The module is not loaded, the host has no tracefs for this user, or a file cannot be written.
+pub(super) fn run(arguments: &Arguments, host: &Path) -> Result<ExitCode, Failure> {
+    let mode = mode(host)?;
+    let tracefs = Tracefs::find(host)?;
+    let whole = Duration::from_secs(arguments.seconds.into());
+    let graph_time = whole.mul_f64(GRAPH_SHARE);
+    let ended = ended_by_signal()?;
+    let mut report = events(&tracefs, mode, whole - graph_time, &ended)?;
+    match functions(&tracefs, host, graph_time, &ended) {
+        Ok(graph) => report.graph = Some(graph),
+        Err(why) => report.missing.push(why),
+    }
+    tell(&report, arguments)
+}
+
+/// Prints the report, and writes the page.
+fn tell(report: &TraceReport, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(file) = &arguments.html {
+        let command =
+            format!("staunch kernel trace --seconds {} --html {}", arguments.seconds, file.display());
+        let written = fs::write(file, page::html(report, &command));
+        written.map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    if arguments.json {
+        let text = serde_json::to_string(report).map_err(|error| error.to_string())?;
+        output::print(&format!("{text}\n"));
+    } else {
+        output::print(&(report.lines().join("\n") + "\n"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The mode that the module was loaded in.
+fn mode(host: &Path) -> Result<String, Failure> {
+    let path = host.join("sys/module").join(NAME).join("parameters/mode");
+    let mode = fs::read_to_string(path).map_err(|_| Failure {
+        code: NOT_LOADED,
+        text: format!("{NAME} is not loaded: `staunch kernel load --root DIR` loads it"),
+    })?;
+    Ok(mode.trim().to_owned())
+}
+
+/// Becomes true at a signal that would end the program, which ends the watching instead.
+fn ended_by_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&ended)).map_err(|error| error.to_string())?;
+    }
+    Ok(ended)
+}
+
+/// What the events of a while tell.
+fn events(
+    tracefs: &Tracefs,
+    mode: String,
+    time: Duration,
+    ended: &AtomicBool,
+) -> Result<TraceReport, Failure> {
+    let names = POINTS.map(|name| format!("{NAME}_{name}"));
+    let wanted = names.iter().map(|name| (NAME, name.as_str())).chain([SWITCH]);
+    let (there, lacking): (Vec<_>, Vec<_>) = wanted.partition(|(group, name)| tracefs.has_event(group, name));
+    let mut missing: Vec<String> =
+        lacking.iter().map(|(group, name)| format!("the event {group}:{name}")).collect();
+
+    let mut recording = tracefs.events(&there)?;
+    let begin_ns = clock::now_ns();
+    pass(time, ended);
+    let seconds = Duration::from_nanos(clock::now_ns() - begin_ns).as_secs_f64();
+    let (mut seen, mut lost) = (Seen::default(), 0);
+    recording.read(|line| match TraceEvent::read(line) {
+        Some(event) => seen.take(&event),
+        None => lost += line::lost(line).unwrap_or(0),
+    })?;
+    if lost > 0 {
+        missing.push(format!("{lost} events, for which the buffer was too small: the last ones are seen"));
+    }
+    Ok(TraceReport { missing, ..TraceReport::of(mode, seconds, seen, there.contains(&SWITCH)) })
+}
+
+/// What the function graph tells; or why there is none.
+fn functions(
+    tracefs: &Tracefs,
+    host: &Path,
+    time: Duration,
+    ended: &AtomicBool,
+) -> Result<GraphReport, String> {
+    if mode(host).is_err() {
+        return Err(format!("{NAME} was unloaded meanwhile, and what it had told went with it"));
+    }
+    if ended.load(Ordering::Relaxed) {
+        return Err("the function graph: a signal came before it".to_owned());
+    }
+    if let Some(obstacle) = tracefs.obstacle_of_graph() {
+        return Err(obstacle);
+    }
+    let mut recording = tracefs.graph().map_err(|error| format!("the function graph: {error}"))?;
+    pass(time, ended);
+    let mut graph = Graph::default();
+    recording.read(|line| graph.take(line)).map_err(|error| format!("the function graph: {error}"))?;
+    Ok(GraphReport::of(&graph))
+}
+
+/// Lets time pass, or ends at a signal.
+fn pass(time: Duration, ended: &AtomicBool) {
+    let end_ns = clock::now_ns() + time.as_nanos() as u64;
+    while !ended.load(Ordering::Relaxed) && clock::now_ns() < end_ns {
+        clock::pause(STEP);
+    }
+}

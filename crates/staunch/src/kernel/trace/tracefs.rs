@@ -1,0 +1,200 @@
+//! tracefs of a host: what it offers, and tracing switched on for a while and off again.
+//!
+//! Events go to an instance of their own, which disturbs nobody. The function graph has none in older
+//! kernels: it is only used where nobody else traces, and everything is put back.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::super::module::NO_RIGHT;
+use super::super::obstacle;
+use crate::config::Failure;
+
+/// Why a user may not trace, and what helps.
+const NOT_FOR_USER: &str = "tracefs is not for this user: try as root";
+/// Where it is mounted, the older place last.
+const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+/// Memory of all processors for events, and for the graph, in KiB.
+const EVENTS_KIB: u64 = 64 * 1024;
+const GRAPH_KIB: u64 = 32 * 1024;
+/// Least and most memory of one processor, in KiB: some hundred events, and more than is read in a moment.
+const PROCESSOR_KIB: (u64, u64) = (64, 8192);
+/// What the graph's lines consist of; sleeping is not counted, nor interrupts that came meanwhile.
+const GRAPH_OPTIONS: [(&str, &str); 4] =
+    [("funcgraph-proc", "1"), ("funcgraph-abstime", "1"), ("sleep-time", "0"), ("funcgraph-irqs", "0")];
+
+/// A mounted tracefs.
+pub(super) struct Tracefs {
+    folder: PathBuf,
+}
+
+impl Tracefs {
+    /// Finds it beneath a host's root.
+    ///
+    /// # Errors
+    /// It is not mounted, or not for this user.
+    pub(super) fn find(host: &Path) -> Result<Self, Failure> {
+        let mut refused = false;
+        for place in PLACES {
+            let folder = host.join(place);
+            match fs::read_to_string(folder.join("current_tracer")) {
+                Ok(_) => return Ok(Self { folder }),
+                Err(error) => refused |= error.kind() == ErrorKind::PermissionDenied,
+            }
+        }
+        Err(if refused {
+            no_right(if obstacle::is_confidential(host) {
+                "the kernel is locked down (confidentiality): it lets nobody trace"
+            } else {
+                NOT_FOR_USER
+            })
+        } else {
+            "tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing (a kernel without \
+             CONFIG_FTRACE has none)"
+                .to_owned()
+                .into()
+        })
+    }
+
+    /// Whether there is an event of this group and name.
+    pub(super) fn has_event(&self, group: &str, name: &str) -> bool {
+        self.folder.join("events").join(group).join(name).exists()
+    }
+
+    /// What keeps the function graph from being traced, if anything does.
+    pub(super) fn obstacle_of_graph(&self) -> Option<String> {
+        let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let tracers = read("available_tracers");
+        if !tracers.split_whitespace().any(|tracer| tracer == "function_graph") {
+            return Some(
+                "the function graph: this kernel has none (CONFIG_FUNCTION_GRAPH_TRACER)".to_owned(),
+            );
+        }
+        // Each holds what another has switched on, which the graph would mix with its own or lose.
+        let used = [("current_tracer", "nop"), ("set_event", ""), ("set_graph_function", "")];
+        used.into_iter().find_map(|(name, unused)| {
+            let text = read(name);
+            // "#### all functions enabled ####" names none.
+            let held = text.lines().find(|line| !line.starts_with('#')).unwrap_or("").trim();
+            (held != unused).then(|| {
+                let word = if unused.is_empty() { "echo" } else { "echo nop" };
+                let end = format!("`{word} > {name}` in {}", self.folder.display());
+                format!("the function graph: somebody traces already ({name} is {held}; {end} ends that)")
+            })
+        })
+    }
+
+    /// The size of one processor's buffer where all of them may have so much.
+    fn processor_kib(&self, whole_kib: u64) -> String {
+        let processors =
+            fs::read_dir(self.folder.join("per_cpu")).map_or(1, |entries| entries.count().max(1));
+        (whole_kib / processors as u64).clamp(PROCESSOR_KIB.0, PROCESSOR_KIB.1).to_string()
+    }
+
+    /// Has these events recorded, in an instance of their own.
+    ///
+    /// # Errors
+    /// This user may read tracefs and not write to it, or the kernel refuses.
+    pub(super) fn events(&self, events: &[(&str, &str)]) -> Result<Recording, Failure> {
+        let instance = self.folder.join("instances").join(format!("staunch-{}", std::process::id()));
+        fs::create_dir(&instance).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => no_right(NOT_FOR_USER),
+            _ => said(&instance, &error).into(),
+        })?;
+        let mut recording =
+            Recording { folder: instance.clone(), before: Vec::new(), instance: Some(instance) };
+        recording.set("buffer_size_kb", &self.processor_kib(EVENTS_KIB))?;
+        recording.set("trace_clock", "mono")?;
+        for (group, name) in events {
+            recording.set(&format!("events/{group}/{name}/enable"), "1")?;
+        }
+        Ok(recording)
+    }
+
+    /// Has the graph of all that the module calls recorded, with its requests.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(super) fn graph(&self) -> Result<Recording, String> {
+        let mut recording = Recording { folder: self.folder.clone(), before: Vec::new(), instance: None };
+        recording.set("buffer_size_kb", &self.processor_kib(GRAPH_KIB))?;
+        for (option, value) in GRAPH_OPTIONS {
+            recording.set(&format!("options/{option}"), value)?;
+        }
+        recording.set_names("set_graph_function", "khttpd_*")?;
+        recording.set("events/khttpd/khttpd_request/enable", "1")?;
+        recording.set("tracing_on", "1")?;
+        recording.set("current_tracer", "function_graph")?;
+        Ok(recording)
+    }
+}
+
+/// What is recorded now. It ends, and everything is as before, when this goes.
+pub(super) struct Recording {
+    folder: PathBuf,
+    /// Files with what they held, in the order in which they were written.
+    before: Vec<(PathBuf, String)>,
+    instance: Option<PathBuf>,
+}
+
+impl Recording {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let path = self.folder.join(name);
+        let before = fs::read_to_string(&path).map_err(|error| said(&path, &error))?;
+        fs::write(&path, value).map_err(|error| said(&path, &error))?;
+        // "7 (expanded: 1408)": a size that is allocated at the first use.
+        let before = before.split(" (").next().unwrap_or("").trim().to_owned();
+        self.before.push((path, before));
+        Ok(())
+    }
+
+    /// Sets a list of functions, which is empty where nobody has set it.
+    fn set_names(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let path = self.folder.join(name);
+        fs::write(&path, value).map_err(|error| said(&path, &error))?;
+        self.before.push((path, String::new()));
+        Ok(())
+    }
+
+    /// Ends the recording, and gives its lines one by one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn read(&mut self, mut take: impl FnMut(&str)) -> Result<(), String> {
+        self.set("tracing_on", "0")?;
+        let path = self.folder.join("trace");
+        let file = fs::File::open(&path).map_err(|error| said(&path, &error))?;
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let count = lines.read_until(b'\n', &mut line).map_err(|error| said(&path, &error))?;
+            if count == 0 {
+                return Ok(());
+            }
+            take(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(instance) = &self.instance {
+            // A folder of tracefs takes with it what is in it.
+            let _ = fs::remove_dir(instance);
+            return;
+        }
+        for (path, before) in self.before.iter().rev() {
+            let _ = fs::write(path, before);
+        }
+    }
+}
+
+fn no_right(text: &str) -> Failure {
+    Failure { code: NO_RIGHT, text: text.to_owned() }
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

@@ -1,0 +1,150 @@
+//! khttpd's trace points, and `staunch kernel trace` on kernels that have tracefs: what it shows, and what it
+//! says where it cannot.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::handover::process;
+use crate::modules::{Guest, said};
+use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
+use staunch_tests::process::{binary, is_installed};
+
+/// What the script says in each mode. Three connections ask for three things each, one for a name that is too
+/// long to be told, and one is handed over.
+const POINTS: [&str; 13] = [
+    "off: 0",
+    "accept: 5",
+    "request: 10",
+    "hit: 3",
+    "miss: 7",
+    "expire: 0",
+    "close: 4",
+    "leave: 1",
+    "answers and wakes",
+    "paths: 1 /0000000000000000000000000000000000000000000000 3 /a.txt 3 /big.bin 3 /no ",
+    "one name",
+    "off again: 0",
+    "unloaded",
+];
+
+#[test]
+fn trace_points_tell_what_khttpd_does() {
+    if !is_possible() {
+        return;
+    }
+    for series in series_with_modules() {
+        let guest = Guest { series, modules: &["khttpd"], programs: &[process()], words: &[] };
+        let output = guest.run(include_str!("points.sh"));
+        let (out, error) = said(&output);
+        assert!(output.status.success(), "{series}: {out}{error}");
+        let has = |line: &str| {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
+        };
+        for mode in ["kthread", "wq", "ready", "softirq"] {
+            POINTS.iter().for_each(|line| has(&format!("{mode} {line}")));
+        }
+        has("expired: head");
+        has("the instance is gone");
+    }
+}
+
+/// The JSON behind a word at the beginning of a line.
+fn json(out: &str, word: &str) -> Value {
+    let line = out.lines().find_map(|line| line.strip_prefix(word));
+    let text = line.unwrap_or_else(|| panic!("no {word:?} in\n{out}"));
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// What a report names as missing, and nothing else, begins so.
+fn assert_missing(out: &str, word: &str, beginning: &str) {
+    let report = json(out, word);
+    let missing = report["missing"].as_array().expect("a list");
+    assert!(
+        missing.len() == 1 && missing[0].as_str().is_some_and(|what| what.starts_with(beginning)),
+        "{word} {beginning}: {out}"
+    );
+    assert!(report["graph"].is_null(), "{out}");
+}
+
+#[test]
+fn requests_are_traced_under_each_kernel() {
+    if !is_possible() || !is_installed("setpriv") {
+        return;
+    }
+    for series in SERIES_WITH_HEADERS {
+        let programs = [binary(), PathBuf::from("/usr/bin/setpriv")];
+        let guest = Guest { series, modules: &["khttpd"], programs: &programs, words: &[] };
+        let output = guest.run(include_str!("trace.sh"));
+        let (out, error) = said(&output);
+        assert!(output.status.success(), "{series}: {out}{error}");
+        let has = |line: &str| {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
+        };
+        has("told: 3 staunch: khttpd is not loaded: `staunch kernel load --root DIR` loads it");
+        assert!(
+            out.contains("told: 1 staunch: tracefs is not mounted: mount -t tracefs"),
+            "{series}: {out}{error}"
+        );
+        // Who may not look, and who may look and not record.
+        let refused = "told: 77 staunch: tracefs is not for this user: try as root";
+        assert_eq!(out.lines().filter(|line| *line == refused).count(), 2, "{series}: {out}{error}");
+        has("1");
+        has("all is as before");
+        has("all is as before, again");
+        assert_eq!(out.matches("\nended: 0").count(), 2, "{series}: {out}{error}");
+        assert_eq!(out.matches("\nunloaded").count(), 2, "{series}: {out}{error}");
+
+        assert_whole(&out);
+        assert_missing(&out, "signal: ", "the function graph: a signal came before it");
+        assert_missing(&out, "without: ", "khttpd was unloaded meanwhile");
+        assert_missing(
+            &out,
+            "kthread: ",
+            "the function graph: somebody traces already (current_tracer is function",
+        );
+        assert_missing(
+            &out,
+            "event: ",
+            "the function graph: somebody traces already (set_event is khttpd:khttpd_hit",
+        );
+        let threads = json(&out, "kthread: ")["threads"].clone();
+        assert!(
+            threads
+                .as_array()
+                .expect("threads")
+                .iter()
+                .any(|thread| { thread["name"] == "khttpd" && count(&thread["switches"]) > 0 }),
+            "{out}"
+        );
+        assert!(out.contains("khttpd in mode kthread, watched for"), "{out}");
+        let theirs =
+            "missing: the function graph: somebody traces already (set_graph_function is khttpd_serve";
+        assert!(out.contains(theirs), "{out}");
+        has("khttpd_serve [khttpd]");
+    }
+}
+
+/// A report that lacks nothing.
+fn assert_whole(out: &str) {
+    let report = json(out, "softirq: ");
+    assert_eq!(
+        (&report["mode"], &report["missing"]),
+        (&"softirq".into(), &Value::Array(Vec::new())),
+        "{out}"
+    );
+    assert!(count(&report["answered"]) > 0, "{out}");
+    for event in ["accept", "wake", "request", "hit", "miss", "answer", "close"] {
+        assert!(count(&report["events"][event]) > 0, "{event}: {out}");
+    }
+    let graph = &report["graph"];
+    assert!(count(&graph["requests"]) > 0, "{out}");
+    assert!(graph["typical"].as_array().is_some_and(|calls| calls.len() > 1), "{out}");
+    let shares = graph["shares"].as_array().expect("shares");
+    let whole: f64 = shares.iter().filter_map(|share| share[1].as_f64()).sum();
+    assert!((whole - 1.0).abs() < 1e-6, "{shares:?}");
+}
