@@ -1,12 +1,13 @@
 //! What is asked of the host, and set at it, beside connections: processors, interfaces, routes, sockets of
-//! others, raw packets.
+//! others, raw packets, the server in the kernel.
 //!
 //! It must never be needed to answer a request: the gate, the load generator, the laboratory and the doctor
-//! ask, and the engine only while it starts.
+//! ask, and the engine only while it starts; the epoll backend takes connections at khttpd's device.
 
 pub mod cpu;
 pub mod interface;
 pub mod interrupt;
+pub mod khttpd;
 pub mod packet;
 pub mod punctual;
 pub mod route;

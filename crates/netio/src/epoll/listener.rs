@@ -7,17 +7,21 @@
 //! the batch begins with one connection and doubles from turn to turn while there are more. Exclusive, so
 //! that of several workers on one listener one is woken.
 //!
+//! In place of a listening socket it may have the device at which khttpd hands connections over.
+//!
 //! Order of calls: `watch`; at each event `begin_turn`, then `accept` until there is nothing; `unwatch`; at
 //! last `give_up`.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with, getpeername, sockopt};
 
+use crate::host::khttpd;
 use crate::{Queue, socket};
 
 /// Connections accepted from one listener in one turn: enough for a burst, too few to keep the others waiting
@@ -40,6 +44,8 @@ pub(super) enum Accept {
 pub(super) struct Listener {
     /// None once it was given up.
     socket: Option<OwnedFd>,
+    /// Whether it is khttpd's device.
+    is_device: bool,
     watched: bool,
     /// The last turn with connections, how many were to be accepted in it, and how many of them are left.
     turn: u64,
@@ -50,10 +56,13 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Takes a listening socket. It becomes a non-blocking one, whoever has used it before.
+    /// Takes a listening socket, or khttpd's device. It becomes a non-blocking one, whoever has used it
+    /// before.
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Self { socket: Some(socket), watched: false, turn: 0, batch: 1, left: 0, used_up: false })
+        let is_device = khttpd::is_device(&socket)?;
+        let socket = Some(socket);
+        Ok(Self { socket, is_device, watched: false, turn: 0, batch: 1, left: 0, used_up: false })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -67,7 +76,8 @@ impl Listener {
 
     /// What waits, and how much may; `None` once it was given up.
     pub(super) fn queue(&self) -> Option<Queue> {
-        socket::queue(self.socket.as_ref()?.as_fd())
+        let socket = self.socket.as_ref()?.as_fd();
+        if self.is_device { Some(queue_of_device(socket)) } else { socket::queue(socket) }
     }
 
     /// See [`crate::Io::open_door`].
@@ -113,7 +123,9 @@ impl Listener {
                 return self.stop(epoll, Errno::NFILE);
             }
             self.left -= 1;
-            match accept_one(socket, learns_peers) {
+            let accepted =
+                if self.is_device { take(socket, learns_peers) } else { accept_one(socket, learns_peers) };
+            match accepted {
                 Ok((socket, peer)) => {
                     self.used_up = self.left == 0;
                     return Accept::New(socket, peer);
@@ -142,6 +154,22 @@ fn accept_one(listener: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option
     }
 }
 
+/// A connection that khttpd has accepted, with what accepted ones inherit here from their listener.
+fn take(device: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
+    let socket = khttpd::take(device.as_fd())?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    socket::bound_unsent(&socket).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let peer = if learns_peers { getpeername(&socket).ok().flatten() } else { None };
+    Ok((socket, peer.and_then(|peer| peer.try_into().ok())))
+}
+
+/// The device tells whether a connection waits, not how many do.
+fn queue_of_device(device: BorrowedFd<'_>) -> Queue {
+    let mut wait = [PollFd::from_borrowed_fd(device, PollFlags::IN)];
+    let is_ready = poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0);
+    Queue { waiting: u32::from(is_ready), limit: khttpd::WAITING_MAX }
+}
+
 /// Errors of one connection that was gone before it was accepted: accept(2), "Error handling", and a signal.
 fn is_the_connections_own(errno: Errno) -> bool {
     matches!(
@@ -156,6 +184,7 @@ fn is_the_connections_own(errno: Errno) -> bool {
             | Errno::NONET
             | Errno::HOSTUNREACH
             | Errno::OPNOTSUPP
+            | Errno::NOTCONN
             | Errno::NETUNREACH
             | Errno::TIMEDOUT
     )

@@ -1,0 +1,55 @@
+//! Connections that khttpd, the server in the kernel, hands over: the device at which a process takes them.
+//!
+//! Its contract stands in docs/khttpd.md, section "Connections handed over". The device is given to a backend
+//! as a listener would be; a connection must never be taken from it before there is a descriptor for it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+/// The device.
+pub const DEVICE: &str = "/dev/khttpd";
+/// What it is told to give the next connection: `KHTTPD_TAKE` of `kernel/khttpd/handover.h`.
+pub const TAKE: libc::Ioctl = 0xe800;
+/// How many connections it keeps for processes at most (`KHTTPD_OFFERED_MAX`).
+pub(crate) const WAITING_MAX: u32 = 1024;
+/// The file that names the folder that khttpd serves.
+pub const ROOT: &str = "/sys/module/khttpd/parameters/root";
+
+/// Opens the device.
+///
+/// # Errors
+/// ENOENT: khttpd is not loaded, or not with `hand_over`. EACCES: it is another user's.
+pub fn open() -> io::Result<OwnedFd> {
+    Ok(File::open(DEVICE)?.into())
+}
+
+/// The folder that khttpd serves; `None` while it is not loaded.
+pub fn root() -> Option<PathBuf> {
+    let text = fs::read_to_string(ROOT).ok()?;
+    Some(Path::new(text.trim_end_matches('\n')).to_owned())
+}
+
+/// Whether a descriptor is a device's, and no socket's.
+pub(crate) fn is_device(descriptor: impl AsFd) -> io::Result<bool> {
+    let status = rustix::fs::fstat(descriptor)?;
+    Ok(FileType::from_raw_mode(status.st_mode) == FileType::CharacterDevice)
+}
+
+/// The next connection, which does not block and is closed on exec.
+///
+/// # Errors
+/// EAGAIN: none waits. EMFILE, ENFILE: there is no descriptor for it, and it goes on waiting.
+pub(crate) fn take(device: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    // SAFETY: the device is open for the length of the call, which takes no argument.
+    let descriptor = unsafe { libc::ioctl(device.as_raw_fd(), TAKE) };
+    if descriptor < 0 {
+        return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO));
+    }
+    // SAFETY: the kernel has just made this descriptor for the caller.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
