@@ -86,6 +86,8 @@ impl Control {
         {
             self.tell_all(|| Order::Leave { name: listener.name, at_once: true });
         }
+        // khttpd gives what waits there to another process, or answers it.
+        self.tell_all(|| Order::Leave { name: ListenerName::HANDOVER, at_once: true });
         let (left, all_left) = mpsc::channel();
         self.tell_all(|| Order::Drain(drain, left.clone()));
         all_left

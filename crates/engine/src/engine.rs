@@ -119,6 +119,21 @@ impl<M: Send + 'static> Engine<M> {
         Ok(())
     }
 
+    /// Takes connections also from khttpd's device, of which every worker gets a copy.
+    ///
+    /// # Errors
+    /// EMFILE.
+    ///
+    /// # Panics
+    /// Unless epoll was asked for: io_uring accepts at sockets alone.
+    pub fn take_from(&mut self, device: &OwnedFd) -> io::Result<()> {
+        assert!(self.settings.io == IoChoice::Epoll, "epoll takes connections from a device");
+        for listeners in &mut self.sockets.listeners {
+            listeners.push((ListenerName::HANDOVER, device.try_clone()?));
+        }
+        Ok(())
+    }
+
     /// Where it listens in plain text, with the ports taken.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.sockets.plain

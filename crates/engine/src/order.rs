@@ -34,6 +34,11 @@ pub(crate) struct ListenerName {
     pub(crate) is_secured: bool,
 }
 
+impl ListenerName {
+    /// The device at which khttpd hands connections over: no address, so no number of one.
+    pub(crate) const HANDOVER: Self = Self { number: u32::MAX, is_secured: false };
+}
+
 /// One order to one worker.
 #[derive(Debug)]
 pub(crate) enum Order {
