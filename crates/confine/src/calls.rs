@@ -232,6 +232,9 @@ const MAP_UPDATE: u64 = 2;
 pub(crate) const MAPS: &[Bounded] =
     &[(libc::SYS_bpf, &[&[(0, ALL_BITS, MAP_LOOKUP)], &[(0, ALL_BITS, MAP_UPDATE)]])];
 
+/// Only for a server behind khttpd: takes a connection from its device (`KHTTPD_TAKE`).
+pub(crate) const HANDOVER: &[Bounded] = &[(libc::SYS_ioctl, &[&[ioctl(0xe800)]])];
+
 /// An ioctl by its number, whose type is unsigned in glibc and signed in musl.
 #[allow(clippy::unnecessary_cast, reason = "the type differs between C libraries")]
 const fn ioctl(number: libc::Ioctl) -> (u8, u64, u64) {

@@ -37,6 +37,8 @@ const READ: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | 
 const RUN: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | Execute});
 const WRITE: BitFlags<AccessFs> =
     landlock::make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile});
+/// What is done with a device from which connections are taken.
+const DEVICE: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | IoctlDev});
 const SINK: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | WriteFile});
 
 /// A fence that stands.
@@ -120,12 +122,13 @@ impl Rules<'_> {
             .add_rules(path_beneath_rules(&self.run, RUN))?
             .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
             .add_rules(path_beneath_rules(["/dev/null"], SINK))?
+            .add_rules(path_beneath_rules(&self.paths.devices, DEVICE))?
             .restrict_self()
     }
 
     fn digest(&self) -> u64 {
-        let Self { paths: Paths { read, write, .. }, run } = self;
-        xxh3_64(format!("{NEWEST} {read:?} {write:?} {run:?} {SYSTEM:?} {NAMES:?}").as_bytes())
+        let Self { paths: Paths { read, write, devices, .. }, run } = self;
+        xxh3_64(format!("{NEWEST} {read:?} {write:?} {devices:?} {run:?} {SYSTEM:?} {NAMES:?}").as_bytes())
     }
 }
 

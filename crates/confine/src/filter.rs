@@ -13,7 +13,7 @@ use seccompiler::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::calls::{BOUNDED, FREE, MAPS, OLD, RINGS};
+use crate::calls::{BOUNDED, FREE, HANDOVER, MAPS, OLD, RINGS};
 use crate::inherited::Inherited;
 use crate::paths::Paths;
 
@@ -30,6 +30,8 @@ struct Extras {
     maps: bool,
     /// Making rings and entering them.
     rings: bool,
+    /// Taking connections that khttpd hands over.
+    handover: bool,
 }
 
 /// Applies the filter, unless this process was born with it.
@@ -37,7 +39,7 @@ struct Extras {
 /// # Errors
 /// Why there is none, in words.
 pub(crate) fn apply(inherited: &Inherited, paths: &Paths) -> Result<Filter, String> {
-    let extras = Extras { maps: paths.maps, rings: paths.rings };
+    let extras = Extras { maps: paths.maps, rings: paths.rings, handover: !paths.devices.is_empty() };
     let arch = TargetArch::try_from(std::env::consts::ARCH)
         .map_err(|_| "the filter of system calls is not made for this processor".to_owned())?;
     let programs = programs(arch, extras).map_err(|error| format!("the filter of system calls: {error}"))?;
@@ -55,10 +57,13 @@ pub(crate) fn apply(inherited: &Inherited, paths: &Paths) -> Result<Filter, Stri
 /// The list, and ENOSYS for clone3. Where two filters refuse a call, the one set last says how.
 fn programs(arch: TargetArch, extras: Extras) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let rings = if extras.rings { RINGS } else { &[] };
-    let free = FREE.iter().chain(OLD).chain(rings).map(|&call| Ok((call, Vec::new())));
+    let free = FREE.iter().chain(OLD).chain(rings).map(|&call| (call, Vec::new()));
     let maps = if extras.maps { MAPS } else { &[] };
-    let bounded = BOUNDED.iter().chain(maps).map(|&(call, lines)| Ok((call, rules(lines)?)));
-    let calls: BTreeMap<i64, Vec<SeccompRule>> = free.chain(bounded).collect::<Result<_, _>>()?;
+    let handover = if extras.handover { HANDOVER } else { &[] };
+    let mut calls: BTreeMap<i64, Vec<SeccompRule>> = free.collect();
+    for &(call, lines) in BOUNDED.iter().chain(maps).chain(handover) {
+        calls.entry(call).or_default().extend(rules(lines)?);
+    }
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
     let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
@@ -118,7 +123,7 @@ mod tests {
     const ABSENT: u32 = 0x0005_0000 | libc::ENOSYS as u32;
 
     fn of(call: i64, arguments: &[u64]) -> (u32, u32) {
-        with(Extras { maps: false, rings: true }, call, arguments)
+        with(Extras { maps: false, rings: true, handover: false }, call, arguments)
     }
 
     fn with(extras: Extras, call: i64, arguments: &[u64]) -> (u32, u32) {
@@ -190,13 +195,24 @@ mod tests {
     }
 
     #[test]
+    fn a_server_behind_khttpd_may_take_connections_from_its_device() {
+        for handover in [true, false] {
+            let extras = Extras { maps: false, rings: true, handover };
+            let expected = if handover { ALLOWED } else { REFUSED };
+            assert_eq!(with(extras, libc::SYS_ioctl, &[3, 0xe800]), (expected, ALLOWED));
+            assert_eq!(with(extras, libc::SYS_ioctl, &[3, libc::FIONBIO]), (ALLOWED, ALLOWED));
+            assert_eq!(with(extras, libc::SYS_ioctl, &[0, libc::TIOCSTI]), (REFUSED, ALLOWED));
+        }
+    }
+
+    #[test]
     fn a_gate_may_use_its_maps_and_no_more_of_bpf() {
         // Commands: make a map, look up, update, delete, load a program, open what is pinned, make a link.
         for (command, allowed) in
             [(0, false), (1, true), (2, true), (3, false), (5, false), (7, false), (28, false)]
         {
             let expected = if allowed { ALLOWED } else { REFUSED };
-            let gate = Extras { maps: true, rings: true };
+            let gate = Extras { maps: true, rings: true, handover: false };
             assert_eq!(with(gate, libc::SYS_bpf, &[command]), (expected, ALLOWED), "{command}");
             assert_eq!(of(libc::SYS_bpf, &[command]), (REFUSED, ALLOWED), "{command}");
         }
@@ -206,7 +222,11 @@ mod tests {
     fn rings_are_made_only_where_they_are_needed() {
         for (rings, expected) in [(true, ALLOWED), (false, REFUSED)] {
             for call in RINGS {
-                assert_eq!(with(Extras { maps: false, rings }, *call, &[]), (expected, ALLOWED), "{call}");
+                assert_eq!(
+                    with(Extras { maps: false, rings, handover: false }, *call, &[]),
+                    (expected, ALLOWED),
+                    "{call}"
+                );
             }
         }
     }

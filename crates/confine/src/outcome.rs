@@ -75,8 +75,12 @@ impl fmt::Display for Confinement {
         }
         if self.now.fence.is_some() {
             let read = self.paths.read.iter().map(|folder| format!("{} (read)", folder.display()));
+            let devices = self.paths.devices.iter().map(|device| format!("{} (device)", device.display()));
             let write = self.paths.write.iter().map(|folder| format!("{} (write)", folder.display()));
-            parts.push(format!("file system: {}", read.chain(write).collect::<Vec<_>>().join(", ")));
+            parts.push(format!(
+                "file system: {}",
+                read.chain(devices).chain(write).collect::<Vec<_>>().join(", ")
+            ));
         }
         parts.extend(self.missing.iter().cloned());
         formatter.write_str(&parts.join("; "))
@@ -93,6 +97,7 @@ mod tests {
             write: write.iter().map(PathBuf::from).collect(),
             maps: false,
             rings: true,
+            devices: BTreeSet::new(),
         }
     }
 

@@ -37,6 +37,7 @@ pub struct Paths {
     pub(crate) write: BTreeSet<PathBuf>,
     pub(crate) maps: bool,
     pub(crate) rings: bool,
+    pub(crate) devices: BTreeSet<PathBuf>,
 }
 
 impl Paths {
@@ -62,6 +63,13 @@ impl Paths {
     /// be loaded, and no map be opened or made.
     pub fn use_maps(&mut self) {
         self.maps = true;
+    }
+
+    /// Lets connections be taken from khttpd's device. The next process may open it again, and read the file
+    /// with the folder that khttpd serves.
+    pub fn take_from_khttpd(&mut self, device: &Path, root: &Path) {
+        self.devices.insert(device.to_path_buf());
+        self.read_file(root);
     }
 
     /// Lets rings of io_uring be made. What is done by a ring passes the filter of system calls by: by one a
