@@ -11,6 +11,7 @@ use staunch_config::groups::Content;
 use staunch_config::{Config, Site};
 use staunch_confine::Confinement;
 use staunch_engine::Engine;
+use staunch_netio::host::khttpd;
 use staunch_server::log::LineQueue;
 use staunch_server::{LiveShared, Progress, SitesShared};
 
@@ -49,6 +50,9 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     }
     told.host.lines("http", engine.addresses()).into_iter().for_each(&mut line);
     told.host.lines("https", engine.secured_addresses()).into_iter().for_each(&mut line);
+    if told.config.network.behind_khttpd {
+        line(format!("  khttpd       what it does not serve, by {}", khttpd::DEVICE));
+    }
     if sites.len() > 1 {
         sites.iter().for_each(|site| line(format!("  site         {}", describe_site(site))));
     }

@@ -9,6 +9,7 @@ use staunch_config::syntax::choice;
 use staunch_config::syntax::text::Output;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
+use staunch_netio::host::khttpd;
 use staunch_server::LiveShared;
 
 use crate::certificates;
@@ -74,6 +75,9 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     let mut paths = Paths::default();
     if !config.process.gate.is_empty() {
         paths.use_maps();
+    }
+    if config.network.behind_khttpd {
+        paths.take_from_khttpd(Path::new(khttpd::DEVICE), Path::new(khttpd::ROOT));
     }
     for site in &config.sites {
         paths.read_site(&site.content.root);

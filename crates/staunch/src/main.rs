@@ -3,6 +3,7 @@
 
 mod admin;
 mod banner;
+mod behind_khttpd;
 mod certificates;
 mod clients;
 mod config;

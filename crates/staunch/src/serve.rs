@@ -14,6 +14,7 @@ use staunch_server::{
 };
 
 use crate::banner::{self, Told};
+use crate::behind_khttpd;
 use crate::certificates::{self, Certificates, Pairs};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     settings.notice = Arc::clone(&seeing.notice);
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
-    let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    let mut engine = bind(settings, &mut arrival, &config)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
     let live = live::of(&config, engine.connections_max().0)?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
@@ -98,6 +99,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     keeper.leave();
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
+}
+
+/// The engine, with everything that connections are taken from.
+fn bind(settings: Settings, arrival: &mut Takeover, config: &Config) -> Result<Engine<Mail>, Failure> {
+    let mut engine = Engine::bind_or_take_over(settings, arrival.sockets()).map_err(blame)?;
+    behind_khttpd::open(&mut engine, config)?;
+    Ok(engine)
 }
 
 /// Reads certificates, and tells the engine where TLS is spoken.

@@ -30,11 +30,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         // Who starts the server has the certificates.
         tls: None,
         workers: workers(&config.network)?,
-        io: match config.network.io {
-            IoWay::Auto => IoChoice::Auto,
-            IoWay::Uring => IoChoice::Uring,
-            IoWay::Epoll => IoChoice::Epoll,
-        },
+        io: io(&config.network)?,
         connections_max: config.network.max_connections,
         memory_budget_bytes: config.pressure.memory_budget,
         timeouts: timeouts(&config.deadlines),
@@ -44,6 +40,19 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         // Who starts the server has a better place.
         notice: Arc::new(|_| ()),
     })
+}
+
+/// The way to the network. io_uring accepts at sockets, and khttpd hands over at a device.
+fn io(network: &Network) -> Result<IoChoice, Failure> {
+    match (network.io, network.behind_khttpd) {
+        (IoWay::Uring, true) => {
+            let text = "io: \"uring\" takes no connections from khttpd; with behind_khttpd, leave io out";
+            Err(Failure::configuration(text.to_owned()))
+        }
+        (_, true) | (IoWay::Epoll, _) => Ok(IoChoice::Epoll),
+        (IoWay::Auto, false) => Ok(IoChoice::Auto),
+        (IoWay::Uring, false) => Ok(IoChoice::Uring),
+    }
 }
 
 /// When to give way.

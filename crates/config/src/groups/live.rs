@@ -25,14 +25,14 @@ group! {
     publish_token_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/publish-token\"";
     /// Most readers at a time: auto is half of the most connections
     live_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
-    /// Most memory for values, their last updates and prepared forms
+    /// Most memory for values, updates and forms
     /// The oldest updates go first. Values stay: what has no room then is refused with 503.
     live_memory: Size = Some("256MiB"), Value, restart, "\"1GiB\"";
     /// Folder in which values and last updates are kept, for the next start
     /// It has to exist, to belong to the user the server runs as, and to be no part of a site. One server at
     /// a time can use it.
     live_state: OrOff<Folder> = Some("off"), Value, restart, "\"/var/lib/staunch\"";
-    /// When they are on the disk: before a publisher is answered, within a second, or at the end
+    /// On the disk `always` before an answer, at an `interval` of 1 s, or at the end: `off`
     /// What a crash costs: nothing, the last second, everything since the start. After a crash the numbering
     /// goes on only with `always`.
     live_sync: SyncTime = Some("always"), Value, restart, "\"interval\"";
@@ -49,7 +49,7 @@ group! {
     /// An EventSource sends no field. With a page of another origin it counts only if that is
     /// one of `live_origins`. `mercureAuthorization` is what Mercure 0.x has.
     live_cookie: Token = Some("__Secure-staunch_token"), Value, restart, "\"mercureAuthorization\"";
-    /// Serve /ws/echo, a WebSocket that sends back what it gets, for tests
+    /// Serve /ws/echo, an echo, for tests
     live_echo: OnOff = Some("off"), Value, restart, "true";
     /// Who signs tokens for publishing and for reading what is private
     live_issuer: Many<Inline<LiveIssuerRule>> = Some(""), File, restart,

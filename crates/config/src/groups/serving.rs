@@ -25,7 +25,7 @@ group! {
     io: IoWay = Some("auto"), Value, restart, "\"epoll\"";
     /// Most connections at a time: auto is what file descriptors or memory allow
     max_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
-    /// Expect the PROXY protocol at the start of each connection
+    /// Expect the PROXY protocol first on each connection
     /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
     proxy_protocol: OnOff = Some("off"), Value, reload, "true";
     /// Speak HTTP/2 to those who begin with it
@@ -33,6 +33,12 @@ group! {
     /// Over TLS it is offered in the handshake (ALPN). With it off the preface is answered 505. A reload is
     /// for new connections.
     http2: OnOff = Some("on"), Value, reload, "false";
+    /// Serve what khttpd, loaded with `hand_over`, does not (epoll)
+    /// khttpd serves the files of the site on its addresses, and hands over every connection with another
+    /// method, a body, an Upgrade or one of its `hand_over` paths: one site on one port. It must be loaded
+    /// with `hand_over` and serve the same folder, and the server must be allowed to open `/dev/khttpd`. Both
+    /// are checked at the start. `listen` goes on as it is.
+    behind_khttpd: OnOff = Some("off"), Switch, restart, "true";
     /// Proxies whose word about a client's address is believed
     /// Their X-Forwarded-For is followed from the right to the first address that is none of these. With
     /// `proxy_protocol` on, only they may use it; an empty list lets everybody.
@@ -43,15 +49,15 @@ group! {
     /// How long things may take, and how fast they must go.
     Deadlines, "Deadlines", |_| None;
 
-    /// Close a connection that has been idle between two requests for so long
+    /// Most time between two requests of a connection
     keep_alive: Time = Some("15s"), Value, reload, "\"60s\"";
-    /// Close a connection whose request is not complete after so long
+    /// Most time for a request to be complete
     header_timeout: Time = Some("15s"), Value, reload, "\"10s\"";
-    /// Close a connection whose TLS handshake is not over after so long
+    /// Most time for a TLS handshake
     handshake_timeout: Time = Some("10s"), Value, restart, "\"5s\"";
-    /// Close a connection whose request body has made no progress for so long
+    /// Most time for the next bytes of a request's body
     body_timeout: Time = Some("15s"), Value, reload, "\"30s\"";
-    /// Close a connection that has taken nothing of its answer for so long
+    /// Most time for a peer to take more of its answer
     send_timeout: Time = Some("30s"), Value, reload, "\"60s\"";
     /// Slowest mean rate of a body after body_timeout (10 s at least); 0 is any
     /// A slow phone finishes, somebody who sends a byte now and then to hold a connection does not.

@@ -24,9 +24,10 @@ group! {
     /// Address and port for HTTPS, or a port alone; may be given several times
     /// Nothing is listened at there without a certificate. See `listen`.
     tls_listen: Many<Listen> = Some("127.0.0.1:8443"), Values, reload, "[\"127.0.0.1:8443\", \"[::1]:8443\"]";
-    /// Lead requests in plain HTTP to HTTPS (308), for hosts with a certificate
+    /// Answer plain HTTP by a redirect to HTTPS (308)
+    /// For hosts with a certificate.
     https_redirect: OnOff = Some("on"), Value, reload, "false";
-    /// Tell browsers to ask for these hosts over HTTPS alone, for so long
+    /// Tell browsers to use HTTPS alone for so long
     /// Strict-Transport-Security (RFC 6797). A browser goes on with it until that time is over, or until it
     /// is told `0` over HTTPS, so begin with a day. Not said for `tls = "local"`, nor without
     /// `https_redirect`.

@@ -83,7 +83,7 @@ choices! {
         Json = "json",
     }
     /// When what is kept is on the disk.
-    SyncTime {
+    SyncTime as "WHEN" {
         /// Before a publisher is answered.
         Always = "always",
         /// Within a second.
