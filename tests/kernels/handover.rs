@@ -1,7 +1,9 @@
-//! Connections that khttpd hands over to a process.
+//! Connections that khttpd hands over: to a process at its device, to the server as shipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use staunch_tests::process::binary;
 
 use crate::modules::{Guest, said};
 use crate::{SERIES_WITH_HEADERS, is_possible};
@@ -70,6 +72,42 @@ fn khttpd_hands_over_what_it_does_not_serve() {
         assert_eq!(told, 4, "{series}: {out}{error}");
         for fault in ["a descriptor that blocks", "nothing to read", "not written"] {
             assert!(!out.contains(fault), "{series}: {out}{error}");
+        }
+    }
+}
+
+/// What the script says of the server behind khttpd.
+const SAID_BEHIND: [&str; 13] = [
+    "not loaded: behind_khttpd: khttpd is not loaded: load it by `staunch kernel load --root HERE/www \
+     hand_over=`",
+    "without hand_over: behind_khttpd: cannot open /dev/khttpd: khttpd hands nothing over: load it by \
+     `staunch kernel load --root HERE/www hand_over=`",
+    "another folder: behind_khttpd: khttpd serves HERE/other and this server HERE/www; both must give one \
+     site",
+    "io_uring: io: \"uring\" takes no connections from khttpd; with behind_khttpd, leave io out",
+    "nobody: HTTP/1.1 503 Service Unavailable||",
+    "  khttpd       what it does not serve, by /dev/khttpd",
+    "a file: HTTP/1.1 200 OK|hello|",
+    "a body: HTTP/1.1 200 OK",
+    "a path: HTTP/1.1 200 OK|abc|",
+    "both: HTTP/1.1 200 OK|hello|HTTP/1.1 200 OK|abc|",
+    "handed_over 3",
+    "upgraded: HTTP/1.1 200 OK",
+    "nobody any more: HTTP/1.1 503 Service Unavailable||",
+];
+
+#[test]
+fn the_server_serves_what_khttpd_does_not() {
+    if !is_possible() {
+        return;
+    }
+    for series in SERIES_WITH_HEADERS {
+        let guest = Guest { series, modules: &["khttpd"], programs: &[binary()], words: &[] };
+        let output = guest.run(include_str!("behind.sh"));
+        let (out, error) = said(&output);
+        assert!(output.status.success(), "{series}: {out}{error}");
+        for line in SAID_BEHIND.into_iter().chain(["unloaded"]) {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}");
         }
     }
 }

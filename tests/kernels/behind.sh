@@ -1,0 +1,49 @@
+# `staunch serve` behind khttpd: one site on one port. khttpd is the one of the machine, the server is as shipped.
+umask 022
+here=$(pwd)
+mkdir -p www other
+echo hello > www/a.txt
+token=0123456789abcdef0123456789abcdef
+
+load() { insmod /modules/khttpd.ko root=$here/www listen=127.0.0.1:80 "$@"; }
+# First line and last of the answer.
+send() { printf "$1" | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | sed -n '1p;$p' | tr '\n' '|'; echo; }
+get() { send "GET $1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"; }
+put() { send "PUT /topics/$1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $token\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"; }
+serve() { staunch serve www --listen 127.0.0.1:8080 --behind-khttpd --live on --publish-token $token --status /status.json --pid-file $here/pid "$@"; }
+counts() { grep -E "^$1 " /sys/module/khttpd/parameters/counts; }
+
+refused() { serve "$@" 2>&1 | grep -o 'behind_khttpd: .*\|io: .*' | sed "s|$here|HERE|g"; }
+echo "not loaded: $(refused)"
+load
+echo "without hand_over: $(refused)"
+rmmod khttpd
+insmod /modules/khttpd.ko root=$here/other listen=127.0.0.1:80 hand_over=
+echo "another folder: $(refused)"
+rmmod khttpd
+echo "io_uring: $(refused --io uring)"
+
+load hand_over=/live,/status.json || exit 1
+echo "nobody: $(put a)"
+serve > said 2>&1 &
+until [ -e pid ]; do sleep 0.1; done
+grep khttpd said
+echo "a file: $(get /a.txt)"
+echo "a body: $(put a | cut -d '|' -f 1)"
+echo "a path: $(get /live/a)"
+echo "both: $(printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /live/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | grep -aE '^(HTTP|hello|abc)' | tr '\n' '|')"
+counts handed_over
+
+# Another process of the same program takes its place, and goes on taking connections.
+first=$(cat pid)
+kill -USR2 $first
+until [ "$(cat pid 2>/dev/null)" != "$first" ] && [ -e pid ]; do sleep 0.1; done
+while kill -0 $first 2>/dev/null; do sleep 0.1; done
+echo "upgraded: $(put b | cut -d '|' -f 1)"
+
+# It ends: the device is nobody's, and the module can go.
+second=$(cat pid)
+kill $second
+while kill -0 $second 2>/dev/null; do sleep 0.1; done
+echo "nobody any more: $(put c)"
+rmmod khttpd && echo unloaded
