@@ -97,7 +97,7 @@ mod tests {
             write: write.iter().map(PathBuf::from).collect(),
             maps: false,
             rings: true,
-            devices: BTreeSet::new(),
+            devices: Default::default(),
         }
     }
 
