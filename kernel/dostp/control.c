@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Control frames: built, bounded, sent at their time. */
-#include "dostp.h"
+#include "keys.h"
 
 /* How often answers that wait are looked at. */
 #define DOSTP_CONTROL_LOOK (HZ / 100 ?: 1)
@@ -19,7 +19,7 @@ static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_k
 					   u16 destination, u64 challenge, u64 echo,
 					   unsigned int frame_bytes)
 {
-	unsigned int trailer = node->sum ? DOSTP_SUM_BYTES : 0;
+	unsigned int trailer = node->keys ? dostp_keys_trailer(node->keys, true) : node->trailer;
 	unsigned int bytes = max_t(unsigned int, DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES + trailer,
 				   frame_bytes) - trailer;
 	struct dostp_greeting greeting = {
@@ -27,7 +27,7 @@ static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_k
 	};
 	struct dostp_header header = {
 		.kind = kind,
-		.flags = DOSTP_WHOLE | (node->sum ? DOSTP_SUM : 0),
+		.flags = DOSTP_WHOLE | node->flags,
 		.source = node->low,
 		.destination = destination,
 		.length = bytes - DOSTP_HEADER_BYTES,
@@ -43,12 +43,12 @@ static struct sk_buff *dostp_control_frame(struct dostp_node *node, enum dostp_k
 	memcpy(greeting.link, &node->link, ETH_ALEN);
 	dostp_header_encode(&header, node->cluster, at);
 	dostp_greeting_encode(&greeting, at + DOSTP_HEADER_BYTES);
-	if (trailer) {
+	if (node->flags & DOSTP_SUM) {
 		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
 
 		skb_put_data(skb, &sum, sizeof(sum));
 	}
-	dostp_send_address(node, skb, to);
+	dostp_send_finish(node, skb, to);
 	return skb;
 }
 
@@ -74,25 +74,46 @@ void dostp_control_probe(struct dostp_node *node, u16 destination, const struct 
 						      probe->challenge, 0, frame_bytes));
 }
 
-bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
-			 unsigned long delay)
+/* Whether one more frame may be sent to whoever speaks. */
+static bool dostp_control_may_answer(struct dostp_node *node)
 {
-	struct sk_buff *skb;
+	return skb_queue_len(&node->replies) < DOSTP_REPLIES_WAITING_MAX &&
+	       dostp_control_allows(&node->replies_rate, DOSTP_REPLIES_PER_SECOND_MAX);
+}
 
-	if (skb_queue_len(&node->replies) >= DOSTP_REPLIES_WAITING_MAX ||
-	    !dostp_control_allows(&node->replies_rate, DOSTP_REPLIES_PER_SECOND_MAX))
-		return false;
-	if (!delay) {
-		dostp_control_push(node, DOSTP_HELLO_REPLY, to, destination, 0, echo);
-		return true;
-	}
-	skb = dostp_control_frame(node, DOSTP_HELLO_REPLY, to, destination, 0, echo, 0);
+/* Sends such a frame, if there is one, after so long; those of one delay in the order in which they came. */
+static bool dostp_control_delay(struct dostp_node *node, struct sk_buff *skb, unsigned long delay)
+{
 	if (!skb)
 		return false;
+	if (!delay) {
+		dostp_control_queue(node, skb);
+		return true;
+	}
 	dostp_due(skb)->at = jiffies + delay;
 	__skb_queue_tail(&node->replies, skb);
 	dostp_node_kick(node, DOSTP_CONTROL_LOOK);
 	return true;
+}
+
+bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
+			 unsigned long delay)
+{
+	struct sk_buff *skb = NULL;
+
+	if (dostp_control_may_answer(node))
+		skb = dostp_control_frame(node, DOSTP_HELLO_REPLY, to, destination, 0, echo, 0);
+	return dostp_control_delay(node, skb, delay);
+}
+
+bool dostp_control_introduce(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
+			     unsigned long delay)
+{
+	struct sk_buff *skb = NULL;
+
+	if (dostp_control_may_answer(node))
+		skb = dostp_control_frame(node, DOSTP_PROBE, probe->to, destination, probe->challenge, 0, 0);
+	return dostp_control_delay(node, skb, delay);
 }
 
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo)

@@ -29,6 +29,7 @@
 /* Bounds of docs/dostp.md; times in jiffies. */
 #define DOSTP_PEERS_MAX 4096
 #define DOSTP_ASKED_MAX 256
+#define DOSTP_STRANGERS_MAX 256 /* twice as many, of whom a greeting came */
 #define DOSTP_PARKED_MESSAGES_MAX 16
 #define DOSTP_PARKED_BYTES_MAX (64 << 10)
 #define DOSTP_MESSAGE_BYTES_MAX (256 << 10)
@@ -46,6 +47,7 @@
 #define DOSTP_PROBE_AGAIN (3 * HZ / 10)
 #define DOSTP_PROBE_TRIES 3
 #define DOSTP_UNREACHABLE HZ
+#define DOSTP_SUSPECT_REST HZ
 #define DOSTP_REPLIES_PER_SECOND_MAX 1000
 #define DOSTP_REPLIES_WAITING_MAX 1024
 #define DOSTP_CONFLICTS_PER_SECOND_MAX 10
@@ -98,6 +100,7 @@ enum dostp_size {
 struct dostp_peer {
 	u16 address;
 	bool is_known;     /* else the address is asked for */
+	bool is_stranger;  /* not known either, and nobody here speaks to it: a frame of it came */
 	bool is_stale;
 	bool has_failed;   /* nobody answered at the address; until `fresh_until` it is not asked again */
 	bool has_claimant;
@@ -109,6 +112,8 @@ struct dostp_peer {
 	u64 boot;          /* 0: not known */
 	unsigned long heard, fresh_until, spoken;
 	struct dostp_probe probe, size_probe;
+	struct dostp_probe introduction; /* with keys: another boot number or link address has to answer */
+	unsigned long rests_until;       /* what cannot be verified begins no introduction before */
 	u8 size;           /* enum dostp_size */
 	struct list_head all, messages;
 	struct sk_buff_head parked; /* frames that wait until the address is found */
@@ -140,18 +145,19 @@ struct dostp_node {
 	u32 address; /* IPv4, host order */
 	u32 netmask;
 	u16 low, mtu;
-	u8 cluster;
-	bool sum;
+	u8 cluster, flags, trailer; /* flags and bytes of the trailer that a message's frame has */
+	struct dostp_keys *keys;    /* NULL: frames bear no tag */
 	u64 boot;
 	dostp_link link;
 	spinlock_t lock;
 	struct dostp_peer __rcu **table; /* by address */
 	struct list_head peers, messages;
-	u32 known, asked, messages_count, bytes;
+	u32 known, asked, strangers, messages_count, bytes;
 	struct dostp_window *window;
 	struct sk_buff_head outgoing, replies;
 	struct dostp_rate replies_rate, conflicts_rate;
 	u64 hello_challenge;
+	unsigned long hello_until; /* with keys: who echoes that challenge is believed */
 	unsigned long full_until; /* no peer is stale until then */
 	unsigned long started, announce_at, hello_again_at, look_at, tick_at;
 	bool hello_again, is_refused, has_tick;
@@ -175,6 +181,7 @@ struct dostp_net {
 	char interface[IFNAMSIZ];
 	int cluster, sum, group;
 	u16 next_port;
+	struct dostp_secrets *secrets; /* with RTNL; NULL: no keys */
 	struct ctl_table *settings;
 	struct ctl_table_header *settings_header;
 };
@@ -257,6 +264,9 @@ int dostp_peer_init(void);
 void dostp_peer_exit(void);
 struct dostp_peer *dostp_peer_find(struct dostp_node *node, u16 address);
 struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link);
+/* With keys: who has spoken from this link address has to answer there first. `is_proven`: by its tag. */
+void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link, unsigned long delay,
+			  bool is_proven);
 /* Begins to ask for an address; NULL if too many are asked for. */
 struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address);
 void dostp_peer_remove(struct dostp_node *node, struct dostp_peer *peer);
@@ -273,6 +283,8 @@ u16 dostp_peer_mtu(const struct dostp_node *node, const struct dostp_peer *peer)
 /* heard.c: with the lock; what a sound frame tells of its sender */
 enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const struct dostp_header *header,
 			     const struct dostp_greeting *greeting, struct dostp_peer **peer);
+/* With keys: a message's frame came that cannot be verified, for nobody is believed at its address. */
+void dostp_heard_stranger(struct dostp_node *node, dostp_link link, const struct dostp_header *header);
 
 /* control.c: with the lock */
 void dostp_control_push(struct dostp_node *node, enum dostp_kind kind, dostp_link to, u16 destination,
@@ -282,6 +294,9 @@ void dostp_control_probe(struct dostp_node *node, u16 destination, const struct 
 			 unsigned int frame_bytes);
 bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
 			 unsigned long delay);
+/* A PROBE of one who has spoken, after so long; false if there are too many. */
+bool dostp_control_introduce(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
+			     unsigned long delay);
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo);
 void dostp_control_hello(struct dostp_node *node, u64 challenge);
 /* Answers whose time has come; gives the jiffies until the next look. */
@@ -304,8 +319,8 @@ int dostp_socket_autobind(struct sock *sk);
 
 /* send.c */
 int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port);
-/* Gives a frame its Ethernet header. */
-void dostp_send_address(struct dostp_node *node, struct sk_buff *skb, dostp_link to);
+/* Under RCU, or with the lock: gives a frame its tag, if there are keys, and its Ethernet header. */
+void dostp_send_finish(struct dostp_node *node, struct sk_buff *skb, dostp_link to);
 /* With the lock: what waited for this peer's address may go. */
 void dostp_send_parked(struct dostp_node *node, struct dostp_peer *peer);
 

@@ -7,15 +7,20 @@
 
 #include "dostp.h"
 
-static void dostp_heard_answer(struct dostp_node *node, dostp_link link, const struct dostp_header *header,
-			       const struct dostp_greeting *greeting)
+static bool dostp_heard_asks(const struct dostp_header *header, const struct dostp_greeting *greeting)
 {
-	unsigned long delay = 0;
+	return greeting->challenge && (header->kind == DOSTP_HELLO || header->kind == DOSTP_PROBE);
+}
 
-	if (!greeting->challenge || (header->kind != DOSTP_HELLO && header->kind != DOSTP_PROBE))
-		return;
-	if (header->destination == DOSTP_EVERYBODY)
-		delay = (unsigned long)(dostp_node_draw() % (DOSTP_REPLY_SPREAD + 1));
+/* After how long a greeting is answered: many have heard one to all. */
+static unsigned long dostp_heard_delay(const struct dostp_header *header)
+{
+	return header->destination == DOSTP_EVERYBODY ? dostp_node_draw() % (DOSTP_REPLY_SPREAD + 1) : 0;
+}
+
+static void dostp_heard_answer(struct dostp_node *node, dostp_link link, const struct dostp_header *header,
+			       const struct dostp_greeting *greeting, unsigned long delay)
+{
 	if (!dostp_control_reply(node, link, header->source, greeting->challenge, delay))
 		dostp_drop(node->net, DOSTP_FAULT_UNANSWERED);
 }
@@ -105,6 +110,78 @@ static bool dostp_heard_is_answer(const struct dostp_peer *peer, dostp_link link
 	       greeting->echo == peer->probe.challenge && peer->probe.to == link;
 }
 
+/* Whether an answer echoes a challenge of this node's to that address. Only such an echo is fresh. */
+static bool dostp_heard_is_echo(const struct dostp_node *node, const struct dostp_peer *peer, dostp_link link,
+				const struct dostp_header *header, const struct dostp_greeting *greeting)
+{
+	u64 echo = greeting->echo;
+
+	if (header->kind != DOSTP_HELLO_REPLY || !echo)
+		return false;
+	if (peer && echo == peer->probe.challenge &&
+	    (peer->probe.to == link || peer->probe.to == DOSTP_LINK_EVERYBODY))
+		return true;
+	if (peer && echo == peer->introduction.challenge && peer->introduction.to == link)
+		return true;
+	/* Who is known is not moved by an answer to a HELLO: it is asked at the other link address first. */
+	return echo == node->hello_challenge && time_before(jiffies, node->hello_until) &&
+	       (!peer || !peer->is_known || peer->link == link);
+}
+
+/* A greeting whose tag is right by the key of the boot number that it tells. */
+static enum dostp_fault dostp_heard_claimed(struct dostp_node *node, dostp_link link,
+					    const struct dostp_header *header,
+					    const struct dostp_greeting *greeting, unsigned long delay)
+{
+	struct dostp_peer *peer = dostp_peer_find(node, header->source);
+	bool is_known = peer && peer->is_known;
+
+	if (dostp_heard_is_echo(node, peer, link, header, greeting)) {
+		if (!is_known)
+			peer = dostp_peer_learn(node, header->source, link);
+		if (!peer)
+			return DOSTP_FAULT_UNKNOWN;
+		peer->introduction.challenge = 0;
+	} else if (!is_known || peer->link != link || peer->boot != greeting->boot) {
+		if (!node->is_refused)
+			dostp_peer_introduce(node, header->source, link, delay, true);
+		return is_known ? DOSTP_FAULT_IMPOSTOR : DOSTP_FAULT_UNKNOWN;
+	}
+	dostp_heard_greeting(node, peer, link, header, greeting);
+	return DOSTP_SOUND;
+}
+
+/* With keys: a frame whose tag is right, and if it is a message's whose counter is new. */
+static enum dostp_fault dostp_heard_proven(struct dostp_node *node, dostp_link link,
+					   const struct dostp_header *header,
+					   const struct dostp_greeting *greeting, struct dostp_peer **found)
+{
+	enum dostp_fault fault;
+
+	if (greeting) {
+		unsigned long delay = dostp_heard_delay(header);
+
+		/* Who is not believed yet is asked first: what it sends upon the answer finds it believed. */
+		fault = dostp_heard_claimed(node, link, header, greeting, delay);
+		if (dostp_heard_asks(header, greeting) && !node->is_refused)
+			dostp_heard_answer(node, link, header, greeting, delay);
+		return fault;
+	}
+	*found = dostp_peer_find(node, header->source);
+	if ((*found)->link != link) {
+		WRITE_ONCE((*found)->link, link);
+		dostp_peer_size_anew(node, *found);
+	}
+	dostp_peer_refresh(*found);
+	return DOSTP_SOUND;
+}
+
+void dostp_heard_stranger(struct dostp_node *node, dostp_link link, const struct dostp_header *header)
+{
+	if (!node->is_refused)
+		dostp_peer_introduce(node, header->source, link, 0, false);
+}
+
 enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const struct dostp_header *header,
 			     const struct dostp_greeting *greeting, struct dostp_peer **found)
 {
@@ -112,8 +189,10 @@ enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const str
 
 	if (header->source == node->low)
 		return dostp_heard_own(node, link, header, greeting);
-	if (greeting && !node->is_refused)
-		dostp_heard_answer(node, link, header, greeting);
+	if (unlikely(node->keys))
+		return dostp_heard_proven(node, link, header, greeting, found);
+	if (greeting && dostp_heard_asks(header, greeting) && !node->is_refused)
+		dostp_heard_answer(node, link, header, greeting, dostp_heard_delay(header));
 	peer = dostp_peer_find(node, header->source);
 	if (!peer || !peer->is_known) {
 		peer = dostp_peer_learn(node, header->source, link);

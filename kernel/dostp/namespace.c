@@ -5,9 +5,10 @@
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/slab.h>
 #include <net/netns/generic.h>
 
-#include "dostp.h"
+#include "keys.h"
 
 static unsigned int dostp_namespace_id;
 
@@ -185,6 +186,7 @@ static void __net_exit dostp_namespace_end(struct net *of)
 	rtnl_lock();
 	dostp_node_end(net, true);
 	rtnl_unlock();
+	kfree_sensitive(net->secrets);
 	free_percpu(net->counts);
 }
 

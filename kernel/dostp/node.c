@@ -5,7 +5,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "dostp.h"
+#include "keys.h"
 
 /* How long nothing need be looked at where nothing is under way. */
 #define DOSTP_NODE_IDLE (5 * HZ)
@@ -80,6 +80,14 @@ unlock:
 	dostp_node_unlock(node);
 }
 
+static void dostp_node_free(struct dostp_node *node)
+{
+	dostp_keys_end(node->keys);
+	kvfree(node->table);
+	kvfree(node->window);
+	kfree(node);
+}
+
 /* Memory of a node; NULL if there is none. */
 static struct dostp_node *dostp_node_alloc(void)
 {
@@ -91,10 +99,24 @@ static struct dostp_node *dostp_node_alloc(void)
 	node->window = kvzalloc(sizeof(*node->window), GFP_KERNEL);
 	if (node->table && node->window)
 		return node;
-	kvfree(node->table);
-	kvfree(node->window);
-	kfree(node);
+	dostp_node_free(node);
 	return NULL;
+}
+
+/* What protects the node's frames, by the settings. False: there is no memory for it. */
+static bool dostp_node_protect(const struct dostp_net *net, struct dostp_node *node)
+{
+	if (net->secrets) {
+		node->keys = dostp_keys_begin(net->secrets, node->boot, node->low);
+		if (!node->keys)
+			return false;
+		node->flags = DOSTP_AUTH;
+		node->trailer = dostp_keys_trailer(node->keys, false);
+	} else if (net->sum) {
+		node->flags = DOSTP_SUM;
+		node->trailer = DOSTP_SUM_BYTES;
+	}
+	return true;
 }
 
 int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask,
@@ -104,16 +126,19 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 
 	if (!node)
 		return -ENOMEM;
+	node->boot = dostp_node_draw();
+	node->low = address & 0xffff;
+	if (!dostp_node_protect(net, node)) {
+		dostp_node_free(node);
+		return -ENOMEM;
+	}
 	node->net = net;
 	node->dev = dev;
 	dev_hold(dev);
 	node->address = address;
 	node->netmask = netmask;
-	node->low = address & 0xffff;
 	node->mtu = dostp_node_mtu(dev);
 	node->cluster = net->cluster;
-	node->sum = net->sum;
-	node->boot = dostp_node_draw();
 	node->link = dostp_link_of(dev->dev_addr);
 	node->window->seed = dostp_node_draw();
 	node->window->age = HZ;
@@ -124,6 +149,8 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	__skb_queue_head_init(&node->replies);
 	node->started = since;
 	node->full_until = jiffies;
+	/* It is sent twice, and answers are spread. */
+	node->hello_until = jiffies + 2 * DOSTP_TRIAL;
 	node->look_at = jiffies + DOSTP_NODE_IDLE;
 	node->tick_at = jiffies + DOSTP_NODE_IDLE;
 	INIT_DELAYED_WORK(&node->tick, dostp_node_tick);
@@ -168,7 +195,5 @@ void dostp_node_end(struct dostp_net *net, bool says_bye)
 		dostp_peer_remove(node, peer);
 	dostp_node_unlock(node);
 	dev_put(node->dev);
-	kvfree(node->table);
-	kvfree(node->window);
-	kfree(node);
+	dostp_node_free(node);
 }

@@ -67,6 +67,8 @@ void dostp_peer_remove(struct dostp_node *node, struct dostp_peer *peer)
 	list_del(&peer->all);
 	if (peer->is_known)
 		node->known--;
+	else if (peer->is_stranger)
+		node->strangers--;
 	else
 		node->asked--;
 	call_rcu(&peer->rcu, dostp_peer_free);
@@ -97,7 +99,11 @@ struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_
 	if (node->known >= DOSTP_PEERS_MAX && !dostp_peer_make_room(node))
 		return NULL;
 	if (peer) {
-		node->asked--;
+		if (peer->is_stranger)
+			node->strangers--;
+		else
+			node->asked--;
+		peer->is_stranger = false;
 		peer->has_failed = false;
 		/* A message waits for it: it is spoken to. */
 		peer->was_spoken_to = peer->parked_messages;
@@ -195,10 +201,70 @@ struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address)
 		node->asked++;
 		peer->link = DOSTP_LINK_EVERYBODY;
 		rcu_assign_pointer(node->table[address], peer);
+	} else if (peer->is_stranger) {
+		if (node->asked >= DOSTP_ASKED_MAX)
+			return NULL;
+		node->asked++;
+		node->strangers--;
+		peer->is_stranger = false;
 	}
 	peer->has_failed = false;
 	dostp_peer_probe(node, peer, DOSTP_LINK_EVERYBODY);
 	return peer;
+}
+
+static struct dostp_peer *dostp_peer_add_stranger(struct dostp_node *node, u16 address)
+{
+	struct dostp_peer *peer = dostp_peer_add(node, address);
+
+	if (!peer)
+		return NULL;
+	peer->is_stranger = true;
+	peer->link = DOSTP_LINK_EVERYBODY;
+	node->strangers++;
+	rcu_assign_pointer(node->table[address], peer);
+	return peer;
+}
+
+void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link, unsigned long delay,
+			  bool is_proven)
+{
+	struct dostp_peer *peer = dostp_peer_find(node, address);
+	struct dostp_probe probe = {
+		.challenge = dostp_node_draw(), .to = link,
+		.tries = 1, .next = jiffies + delay + DOSTP_PROBE_AGAIN,
+	};
+
+	if (peer && peer->introduction.challenge && (peer->introduction.to == link || !is_proven))
+		return;
+	if (peer && !is_proven && time_before(jiffies, peer->rests_until))
+		return;
+	if (!peer && node->strangers >= (is_proven ? 2 : 1) * DOSTP_STRANGERS_MAX)
+		return;
+	if (!dostp_control_introduce(node, address, &probe, delay))
+		return;
+	peer = peer ?: dostp_peer_add_stranger(node, address);
+	if (!peer)
+		return;
+	peer->introduction = probe;
+	peer->rests_until = jiffies + DOSTP_SUSPECT_REST;
+	dostp_peer_look_soon(node);
+}
+
+/* A peer goes. Whoever is asked at another link address meanwhile may still answer. */
+static void dostp_peer_give_up(struct dostp_node *node, struct dostp_peer *peer)
+{
+	struct dostp_probe introduction = peer->introduction;
+	u16 address = peer->address;
+
+	dostp_peer_remove(node, peer);
+	if (!introduction.challenge)
+		return;
+	peer = dostp_peer_add_stranger(node, address);
+	if (peer) {
+		peer->introduction = introduction;
+		peer->rests_until = jiffies + DOSTP_SUSPECT_REST;
+	}
 }
 
 /* A question was not answered. */
@@ -208,7 +274,7 @@ static void dostp_peer_failed(struct dostp_node *node, struct dostp_peer *peer)
 		if (peer->has_claimant && peer->probe.to != peer->claimant)
 			dostp_peer_probe(node, peer, peer->claimant);
 		else
-			dostp_peer_remove(node, peer);
+			dostp_peer_give_up(node, peer);
 		return;
 	}
 	while (peer->parked_messages) {
@@ -234,9 +300,14 @@ static void dostp_peer_look_at(struct dostp_node *node, struct dostp_peer *peer)
 	}
 	if (peer->size == DOSTP_SIZE_ASKED)
 		dostp_peer_size_question(node, peer);
+	if (peer->introduction.challenge && !dostp_peer_question(node, peer->address, &peer->introduction, 0))
+		peer->introduction.challenge = 0;
 	if (peer->probe.challenge) {
 		if (!dostp_peer_question(node, peer->address, &peer->probe, 0))
 			dostp_peer_failed(node, peer);
+	} else if (peer->is_stranger) {
+		if (!peer->introduction.challenge && time_after_eq(jiffies, peer->rests_until))
+			dostp_peer_remove(node, peer);
 	} else if (peer->is_known ? time_after_eq(jiffies, peer->heard + DOSTP_GONE) : is_over) {
 		dostp_peer_remove(node, peer);
 	}
@@ -250,6 +321,7 @@ unsigned long dostp_peer_look(struct dostp_node *node)
 	list_for_each_entry_safe(peer, next, &node->peers, all)
 		dostp_peer_look_at(node, peer);
 	list_for_each_entry(peer, &node->peers, all)
-		is_asked |= peer->probe.challenge != 0 || !peer->is_known || peer->size == DOSTP_SIZE_ASKED;
+		is_asked |= peer->probe.challenge || peer->introduction.challenge || !peer->is_known ||
+			    peer->size == DOSTP_SIZE_ASKED;
 	return is_asked ? DOSTP_PEER_LOOK_ASKED : DOSTP_PEER_LOOK;
 }

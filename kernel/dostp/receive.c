@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* From a frame that came to a message in a socket's queue: docs/dostp.md, "What is dropped". */
-#include "dostp.h"
+#include "keys.h"
 
 /* Whether the checksum behind the payload is right. */
 static bool dostp_receive_is_sum_right(const struct sk_buff *skb, unsigned int bytes)
@@ -47,8 +47,10 @@ static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, stru
 		return DOSTP_FAULT_FOREIGN;
 	if (header->flags & DOSTP_SUM && !dostp_receive_is_sum_right(skb, end))
 		return DOSTP_FAULT_SUM;
-	/* Keys are not there yet. */
-	return header->flags & DOSTP_AUTH ? DOSTP_FAULT_AUTH : DOSTP_SOUND;
+	if ((header->flags ^ node->flags) & DOSTP_AUTH)
+		return DOSTP_FAULT_AUTH;
+	/* A tag is over all of the frame, and a payload is decrypted where it stands. */
+	return unlikely(node->keys) && skb_linearize_cow(skb) ? DOSTP_FAULT_ROOM : DOSTP_SOUND;
 }
 
 /*
@@ -62,9 +64,13 @@ static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buf
 	u32 source = (node->address & 0xffff0000) | header->source;
 	bool is_control = dostp_is_control(header->kind);
 	struct dostp_peer *peer = NULL;
-	enum dostp_fault fault = dostp_heard(node, dostp_link_of(eth_hdr(skb)->h_source), header,
-					     is_control ? greeting : NULL, &peer);
+	enum dostp_fault fault;
 
+	greeting = is_control ? greeting : NULL;
+	fault = unlikely(node->keys) ? dostp_keys_open(node, skb, header, greeting) : DOSTP_SOUND;
+	if (fault != DOSTP_SOUND)
+		goto drop;
+	fault = dostp_heard(node, dostp_link_of(eth_hdr(skb)->h_source), header, greeting, &peer);
 	if (fault != DOSTP_SOUND)
 		goto drop;
 	if (is_control) {

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /* From a message to frames on their way. */
-#include "dostp.h"
+#include "keys.h"
 
 /* What the frames of a message have in common. */
 struct dostp_route {
 	dostp_link link;
+	u64 boot; /* of the node that it is of */
 	u16 source, destination, mtu;
-	u8 cluster;
-	bool sum, is_parked;
+	u8 cluster, flags, trailer;
+	bool is_parked;
 	unsigned int headroom, tailroom;
 };
 
-void dostp_send_address(struct dostp_node *node, struct sk_buff *skb, dostp_link to)
+void dostp_send_finish(struct dostp_node *node, struct sk_buff *skb, dostp_link to)
 {
 	struct ethhdr *head;
 
+	if (unlikely(node->keys))
+		dostp_keys_seal(node, skb);
 	skb_reset_network_header(skb);
 	head = skb_push(skb, ETH_HLEN);
 	skb_reset_mac_header(skb);
@@ -68,7 +71,9 @@ static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 addres
 	route->source = node->low;
 	route->destination = low;
 	route->cluster = node->cluster;
-	route->sum = node->sum;
+	route->boot = node->boot;
+	route->flags = node->flags;
+	route->trailer = node->trailer;
 	route->headroom = LL_RESERVED_SPACE(node->dev);
 	route->tailroom = node->dev->needed_tailroom;
 	route->is_parked = false;
@@ -96,10 +101,10 @@ static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 addres
 static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, const struct dostp_route *route,
 					struct dostp_header *header, int *error)
 {
-	unsigned int trailer = route->sum ? DOSTP_SUM_BYTES : 0;
 	unsigned int bytes = DOSTP_HEADER_BYTES + header->length;
 	bool must_not_wait = msg->msg_flags & MSG_DONTWAIT || route->is_parked;
-	struct sk_buff *skb = sock_alloc_send_skb(sk, route->headroom + bytes + trailer + route->tailroom,
+	struct sk_buff *skb = sock_alloc_send_skb(sk, route->headroom + bytes + route->trailer +
+						  route->tailroom,
 						  must_not_wait, error);
 	u8 *at;
 
@@ -113,7 +118,7 @@ static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, con
 		kfree_skb(skb);
 		return NULL;
 	}
-	if (route->sum) {
+	if (route->flags & DOSTP_SUM) {
 		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
 
 		skb_put_data(skb, &sum, sizeof(sum));
@@ -125,16 +130,16 @@ static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, con
 	return skb;
 }
 
-/* Sends one frame. The node may have gone since the last one. */
-static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, dostp_link to)
+/* Sends one frame. The node may have gone since the last one, and another may be there. */
+static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, const struct dostp_route *route)
 {
 	struct dostp_node *node;
 	int error = -ENETDOWN;
 
 	rcu_read_lock();
 	node = rcu_dereference(net->node);
-	if (node && skb_headroom(skb) >= LL_RESERVED_SPACE(node->dev)) {
-		dostp_send_address(node, skb, to);
+	if (node && node->boot == route->boot && skb_headroom(skb) >= LL_RESERVED_SPACE(node->dev)) {
+		dostp_send_finish(node, skb, route->link);
 		error = dev_queue_xmit(skb);
 		error = error > 0 ? net_xmit_errno(error) : error;
 	} else {
@@ -146,19 +151,20 @@ static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, dostp_li
 
 void dostp_send_parked(struct dostp_node *node, struct dostp_peer *peer)
 {
-	unsigned int frame_bytes_max = dostp_peer_mtu(node, peer);
+	/* A tag is not there yet. */
+	unsigned int bytes_max = dostp_peer_mtu(node, peer) - (node->keys ? node->trailer : 0);
 	struct sk_buff *skb;
 
 	peer->parked_messages = 0;
 	peer->parked_bytes = 0;
 	while ((skb = __skb_dequeue(&peer->parked))) {
-		if (skb->len > frame_bytes_max || skb_headroom(skb) < LL_RESERVED_SPACE(node->dev)) {
+		if (skb->len > bytes_max || skb_headroom(skb) < LL_RESERVED_SPACE(node->dev)) {
 			/* Cut before it was known how little the peer takes. */
 			dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
 			kfree_skb(skb);
 			continue;
 		}
-		dostp_send_address(node, skb, peer->link);
+		dostp_send_finish(node, skb, peer->link);
 		__skb_queue_tail(&node->outgoing, skb);
 	}
 }
@@ -170,7 +176,7 @@ static int dostp_send_keep(struct dostp_node *node, u16 address, struct sk_buff_
 
 	if (peer && peer->has_failed && time_before(jiffies, peer->fresh_until))
 		return -EHOSTUNREACH;
-	if (!peer || peer->has_failed)
+	if (!peer || peer->has_failed || peer->is_stranger)
 		peer = dostp_peer_ask(node, address);
 	if (!peer)
 		return -EHOSTUNREACH;
@@ -187,16 +193,17 @@ static int dostp_send_keep(struct dostp_node *node, u16 address, struct sk_buff_
 	return 0;
 }
 
-static int dostp_send_park(struct dostp_net *net, u16 address, struct sk_buff_head *frames, size_t length)
+static int dostp_send_park(struct dostp_net *net, const struct dostp_route *route,
+			   struct sk_buff_head *frames, size_t length)
 {
 	struct dostp_node *node;
 	int error = -ENETDOWN;
 
 	rcu_read_lock();
 	node = rcu_dereference(net->node);
-	if (node) {
+	if (node && node->boot == route->boot) {
 		spin_lock_bh(&node->lock);
-		error = dostp_send_keep(node, address, frames, length);
+		error = dostp_send_keep(node, route->destination, frames, length);
 		dostp_node_unlock(node);
 	}
 	rcu_read_unlock();
@@ -207,7 +214,7 @@ static int dostp_send_park(struct dostp_net *net, u16 address, struct sk_buff_he
 static int dostp_send_frames(struct sock *sk, struct msghdr *msg, size_t length, struct dostp_route *route,
 			     struct dostp_header *header, struct sk_buff_head *parked)
 {
-	unsigned int piece = route->mtu - DOSTP_HEADER_BYTES - (route->sum ? DOSTP_SUM_BYTES : 0);
+	unsigned int piece = route->mtu - DOSTP_HEADER_BYTES - route->trailer;
 	struct dostp_net *net = dostp_net(sock_net(sk));
 	u8 flags = header->flags;
 	struct sk_buff *skb;
@@ -228,7 +235,7 @@ static int dostp_send_frames(struct sock *sk, struct msghdr *msg, size_t length,
 		if (route->is_parked)
 			__skb_queue_tail(parked, skb);
 		else
-			error = dostp_send_frame(net, skb, route->link);
+			error = dostp_send_frame(net, skb, route);
 	} while (left && !error);
 	return error;
 }
@@ -257,13 +264,13 @@ int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, 
 	header.destination = route.destination;
 	header.source_port = dsk->port;
 	header.id = (u16)atomic_inc_return(&dsk->next_id);
-	header.flags = route.sum ? DOSTP_SUM : 0;
+	header.flags = route.flags;
 	if (READ_ONCE(sk->sk_priority) >= TC_PRIO_INTERACTIVE)
 		header.flags |= DOSTP_PRIORITY;
 	__skb_queue_head_init(&parked);
 	error = dostp_send_frames(sk, msg, length, &route, &header, &parked);
 	if (!error && route.is_parked)
-		error = dostp_send_park(net, route.destination, &parked, length);
+		error = dostp_send_park(net, &route, &parked, length);
 	__skb_queue_purge(&parked);
 	if (error)
 		return error;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What people and tests can read: /proc/net/dostp/{stats,peers,sockets}. */
+/* What people and tests can read: /proc/net/dostp/{stats,peers,sockets,keys}. */
 #include <linux/proc_fs.h>
 #include <linux/seq_file_net.h>
 
-#include "dostp.h"
+#include "keys.h"
 
 static u64 dostp_tell_sum(const struct dostp_net *net, size_t offset)
 {
@@ -44,6 +44,7 @@ static int dostp_tell_stats(struct seq_file *file, void *unused)
 		seq_printf(file, "peers %u\npeers_asked %u\n", node->known, node->asked);
 		seq_printf(file, "messages_under_way %u\nbytes_under_way %u\n", node->messages_count, node->bytes);
 		seq_printf(file, "refused %u\n", node->is_refused);
+		seq_printf(file, "replay_windows %u\n", node->keys ? dostp_keys_windows(node->keys) : 0);
 	}
 	rcu_read_unlock();
 	return 0;
@@ -100,7 +101,8 @@ int dostp_tell_init(struct net *net)
 
 	if (folder && proc_create_net_single("stats", 0444, folder, dostp_tell_stats, NULL) &&
 	    proc_create_net_single("peers", 0444, folder, dostp_tell_peers, NULL) &&
-	    proc_create_net_single("sockets", 0444, folder, dostp_tell_sockets, NULL))
+	    proc_create_net_single("sockets", 0444, folder, dostp_tell_sockets, NULL) &&
+	    proc_create_net_single_write("keys", 0600, folder, dostp_secrets_show, dostp_secrets_write, NULL))
 		return 0;
 	dostp_tell_exit(net);
 	return -ENOMEM;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The keys of a node: its own, those of its senders, and the counters of its ports. */
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/xarray.h>
+
+#include "keys.h"
+
+/* A counter that was not used for so long is advanced to the clock. */
+#define DOSTP_KEYS_COUNTER_IDLE HZ
+/* The clock's unit, in nanoseconds: no port sends a frame in that time. */
+#define DOSTP_KEYS_COUNTER_UNIT 16
+
+/* The next counter of a port. It outlives the port's sockets, so none is used twice. */
+struct dostp_counter {
+	atomic64_t next;
+	unsigned long used;
+};
+
+/* What the node sends by. */
+struct dostp_own {
+	struct dostp_node_key key;
+	u8 slot;
+};
+
+struct dostp_keys {
+	struct dostp_secrets secrets; /* with the lock of the node */
+	u32 generation;               /* one more with every change of secrets */
+	bool is_aead;
+	struct dostp_own __rcu *own;
+	struct dostp_counter *counters; /* of every port; control frames have port 0 */
+	struct xarray senders;          /* by address */
+	struct dostp_replays replays;
+};
+
+static struct dostp_own *dostp_keys_own(const struct dostp_secrets *secrets, u64 boot, u16 address)
+{
+	struct dostp_own *own = kzalloc(sizeof(*own), GFP_KERNEL);
+
+	if (!own)
+		return NULL;
+	own->slot = secrets->sends_by;
+	dostp_seal_derive(secrets->slots[own->slot], boot, address, &own->key);
+	return own;
+}
+
+struct dostp_keys *dostp_keys_begin(const struct dostp_secrets *secrets, u64 boot, u16 address)
+{
+	struct dostp_keys *keys = kvzalloc(sizeof(*keys), GFP_KERNEL);
+	struct dostp_own *own = dostp_keys_own(secrets, boot, address);
+
+	if (keys)
+		keys->counters = kvcalloc(1 << 16, sizeof(*keys->counters), GFP_KERNEL);
+	if (!keys || !own || !keys->counters) {
+		kfree_sensitive(own);
+		kvfree(keys ? keys->counters : NULL);
+		kvfree(keys);
+		return NULL;
+	}
+	keys->secrets = *secrets;
+	keys->is_aead = secrets->is_aead;
+	RCU_INIT_POINTER(keys->own, own);
+	xa_init(&keys->senders);
+	INIT_LIST_HEAD(&keys->replays.all);
+	keys->replays.seed = (u32)dostp_node_draw();
+	return keys;
+}
+
+void dostp_keys_end(struct dostp_keys *keys)
+{
+	struct dostp_sender *sender;
+	unsigned long address;
+
+	if (!keys)
+		return;
+	xa_for_each(&keys->senders, address, sender) {
+		dostp_replay_forget(&keys->replays, sender);
+		kfree_sensitive(sender);
+	}
+	xa_destroy(&keys->senders);
+	kfree_sensitive(rcu_dereference_protected(keys->own, true));
+	kvfree(keys->counters);
+	memzero_explicit(&keys->secrets, sizeof(keys->secrets));
+	kvfree(keys);
+}
+
+int dostp_keys_change(struct dostp_node *node, const struct dostp_secrets *secrets)
+{
+	struct dostp_own *own = dostp_keys_own(secrets, node->boot, node->low), *former;
+	struct dostp_keys *keys = node->keys;
+
+	if (!own)
+		return -ENOMEM;
+	spin_lock_bh(&node->lock);
+	keys->secrets = *secrets;
+	keys->generation++;
+	former = rcu_replace_pointer(keys->own, own, lockdep_is_held(&node->lock));
+	spin_unlock_bh(&node->lock);
+	synchronize_rcu();
+	kfree_sensitive(former);
+	return 0;
+}
+
+unsigned int dostp_keys_trailer(const struct dostp_keys *keys, bool is_control)
+{
+	bool is_aead = keys->is_aead && !is_control;
+
+	return DOSTP_WORD_BYTES + (is_aead ? DOSTP_TAG_AEAD_BYTES : DOSTP_TAG_MAC_BYTES);
+}
+
+/* The counter of the next frame from a port. */
+static u64 dostp_keys_count(struct dostp_counter *counter)
+{
+	s64 next = atomic64_read(&counter->next);
+
+	if (unlikely(!next || time_after_eq(jiffies, READ_ONCE(counter->used) + DOSTP_KEYS_COUNTER_IDLE))) {
+		s64 clock = ktime_get_boottime_ns() / DOSTP_KEYS_COUNTER_UNIT;
+
+		while (next < clock && !atomic64_try_cmpxchg(&counter->next, &next, clock))
+			;
+	}
+	WRITE_ONCE(counter->used, jiffies);
+	return atomic64_fetch_inc(&counter->next) & ((1ULL << DOSTP_COUNTER_BITS) - 1);
+}
+
+void dostp_keys_seal(const struct dostp_node *node, struct sk_buff *skb)
+{
+	const struct dostp_keys *keys = node->keys;
+	const struct dostp_own *own = rcu_dereference_check(keys->own, lockdep_is_held(&node->lock));
+	unsigned int length = skb->len - DOSTP_HEADER_BYTES;
+	u8 *frame = skb->data;
+	u16 port = frame[6] << 8 | frame[7];
+	u64 key = own->slot | (port && keys->is_aead ? DOSTP_KEY_AEAD : 0);
+	u64 word = key << DOSTP_COUNTER_BITS | dostp_keys_count(&keys->counters[port]);
+
+	skb_put(skb, dostp_keys_trailer(keys, !port));
+	dostp_seal(&own->key, frame, length, word);
+}
+
+/* The sender with this boot number; NULL: there is no memory. */
+static struct dostp_sender *dostp_keys_sender(struct dostp_keys *keys, u16 address, u64 boot)
+{
+	struct dostp_sender *sender = xa_load(&keys->senders, address);
+
+	if (!sender) {
+		sender = kzalloc(sizeof(*sender), GFP_ATOMIC | __GFP_NOWARN);
+		if (!sender)
+			return NULL;
+		sender->address = address;
+		INIT_LIST_HEAD(&sender->windows);
+		if (xa_err(xa_store(&keys->senders, address, sender, GFP_ATOMIC | __GFP_NOWARN))) {
+			kfree(sender);
+			return NULL;
+		}
+	}
+	/* Counters begin anew with a boot number: former ones say nothing of them. */
+	if (sender->boot != boot)
+		dostp_replay_forget(&keys->replays, sender);
+	if (sender->boot != boot || sender->generation != keys->generation)
+		memset(sender->has_key, 0, sizeof(sender->has_key));
+	sender->boot = boot;
+	sender->generation = keys->generation;
+	return sender;
+}
+
+/* The frame of a peer whose boot number is believed. */
+static enum dostp_fault dostp_keys_open_message(struct dostp_keys *keys, const struct dostp_peer *peer,
+						u8 *frame, const struct dostp_header *header)
+{
+	u64 word = dostp_seal_word(frame, header->length);
+	u8 slot = word >> DOSTP_COUNTER_BITS & DOSTP_KEY_SLOT;
+	struct dostp_sender *sender = dostp_keys_sender(keys, peer->address, peer->boot);
+
+	if (!sender)
+		return DOSTP_FAULT_ROOM;
+	if (!sender->has_key[slot]) {
+		dostp_seal_derive(keys->secrets.slots[slot], peer->boot, peer->address, &sender->keys[slot]);
+		sender->has_key[slot] = true;
+	}
+	if (!dostp_seal_open(&sender->keys[slot], frame, header->length))
+		return DOSTP_FAULT_AUTH;
+	return dostp_replay_note(&keys->replays, sender, header->source_port, slot,
+				 word & ((1ULL << DOSTP_COUNTER_BITS) - 1));
+}
+
+/* A control frame is verified by the boot number that it tells. That it is fresh is not proven by that. */
+static enum dostp_fault dostp_keys_open_control(const struct dostp_keys *keys, u8 *frame,
+						const struct dostp_header *header,
+						const struct dostp_greeting *greeting)
+{
+	u8 slot = frame[DOSTP_HEADER_BYTES + header->length] & DOSTP_KEY_SLOT;
+	struct dostp_node_key key;
+	bool is_right;
+
+	dostp_seal_derive(keys->secrets.slots[slot], greeting->boot, header->source, &key);
+	is_right = dostp_seal_open(&key, frame, header->length);
+	memzero_explicit(&key, sizeof(key));
+	return is_right ? DOSTP_SOUND : DOSTP_FAULT_AUTH;
+}
+
+enum dostp_fault dostp_keys_open(struct dostp_node *node, struct sk_buff *skb,
+				 const struct dostp_header *header, const struct dostp_greeting *greeting)
+{
+	struct dostp_keys *keys = node->keys;
+	u8 key = skb->data[DOSTP_HEADER_BYTES + header->length];
+	u8 mode = keys->is_aead && !greeting ? DOSTP_KEY_AEAD : 0;
+	const struct dostp_peer *peer = NULL;
+
+	if (!greeting) {
+		/* Whatever it proves, it is this node's own frame or a conflict. */
+		if (header->source == node->low)
+			return DOSTP_SOUND;
+		peer = dostp_peer_find(node, header->source);
+		if (!peer || !peer->is_known) {
+			dostp_heard_stranger(node, dostp_link_of(eth_hdr(skb)->h_source), header);
+			return DOSTP_FAULT_UNKNOWN;
+		}
+	}
+	if ((key & ~DOSTP_KEY_SLOT) != mode || !keys->secrets.is_set[key & DOSTP_KEY_SLOT])
+		return DOSTP_FAULT_AUTH;
+	return greeting ? dostp_keys_open_control(keys, skb->data, header, greeting) :
+			  dostp_keys_open_message(keys, peer, skb->data, header);
+}
+
+u32 dostp_keys_windows(const struct dostp_keys *keys)
+{
+	return READ_ONCE(keys->replays.count);
+}

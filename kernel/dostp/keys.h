@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Keys: frames that bear a tag, and what a tag proves. docs/dostp.md, section "Keys".
+ *
+ * The secrets are those of a namespace (secrets.c). A node that begins while there are some has keys
+ * for as long as it lives, in one mode; a rotation changes their secrets alone.
+ */
+#ifndef DOSTP_KEYS_H
+#define DOSTP_KEYS_H
+
+#include "dostp.h"
+
+#define DOSTP_SLOTS 2
+#define DOSTP_SECRET_BYTES 32
+#define DOSTP_WORD_BYTES 8
+#define DOSTP_TAG_MAC_BYTES 8
+#define DOSTP_TAG_AEAD_BYTES 16
+/* The byte of the key: the mode, and the slot. */
+#define DOSTP_KEY_AEAD 0x80
+#define DOSTP_KEY_SLOT 1
+#define DOSTP_COUNTER_BITS 56
+
+/* Windows against replay: of a node, and of one sender; how long an unused one is kept. */
+#define DOSTP_REPLAY_MAX 16384
+#define DOSTP_REPLAY_SENDER_MAX 4096
+#define DOSTP_REPLAY_IDLE (600 * HZ)
+#define DOSTP_REPLAY_WORDS 16
+
+/* The secrets of a cluster, and which of them is sent by. */
+struct dostp_secrets {
+	u8 slots[DOSTP_SLOTS][DOSTP_SECRET_BYTES];
+	bool is_set[DOSTP_SLOTS];
+	u8 sends_by;
+	bool is_aead;
+};
+
+/* What seals and opens the frames of one node, in both modes. */
+struct dostp_node_key {
+	u64 mac[2];
+	u32 aead[8];
+};
+
+/* The newest counter of a sender's port, and which of the 1 023 before it came. */
+struct dostp_replay {
+	struct hlist_node of_chain;
+	struct list_head of_sender, of_node; /* unused for longest first */
+	struct dostp_sender *sender;
+	u16 port;
+	u8 slot;
+	unsigned long used;
+	u64 newest;
+	u64 came[DOSTP_REPLAY_WORDS]; /* a ring: the bit of a counter is its remainder by 1 024 */
+};
+
+/*
+ * A node whose tags were right. It outlives the peer that is forgotten when it is silent: else its
+ * old frames could be played again once it is back.
+ */
+struct dostp_sender {
+	u16 address;
+	u64 boot; /* that of its windows, floors and keys */
+	u32 generation;
+	bool has_key[DOSTP_SLOTS];
+	struct dostp_node_key keys[DOSTP_SLOTS];
+	u64 floors[DOSTP_SLOTS]; /* the least counter with which a window begins */
+	struct list_head windows;
+	u32 windows_count;
+};
+
+/* All windows of a node. */
+struct dostp_replays {
+	struct hlist_head chains[1024];
+	struct list_head all;
+	u32 count, seed;
+};
+
+/* seal.c: knows no node, and no time */
+void dostp_seal_derive(const u8 *secret, u64 boot, u16 source, struct dostp_node_key *key);
+/*
+ * Writes the trailer behind a frame's payload, where there must be room for it; encrypts the payload
+ * if the word says so.
+ */
+void dostp_seal(const struct dostp_node_key *key, u8 *frame, unsigned int length, u64 word);
+/* Whether the tag behind the payload is right; decrypts the payload if the word says so. */
+bool dostp_seal_open(const struct dostp_node_key *key, u8 *frame, unsigned int length);
+u64 dostp_seal_word(const u8 *frame, unsigned int length);
+
+/* replay.c: with the lock of the node */
+/* Notes the counter of a frame whose tag is right, if it did not come before. */
+enum dostp_fault dostp_replay_note(struct dostp_replays *replays, struct dostp_sender *sender, u16 port,
+				   u8 slot, u64 counter);
+void dostp_replay_forget(struct dostp_replays *replays, struct dostp_sender *sender);
+
+/* keys.c */
+/* Keys of a node that begins; NULL: there is no memory. */
+struct dostp_keys *dostp_keys_begin(const struct dostp_secrets *secrets, u64 boot, u16 address);
+void dostp_keys_end(struct dostp_keys *keys);
+/* With RTNL: other secrets, of the same mode. */
+int dostp_keys_change(struct dostp_node *node, const struct dostp_secrets *secrets);
+/* Bytes of the trailer of a frame. */
+unsigned int dostp_keys_trailer(const struct dostp_keys *keys, bool is_control);
+/* Under RCU, or with the lock: gives a frame, header and payload, its trailer. */
+void dostp_keys_seal(const struct dostp_node *node, struct sk_buff *skb);
+/*
+ * With the lock: what is wrong with the tag or the counter of a frame, which is in one piece that
+ * nobody else has. A payload is decrypted.
+ */
+enum dostp_fault dostp_keys_open(struct dostp_node *node, struct sk_buff *skb,
+				 const struct dostp_header *header, const struct dostp_greeting *greeting);
+/* Windows against replay that are held now. */
+u32 dostp_keys_windows(const struct dostp_keys *keys);
+
+/* secrets.c */
+int dostp_secrets_show(struct seq_file *file, void *unused);
+int dostp_secrets_write(struct file *file, char *text, size_t length);
+
+#endif
