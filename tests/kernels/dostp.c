@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What dostp.sh does with the module's sockets in the emulated machine; its frames stand in
- * dostp_frames.c. Every command ends with 0 if all was as it had to be, and says on a line what was.
+ * dostp_frames.c and dostp_hostile.c, and what it knows of keys in dostp_keys.c. Every command ends with 0 if all was as it had to be, and says on a line what was.
  *
  *   echo PORT                answers every datagram, until it is told the word "end"
  *   ask ADDRESS PORT NUMBER BYTES   sends so many and compares what comes back
@@ -241,7 +241,8 @@ int main(int count, char **word)
 	int status;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (count >= 3 && (status = play_frames(count, word)) >= 0)
+	if (count >= 2 && ((status = play_frames(count, word)) >= 0 || (status = play_hostile(count, word)) >= 0 ||
+			   (status = keep_keys(count, word)) >= 0))
 		return status;
 	if (count == 3 && !strcmp(word[1], "echo"))
 		return echo(atoi(word[2]));

@@ -1,5 +1,6 @@
 //! The module `dostp` in an emulated machine: every golden frame has the outcome that its words say, changed
-//! ones do no harm, and it talks with the node of user space. What happens there is told in `dostp.sh`.
+//! ones do no harm, and it talks with the node of user space, with keys and without. What happens there is
+//! told in `dostp.sh` and `dostp_keys.sh`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ fn guest_program() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let output = Command::new("cc")
         .args(["-O1", "-Wall", "-Wextra", "-Werror", "-static"])
-        .args(["dostp.c", "dostp_frames.c"].map(|name| folder.join(name)))
+        .args(["dostp.c", "dostp_frames.c", "dostp_hostile.c", "dostp_keys.c"].map(|name| folder.join(name)))
         .arg("-o")
         .arg(&program)
         .output()
@@ -23,7 +24,7 @@ fn guest_program() -> PathBuf {
     program
 }
 
-/// The golden frames in the form that the program reads, without those of receivers that have keys.
+/// The golden frames in the form that the program reads.
 fn golden_frames() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/dostp/vectors");
     let mut files: Vec<_> =
@@ -40,18 +41,20 @@ fn golden_frames() -> PathBuf {
     bundle
 }
 
-/// `receiver NAME CLUSTER`, and for each frame `FROM HEX OUTCOME`.
+/// `receiver NAME CLUSTER`; of one with keys `keys MODE SECRET SECRET SOURCE BOOT`; and for each frame
+/// `FROM HEX OUTCOME`.
 fn add_file(all: &mut String, name: &str, text: &str) {
     let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
-    let mut cluster = "0";
-    if let Some(fields) = lines.peek().and_then(|line| line.strip_prefix("receiver ")) {
-        if fields.contains("secret") {
-            return;
-        }
-        cluster = field(fields, "cluster").unwrap_or(cluster);
-        lines.next();
-    }
+    let fields = lines.next_if(|line| line.starts_with("receiver ")).unwrap_or_default();
+    let cluster = field(fields, "cluster").unwrap_or("0");
     writeln!(all, "receiver {name} {cluster}").expect("a string takes all");
+    if let Some(secret) = field(fields, "secret0") {
+        let other = field(fields, "secret1").unwrap_or("none");
+        let mode = field(fields, "mode").expect("a mode");
+        let (source, boot) =
+            field(fields, "believes").and_then(|peer| peer.split_once(':')).expect("a peer that is believed");
+        writeln!(all, "keys {mode} {secret} {other} {source} {boot}").expect("a string takes all");
+    }
     while let (Some(words), Some(hexadecimal)) = (lines.next(), lines.next()) {
         let from = field(words, "from").unwrap_or("02:00:00:00:00:07").replace(':', "");
         let outcome = match words.strip_prefix("refuse ") {
@@ -70,7 +73,7 @@ fn field<'a>(words: &'a str, name: &str) -> Option<&'a str> {
 const SAID: [&str; 17] = [
     "told: family=2 is taken (error -17); 12, 19, 22 and 25 are mostly free",
     "calls: as UDP's",
-    "golden: 382 frames of 46 files",
+    "golden: 436 frames of 59 files",
     "ask: 5 of 5 answers of 262144 bytes",
     "peers: known",
     "3 sent, 3 received, 0% loss",
@@ -87,13 +90,16 @@ const SAID: [&str; 17] = [
     "unloaded",
 ];
 
+/// The module of the stock kernel that the module needs, which loads what it needs itself.
+const NEEDED: &str = "libchacha20poly1305";
+
 /// What a script says in a machine with the module.
 fn said(series: &str, words: &[&str], programs: &[PathBuf], script: &str) -> String {
     let xtask = binary().with_file_name("xtask");
     assert!(xtask.exists(), "{} is missing: cargo build --workspace makes it", xtask.display());
     let mut guest = Command::new(&xtask);
     guest.args(["guest", "--kernel", series, "--seconds", "1800", "--words", "no_timer_check"]);
-    guest.args(["--module", "pair", "--module", "dostp"]).args(words);
+    guest.args(["--module", "pair", "--module", "dostp", "--stock", NEEDED]).args(words);
     programs.iter().for_each(|program| {
         guest.arg("--program").arg(program);
     });
@@ -114,6 +120,38 @@ fn dostp_takes_golden_frames_and_talks_with_user_space() {
     for (series, processors) in SERIES_WITH_HEADERS.into_iter().zip(["1", "2"]) {
         let out = said(series, &["--processors", processors], &programs, "dostp.sh");
         for line in SAID {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}");
+        }
+    }
+}
+
+/// What the script about keys has to say, besides numbers that differ. Of both modes alike: `MODE`.
+const SAID_OF_KEYS: [&str; 13] = [
+    "unprivileged: refused",
+    "staunch: /proc/net/dostp/keys: Invalid argument (os error 22): the slot that is sent by would hold no secret",
+    "slot 0 set",
+    "MODE: 1 peer",
+    "ask: 5 of 5 answers of 0 bytes",
+    "ask: 5 of 5 answers of 1461 bytes",
+    "ask: 5 of 5 answers of 262144 bytes",
+    "3 sent, 3 received, 0% loss",
+    "slot 0 set slot 1 set send 1 mode MODE ",
+    "MODE ask: 4000 of 4000 answers of 100 bytes",
+    "MODE: a stranger is not heard",
+    "off",
+    "unloaded",
+];
+
+#[test]
+fn dostp_with_keys_takes_what_user_space_seals_and_nothing_else() {
+    if !is_possible() || !is_installed("ip") {
+        return;
+    }
+    let programs = [PathBuf::from("/bin/ip"), guest_program(), golden_frames(), binary()];
+    for (series, processors) in SERIES_WITH_HEADERS.into_iter().zip(["2", "1"]) {
+        let out = said(series, &["--processors", processors], &programs, "dostp_keys.sh");
+        for (line, mode) in SAID_OF_KEYS.iter().flat_map(|line| ["mac", "aead"].map(|mode| (line, mode))) {
+            let line = line.replace("MODE", mode);
             assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}");
         }
     }

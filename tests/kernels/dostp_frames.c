@@ -5,9 +5,6 @@
  *
  *   golden INTERFACE FILE    plays golden frames, and compares what the node does with what they say; FILE
  *                            is made by dostp.rs
- *   hostile INTERFACE FILE   plays every frame of the file with each byte changed
- *   storm INTERFACE          first fragments, until the module is gone
- *   flood INTERFACE NUMBER   first fragments of so many messages, from as many senders and ports
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,37 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "dostp_guest.h"
 
 #define ETHER_TYPE 0x88b5
-#define STATS "/proc/net/dostp/stats"
-#define FAULTS_MAX 64
 
 static const uint8_t receiver[6] = { 2, 0, 0, 0, 0, 8 };
 
-/* All lines of the node's counts: `NAME NUMBER`. */
-struct counts {
-	int number;
-	char name[FAULTS_MAX][32];
-	unsigned long value[FAULTS_MAX];
-};
-
-static void read_counts(struct counts *counts)
+void read_counts(struct counts *counts)
 {
 	FILE *file = fopen(STATS, "r");
 
 	if (!file)
 		fail(STATS);
 	counts->number = 0;
-	while (counts->number < FAULTS_MAX && fscanf(file, "%31s %lu", counts->name[counts->number],
+	while (counts->number < COUNTS_MAX && fscanf(file, "%31s %lu", counts->name[counts->number],
 						     &counts->value[counts->number]) == 2)
 		counts->number++;
 	fclose(file);
 }
 
-static unsigned long count(const struct counts *counts, const char *name)
+unsigned long count(const struct counts *counts, const char *name)
 {
 	for (int i = 0; i < counts->number; i++)
 		if (!strcmp(counts->name[i], name))
@@ -58,19 +47,21 @@ static unsigned long count(const struct counts *counts, const char *name)
 	fail("no count %s", name);
 }
 
-static int raw_socket(const char *interface, struct sockaddr_ll *to)
+int raw_socket(const char *interface, struct sockaddr_ll *to)
 {
+	struct timeval patience = { .tv_sec = 20 };
 	int raw = socket(AF_PACKET, SOCK_RAW, 0);
 
 	*to = (struct sockaddr_ll){ .sll_family = AF_PACKET, .sll_halen = 6 };
+	to->sll_protocol = htons(ETHER_TYPE);
 	to->sll_ifindex = if_nametoindex(interface);
-	if (raw < 0 || !to->sll_ifindex)
+	if (raw < 0 || !to->sll_ifindex || bind(raw, (void *)to, sizeof(*to)) ||
+	    setsockopt(raw, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
 		fail("%s", interface);
 	return raw;
 }
 
-static void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes,
-		     size_t length)
+void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes, size_t length)
 {
 	uint8_t frame[2048];
 
@@ -83,7 +74,7 @@ static void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from,
 		fail("send");
 }
 
-static void write_setting(const char *name, const char *value)
+void write_setting(const char *name, const char *value)
 {
 	char path[64];
 	int fd;
@@ -95,7 +86,7 @@ static void write_setting(const char *name, const char *value)
 	close(fd);
 }
 
-static size_t unhex(const char *digits, uint8_t *bytes)
+size_t unhex(const char *digits, uint8_t *bytes)
 {
 	size_t length = 0;
 	unsigned int byte;
@@ -137,12 +128,16 @@ static void outcome(const struct counts *before, const struct counts *after, int
 		snprintf(words + strlen(words), room - strlen(words), "%sstored", dropped ? ", " : "");
 }
 
-/* Lines: `receiver NAME CLUSTER`, or `FROM HEX OUTCOME`. */
+/*
+ * Lines: `receiver NAME CLUSTER`, then perhaps `keys MODE SECRET SECRET|none SOURCE BOOT`, and
+ * `FROM HEX OUTCOME`.
+ */
 struct played {
 	int raw, fd, files, frames;
 	struct sockaddr_ll to;
 	struct counts before;
 	unsigned long sent; /* since `before` was read */
+	bool has_keys;
 	char name[64];
 };
 
@@ -182,9 +177,36 @@ static void begin(struct played *played, const char *cluster)
 {
 	if (played->sent)
 		settle(played, "the end", "stored");
+	if (played->has_keys)
+		write_keys("off");
+	played->has_keys = false;
 	write_setting("cluster", cluster);
 	read_counts(&played->before);
 	played->files++;
+}
+
+/* Gives keys to the node, which begins anew with them, and a peer that it believes. */
+static void protect(struct played *played, const char *line)
+{
+	char mode[8], secrets[2][80], words[256];
+	unsigned long control;
+	unsigned long long boot;
+	unsigned int source;
+	uint8_t secret[64];
+
+	if (sscanf(line, "keys %7s %79s %79s %x %llx", mode, secrets[0], secrets[1], &source, &boot) != 5)
+		fail("%s", line);
+	snprintf(words, sizeof(words), "slot 0 %s slot 1 %s mode %s", secrets[0], secrets[1], mode);
+	while (recv(played->raw, buffer, sizeof(buffer), MSG_DONTWAIT) >= 0)
+		;
+	write_keys(words);
+	played->has_keys = true;
+	unhex(secrets[0], secret);
+	control = count(&played->before, "control_received");
+	believe(played->raw, &played->to, secret, source, boot);
+	do
+		read_counts(&played->before);
+	while (count(&played->before, "control_received") == control);
 }
 
 static int golden(const char *interface, const char *path)
@@ -204,6 +226,8 @@ static int golden(const char *interface, const char *path)
 		if (sscanf(line, "receiver %63s %15s", name, cluster) == 2) {
 			begin(&played, cluster);
 			strcpy(played.name, name);
+		} else if (!strncmp(line, "keys ", 5)) {
+			protect(&played, line);
 		} else if (sscanf(line, "%31s %32767s %n", word, digits, &rest) == 2) {
 			play(&played, word, digits, line + rest);
 		} else {
@@ -215,125 +239,7 @@ static int golden(const char *interface, const char *path)
 	return 0;
 }
 
-/* Every frame of the file with each byte changed, and cut at each length. */
-static int hostile(const char *interface, const char *path)
-{
-	static char line[1 << 16], digits[1 << 15];
-	FILE *file = fopen(path, "r");
-	struct counts counts;
-	unsigned long frames = 0;
-	struct sockaddr_ll to;
-	int raw = raw_socket(interface, &to), fd = bound_socket(2000);
-	char from_digits[16];
-
-	if (!file)
-		fail("%s", path);
-	read_counts(&counts);
-	unsigned long before = count(&counts, "frames_received");
-
-	while (fgets(line, sizeof(line), file)) {
-		uint8_t from[8], bytes[2048];
-		size_t length, most;
-
-		if (sscanf(line, "%12s %32767s", from_digits, digits) != 2 || !strncmp(line, "receiver", 8))
-			continue;
-		unhex(from_digits, from);
-		length = strcmp(digits, "-") ? unhex(digits, bytes) : 0;
-		most = length < 96 ? length : 96;
-		for (size_t at = 0; at < most; at++) {
-			uint8_t kept = bytes[at];
-
-			for (int bit = 0; bit < 8; bit++) {
-				bytes[at] = kept ^ (1 << bit);
-				send_raw(raw, &to, from, bytes, length);
-			}
-			bytes[at] = kept;
-			send_raw(raw, &to, from, bytes, at);
-			frames += 9;
-			while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) >= 0)
-				;
-		}
-	}
-	/* The queue of the processor that takes frames is bounded: some may be lost before the node. */
-	read_counts(&counts);
-	printf("hostile: %lu frames sent, %lu seen, %lu bytes under way\n", frames,
-	       count(&counts, "frames_received") - before, count(&counts, "bytes_under_way"));
-	return count(&counts, "frames_received") - before < frames / 2;
-}
-
-static uint8_t check(const uint8_t *bytes)
-{
-	uint8_t state = 0xff;
-
-	for (int at = -1; at < 15; at++) {
-		state ^= at < 0 ? 0 : bytes[at];
-		for (int bit = 0; bit < 8; bit++)
-			state = state & 0x80 ? state << 1 ^ 0x2f : state << 1;
-	}
-	return state ^ 0xff;
-}
-
-/* The first fragment of the i-th message, to port 2000. */
-static void send_first(int raw, const struct sockaddr_ll *to, unsigned long i)
-{
-	static uint8_t frame[1500] = {
-		0x11, 1, 0, 0, 0, 8, 0, 0, 2000 >> 8, 2000 & 0xff, 0, 0, 1484 >> 8, 1484 & 0xff,
-	};
-	uint16_t source = 0x100 + i % 5000, port = 1 + i / 5000 % 60000;
-	uint8_t from[6] = { 2, 0, 0, 1, source >> 8, source & 0xff };
-
-	frame[2] = source >> 8;
-	frame[3] = source & 0xff;
-	frame[6] = port >> 8;
-	frame[7] = port & 0xff;
-	frame[15] = check(frame);
-	send_raw(raw, to, from, frame, sizeof(frame));
-}
-
-static int storm(const char *interface)
-{
-	struct sockaddr_ll to;
-	int raw = raw_socket(interface, &to);
-
-	for (unsigned long i = 0; i % 512 || !access(STATS, F_OK); i++)
-		send_first(raw, &to, i);
-	printf("storm: the module is gone\n");
-	return 0;
-}
-
-/* First fragments: each may be held for a second, within bounds. */
-static int flood(const char *interface, unsigned long number)
-{
-	unsigned long bytes_most = 0, messages_most = 0;
-	struct sockaddr_ll to;
-	struct counts counts;
-	int raw = raw_socket(interface, &to), fd = bound_socket(2000);
-
-	for (unsigned long i = 0; i < number; i++) {
-		send_first(raw, &to, i);
-		if (i % 256)
-			continue;
-		read_counts(&counts);
-		if (count(&counts, "bytes_under_way") > bytes_most)
-			bytes_most = count(&counts, "bytes_under_way");
-		if (count(&counts, "messages_under_way") > messages_most)
-			messages_most = count(&counts, "messages_under_way");
-	}
-	close(fd);
-	printf("flood: at most %lu bytes and %lu messages under way, %lu peers\n", bytes_most, messages_most,
-	       count(&counts, "peers"));
-	return bytes_most > 4 << 20 || messages_most > 4096 || count(&counts, "peers") > 4096 || !bytes_most;
-}
-
 int play_frames(int count, char **word)
 {
-	if (count == 4 && !strcmp(word[1], "golden"))
-		return golden(word[2], word[3]);
-	if (count == 4 && !strcmp(word[1], "hostile"))
-		return hostile(word[2], word[3]);
-	if (count == 4 && !strcmp(word[1], "flood"))
-		return flood(word[2], strtoul(word[3], NULL, 10));
-	if (count == 3 && !strcmp(word[1], "storm"))
-		return storm(word[2]);
-	return -1;
+	return count == 4 && !strcmp(word[1], "golden") ? golden(word[2], word[3]) : -1;
 }

@@ -5,6 +5,7 @@
 mod bench;
 mod choose;
 mod control;
+mod keys;
 mod link;
 mod looks;
 mod ping;
@@ -48,6 +49,8 @@ enum Subcommands {
     Peers(looks::Peers),
     /// Show the counts of the node of this host
     Stats(looks::Stats),
+    /// Give secrets to the kernel's module, and show which slots hold one
+    Keys(keys::Arguments),
 }
 
 /// Does what is asked.
@@ -62,5 +65,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Subcommands::Bench(arguments) => bench::run(&arguments),
         Subcommands::Peers(arguments) => looks::peers(&arguments),
         Subcommands::Stats(arguments) => looks::stats(&arguments),
+        Subcommands::Keys(arguments) => keys::run(&arguments),
     }
 }

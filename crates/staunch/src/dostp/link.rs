@@ -12,9 +12,9 @@ use staunch_dostp::{
 use crate::config::Failure;
 
 /// EX_NOPERM of sysexits.h: a right is missing.
-const CODE_NO_RIGHT: u8 = 77;
+pub(super) const CODE_NO_RIGHT: u8 = 77;
 /// EX_CONFIG of sysexits.h: the interface cannot be used.
-const CODE_CONFIGURATION: u8 = 78;
+pub(super) const CODE_CONFIGURATION: u8 = 78;
 
 /// By which interface, and how.
 #[derive(Args, Debug, Clone)]
@@ -92,10 +92,21 @@ enum Waiting {
     Sleep,
 }
 
+/// How frames with keys are protected.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Protection {
+pub(super) enum Protection {
     Mac,
     Aead,
+}
+
+impl Protection {
+    /// Its word.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::Aead => "aead",
+        }
+    }
 }
 
 impl NodeLink {

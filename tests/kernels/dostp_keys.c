@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Keys, seen from outside of the module: this file has the functions of docs/dostp.md once more, so that
+ * the module is compared with the page and not with itself.
+ *
+ *   believe INTERFACE SECRET    makes the node at the other end (pair1) believe that 10.0.0.7 is here
+ *   unprivileged                root without CAP_NET_ADMIN writes keys: it must be refused
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dostp_guest.h"
+
+#define KEYS "/proc/net/dostp/keys"
+#define HEADER 16
+#define GREETING 32
+#define HELLO 2
+#define HELLO_REPLY 3
+#define WHOLE_AUTH 7
+
+static uint32_t rotate32(uint32_t word, int by)
+{
+	return word << by | word >> (32 - by);
+}
+
+static uint64_t rotate64(uint64_t word, int by)
+{
+	return word << by | word >> (64 - by);
+}
+
+static void quarter(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
+{
+	*a += *b, *d = rotate32(*d ^ *a, 16);
+	*c += *d, *b = rotate32(*b ^ *c, 12);
+	*a += *b, *d = rotate32(*d ^ *a, 8);
+	*c += *d, *b = rotate32(*b ^ *c, 7);
+}
+
+/* The first 16 bytes of HChaCha20, as two numbers: the key of a node in mode `mac`. */
+static void derive(const uint8_t *secret, uint64_t boot, uint16_t source, uint64_t key[2])
+{
+	uint8_t bytes[64] = "expand 32-byte k";
+	uint32_t x[16];
+
+	memcpy(bytes + 16, secret, 32);
+	memcpy(bytes + 48, "dstp", 4);
+	for (int i = 0; i < 8; i++)
+		bytes[52 + i] = boot >> (56 - 8 * i);
+	bytes[60] = source >> 8;
+	bytes[61] = source & 0xff;
+	memcpy(x, bytes, sizeof(x));
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 4; i++)
+			quarter(x + i, x + 4 + i, x + 8 + i, x + 12 + i);
+		for (int i = 0; i < 4; i++)
+			quarter(x + i, x + 4 + (i + 1) % 4, x + 8 + (i + 2) % 4, x + 12 + (i + 3) % 4);
+	}
+	memcpy(key, x, 16);
+}
+
+static void sip_rounds(uint64_t v[4], int rounds)
+{
+	while (rounds--) {
+		v[0] += v[1], v[1] = rotate64(v[1], 13) ^ v[0], v[0] = rotate64(v[0], 32);
+		v[2] += v[3], v[3] = rotate64(v[3], 16) ^ v[2];
+		v[0] += v[3], v[3] = rotate64(v[3], 21) ^ v[0];
+		v[2] += v[1], v[1] = rotate64(v[1], 17) ^ v[2], v[2] = rotate64(v[2], 32);
+	}
+}
+
+/* SipHash-2-4. */
+static uint64_t sip(const uint64_t key[2], const uint8_t *bytes, size_t length)
+{
+	uint64_t v[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+			  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573 };
+
+	for (size_t at = 0; at <= length; at += 8) {
+		size_t left = length - at < 8 ? length - at : 8;
+		uint64_t word = 0;
+
+		memcpy(&word, bytes + at, left);
+		word |= left < 8 ? (uint64_t)length << 56 : 0;
+		v[3] ^= word;
+		sip_rounds(v, 2);
+		v[0] ^= word;
+	}
+	v[2] ^= 0xff;
+	sip_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The tag of a control frame without padding. */
+static uint64_t tag(const uint8_t *secret, uint64_t boot, const uint8_t *frame)
+{
+	uint8_t input[HEADER + 8 + GREETING];
+	uint64_t key[2];
+
+	derive(secret, boot, frame[2] << 8 | frame[3], key);
+	memcpy(input, frame, HEADER);
+	memcpy(input + HEADER, frame + HEADER + GREETING, 8);
+	memcpy(input + HEADER + 8, frame + HEADER, GREETING);
+	return sip(key, input, sizeof(input));
+}
+
+static void write_u64(uint8_t *bytes, uint64_t number)
+{
+	for (int i = 7; i >= 0; i--, number >>= 8)
+		bytes[i] = number & 0xff;
+}
+
+static uint64_t read_u64(const uint8_t *bytes)
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < 8; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+void write_keys(const char *words)
+{
+	int fd = open(KEYS, O_WRONLY);
+
+	if (fd < 0 || write(fd, words, strlen(words)) < 0)
+		fail("%s: %.6s", KEYS, words);
+	close(fd);
+}
+
+/* Waits for a HELLO of the node; its tag must be right. Gives its challenge. */
+static uint64_t challenge(int raw, const uint8_t *secret)
+{
+	uint8_t frame[2048];
+	uint64_t found;
+
+	for (;;) {
+		ssize_t length = recv(raw, frame, sizeof(frame), 0);
+		const uint8_t *bytes = frame + 14;
+
+		if (length < 0)
+			fail("no HELLO with keys");
+		if (length < 14 + HEADER + GREETING + 16 || bytes[0] != 0x10 + HELLO || bytes[1] != WHOLE_AUTH)
+			continue;
+		memcpy(&found, bytes + HEADER + GREETING + 8, 8);
+		if (found != tag(secret, read_u64(bytes + HEADER), bytes))
+			fail("the tag of a HELLO is wrong");
+		if (read_u64(bytes + HEADER + 8))
+			return read_u64(bytes + HEADER + 8);
+	}
+}
+
+void believe(int raw, const struct sockaddr_ll *to, const uint8_t *secret, uint16_t source, uint64_t boot)
+{
+	uint8_t frame[HEADER + GREETING + 16] = { 0x10 + HELLO_REPLY, WHOLE_AUTH, source >> 8, source & 0xff, 0, 8 };
+	uint8_t from[6] = { 2, 0, 0, 0, 0, source & 0xff };
+	uint64_t found;
+
+	frame[13] = GREETING;
+	frame[15] = check(frame);
+	write_u64(frame + HEADER, boot);
+	write_u64(frame + HEADER + 16, challenge(raw, secret));
+	frame[HEADER + 24] = 1500 >> 8;
+	frame[HEADER + 25] = 1500 & 0xff;
+	memcpy(frame + HEADER + 26, from, sizeof(from));
+	write_u64(frame + HEADER + GREETING, 1);
+	found = tag(secret, boot, frame);
+	memcpy(frame + HEADER + GREETING + 8, &found, 8);
+	send_raw(raw, to, from, frame, sizeof(frame));
+}
+
+static int unprivileged(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	int fd;
+
+	if (syscall(SYS_capget, &header, data))
+		fail("capget");
+	data[0].effective &= ~(1u << CAP_NET_ADMIN);
+	if (syscall(SYS_capset, &header, data))
+		fail("capset");
+	fd = open(KEYS, O_WRONLY);
+	if (fd < 0 || write(fd, "off", 3) >= 0 || errno != EPERM)
+		fail("keys were written");
+	printf("unprivileged: refused\n");
+	return 0;
+}
+
+int keep_keys(int count, char **word)
+{
+	if (count == 4 && !strcmp(word[1], "believe")) {
+		struct sockaddr_ll to;
+		uint8_t secret[64];
+		int raw = raw_socket(word[2], &to);
+
+		unhex(word[3], secret);
+		write_setting("cluster", "0");
+		believe(raw, &to, secret, 7, 0x1111111122222222);
+		return 0;
+	}
+	if (count == 2 && !strcmp(word[1], "unprivileged"))
+		return unprivileged();
+	return -1;
+}

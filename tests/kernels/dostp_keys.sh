@@ -1,0 +1,85 @@
+# The module dostp with keys: what its file takes and shows, hostile frames, a node of user space with the same
+# keys, rotation, and another key. Says a line for each; ends with the first that fails.
+mkdir -p /run/netns
+keys=/proc/net/dostp/keys
+count() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/dostp/stats; }
+for name in 1 2 3; do (umask 077 && printf '%064d\n' $name > key$name); done
+serve() {
+  ip netns exec far staunch dostp serve --interface pair0 "$@" > served 2>&1 &
+  served=$!
+  until grep -q ring served; do sleep 0.2; done
+}
+leave() { kill $served && wait $served; }
+
+insmod /modules/pair.ko && insmod /modules/dostp.ko interface=pair1 || exit 1
+ip link set pair0 address 02:00:00:00:00:07 && ip link set pair1 address 02:00:00:00:00:08 || exit 2
+ip link set pair0 up && ip link set pair1 up && ip addr add 10.0.0.8/24 dev pair1 || exit 3
+
+for words in "slot 2 none" "slot 0 12" "slot 0" "send 1" "mode none" "of" "slot 1 $(cat key1)" "slot 0 $(cat key1)a"; do
+  echo "$words" > $keys 2> /dev/null && { echo "taken: $words"; exit 4; }
+done
+dostp-guest unprivileged || exit 5
+staunch dostp keys --send-by 1 2>&1
+staunch dostp keys --key-file key1 || exit 6
+grep -q "$(cat key1)" $keys && exit 7
+
+secret=$(awk '$1 == "keys" { print $3; exit }' /bin/golden-frames)
+for mode in mac aead; do
+  echo "slot 0 $secret mode $mode" > $keys
+  dostp-guest believe pair0 $secret || exit 8
+  until grep -q '^10.0.0.7 .* boot 0x1111111122222222 ' /proc/net/dostp/peers; do sleep 0.1; done
+  dostp-guest hostile pair0 /bin/golden-frames || exit 9
+  echo "$mode: $(wc -l < /proc/net/dostp/peers) peer"
+done
+
+ip netns add far && ip link set pair0 netns far && ip netns exec far ip link set lo up || exit 10
+ip netns exec far ip link set pair0 up && ip netns exec far ip addr add 10.0.0.7/24 dev pair0 || exit 11
+dostp-guest echo 7 > echoed &
+echoed=$!
+for mode in mac aead; do
+  staunch dostp keys --key-file key1 --remove 1 --send-by 0 --mode $mode > /dev/null || exit 12
+  serve --key-file key1 --key-file key2 --mode $mode
+  for bytes in 0 1 1460 1461 1468 1469 65000 262144; do
+    dostp-guest ask 10.0.0.7 7 5 $bytes || { cat /proc/net/dostp/stats; exit 13; }
+  done
+  ip netns exec far staunch dostp ping 10.0.0.8 --interface pair0 -c 3 -i 100ms -s 5000 -W 20s \
+    --key-file key1 --mode $mode | tail -n 2 || exit 14
+
+  # Both slots are accepted, so nothing is lost while the module goes from one to the other and back.
+  dostp-guest ask 10.0.0.7 7 4000 100 > asked &
+  asker=$!
+  staunch dostp keys --slot 1 --key-file key2 > /dev/null || exit 15
+  staunch dostp keys --send-by 1 | tr '\n' ' '
+  staunch dostp keys --send-by 0 > /dev/null && staunch dostp keys --send-by 1 > /dev/null || exit 16
+  kill -0 $asker || { echo "asked before the rotation"; exit 17; }
+  wait $asker || { cat asked /proc/net/dostp/stats; exit 18; }
+  echo "$mode $(cat asked)"
+
+  # Without the first secret, what is sent by it is dropped; a node that sends by the second is heard.
+  staunch dostp keys --remove 0 > /dev/null || exit 19
+  dropped=$(count dropped_auth)
+  leave
+  until [ $(count dropped_auth) -gt $dropped ]; do sleep 0.1; done
+  serve --key-file key1 --key-file key2 --send-by-second --mode $mode
+  dostp-guest ask 10.0.0.7 7 5 3000 || exit 21
+  leave
+
+  # Another key: nobody is heard, nothing is learnt, and there is nobody at the address.
+  serve --key-file key3 --mode $mode
+  echo pair1 > /proc/sys/net/dostp/interface
+  dropped=$(count dropped_auth)
+  dostp-guest ask 10.0.0.7 7 1 1 > asked && { echo "a stranger answers"; exit 22; }
+  [ $(count dropped_auth) -gt $dropped ] && [ $(wc -l < /proc/net/dostp/peers) = 0 ] || exit 23
+  echo "$mode: a stranger is not heard"
+  leave
+done
+
+# No keys any more, on both sides.
+staunch dostp keys --off
+serve
+dostp-guest ask 10.0.0.7 7 5 1485 || exit 24
+leave
+kill $echoed
+wait 2> /dev/null
+until rmmod dostp 2> /dev/null; do sleep 0.2; done
+echo unloaded
