@@ -49,7 +49,7 @@ for mode in mac aead; do
   dostp-guest ask 10.0.0.7 7 4000 100 > asked &
   asker=$!
   staunch dostp keys --slot 1 --key-file key2 > /dev/null || exit 15
-  staunch dostp keys --send-by 1 | tr '\n' ' '
+  staunch dostp keys --send-by 1 | tr '\n' ' ' && echo
   staunch dostp keys --send-by 0 > /dev/null && staunch dostp keys --send-by 1 > /dev/null || exit 16
   kill -0 $asker || { echo "asked before the rotation"; exit 17; }
   wait $asker || { cat asked /proc/net/dostp/stats; exit 18; }
@@ -60,7 +60,7 @@ for mode in mac aead; do
   dropped=$(count dropped_auth)
   leave
   until [ $(count dropped_auth) -gt $dropped ]; do sleep 0.1; done
-  serve --key-file key1 --key-file key2 --send-by-second --mode $mode
+  serve --key-file none --key-file key2 --send-by-second --mode $mode
   dostp-guest ask 10.0.0.7 7 5 3000 || exit 21
   leave
 

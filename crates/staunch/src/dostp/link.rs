@@ -16,6 +16,9 @@ pub(super) const CODE_NO_RIGHT: u8 = 77;
 /// EX_CONFIG of sysexits.h: the interface cannot be used.
 pub(super) const CODE_CONFIGURATION: u8 = 78;
 
+/// Stands for a file with a key where there is none: the other one keeps its place.
+const NO_KEY: &str = "none";
+
 /// By which interface, and how.
 #[derive(Args, Debug, Clone)]
 pub(super) struct NodeLink {
@@ -58,7 +61,7 @@ pub(super) struct NodeLink {
     sum: bool,
 
     /// File of mode 0600 with the cluster's secret, 64 hexadecimal digits; a second one is accepted as well,
-    /// for a rotation
+    /// for a rotation; `none` leaves the first or the second place free
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
 
@@ -154,13 +157,19 @@ impl NodeLink {
         }
         let mut slots = [None; 2];
         for (slot, path) in slots.iter_mut().zip(&self.key_file) {
-            *slot = Some(read_secret(path)?);
+            if path.as_os_str() != NO_KEY {
+                *slot = Some(read_secret(path)?);
+            }
+        }
+        let sends_by = u8::from(self.send_by_second);
+        if slots[usize::from(sends_by)].is_none() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "no key file in the place that is sent by"));
         }
         let mode = match self.mode {
             Protection::Mac => Mode::Mac,
             Protection::Aead => Mode::Aead,
         };
-        Ok(Some(Secrets { slots, sends_by: u8::from(self.send_by_second), mode }))
+        Ok(Some(Secrets { slots, sends_by, mode }))
     }
 
     /// What a person is told when a socket does not open, and what the program ends with.
