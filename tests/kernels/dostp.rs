@@ -128,7 +128,8 @@ fn dostp_takes_golden_frames_and_talks_with_user_space() {
 /// What the script about keys has to say, besides numbers that differ. Of both modes alike: `MODE`.
 const SAID_OF_KEYS: [&str; 13] = [
     "unprivileged: refused",
-    "staunch: /proc/net/dostp/keys: Invalid argument (os error 22): the slot that is sent by would hold no secret",
+    "staunch: /proc/net/dostp/keys: Invalid argument (os error 22): the slot that is sent by would hold no \
+     secret",
     "slot 0 set",
     "MODE: 1 peer",
     "ask: 5 of 5 answers of 0 bytes",

@@ -61,7 +61,8 @@ int raw_socket(const char *interface, struct sockaddr_ll *to)
 	return raw;
 }
 
-void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes, size_t length)
+void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes,
+	      size_t length)
 {
 	uint8_t frame[2048];
 

@@ -35,7 +35,8 @@ unsigned long count(const struct counts *counts, const char *name);
 
 /* A socket that sends to an interface, and hears the frames that come there. */
 int raw_socket(const char *interface, struct sockaddr_ll *to);
-void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes, size_t length);
+void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes,
+	      size_t length);
 void write_setting(const char *name, const char *value);
 /* Gives the number of bytes. */
 size_t unhex(const char *digits, uint8_t *bytes);

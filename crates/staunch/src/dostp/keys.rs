@@ -8,11 +8,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::RangedI64ValueParser;
 use staunch_dostp::{SECRET_BYTES, read_secret};
 
 use super::link::{CODE_CONFIGURATION, CODE_NO_RIGHT, Protection};
 use crate::config::Failure;
 use crate::output;
+
+/// Reads the number of a slot.
+fn slot() -> RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(0..=1)
+}
 
 /// Where the module takes its secrets.
 const FILE: &str = "/proc/net/dostp/keys";
@@ -28,15 +34,15 @@ pub(crate) struct Arguments {
     key_file: Option<PathBuf>,
 
     /// The slot that the file's secret is put into
-    #[arg(long, value_name = "0|1", default_value = "0", requires = "key_file", value_parser = clap::value_parser!(u8).range(0..=1))]
+    #[arg(long, value_name = "0|1", default_value = "0", requires = "key_file", value_parser = slot())]
     slot: u8,
 
     /// Take the secret of this slot away
-    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
+    #[arg(long, value_name = "0|1", value_parser = slot())]
     remove: Option<u8>,
 
     /// Send by this slot; both are accepted
-    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
+    #[arg(long, value_name = "0|1", value_parser = slot())]
     send_by: Option<u8>,
 
     /// Whether messages are only protected from change and replay, or encrypted too; the node begins anew
