@@ -7,7 +7,10 @@ for name in 1 2 3; do (umask 077 && printf '%064d\n' $name > key$name); done
 serve() {
   ip netns exec far staunch dostp serve --interface pair0 "$@" > served 2>&1 &
   served=$!
-  until grep -q ring served; do sleep 0.2; done
+  until grep -q ring served; do
+    kill -0 $served || { cat served; exit 30; }
+    sleep 0.2
+  done
 }
 leave() { kill $served && wait $served; }
 
