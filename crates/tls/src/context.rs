@@ -12,6 +12,7 @@ use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection};
 use rustls::version::{TLS12, TLS13};
 
 use crate::certificate::CertificateStore;
+use crate::challenge::{ACME_TLS, ChallengeCertificates};
 use crate::clock::WallTime;
 use crate::facts::SecretTaker;
 use crate::ticket::Tickets;
@@ -24,6 +25,9 @@ pub struct TlsContext {
     config: Arc<ServerConfig>,
     /// The same without HTTP/2.
     without_http2: Arc<ServerConfig>,
+    /// For an authority that checks a name by a handshake.
+    of_challenges: Arc<ServerConfig>,
+    challenges: Arc<ChallengeCertificates>,
     offers_http2: AtomicBool,
     certificates: Arc<CertificateStore>,
     tickets: Arc<Tickets>,
@@ -54,9 +58,16 @@ impl TlsContext {
         config.key_log = Arc::new(SecretTaker);
         let mut without_http2 = config.clone();
         without_http2.alpn_protocols.retain(|name| name != HTTP2);
+        let challenges = Arc::new(ChallengeCertificates::default());
+        let mut of_challenges = config.clone();
+        of_challenges.alpn_protocols = vec![ACME_TLS.to_vec()];
+        of_challenges.send_tls13_tickets = 0;
+        of_challenges.cert_resolver = Arc::clone(&challenges) as _;
         Self {
             config: Arc::new(config),
             without_http2: Arc::new(without_http2),
+            of_challenges: Arc::new(of_challenges),
+            challenges,
             offers_http2: AtomicBool::new(true),
             certificates,
             tickets,
@@ -69,6 +80,12 @@ impl TlsContext {
     #[must_use]
     pub fn certificates(&self) -> &CertificateStore {
         &self.certificates
+    }
+
+    /// Certificates for an authority that checks a name by a handshake.
+    #[must_use]
+    pub fn challenges(&self) -> &Arc<ChallengeCertificates> {
+        &self.challenges
     }
 
     /// The tickets, to ask or to rotate.
@@ -91,6 +108,11 @@ impl TlsContext {
         let offers_http2 = self.offers_http2.load(Ordering::Relaxed);
         let config = if offers_http2 { &self.config } else { &self.without_http2 };
         UnbufferedServerConnection::new(Arc::clone(config))
+    }
+
+    /// A connection that proves a name to an authority and is good for nothing else.
+    pub(crate) fn challenged(&self) -> Result<UnbufferedServerConnection, rustls::Error> {
+        UnbufferedServerConnection::new(Arc::clone(&self.of_challenges))
     }
 
     /// The protocol with that name, as it was given.

@@ -215,6 +215,10 @@ impl Handshake {
         let mut joined = Vec::new();
         let Some(hello) = hello::peek(&self.received, &mut joined)? else { return Ok(false) };
         judge(&hello)?;
+        if self.context.challenges().answers(&hello) {
+            self.connection = Some(self.context.challenged().map_err(|_| UNFINISHED)?);
+            return Ok(true);
+        }
         if let Some(name) = hello.server_name {
             if !self.context.certificates().has(name) {
                 return Err(Fault::Refused(Alert::UnrecognizedName, "no certificate for the name asked for"));

@@ -6,8 +6,6 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, CertificateParams, CidrSubnet, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, SanType,
@@ -18,6 +16,7 @@ use time::{Duration, OffsetDateTime};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::certificate::{CertificatePair, PairFault};
+use crate::pem::pem;
 
 /// Domains whose names it signs, and names below them: those that no public authority may sign.
 const DOMAINS: &[&str] = &["localhost", "local", "internal", "home.arpa"];
@@ -241,22 +240,6 @@ fn is_within(address: IpAddr, network: &str, bits: u8) -> bool {
 
 fn making(error: &rcgen::Error) -> AuthorityFault {
     AuthorityFault::Making(error.to_string())
-}
-
-/// Text of a binary value (RFC 7468).
-fn pem(label: &str, der: &[u8]) -> String {
-    let text = Zeroizing::new(STANDARD.encode(der));
-    let mut pem = String::with_capacity(text.len() + text.len() / 64 + 2 * label.len() + 40);
-    pem.push_str(&format!("-----BEGIN {label}-----\n"));
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, behind) = rest.split_at(rest.len().min(64));
-        pem.push_str(line);
-        pem.push('\n');
-        rest = behind;
-    }
-    pem.push_str(&format!("-----END {label}-----\n"));
-    pem
 }
 
 #[cfg(test)]
