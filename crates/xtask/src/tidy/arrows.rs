@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("staunch-server", &["staunch-engine", "staunch-live", "staunch-protocol"]),
     ("staunch-figures", &[]),
     ("staunch-tls", &[]),
+    ("staunch-acme", &["staunch-netio", "staunch-tls"]),
     ("staunch-loadgen", &["staunch-figures", "staunch-protocol", "staunch-netio"]),
     ("staunch-gate", &["staunch-netio"]),
     ("staunch-dostp", &["staunch-netio"]),
