@@ -38,6 +38,24 @@ const TOOLS: &[GoTool] = &[
         reason: "what a server of HTTP/2 must do, case by case",
     },
     GoTool {
+        purpose: Purpose::Test,
+        name: "pebble",
+        module: "github.com/letsencrypt/pebble/v2",
+        program: "/cmd/pebble",
+        version: "v2.10.1",
+        go: (1, 24),
+        reason: "an authority of ACME to test with",
+    },
+    GoTool {
+        purpose: Purpose::Test,
+        name: "pebble-challtestsrv",
+        module: "github.com/letsencrypt/pebble/v2",
+        program: "/cmd/pebble-challtestsrv",
+        version: "v2.10.1",
+        go: (1, 24),
+        reason: "the names that such an authority looks up",
+    },
+    GoTool {
         purpose: Purpose::Bench,
         name: "vegeta",
         module: "github.com/tsenart/vegeta/v12",
@@ -161,7 +179,8 @@ mod tests {
             let tools = TOOLS.iter().filter(move |tool| tool.purpose <= purpose && !is_there(nowhere, tool));
             tools.map(|tool| tool.name).collect::<Vec<_>>()
         };
-        assert_eq!(named(Purpose::Test), ["h2spec"]);
-        assert_eq!(named(Purpose::Bench), ["h2spec", "vegeta", "k6"]);
+        assert_eq!(named(Purpose::Test), ["h2spec", "pebble", "pebble-challtestsrv"]);
+        let of_bench = ["h2spec", "pebble", "pebble-challtestsrv", "vegeta", "k6"];
+        assert_eq!(named(Purpose::Bench), of_bench);
     }
 }
