@@ -22,7 +22,7 @@ const FLAGS: [&str; 24] = [
     "--io",
     "--keep-alive",
     "--header-timeout",
-    "--tls <local|FILES|off>",
+    "--tls <auto|local|FILES|off>",
     "--tls-certificate",
     "--body-timeout",
     "--send-timeout",

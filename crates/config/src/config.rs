@@ -4,7 +4,7 @@
 
 use crate::group::Group;
 use crate::groups::{
-    Certificates, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
+    Acme, Certificates, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
     Process, Tls,
 };
 use crate::key::{Form, Key};
@@ -20,6 +20,8 @@ pub struct Config {
     pub network: Network,
     /// Where HTTPS is spoken, and with which certificates.
     pub tls: Tls,
+    /// Certificates that an authority is asked for.
+    pub acme: Acme,
     /// How long things may take.
     pub deadlines: Deadlines,
     /// What gives way first.
@@ -128,6 +130,7 @@ fn read_all(
     reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
     let network = Network::read(reader);
     let tls = Tls::read(reader);
+    let acme = Acme::read(reader);
     let deadlines = Deadlines::read(reader);
     let pressure = Pressure::read(reader);
     let clients = Clients::read(reader);
@@ -148,6 +151,7 @@ fn read_all(
         Some(Config {
             network: network?,
             tls: tls?,
+            acme: acme?,
             deadlines: deadlines?,
             pressure: pressure?,
             clients: clients?,

@@ -2,7 +2,8 @@
 //!
 //! This file owns that table alone. The table must never hold a word that is a key here.
 
-const TLS: &str = "write `tls = { certificate = \"chain.pem\", key = \"key.pem\" }`, or `tls = \"local\"`";
+const TLS: &str =
+    "write `tls = { certificate = \"chain.pem\", key = \"key.pem\" }`, `tls = \"auto\"` or `tls = \"local\"`";
 const PROXY: &str = "this server answers from files, it is no proxy";
 const ENCODINGS: &str = "`encodings` says what is prepared, and `br,zstd,gzip` is the default";
 const LISTING: &str = "write `listing = true`";

@@ -1,11 +1,13 @@
 //! The table of keys: every one of them, with its default, its syntax and what it means.
 
+mod acme;
 mod live;
 mod process;
 mod serving;
 mod site;
 mod tls;
 
+pub use acme::Acme;
 pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
@@ -19,6 +21,7 @@ use crate::key::Key;
 pub const GLOBAL: &[(&str, &[Key])] = &[
     (Network::TITLE, Network::KEYS),
     (Tls::TITLE, Tls::KEYS),
+    (Acme::TITLE, Acme::KEYS),
     (Deadlines::TITLE, Deadlines::KEYS),
     (Pressure::TITLE, Pressure::KEYS),
     (Clients::TITLE, Clients::KEYS),

@@ -10,7 +10,8 @@ group! {
     /// Where HTTPS is spoken, and with which certificates.
     Tls, "HTTPS", |_| None;
 
-    /// Speak HTTPS: `local` is an authority of its own; a table names files
+    /// Speak HTTPS: `auto` asks an authority by ACME, `local` is one of its own; a table names files
+    /// `auto` is for `name` and the hosts of sites, and keeps what it gets in the state folder.
     /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
     /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority
     /// once; the start-up block says where its certificate is. Files are written
@@ -48,13 +49,15 @@ group! {
 /// Where certificates come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Certificates {
+    /// An authority is asked for them, by ACME.
+    Auto,
     /// The local authority signs them.
     Local,
     /// They are read from files.
     Files(Vec<CertificateFiles>),
 }
 
-/// The word `local`, a table of files, or a list of such.
+/// The words `auto` and `local`, a table of files, or a list of such.
 #[derive(Debug)]
 pub struct CertificateSource;
 
@@ -62,11 +65,12 @@ impl Syntax for CertificateSource {
     type Value = Certificates;
 
     fn word() -> String {
-        "local|FILES".into()
+        "auto|local|FILES".into()
     }
 
     fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Certificates> {
         match &node.kind {
+            ValueKind::Text(text) if text == "auto" => Some(Certificates::Auto),
             ValueKind::Text(text) if text == "local" => Some(Certificates::Local),
             ValueKind::Table(_) => Inline::<CertificateFiles>::read(node, complaints)
                 .map(|files| Certificates::Files(vec![files])),
@@ -74,7 +78,7 @@ impl Syntax for CertificateSource {
                 Many::<Inline<CertificateFiles>>::read(node, complaints).map(Certificates::Files)
             }
             _ => {
-                let word = format!("local|{}", Inline::<CertificateFiles>::word());
+                let word = format!("auto|local|{}", Inline::<CertificateFiles>::word());
                 complaints.push(wrong_kind(node, word));
                 None
             }
@@ -83,6 +87,7 @@ impl Syntax for CertificateSource {
 
     fn write(value: &Certificates) -> Node {
         match value {
+            Certificates::Auto => Node::text("auto"),
             Certificates::Local => Node::text("local"),
             Certificates::Files(files) if files.len() == 1 => Node::new(ValueKind::Table(files[0].write())),
             Certificates::Files(files) => Many::<Inline<CertificateFiles>>::write(files),

@@ -73,6 +73,13 @@ macro_rules! words {
 }
 
 choices! {
+    /// A kind of challenge (RFC 8555, section 8.3; RFC 8737).
+    ChallengeWord {
+        /// A request in plain HTTP.
+        Http = "http-01",
+        /// A handshake.
+        TlsAlpn = "tls-alpn-01",
+    }
     /// What readers of a topic are promised.
     TopicKind {
         /// The latest counts.

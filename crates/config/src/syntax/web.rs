@@ -46,6 +46,10 @@ scalars! {
     Host: String, "HOST", host, |host| Node::text(host.as_str()), text;
     /// A host, with scheme and port where they matter.
     HostAddress: String, "[http[s]://]HOST[:PORT]", host_address, |host| Node::text(host.as_str()), text;
+    /// An address of https, with its path.
+    HttpsAddress: String, "URL", https_address, |url| Node::text(url.as_str()), text;
+    /// An address of mail.
+    MailAddress: String, "MAIL", mail_address, |mail| Node::text(mail.as_str()), text;
     /// Who may ask from a browser, or `*` for everybody.
     Origin: String, "ORIGIN|*", origin, |origin| Node::text(origin.as_str()), text;
     /// Name of somebody with a password.
@@ -183,6 +187,25 @@ fn host_address(text: &str) -> Result<String, String> {
         Ok(_) if right => Ok(text.to_ascii_lowercase()),
         _ => Err("write a host such as https://example.org or example.org:8443, without path".into()),
     }
+}
+
+fn https_address(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").unwrap_or_default();
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+    keep_if(
+        is_plain && !rest.is_empty() && !rest.starts_with('/'),
+        text,
+        "an address that begins with https://",
+    )
+}
+
+fn mail_address(text: &str) -> Result<String, String> {
+    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
+    // More than one address, or fields of the mail, are refused by authorities (RFC 8555, section 7.3).
+    let right = text.split_once('@').is_some_and(|(name, host)| {
+        is_plain(name) && is_plain(host) && !host.contains('@') && !text.contains([',', '?', ':'])
+    });
+    keep_if(right, text, "one address of mail such as me@example.org")
 }
 
 /// The host in an address of one: without scheme and port.

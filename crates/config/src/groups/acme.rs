@@ -1,0 +1,30 @@
+//! Keys of certificates that an authority is asked for (ACME, RFC 8555).
+
+use crate::group::group;
+use crate::syntax::choice::ChallengeWord;
+use crate::syntax::text::{FilePath, Words};
+use crate::syntax::web::{Host, HttpsAddress, MailAddress};
+use crate::syntax::{Many, OrAuto, OrOff};
+
+group! {
+    /// Certificates of an authority that is asked by ACME: for `tls = "auto"`.
+    Acme, "Certificates by ACME", |_| None;
+
+    /// Name for which `tls = "auto"` gets a certificate, beside the hosts of sites; several times
+    /// Each name has a certificate of its own. An address is a name too, where the authority signs for such.
+    name: Many<Host> = Some(""), Values, reload, "[\"example.org\", \"www.example.org\"]";
+    /// Mail address that the authority may write to
+    acme_contact: OrOff<MailAddress> = Some("off"), Value, reload, "\"me@example.org\"";
+    /// Authority: the address of its ACME directory
+    /// Whoever writes `tls = "auto"` agrees to the terms of this authority.
+    acme_directory: HttpsAddress = Some("https://acme-v02.api.letsencrypt.org/directory"), Value, reload,
+        "\"https://acme-staging-v02.api.letsencrypt.org/directory\"";
+    /// File with certificates (PEM) that the authority's own address is trusted by; off: the system's
+    acme_authority: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/pebble.pem\"";
+    /// Kind of certificate, by the authority's name for it
+    acme_profile: OrOff<Words> = Some("off"), Value, reload, "\"shortlived\"";
+    /// How names are proved: by a request in plain HTTP, or by a handshake
+    /// `auto` begins with `http-01` where port 80 is listened at or port 443 is not, and goes on with the other
+    /// after a failure.
+    acme_challenge: OrAuto<ChallengeWord> = Some("auto"), Value, reload, "\"tls-alpn-01\"";
+}
