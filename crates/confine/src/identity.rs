@@ -4,7 +4,9 @@
 //! on half way: an error means that the process has to end.
 
 use std::ffi::CString;
-use std::fmt;
+use std::os::unix::fs::lchown;
+use std::path::Path;
+use std::{fmt, io};
 
 use nix::errno::Errno;
 use nix::unistd::{self, Gid, Group, Uid, User};
@@ -129,6 +131,15 @@ impl Identity {
         }
         give_up_the_rest().map_err(|error| self.failed("cannot give up the privileges kept as", &error))?;
         self.prove().map_err(|why| self.failed("did not become for good", why))
+    }
+
+    /// Gives a file or a folder to this user, and to its group. A link is given itself, not what it leads
+    /// to.
+    ///
+    /// # Errors
+    /// Those of lchown(2).
+    pub fn give(&self, path: &Path) -> io::Result<()> {
+        lchown(path, Some(self.user.as_raw()), Some(self.group.as_raw()))
     }
 
     /// The user as it was named, and the numbers of user and group.

@@ -1,25 +1,36 @@
-//! Hosts that are led from plain HTTP to HTTPS: those that have a certificate.
+//! Hosts that are led from plain HTTP to HTTPS: those that have a certificate. And before that, what an
+//! authority asks for to give one (RFC 8555, section 8.3).
 //!
-//! It owns their table, which is exchanged as a whole. It must never lead anybody to a host that was not
-//! asked for, and never cost a request more than a look at a flag where nobody is led.
+//! It owns both tables, each exchanged as a whole. It must never lead anybody to a host that was not asked
+//! for, never answer for a token that is not waited for, and never cost a request more than a look at a flag
+//! where nobody is led or waited for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::http1::Request;
+use staunch_protocol::{Method, Status};
 
 use crate::redirect;
 
 /// The port that an address of HTTPS need not name.
 const HTTPS_PORT: u16 = 443;
 
-/// The table, shared by all workers.
+/// Where an authority asks for a token.
+const CHALLENGES: &[u8] = b"/.well-known/acme-challenge/";
+
+/// The tables, shared by all workers.
 #[derive(Debug, Default)]
 pub struct HttpsHosts {
     is_on: AtomicBool,
     table: ArcSwap<Table>,
+    /// What is answered for a token.
+    challenges: ArcSwap<HashMap<String, String>>,
+    /// Held by who exchanges one of them.
+    exchanging: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -35,12 +46,24 @@ impl HttpsHosts {
     pub fn replace(&self, names: impl IntoIterator<Item = String>, port: u16) {
         let bracketed = |name: String| if name.contains(':') { format!("[{name}]") } else { name };
         let names: HashSet<String> = names.into_iter().map(bracketed).collect();
-        let is_on = !names.is_empty();
-        self.table.store(Table { names, port }.into());
+        self.exchange(|| self.table.store(Table { names, port }.into()));
+    }
+
+    /// From now on these tokens are answered, each by its key authorization (RFC 8555, section 8.1), and no
+    /// others.
+    pub fn prove(&self, answers: impl IntoIterator<Item = (String, String)>) {
+        let answers: HashMap<String, String> = answers.into_iter().collect();
+        self.exchange(|| self.challenges.store(answers.into()));
+    }
+
+    fn exchange(&self, change: impl FnOnce()) {
+        let _alone = self.exchanging.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        change();
+        let is_on = !self.table.load().names.is_empty() || !self.challenges.load().is_empty();
         self.is_on.store(is_on, Ordering::Release);
     }
 
-    /// Whether anybody is led.
+    /// Whether anybody is led or waited for.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
@@ -50,6 +73,11 @@ impl HttpsHosts {
     #[cold]
     #[inline(never)]
     pub(crate) fn lead<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answered, Answer<'a>> {
+        if let Some(proof) = self.proof(request) {
+            let length = proof.len();
+            let fields = format!("Content-Type: application/octet-stream\r\nContent-Length: {length}\r\n");
+            return Ok(answer.bytes(Status::OK, fields.as_bytes(), proof.as_bytes()));
+        }
         if answer.is_secured() || !request.path.starts_with(b"/") {
             return Err(answer);
         }
@@ -57,6 +85,13 @@ impl HttpsHosts {
             Some(origin) => Ok(redirect::to_https(&origin, request.path, request.query, answer)),
             None => Err(answer),
         }
+    }
+
+    /// What an authority is to be answered, if it is one that is waited for.
+    fn proof(&self, request: &Request<'_>) -> Option<String> {
+        let token = request.path.strip_prefix(CHALLENGES)?;
+        let token = std::str::from_utf8(token).ok().filter(|_| request.method == Method::Get)?;
+        self.challenges.load().get(token).cloned()
     }
 }
 
@@ -104,6 +139,12 @@ mod tests {
         hosts.replace(names, 443);
         assert_eq!(hosts.table.load().origin(b"example.org").as_deref(), Some("https://example.org"));
         hosts.replace([], 443);
+        assert!(!hosts.is_on());
+        hosts.prove([("token".to_owned(), "token.thumbprint".to_owned())]);
+        assert!(hosts.is_on());
+        hosts.replace([], 443);
+        assert!(hosts.is_on(), "a token is waited for");
+        hosts.prove([]);
         assert!(!hosts.is_on());
     }
 }

@@ -66,6 +66,10 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if told.pairs.count() > 0 {
         line(format!("  tls          {}", describe_certificates(told.pairs)));
     }
+    if !told.pairs.awaited.is_empty() {
+        let (names, authority) = (told.pairs.awaited.join(", "), &told.config.acme.acme_directory);
+        line(format!("  acme         {authority} is asked for certificates: {names}"));
+    }
     if let Some(gate) = told.gate {
         line(format!("  gate         {gate}"));
     }

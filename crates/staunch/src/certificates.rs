@@ -5,6 +5,7 @@
 //! there before goes on.
 
 mod named_files;
+mod of_authority;
 mod state_folder;
 mod watching;
 
@@ -23,6 +24,7 @@ use staunch_server::HttpsHosts;
 use staunch_tls::{CertificatePair, CertificateStore, LocalAuthority, Tickets, TlsContext, WallTime};
 
 use self::named_files::{WARNED_PART, named_files, refuse_lone_key};
+pub(crate) use self::of_authority::{state_store, store, wanted_names};
 use self::state_folder::StateFolder;
 use self::watching::WatchedFolders;
 use crate::config::Failure;
@@ -47,6 +49,8 @@ pub(crate) struct Certificates {
     authority: Mutex<Option<Arc<LocalAuthority>>>,
     /// Hosts that are led to HTTPS.
     pub(crate) https: Arc<HttpsHosts>,
+    /// What each certificate in use is for, and its last second since 1970.
+    expiries: Mutex<Vec<(String, u64)>>,
 }
 
 /// What is in use, and by which settings.
@@ -67,6 +71,8 @@ pub(crate) struct Pairs {
     pairs: Vec<Arc<CertificatePair>>,
     /// What is to be said about them.
     pub(crate) warnings: Vec<String>,
+    /// Names for which an authority is asked, and has not given a certificate yet.
+    pub(crate) awaited: Vec<String>,
     /// The certificate of the local authority, if it signs.
     pub(crate) authority: Option<PathBuf>,
     /// Tells whether files have changed since.
@@ -79,6 +85,12 @@ impl Pairs {
     /// How many certificates there are.
     pub(crate) fn count(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// What each is for, and its last second since 1970.
+    pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
+        let one = |pair: &Arc<CertificatePair>| (pair.subjects_text(), pair.validity_unix_s().1);
+        self.pairs.iter().map(one).collect()
     }
 
     /// Everything that they are for: names, wildcards, addresses.
@@ -99,7 +111,8 @@ pub(crate) fn are_named(config: &Config) -> bool {
 /// All files that the settings name, with keys.
 pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
     let all = named_files(config);
-    all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten().collect()
+    let named = all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten();
+    named.chain(of_authority::files(config)).collect()
 }
 
 /// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
@@ -108,6 +121,7 @@ pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
 /// What is wrong with a file, with its name.
 pub(crate) fn test(config: &Config) -> Result<(), Failure> {
     refuse_lone_key(config)?;
+    store(config)?;
     let now = now_unix_s();
     named_files(config).iter().try_for_each(|named| named.read(now).map(drop))
 }
@@ -155,6 +169,7 @@ impl Certificates {
             in_use: Mutex::default(),
             authority: Mutex::default(),
             https: Arc::default(),
+            expiries: Mutex::default(),
         })
     }
 
@@ -180,6 +195,13 @@ impl Certificates {
             read.warnings.extend(known.warning);
             known.chain.hash(&mut hasher);
         }
+        let stored = of_authority::read(config, now)?;
+        for (pair, chain) in stored.pairs {
+            chain.hash(&mut hasher);
+            read.pairs.push(Arc::new(pair));
+        }
+        read.warnings.extend(stored.warnings);
+        read.awaited = stored.awaited;
         read.mark = hasher.finish();
         if let Some(hosts) = local_hosts(config) {
             let folder = StateFolder::of(config)?;
@@ -216,9 +238,15 @@ impl Certificates {
 
     fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
         self.store.replace(&read.pairs, false);
+        *self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = read.expiries();
         self.context.offer_http2(config.network.http2);
         let leads = config.tls.https_redirect && port != 0;
         self.https.replace(read.names().filter(|_| leads), port);
+    }
+
+    /// What each certificate in use is for, and its last second since 1970.
+    pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
+        self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
@@ -294,7 +322,8 @@ fn local_hosts(config: &Config) -> Option<Vec<String>> {
     (for_all || config.sites.iter().any(|site| site.tls == Some(Told::Local))).then_some(hosts)
 }
 
-fn now_unix_s() -> u64 {
+/// Seconds since 1970.
+pub(crate) fn now_unix_s() -> u64 {
     // tidy: allow(clock): certificates are good for a time that the world's clock tells.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -23,13 +23,14 @@ mod upgrade;
 mod watchdog;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 
 use staunch_engine::Inherited;
 
 pub(crate) use duties::{Duties, Reloaded};
 pub(crate) use keeper::Keeper;
 
-use handover::{Handed, Ready};
+use handover::{Handed, Ready, Received};
 use program::Program;
 use signals::Signals;
 
@@ -39,6 +40,7 @@ pub(crate) struct Takeover {
     program: Program,
     handed: Vec<Handed>,
     ready: Option<Ready>,
+    agent: Option<OwnedFd>,
 }
 
 impl Takeover {
@@ -49,8 +51,8 @@ impl Takeover {
     pub(crate) fn new() -> Result<Self, String> {
         let signals = Signals::new().map_err(|error| format!("cannot watch for signals: {error}"))?;
         let program = Program::of_this_process();
-        let (handed, ready) = handover::receive()?;
-        Ok(Self { signals, program, handed, ready })
+        let Received { handed, ready, agent } = handover::receive()?;
+        Ok(Self { signals, program, handed, ready, agent })
     }
 
     /// Whether another process serves until this one does.
@@ -69,6 +71,11 @@ impl Takeover {
     /// What was handed over, for the engine: once.
     pub(crate) fn sockets(&mut self) -> Vec<Inherited> {
         self.handed.iter_mut().filter_map(Handed::take).collect()
+    }
+
+    /// The line to the agent that looks after certificates, if it was handed over: once.
+    pub(crate) fn agent(&mut self) -> Option<OwnedFd> {
+        self.agent.take()
     }
 
     /// Begins to obey signals, once the workers serve.

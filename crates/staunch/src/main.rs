@@ -1,6 +1,7 @@
 //! The command `staunch`: parses, wires, prints. It must never hold logic of its own.
 #![forbid(unsafe_code)]
 
+mod acme;
 mod admin;
 mod banner;
 mod behind_khttpd;
@@ -78,6 +79,11 @@ enum Subcommands {
     Status(control::StatusArguments),
     /// Make the hash of a password for `basic_auth`
     Password(password::Arguments),
+    /// List certificates that an authority has given, or have one renewed
+    Certificates(acme::CertificatesCommand),
+    /// Look after certificates beside a server, which starts this by itself
+    #[command(hide = true)]
+    CertificateAgent(acme::AgentArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
     /// Offer load to a server, and say what came of it
@@ -128,6 +134,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Upgrade(which)) => control::upgrade(&which),
         Some(Subcommands::Status(arguments)) => control::status(&arguments),
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
+        Some(Subcommands::Certificates(command)) => acme::run_command(&command),
+        Some(Subcommands::CertificateAgent(arguments)) => acme::run_agent(&arguments).map(done),
         Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),

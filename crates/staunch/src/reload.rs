@@ -12,7 +12,8 @@ use staunch_confine::Confinement;
 use staunch_engine::Control;
 use staunch_server::SitesShared;
 
-use crate::certificates::Certificates;
+use crate::acme::{self, Agent};
+use crate::certificates::{self, Certificates};
 use crate::config::Loader;
 use crate::confinement;
 use crate::life::Reloaded;
@@ -30,6 +31,8 @@ pub(crate) struct Reload {
     pub(crate) control: Control,
     pub(crate) sites: Arc<SitesShared>,
     pub(crate) certificates: Arc<Certificates>,
+    /// The agent that looks after certificates, if the server was started with one.
+    pub(crate) agent: Option<Arc<Agent>>,
     pub(crate) seeing: Arc<Seeing>,
 }
 
@@ -47,6 +50,9 @@ impl Reload {
                 "{path} is not among what this process can reach since its start: restart it"
             ));
         }
+        if self.agent.is_none() && certificates::store(&config).map_err(|failure| failure.text)?.is_some() {
+            return Err("tls: \"auto\" needs a process that only a restart can start: restart it".into());
+        }
         let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
         let secured = settings::secured(&config, &self.handed, &settings.listen);
         let secured = secured.map_err(|failure| failure.text)?;
@@ -56,6 +62,7 @@ impl Reload {
         // The last step that can fail, and it changes nothing if it does.
         self.sites.replace(sites::of(&config)).map_err(|error| error.to_string())?;
         let unwatched = self.certificates.replace(&pairs, &config, &secured);
+        let told = self.tell_agent(&config, [&settings.listen, &secured]);
         self.seeing.commit(logging);
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
@@ -63,8 +70,14 @@ impl Reload {
         self.control.set_http2(settings.http2);
         self.control.apply(change);
         let drain_timeout = config.process.drain_timeout;
-        let lines = self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).collect();
+        let lines =
+            self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).chain(told).collect();
         Ok(Reloaded { lines, drain_timeout })
+    }
+
+    /// Tells the agent what is wanted now. Gives what is to be said if it cannot be told.
+    fn tell_agent(&self, config: &Config, listens: [&[SocketAddr]; 2]) -> Option<String> {
+        self.agent.as_ref()?.configure(acme::wishes(config, listens)).err()
     }
 
     /// How long a drain may take before the first reload.

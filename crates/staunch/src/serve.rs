@@ -13,6 +13,7 @@ use staunch_server::{
     StatusPage,
 };
 
+use crate::acme::{self, Agent};
 use crate::banner::{self, Told};
 use crate::behind_khttpd;
 use crate::certificates::{self, Certificates, Pairs};
@@ -42,10 +43,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let user = confinement::identity(&config)?;
     let handed = arrival.names();
     let mut settings = settings::of(&config, &handed)?;
-    // As the user who starts the server: keys are often nobody else's to read.
-    let (certificates, pairs) = secure(&config, &handed, &mut settings)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     settings.notice = Arc::clone(&seeing.notice);
+    // Before this process is confined: the other one is to connect, and to write.
+    let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
+    // As the user who starts the server: keys are often nobody else's to read.
+    let (certificates, pairs) = secure(&config, &handed, &mut settings)?;
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = bind(settings, &mut arrival, &config)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
@@ -59,6 +62,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
     start(&engine, &sites, live.as_ref())?;
     certificates::start(&certificates, Arc::clone(&seeing.notice))?;
+    if let Some(agent) = &agent {
+        let listens = [engine.addresses(), engine.secured_addresses()];
+        agent.listen(
+            &certificates,
+            Arc::clone(&seeing.notice),
+            acme::wishes(&config, listens),
+            arrival.takes_over(),
+        )?;
+    }
     let page = status_page(&config, &engine, &sites, started);
     let told = Told {
         config: &config,
@@ -75,7 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let warned = warnings(&config).into_iter().chain(pairs.warnings).chain(unwatched);
     warned.for_each(|text| (seeing.notice)(&text));
     let gate_metrics = gate.as_mut().and_then(|gate| gate.metrics.take());
-    seeing.show(&engine, started, content(&sites, live.as_ref()), gate_metrics)?;
+    let more = acme::metrics(gate_metrics, &certificates, agent.as_ref());
+    seeing.show(&engine, started, content(&sites, live.as_ref()), Some(more))?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -86,9 +99,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         control: engine.control(),
         sites: Arc::clone(&sites),
         certificates: Arc::clone(&certificates),
+        agent: agent.clone(),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing, live.clone()))?;
+    let keeper = arrival.keep(duties(&engine, reload, &seeing, live.clone(), agent))?;
     let (log, https) = (Arc::clone(&seeing.log), Arc::clone(&certificates.https));
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
@@ -197,7 +211,9 @@ fn duties<M: Send + 'static>(
     mut reload: Reload,
     seeing: &Arc<Seeing>,
     live: Option<Arc<LiveShared>>,
+    agent: Option<Arc<Agent>>,
 ) -> Duties {
+    let line = agent.clone();
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     let [upgrading, leaving] = [live.clone(), live.clone()];
@@ -216,6 +232,9 @@ fn duties<M: Send + 'static>(
         serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| {
             ending.drain(hands_over);
+            if let Some(agent) = agent.as_ref().filter(|_| hands_over) {
+                agent.rest();
+            }
             if let Some(live) = &live {
                 if hands_over {
                     live.hand_over();
@@ -227,6 +246,7 @@ fn duties<M: Send + 'static>(
             leaving.iter().for_each(|live| live.end());
             finishing.finish_own();
         }),
+        agent: Box::new(move || line.as_ref()?.line()),
         say: Arc::clone(&seeing.notice),
     }
 }

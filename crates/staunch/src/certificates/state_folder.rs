@@ -1,5 +1,5 @@
 //! The folder for what is kept from one start to the next: the key and the certificate of the local
-//! authority.
+//! authority, and the store of those that authorities give.
 //!
 //! It owns the names of the files in it. It must never leave a file that is written by half, or one with a
 //! key that others can read.
@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use staunch_acme::Store;
 use staunch_config::Config;
 use staunch_tls::LocalAuthority;
 use zeroize::Zeroizing;
@@ -51,6 +52,11 @@ impl StateFolder {
     /// The file that visitors are to trust.
     pub(crate) fn certificate_file(&self) -> PathBuf {
         self.0.join(CERTIFICATE_FILE)
+    }
+
+    /// Where certificates of authorities are kept.
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.0.join("acme"))
     }
 
     /// The authority that was made here before, or one made now.

@@ -44,6 +44,15 @@ pub(super) struct Ready {
     left: OwnedFd,
 }
 
+/// Everything that was left.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) handed: Vec<Handed>,
+    pub(super) ready: Option<Ready>,
+    /// The line to the agent that looks after certificates.
+    pub(super) agent: Option<OwnedFd>,
+}
+
 /// What is said on the pipe.
 pub(super) const SHARES_QUEUES: u8 = b's';
 /// Serving begins, at sockets of this process's own.
@@ -62,7 +71,7 @@ impl Ready {
 ///
 /// # Errors
 /// Something else was left than was announced.
-pub(super) fn receive() -> Result<(Vec<Handed>, Option<Ready>), String> {
+pub(super) fn receive() -> Result<Received, String> {
     if let Some(text) = env::var_os(VARIABLE) {
         let text = text.to_string_lossy();
         return from_process(&text).map_err(|what| format!("{VARIABLE}: {what}: {text}"));
@@ -70,11 +79,11 @@ pub(super) fn receive() -> Result<(Vec<Handed>, Option<Ready>), String> {
     let meant = env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     let count = env::var("LISTEN_FDS").ok().filter(|_| meant).and_then(|count| count.parse().ok());
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
-    Ok((from_systemd(count.unwrap_or(0), &names)?, None))
+    Ok(Received { handed: from_systemd(count.unwrap_or(0), &names)?, ready: None, agent: None })
 }
 
 /// As [`describe`] has written it.
-fn from_process(text: &str) -> Result<(Vec<Handed>, Option<Ready>), String> {
+fn from_process(text: &str) -> Result<Received, String> {
     let told: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let number = |value: &Value| value.as_i64().and_then(|number| i32::try_from(number).ok());
     let backend = told["backend"].as_str().map(str::to_owned);
@@ -94,7 +103,8 @@ fn from_process(text: &str) -> Result<(Vec<Handed>, Option<Ready>), String> {
         handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))
     };
     let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
-    Ok((handed, Some(Ready { word, left })))
+    let agent = told["agent"].is_number().then(|| pipe("agent")).transpose()?;
+    Ok(Received { handed, ready: Some(Ready { word, left }), agent })
 }
 
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
@@ -119,13 +129,15 @@ fn claim(number: i32) -> Result<OwnedFd, String> {
 }
 
 /// What the next process is told: these sockets, with the names under which some addresses are known, and its
-/// ends of the pipes: to say that it serves, and to hear that this process has left.
+/// ends of the pipes: to say that it serves, and to hear that this process has left; and the line to the agent
+/// that looks after certificates, if there is one.
 pub(super) fn describe(
     sockets: &[Inherited],
     known: &[Handed],
     backend: &str,
     number_of: impl Fn(&OwnedFd) -> i32,
     pipes: [&OwnedFd; 2],
+    agent: Option<&OwnedFd>,
 ) -> String {
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
@@ -138,7 +150,8 @@ pub(super) fn describe(
         })
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
-    json!({"backend": backend, "sockets": sockets, "ready": number_of(pipes[0]), "left": number_of(pipes[1])})
+    let [ready, left] = pipes.map(&number_of);
+    json!({"backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent.map(number_of)})
         .to_string()
 }
 
@@ -159,11 +172,12 @@ mod tests {
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
-        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]]);
+        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]], None);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
         let numbers = pipes.map(IntoRawFd::into_raw_fd);
         assert!(number > 2 && numbers.iter().all(|number| *number > 2));
-        let (mut handed, ready) = from_process(&text).unwrap();
+        let Received { mut handed, ready, agent } = from_process(&text).unwrap();
+        assert!(agent.is_none());
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));

@@ -51,8 +51,10 @@ impl Upgrade {
             let (heard, left) = io::pipe()?;
             let heard = descriptors::inheritable(&heard)?;
             let sockets = duties.control.inheritable()?;
-            let told =
-                handover::describe(&sockets, known, duties.backend, AsRawFd::as_raw_fd, [&word, &heard]);
+            let agent = (duties.agent)().map(descriptors::inheritable).transpose()?;
+            let pipes = [&word, &heard];
+            let number_of = AsRawFd::as_raw_fd;
+            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, agent.as_ref());
             let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
             Ok((child, pipe, left))
         };

@@ -199,7 +199,9 @@ impl CertificatePair {
         (self.not_before_unix_s, self.not_after_unix_s)
     }
 
-    fn subjects_text(&self) -> String {
+    /// Everything that it is for, for people.
+    #[must_use]
+    pub fn subjects_text(&self) -> String {
         let addresses = self.addresses.iter().map(IpAddr::to_string);
         let all: Vec<String> = self.names.iter().cloned().chain(addresses).collect();
         if all.is_empty() { "no name at all".to_owned() } else { all.join(", ") }

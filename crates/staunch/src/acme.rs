@@ -1,0 +1,148 @@
+//! Certificates by ACME beside the server: the process that looks after them, and what it is told and tells.
+//!
+//! It owns the line to that process, the agent. The server connects to nobody and writes nothing for it; the
+//! agent serves nothing. Order of calls: [`Agent::start`] before the process is confined, [`Agent::listen`]
+//! once threads may be started, [`Agent::configure`] whenever the settings change, [`Agent::rest`] when
+//! another process takes over.
+
+mod command;
+mod figures;
+mod listening;
+mod process;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+use staunch_acme::{ChallengeKind, Line, ToAgent, Wishes};
+use staunch_config::Config;
+use staunch_config::syntax::choice::ChallengeWord;
+use staunch_confine::Identity;
+use staunch_engine::Notice;
+use staunch_server::MoreMetrics;
+
+use crate::certificates::{self, Certificates};
+use crate::config::Failure;
+use figures::AcmeFigures;
+
+pub(crate) use command::{CertificatesCommand, run as run_command};
+pub(crate) use process::{AgentArguments, run as run_agent};
+
+/// Ports that an authority asks at (RFC 8555, section 8.3; RFC 8737, section 3).
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
+
+/// The agent, as the server sees it.
+pub(crate) struct Agent {
+    line: Line,
+    /// Readable when this process is to stop listening.
+    rest: OwnedFd,
+    figures: AcmeFigures,
+}
+
+impl Agent {
+    /// Starts the agent if certificates are asked for, or takes over the one that was handed over. The
+    /// folder is made ready for it, and given to the user that both become.
+    ///
+    /// # Errors
+    /// The settings ask for what cannot be had; the process cannot be started.
+    pub(crate) fn start(
+        config: &Config,
+        handed: Option<OwnedFd>,
+        user: Option<&Identity>,
+        say: &Notice,
+    ) -> Result<Option<Arc<Self>>, Failure> {
+        let Some(store) = certificates::store(config)? else { return Ok(None) };
+        let line = match handed {
+            Some(line) => Line::of(line),
+            None => {
+                if let Err(fault) = process::make_ready(&store, user) {
+                    say(&format!("acme: {fault}"));
+                }
+                process::start(&store, user)?
+            }
+        };
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let rest = eventfd(0, flags).map_err(|error| format!("no descriptor is left: {error}"))?;
+        Ok(Some(Arc::new(Self { line, rest, figures: AcmeFigures::default() })))
+    }
+
+    /// Tells what is to be looked after.
+    ///
+    /// # Errors
+    /// Too much for one message: thousands of names.
+    pub(crate) fn configure(&self, wishes: Wishes) -> Result<(), String> {
+        let told = self.line.tell(&ToAgent::Configure(wishes));
+        told.map_err(|error| format!("acme: the agent cannot be told: {error}"))
+    }
+
+    /// Tells what is to be looked after, and starts the thread that does what the agent asks for. `takes_over`:
+    /// the process before this one listens too, so what it may have taken is told again.
+    ///
+    /// # Errors
+    /// No thread can be had; those of [`Self::configure`].
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        certificates: &Arc<Certificates>,
+        say: Notice,
+        wishes: Wishes,
+        takes_over: bool,
+    ) -> Result<(), String> {
+        self.configure(wishes.clone())?;
+        let again = takes_over.then_some(ToAgent::Configure(wishes));
+        let (agent, certificates) = (Arc::clone(self), Arc::clone(certificates));
+        let listen = move || listening::listen(&agent, &certificates, &say, again);
+        let started = std::thread::Builder::new().name("acme".into()).spawn(listen);
+        started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
+    }
+
+    /// Stops listening: another process does so from now on.
+    pub(crate) fn rest(&self) {
+        // The only failure is that it was told already, very often.
+        let _ = rustix::io::write(&self.rest, &1u64.to_ne_bytes());
+    }
+
+    /// The line, for the program that takes over.
+    pub(crate) fn line(&self) -> Option<OwnedFd> {
+        self.line.as_fd().try_clone_to_owned().ok()
+    }
+}
+
+/// What stands behind the server's own metrics: those of others, of certificates, of the agent.
+pub(crate) fn metrics(
+    others: Option<MoreMetrics>,
+    certificates: &Arc<Certificates>,
+    agent: Option<&Arc<Agent>>,
+) -> MoreMetrics {
+    let (certificates, agent) = (Arc::clone(certificates), agent.cloned());
+    Box::new(move || {
+        let mut text = others.as_ref().map_or_else(String::new, |others| others());
+        text.push_str(&figures::expiries(&certificates.expiries()));
+        text.push_str(&agent.as_ref().map_or_else(String::new, |agent| agent.figures.text()));
+        text
+    })
+}
+
+/// What the settings want. `plain` and `secured`: where HTTP is spoken, and where TLS.
+pub(crate) fn wishes(config: &Config, [plain, secured]: [&[SocketAddr]; 2]) -> Wishes {
+    let acme = &config.acme;
+    let has = |addresses: &[SocketAddr], port| addresses.iter().any(|address| address.port() == port);
+    let kinds = match acme.acme_challenge {
+        Some(ChallengeWord::Http) => vec![ChallengeKind::Http01],
+        Some(ChallengeWord::TlsAlpn) => vec![ChallengeKind::TlsAlpn01],
+        None if plain.is_empty() => vec![ChallengeKind::TlsAlpn01],
+        None if has(secured, HTTPS_PORT) && !has(plain, HTTP_PORT) => {
+            vec![ChallengeKind::TlsAlpn01, ChallengeKind::Http01]
+        }
+        None => vec![ChallengeKind::Http01, ChallengeKind::TlsAlpn01],
+    };
+    Wishes {
+        directory: acme.acme_directory.clone(),
+        roots: acme.acme_authority.clone(),
+        contact: acme.acme_contact.clone(),
+        profile: acme.acme_profile.clone(),
+        names: certificates::wanted_names(config),
+        kinds,
+    }
+}

@@ -1,0 +1,215 @@
+//! `staunch certificates`: what is in the store, and a renewal now.
+//!
+//! It must never ask an authority itself: who looks after a store does.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use staunch_acme::{Outcome, Record, Store};
+use staunch_config::Config;
+use staunch_netio::clock;
+
+use crate::certificates::{self, now_unix_s};
+use crate::config::{Failure, Loader};
+use crate::{output, units};
+
+/// Between two looks whether something has come of a wish.
+const LOOK: Duration = Duration::from_millis(100);
+const DAY_S: u64 = 86_400;
+
+/// What to do with certificates.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct CertificatesCommand {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    #[command(flatten)]
+    list: ListArguments,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Have a certificate renewed now, and wait for what comes of it
+    Renew(RenewArguments),
+}
+
+#[derive(Args, Debug)]
+struct ListArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+struct RenewArguments {
+    /// Name of the certificate
+    name: String,
+
+    #[command(flatten)]
+    place: PlaceArguments,
+
+    /// Time to wait for what comes of it
+    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "120s")]
+    timeout: Duration,
+}
+
+/// Where the store is.
+#[derive(Args, Debug)]
+struct PlaceArguments {
+    /// File with the server's settings
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The server's state folder, where the file does not say it
+    #[arg(long, value_name = "DIR")]
+    state_folder: Option<PathBuf>,
+}
+
+impl PlaceArguments {
+    fn find(&self) -> Result<(Store, Config), Failure> {
+        let folder = self.state_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let flags = folder.map(|folder| ("state_folder".into(), folder)).into_iter().collect();
+        let config = Loader::new(flags, self.config.clone()).load()?;
+        Ok((certificates::state_store(&config)?, config))
+    }
+}
+
+/// A certificate of the store, or a name that waits for one.
+struct Row {
+    name: String,
+    /// First and last second.
+    life: Option<(u64, u64)>,
+    record: Record,
+    fault: Option<String>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// A store that cannot be read; a renewal that comes to nothing.
+pub(crate) fn run(command: &CertificatesCommand) -> Result<ExitCode, Failure> {
+    match &command.action {
+        None => list(&command.list),
+        Some(Action::Renew(arguments)) => renew(arguments),
+    }
+}
+
+fn list(arguments: &ListArguments) -> Result<ExitCode, Failure> {
+    let (store, config) = arguments.place.find()?;
+    let rows = rows(&store, &config)?;
+    if arguments.json {
+        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+        let folder = store.folder().display().to_string();
+        output::print(&format!("{:#}\n", json!({"store": folder, "certificates": rows})));
+    } else {
+        output::print(&table(&rows, &store));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows(store: &Store, config: &Config) -> Result<Vec<Row>, Failure> {
+    let mut names = store.names().map_err(|fault| fault.to_string())?;
+    names.extend(certificates::wanted_names(config));
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(|name| row(store, config, name)).collect()
+}
+
+fn row(store: &Store, config: &Config, name: String) -> Result<Row, Failure> {
+    let record = store.record(&config.acme.acme_directory, &name).map_err(|fault| fault.to_string())?;
+    let (life, fault) = match store.pair(&name) {
+        Ok(pair) => (pair.map(|(pair, _)| pair.validity_unix_s()), None),
+        Err(fault) => (None, Some(fault.to_string())),
+    };
+    Ok(Row { name, life, record, fault })
+}
+
+impl Row {
+    fn outcome(&self) -> String {
+        match (&self.fault, &self.record.outcome) {
+            (Some(fault), _) => fault.clone(),
+            (None, Outcome::Failed(why)) => why.clone(),
+            (None, Outcome::Obtained) => "obtained".to_owned(),
+            (None, Outcome::None) => "nothing attempted".to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "not_before_unix_s": self.life.map(|(from, _)| from),
+            "not_after_unix_s": self.life.map(|(_, to)| to),
+            "renew_unix_s": self.record.renew_unix_s,
+            "next_attempt_unix_s": self.record.not_before_unix_s,
+            "failures": self.record.failures,
+            "outcome": self.outcome(),
+        })
+    }
+}
+
+fn table(rows: &[Row], store: &Store) -> String {
+    if rows.is_empty() {
+        return format!("no certificates in {}\n", store.folder().display());
+    }
+    let now = now_unix_s();
+    let span = |until: u64| {
+        if until < now {
+            return format!("{} ago", days(now - until));
+        }
+        days(until - now)
+    };
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
+    let mut text =
+        format!("{:width$}  {:>12}  {:>12}  {}\n", "name", "good for", "renewed in", "last attempt");
+    for row in rows {
+        let good = row.life.map_or("none".to_owned(), |(_, to)| span(to));
+        let renewed = row.record.renew_unix_s.map_or("-".to_owned(), span);
+        text.push_str(&format!("{:width$}  {good:>12}  {renewed:>12}  {}\n", row.name, row.outcome()));
+    }
+    text
+}
+
+fn days(seconds: u64) -> String {
+    match seconds {
+        0..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / DAY_S),
+    }
+}
+
+fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
+    let (store, config) = arguments.place.find()?;
+    let name = &arguments.name;
+    let is_known = store.names().is_ok_and(|names| names.contains(name));
+    if !is_known && !certificates::wanted_names(&config).contains(name) {
+        return Err(format!("{name}: no certificate of that name in {}", store.folder().display()).into());
+    }
+    let directory = &config.acme.acme_directory;
+    let record = || store.record(directory, name).map_err(|fault| fault.to_string());
+    let before = record()?;
+    store.ask_for_renewal(name).map_err(|fault| fault.to_string())?;
+    let until_ms = clock::now_ms() + arguments.timeout.as_millis() as u64;
+    while clock::now_ms() < until_ms {
+        let now = record()?;
+        let attempt = |record: &Record| (record.attempted_unix_s, record.failures);
+        if attempt(&now) != attempt(&before) {
+            return match now.outcome {
+                Outcome::Failed(why) => Err(format!("{name}: {why}").into()),
+                _ => {
+                    output::print(&format!("{name}: renewed\n"));
+                    Ok(ExitCode::SUCCESS)
+                }
+            };
+        }
+        clock::pause(LOOK);
+    }
+    Err(format!("{name}: nothing came of it within {} s: does a server run?", arguments.timeout.as_secs())
+        .into())
+}

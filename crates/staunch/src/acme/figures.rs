@@ -1,0 +1,93 @@
+//! What is counted of certificates: attempts by outcome, and how each name stands.
+//!
+//! It owns the names of these metrics. It must never hold a secret.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use staunch_acme::NameState;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct AcmeFigures {
+    successes: AtomicU64,
+    failures: AtomicU64,
+    states: Mutex<BTreeMap<String, NameState>>,
+}
+
+impl AcmeFigures {
+    pub(super) fn attempted(&self, is_success: bool) {
+        let count = if is_success { &self.successes } else { &self.failures };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn state(&self, state: NameState) {
+        let mut states = self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        states.insert(state.name.clone(), state);
+    }
+
+    /// In the text form of Prometheus, version 0.0.4.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from(
+            "# HELP staunch_acme_attempts_total Orders of certificates that came to an end, by outcome.\n\
+             # TYPE staunch_acme_attempts_total counter\n",
+        );
+        for (outcome, count) in [("obtained", &self.successes), ("failed", &self.failures)] {
+            let count = count.load(Ordering::Relaxed);
+            let _ = writeln!(text, "staunch_acme_attempts_total{{outcome=\"{outcome}\"}} {count}");
+        }
+        text.push_str(
+            "# HELP staunch_acme_failures Attempts in a row that came to nothing, by name.\n\
+             # TYPE staunch_acme_failures gauge\n",
+        );
+        for state in self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).values() {
+            let (name, failures) = (&state.name, state.record.failures);
+            let _ = writeln!(text, "staunch_acme_failures{{name=\"{name}\"}} {failures}");
+        }
+        text
+    }
+}
+
+/// When each certificate ends, in the text form of Prometheus.
+pub(crate) fn expiries(certificates: &[(String, u64)]) -> String {
+    if certificates.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "# HELP staunch_certificate_expiry_seconds Last second of a certificate in use, since 1970.\n\
+         # TYPE staunch_certificate_expiry_seconds gauge\n",
+    );
+    for (names, expires_unix_s) in certificates {
+        let names = names.replace(['\\', '"', '\n'], "?");
+        let _ = writeln!(text, "staunch_certificate_expiry_seconds{{names=\"{names}\"}} {expires_unix_s}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_counted_and_certificates_have_their_ends() {
+        let figures = AcmeFigures::default();
+        figures.attempted(true);
+        figures.attempted(false);
+        figures.attempted(false);
+        let state = NameState { name: "a.example".into(), expires_unix_s: None, record: Default::default() };
+        figures.state(state);
+        let text = figures.text();
+        for line in [
+            "staunch_acme_attempts_total{outcome=\"obtained\"} 1\n",
+            "staunch_acme_attempts_total{outcome=\"failed\"} 2\n",
+            "staunch_acme_failures{name=\"a.example\"} 0\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(expiries(&[]).is_empty());
+        let text = expiries(&[("a\"b".into(), 7)]);
+        assert!(text.ends_with("staunch_certificate_expiry_seconds{names=\"a?b\"} 7\n"), "{text}");
+    }
+}

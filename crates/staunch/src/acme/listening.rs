@@ -1,0 +1,74 @@
+//! The server's end of the line: does what the agent asks for, says what it has to say.
+//!
+//! It must never answer for a challenge that was withdrawn, and never wait for the agent anywhere else.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use staunch_acme::{Challenge, ChallengeKind, ToAgent, ToServer};
+use staunch_engine::Notice;
+
+use super::Agent;
+use crate::certificates::Certificates;
+
+/// How long the process before this one may listen too, in seconds: it stops once this one serves.
+const BOTH_SECONDS: i64 = 3;
+
+/// Listens until the agent is gone, or another process takes over.
+pub(super) fn listen(agent: &Agent, certificates: &Certificates, say: &Notice, mut again: Option<ToAgent>) {
+    loop {
+        let timeout = again.is_some().then_some(Timespec { tv_sec: BOTH_SECONDS, tv_nsec: 0 });
+        let mut awaited = [PollFd::new(&agent.line, PollFlags::IN), PollFd::new(&agent.rest, PollFlags::IN)];
+        match poll(&mut awaited, timeout.as_ref()) {
+            Ok(0) => {
+                if let Some(told) = again.take() {
+                    // If the agent is gone, that is heard.
+                    let _ = agent.line.tell(&told);
+                }
+                continue;
+            }
+            Ok(_) => {}
+            // EINTR is no news.
+            Err(_) => continue,
+        }
+        let [has_words, rests] = awaited.map(|one| !one.revents().is_empty());
+        if rests {
+            return;
+        }
+        if has_words {
+            match agent.line.hear() {
+                Ok(Some(told)) => obey(agent, certificates, say, told),
+                Ok(None) | Err(_) => {
+                    say("acme: the agent has ended: no certificate is renewed until the server is restarted");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn obey(agent: &Agent, certificates: &Certificates, say: &Notice, told: ToServer) {
+    match told {
+        ToServer::Present(challenges) => {
+            if let Err(fault) = present(certificates, &challenges) {
+                say(&format!("acme: {fault}"));
+            } else {
+                // If the agent is gone, that is heard.
+                let _ = agent.line.tell(&ToAgent::Presented);
+            }
+        }
+        ToServer::Say(text) => say(&text),
+        ToServer::State(state) => agent.figures.state(*state),
+        ToServer::Attempted { is_success } => agent.figures.attempted(is_success),
+    }
+}
+
+/// Answers these challenges from now on, and no others.
+fn present(certificates: &Certificates, challenges: &[Challenge]) -> Result<(), String> {
+    let of = |kind: ChallengeKind| challenges.iter().filter(move |challenge| challenge.kind == kind);
+    let by_handshake: Vec<(&str, &str)> =
+        of(ChallengeKind::TlsAlpn01).map(|one| (&*one.name, &*one.authorization)).collect();
+    let replaced = certificates.context.challenges().replace(&by_handshake);
+    replaced.map_err(|fault| fault.to_string())?;
+    let by_request = of(ChallengeKind::Http01).map(|one| (one.token.clone(), one.authorization.clone()));
+    certificates.https.prove(by_request);
+    Ok(())
+}
