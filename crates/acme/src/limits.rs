@@ -28,6 +28,8 @@ pub const POLL_PAUSE: Duration = Duration::from_secs(1);
 pub const POLL_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long the server may take to answer challenges from now on: it only changes a table.
 pub const PRESENT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Seconds by which the authority's clock may be before ours: a certificate that is valid in an hour is kept.
+pub const CLOCK_AHEAD_S: u64 = 3_600;
 /// Between two looks whether another server has let go of the lock.
 pub const LOCK_PAUSE: Duration = Duration::from_secs(2);
 

@@ -19,6 +19,8 @@ pub enum Outcome {
 /// See the module's text. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
+    /// The authority that it is about: the address of its directory.
+    pub directory: String,
     /// The last attempt.
     pub outcome: Outcome,
     /// When it ended.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `lock` | held by whoever orders |
 //! | `AUTHORITY/account.json` | the account: its address and its key |
-//! | `AUTHORITY/NAME.json` | what came of the last attempt, and when the next is due |
+//! | `records/NAME.json` | what came of the last attempt, and when the next is due |
 //! | `certificates/NAME.pem` | the chain, and its key behind it |
 //! | `renew/NAME` | somebody wants this certificate renewed now |
 
@@ -26,6 +26,7 @@ use crate::fault::AcmeFault;
 use crate::record::Record;
 
 const CERTIFICATES: &str = "certificates";
+const RECORDS: &str = "records";
 const RENEW: &str = "renew";
 const LOCK: &str = "lock";
 const ACCOUNT: &str = "account.json";
@@ -99,7 +100,8 @@ impl Store {
     /// # Errors
     /// The folder that cannot be made or written to.
     pub fn prepare(&self) -> Result<(), StoreFault> {
-        for folder in [self.0.clone(), self.0.join(CERTIFICATES), self.renew_folder()] {
+        let below = [CERTIFICATES, RECORDS, RENEW].map(|folder| self.0.join(folder));
+        for folder in [self.0.clone()].into_iter().chain(below) {
             make_folder(&folder)?;
             let probe = folder.join(format!(".probe.{}", std::process::id()));
             create(&probe)
@@ -164,8 +166,8 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn record(&self, directory: &str, name: &str) -> Result<Record, StoreFault> {
-        let path = self.record_file(directory, name);
+    pub fn record(&self, name: &str) -> Result<Record, StoreFault> {
+        let path = self.record_file(name);
         let text = read(&path)?;
         // What is damaged says nothing, as if there were none.
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
@@ -175,9 +177,9 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn keep_record(&self, directory: &str, name: &str, record: &Record) -> Result<(), StoreFault> {
+    pub(crate) fn keep_record(&self, name: &str, record: &Record) -> Result<(), StoreFault> {
         let text = serde_json::to_vec_pretty(record).unwrap_or_default();
-        self.write(&self.record_file(directory, name), &text)
+        write_whole(&self.record_file(name), &text)
     }
 
     /// The account at an authority: its address, if it has one yet, and its key. One is made where there is
@@ -210,7 +212,9 @@ impl Store {
     ) -> Result<(), StoreFault> {
         let account = AccountText { url: url.map(str::to_owned), key: key.text() };
         let text = Zeroizing::new(serde_json::to_vec_pretty(&account).unwrap_or_default());
-        self.write(&self.account_file(directory), &text)
+        let path = self.account_file(directory);
+        make_folder(path.parent().unwrap_or(&self.0))?;
+        write_whole(&path, &text)
     }
 
     /// Asks whoever looks after a name to renew its certificate now.
@@ -241,17 +245,12 @@ impl Store {
         }
     }
 
-    fn record_file(&self, directory: &str, name: &str) -> PathBuf {
-        self.0.join(authority(directory)).join(format!("{}.json", file_name(name)))
+    fn record_file(&self, name: &str) -> PathBuf {
+        self.0.join(RECORDS).join(format!("{}.json", file_name(name)))
     }
 
     fn account_file(&self, directory: &str) -> PathBuf {
         self.0.join(authority(directory)).join(ACCOUNT)
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreFault> {
-        make_folder(path.parent().unwrap_or(&self.0))?;
-        write_whole(path, bytes)
     }
 }
 

@@ -129,13 +129,19 @@ impl LookingAfter {
     fn read(&mut self, place: usize) {
         let name = &mut self.names[place];
         // What cannot be read is ordered anew, and said when it cannot be written either.
-        name.record = self.store.record(&self.wishes.directory, &name.name).unwrap_or_default();
+        let directory = &self.wishes.directory;
+        let record = self.store.record(&name.name).unwrap_or_default();
+        // Of another authority: this one is asked at once, and what is there serves until then.
+        let is_foreign = !record.directory.is_empty() && record.directory != *directory;
+        let record = if is_foreign { Record::default() } else { record };
+        name.record = Record { directory: directory.clone(), ..record };
         let pair = self.store.pair(&name.name).ok().flatten();
         let pair = pair.map(|(pair, _)| pair).filter(|pair| pair.covers(&name.name));
         name.life = pair.as_ref().map(CertificatePair::validity_unix_s);
         name.id = pair.as_ref().and_then(CertificatePair::renewal_id);
         if let Some(life) = name.life
             && name.record.renew_unix_s.is_none()
+            && !is_foreign
         {
             name.record.renew_unix_s = Some(schedule::renewal_unix_s(life, chance()));
         }
@@ -221,6 +227,7 @@ impl LookingAfter {
             attempted_unix_s: Some(now),
             renew_unix_s: Some(renew_s),
             ask_unix_s: Some(now),
+            directory: self.wishes.directory.clone(),
             ..Record::default()
         };
         self.keep_record(place);
@@ -283,7 +290,7 @@ impl LookingAfter {
 
     fn keep_record(&self, place: usize) {
         let name = &self.names[place];
-        if let Err(fault) = self.store.keep_record(&self.wishes.directory, &name.name, &name.record) {
+        if let Err(fault) = self.store.keep_record(&name.name, &name.record) {
             self.say(&format!("acme: {fault}"));
         }
     }

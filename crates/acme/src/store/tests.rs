@@ -33,8 +33,8 @@ fn what_is_kept_is_read_again_and_nobody_elses() {
     let (pair, chain) = store.pair("localhost").expect("readable").expect("there");
     assert!(pair.covers("localhost") && chain == issued.certificate_pem.as_bytes());
     let record = Record { outcome: Outcome::Failed("no".into()), failures: 3, ..Record::default() };
-    store.keep_record(DIRECTORY, "localhost", &record).expect("kept");
-    assert_eq!(store.record(DIRECTORY, "localhost").expect("readable"), record);
+    store.keep_record("localhost", &record).expect("kept");
+    assert_eq!(store.record("localhost").expect("readable"), record);
     let (url, key) = store.account(DIRECTORY).expect("made");
     assert_eq!(url, None);
     store.keep_account(DIRECTORY, Some("https://acme.example/1"), &key).expect("kept");
@@ -51,7 +51,7 @@ fn what_is_kept_is_read_again_and_nobody_elses() {
 fn what_is_not_there_is_nothing_and_what_is_damaged_is_named() {
     let store = store("damaged");
     assert!(store.names().expect("none").is_empty() && store.pair("a").expect("none").is_none());
-    assert_eq!(store.record(DIRECTORY, "a").expect("none"), Record::default());
+    assert_eq!(store.record("a").expect("none"), Record::default());
     store.prepare().expect("folders");
     let request = CertificateRequest::new("a").expect("a key");
     store.keep("a", b"nonsense", &request.key_pem).expect("kept");

@@ -119,11 +119,11 @@ fn rows(store: &Store, config: &Config) -> Result<Vec<Row>, Failure> {
     names.extend(certificates::wanted_names(config));
     names.sort_unstable();
     names.dedup();
-    names.into_iter().map(|name| row(store, config, name)).collect()
+    names.into_iter().map(|name| row(store, name)).collect()
 }
 
-fn row(store: &Store, config: &Config, name: String) -> Result<Row, Failure> {
-    let record = store.record(&config.acme.acme_directory, &name).map_err(|fault| fault.to_string())?;
+fn row(store: &Store, name: String) -> Result<Row, Failure> {
+    let record = store.record(&name).map_err(|fault| fault.to_string())?;
     let (life, fault) = match store.pair(&name) {
         Ok(pair) => (pair.map(|(pair, _)| pair.validity_unix_s()), None),
         Err(fault) => (None, Some(fault.to_string())),
@@ -191,8 +191,7 @@ fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
     if !is_known && !certificates::wanted_names(&config).contains(name) {
         return Err(format!("{name}: no certificate of that name in {}", store.folder().display()).into());
     }
-    let directory = &config.acme.acme_directory;
-    let record = || store.record(directory, name).map_err(|fault| fault.to_string());
+    let record = || store.record(name).map_err(|fault| fault.to_string());
     let before = record()?;
     store.ask_for_renewal(name).map_err(|fault| fault.to_string())?;
     let until_ms = clock::now_ms() + arguments.timeout.as_millis() as u64;
