@@ -3,20 +3,20 @@
 //! It owns the loop: wait until something is due or told, and do it. It must never end for anything that an
 //! authority or a disk does. One order is under way at a time.
 
+mod choices;
 mod inbox;
 mod looking_after;
+mod outside;
 
 use std::io;
 use std::time::Duration;
 
-use staunch_netio::clock;
-
-use crate::answers::unix_s;
 use crate::line::Line;
 use crate::message::ToAgent;
 use crate::store::Store;
-use inbox::{Event, Inbox};
+use inbox::{AgentEvent, Inbox};
 use looking_after::LookingAfter;
+use outside::now_unix_s;
 
 /// The longest sleep: the clock of the world may be set meanwhile, and a machine may have been asleep.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
@@ -34,16 +34,11 @@ pub fn run(line: Line, store: Store, gone: impl Fn() + Send + 'static) -> io::Re
             Duration::from_secs(due_s.saturating_sub(now_unix_s())).min(SLEEP_MAX)
         });
         match work.next_event(sleep) {
-            Event::Told(ToAgent::Configure(wishes)) => work.configure(wishes),
-            Event::Wished => work.take_wishes(),
-            Event::Told(ToAgent::Presented) | Event::Time => {}
-            Event::Gone => return Ok(()),
+            AgentEvent::Told(ToAgent::Configure(wishes)) => work.configure(wishes),
+            AgentEvent::Wished => work.take_wishes(),
+            AgentEvent::Told(ToAgent::Presented) | AgentEvent::Time => {}
+            AgentEvent::Gone => return Ok(()),
         }
         work.do_due();
     }
-}
-
-/// Seconds since 1970.
-fn now_unix_s() -> u64 {
-    unix_s(clock::unix_time()).unwrap_or(0)
 }

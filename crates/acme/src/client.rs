@@ -1,7 +1,7 @@
 //! A conversation with an authority: its directory, its nonces, signed requests, the account.
 //!
-//! It owns the rules of RFC 8555, sections 6 and 7.1 to 7.3. Order of calls: [`Client::open`],
-//! [`Client::sign_in`], then whatever an order needs.
+//! It owns the rules of RFC 8555, sections 6 and 7.1 to 7.3. Order of calls: [`AcmeClient::open`],
+//! [`AcmeClient::sign_in`], then whatever an order needs.
 
 use serde_json::{Value, json};
 
@@ -20,8 +20,16 @@ struct Directory {
     renewal_info: Option<String>,
 }
 
+/// When a certificate is to be renewed, as the authority sees it.
+pub(crate) struct RenewalAdvice {
+    /// From when until when, in seconds since 1970.
+    pub(crate) window: (u64, u64),
+    /// In how many seconds to ask again.
+    pub(crate) ask_again_s: Option<u64>,
+}
+
 /// See the module's text.
-pub(crate) struct Client<'a> {
+pub(crate) struct AcmeClient<'a> {
     wire: &'a mut dyn Wire,
     key: &'a AccountKey,
     directory: Directory,
@@ -30,7 +38,7 @@ pub(crate) struct Client<'a> {
     now_unix_s: u64,
 }
 
-impl<'a> Client<'a> {
+impl<'a> AcmeClient<'a> {
     /// Asks for the directory.
     ///
     /// # Errors
@@ -102,16 +110,16 @@ impl<'a> Client<'a> {
         Ok((answers::location(&answer)?, answers::document(&answer, self.now_unix_s)?))
     }
 
-    /// When a certificate is to be renewed, as the authority sees it, and in how many seconds to ask again.
-    /// Nothing where the authority tells nothing.
+    /// When a certificate is to be renewed, as the authority sees it. Nothing where it tells nothing.
     ///
     /// # Errors
     /// It cannot be reached, or its answer makes no sense.
-    pub(crate) fn renewal(&mut self, id: &str) -> Result<Option<((u64, u64), Option<u64>)>, AcmeFault> {
+    pub(crate) fn renewal(&mut self, id: &str) -> Result<Option<RenewalAdvice>, AcmeFault> {
         let Some(url) = &self.directory.renewal_info else { return Ok(None) };
         let answer = self.wire.ask(&format!("{}/{id}", url.trim_end_matches('/')), WebRequest::Get)?;
         let document = answers::document(&answer, self.now_unix_s)?;
-        Ok(Some((answers::window(&document)?, answers::retry_after_s(&answer, self.now_unix_s))))
+        let ask_again_s = answers::retry_after_s(&answer, self.now_unix_s);
+        Ok(Some(RenewalAdvice { window: answers::window(&document)?, ask_again_s }))
     }
 
     /// Asks for a document (POST-as-GET; RFC 8555, section 6.3), with the seconds after which to ask again.

@@ -28,5 +28,5 @@ pub use agent::run;
 pub use fault::AcmeFault;
 pub use line::Line;
 pub use message::{Challenge, ChallengeKind, NameState, ToAgent, ToServer, Wishes};
-pub use record::{Outcome, Record};
+pub use record::{AttemptOutcome, NameRecord};
 pub use store::{Store, StoreFault};

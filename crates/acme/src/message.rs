@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Record;
+use crate::record::NameRecord;
 
 /// A kind of challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub struct NameState {
     /// The last second of its certificate, since 1970, if there is one.
     pub expires_unix_s: Option<u64>,
     /// What came of the last attempt, and when the next is due.
-    pub record: Record,
+    pub record: NameRecord,
 }
 
 /// What an agent tells its server.

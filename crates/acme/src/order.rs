@@ -10,7 +10,7 @@ use staunch_tls::{CertificatePair, CertificateRequest};
 use zeroize::Zeroizing;
 
 use crate::answers;
-use crate::client::Client;
+use crate::client::AcmeClient;
 use crate::fault::AcmeFault;
 use crate::limits::{CLOCK_AHEAD_S, POLL_PAUSE, POLL_PAUSE_MAX, POLL_TIME_MAX};
 use crate::message::{Challenge, ChallengeKind};
@@ -28,7 +28,7 @@ pub(crate) trait Presenter {
 }
 
 /// What is ordered.
-pub(crate) struct Wish<'a> {
+pub(crate) struct OrderWish<'a> {
     pub(crate) name: &'a str,
     /// Challenges that can be answered, the preferred first.
     pub(crate) kinds: &'a [ChallengeKind],
@@ -49,8 +49,8 @@ pub(crate) struct Obtained {
 /// # Errors
 /// Why there is none.
 pub(crate) fn obtain(
-    client: &mut Client<'_>,
-    wish: &Wish<'_>,
+    client: &mut AcmeClient<'_>,
+    wish: &OrderWish<'_>,
     presenter: &mut dyn Presenter,
 ) -> Result<Obtained, AcmeFault> {
     let (url, order) = match client.new_order(wish.name, wish.profile, wish.replaces) {
@@ -93,9 +93,9 @@ fn is_about_replacing(kind: &str) -> bool {
 
 /// Proves that the name is ours, unless that was done before.
 fn authorize(
-    client: &mut Client<'_>,
+    client: &mut AcmeClient<'_>,
     url: &str,
-    wish: &Wish<'_>,
+    wish: &OrderWish<'_>,
     presenter: &mut dyn Presenter,
 ) -> Result<(), AcmeFault> {
     let (authorization, _) = client.look(url)?;
@@ -143,7 +143,7 @@ fn choose<'a>(
 
 /// Asks until it is no longer under way.
 fn poll(
-    client: &mut Client<'_>,
+    client: &mut AcmeClient<'_>,
     url: &str,
     presenter: &mut dyn Presenter,
     is_under_way: impl Fn(&str) -> bool,
@@ -165,7 +165,7 @@ fn poll(
 }
 
 /// Whether what was sent is a certificate for the key and the name.
-fn judge(obtained: &Obtained, wish: &Wish<'_>) -> Result<(), AcmeFault> {
+fn judge(obtained: &Obtained, wish: &OrderWish<'_>) -> Result<(), AcmeFault> {
     let pair = CertificatePair::read(&obtained.chain_pem, obtained.key_pem.as_bytes());
     let checked = pair.and_then(|pair| {
         // An order takes a while, and clocks differ.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What came of the last attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// None was made yet.
     #[default]
     None,
@@ -18,11 +18,11 @@ pub enum Outcome {
 
 /// See the module's text. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct NameRecord {
     /// The authority that it is about: the address of its directory.
     pub directory: String,
     /// The last attempt.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// When it ended.
     pub attempted_unix_s: Option<u64>,
     /// Attempts in a row that came to nothing.

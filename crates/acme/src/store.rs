@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 use crate::account_key::AccountKey;
 use crate::fault::AcmeFault;
-use crate::record::Record;
+use crate::record::NameRecord;
 
 const CERTIFICATES: &str = "certificates";
 const RECORDS: &str = "records";
@@ -166,7 +166,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn record(&self, name: &str) -> Result<Record, StoreFault> {
+    pub fn record(&self, name: &str) -> Result<NameRecord, StoreFault> {
         let path = self.record_file(name);
         let text = read(&path)?;
         // What is damaged says nothing, as if there were none.
@@ -177,7 +177,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn keep_record(&self, name: &str, record: &Record) -> Result<(), StoreFault> {
+    pub(crate) fn keep_record(&self, name: &str, record: &NameRecord) -> Result<(), StoreFault> {
         let text = serde_json::to_vec_pretty(record).unwrap_or_default();
         write_whole(&self.record_file(name), &text)
     }

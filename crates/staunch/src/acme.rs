@@ -25,6 +25,7 @@ use staunch_server::MoreMetrics;
 use crate::certificates::{self, Certificates};
 use crate::config::Failure;
 use figures::AcmeFigures;
+use listening::ServerEnd;
 
 pub(crate) use command::{CertificatesCommand, run as run_command};
 pub(crate) use process::{AgentArguments, run as run_agent};
@@ -34,12 +35,8 @@ const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
 /// The agent, as the server sees it.
-pub(crate) struct Agent {
-    line: Line,
-    /// Readable when this process is to stop listening.
-    rest: OwnedFd,
-    figures: AcmeFigures,
-}
+#[derive(Clone)]
+pub(crate) struct Agent(Arc<ServerEnd>);
 
 impl Agent {
     /// Starts the agent if certificates are asked for, or takes over the one that was handed over. The
@@ -52,7 +49,7 @@ impl Agent {
         handed: Option<OwnedFd>,
         user: Option<&Identity>,
         say: &Notice,
-    ) -> Result<Option<Arc<Self>>, Failure> {
+    ) -> Result<Option<Self>, Failure> {
         let Some(store) = certificates::store(config)? else { return Ok(None) };
         let line = match handed {
             Some(line) => Line::of(line),
@@ -65,7 +62,7 @@ impl Agent {
         };
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let rest = eventfd(0, flags).map_err(|error| format!("no descriptor is left: {error}"))?;
-        Ok(Some(Arc::new(Self { line, rest, figures: AcmeFigures::default() })))
+        Ok(Some(Self(Arc::new(ServerEnd { line, rest, figures: AcmeFigures::default() }))))
     }
 
     /// Tells what is to be looked after.
@@ -73,17 +70,17 @@ impl Agent {
     /// # Errors
     /// Too much for one message: thousands of names.
     pub(crate) fn configure(&self, wishes: Wishes) -> Result<(), String> {
-        let told = self.line.tell(&ToAgent::Configure(wishes));
+        let told = self.0.line.tell(&ToAgent::Configure(wishes));
         told.map_err(|error| format!("acme: the agent cannot be told: {error}"))
     }
 
-    /// Tells what is to be looked after, and starts the thread that does what the agent asks for. `takes_over`:
-    /// the process before this one listens too, so what it may have taken is told again.
+    /// Tells what is to be looked after, and starts the thread that does what the agent asks for.
+    /// `takes_over`: the process before this one listens too, so what it may have taken is told again.
     ///
     /// # Errors
     /// No thread can be had; those of [`Self::configure`].
     pub(crate) fn listen(
-        self: &Arc<Self>,
+        &self,
         certificates: &Arc<Certificates>,
         say: Notice,
         wishes: Wishes,
@@ -91,8 +88,8 @@ impl Agent {
     ) -> Result<(), String> {
         self.configure(wishes.clone())?;
         let again = takes_over.then_some(ToAgent::Configure(wishes));
-        let (agent, certificates) = (Arc::clone(self), Arc::clone(certificates));
-        let listen = move || listening::listen(&agent, &certificates, &say, again);
+        let (end, certificates) = (Arc::clone(&self.0), Arc::clone(certificates));
+        let listen = move || listening::listen(&end, &certificates, &say, again);
         let started = std::thread::Builder::new().name("acme".into()).spawn(listen);
         started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
     }
@@ -100,12 +97,12 @@ impl Agent {
     /// Stops listening: another process does so from now on.
     pub(crate) fn rest(&self) {
         // The only failure is that it was told already, very often.
-        let _ = rustix::io::write(&self.rest, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.0.rest, &1u64.to_ne_bytes());
     }
 
     /// The line, for the program that takes over.
     pub(crate) fn line(&self) -> Option<OwnedFd> {
-        self.line.as_fd().try_clone_to_owned().ok()
+        self.0.line.as_fd().try_clone_to_owned().ok()
     }
 }
 
@@ -113,13 +110,13 @@ impl Agent {
 pub(crate) fn metrics(
     others: Option<MoreMetrics>,
     certificates: &Arc<Certificates>,
-    agent: Option<&Arc<Agent>>,
+    agent: Option<&Agent>,
 ) -> MoreMetrics {
     let (certificates, agent) = (Arc::clone(certificates), agent.cloned());
     Box::new(move || {
         let mut text = others.as_ref().map_or_else(String::new, |others| others());
         text.push_str(&figures::expiries(&certificates.expiries()));
-        text.push_str(&agent.as_ref().map_or_else(String::new, |agent| agent.figures.text()));
+        text.push_str(&agent.as_ref().map_or_else(String::new, |agent| agent.0.figures.text()));
         text
     })
 }

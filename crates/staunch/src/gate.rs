@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 
 use arguments::Protection;
 
-pub(crate) use served::ServedGate;
+pub(crate) use served::{ServedGate, WorkingGate};
 
 /// What stands at the end of the help.
 const EXAMPLES: &str = "\

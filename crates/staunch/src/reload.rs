@@ -32,7 +32,7 @@ pub(crate) struct Reload {
     pub(crate) sites: Arc<SitesShared>,
     pub(crate) certificates: Arc<Certificates>,
     /// The agent that looks after certificates, if the server was started with one.
-    pub(crate) agent: Option<Arc<Agent>>,
+    pub(crate) agent: Option<Agent>,
     pub(crate) seeing: Arc<Seeing>,
 }
 

@@ -9,8 +9,8 @@ use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::SiteFigures;
 use staunch_server::{
-    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, Mail, Reporting, SitesShared,
-    StatusPage,
+    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, Mail, MoreMetrics, Reporting,
+    SitesShared, StatusPage,
 };
 
 use crate::acme::{self, Agent};
@@ -19,7 +19,7 @@ use crate::behind_khttpd;
 use crate::certificates::{self, Certificates, Pairs};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
-use crate::gate::ServedGate;
+use crate::gate::{ServedGate, WorkingGate};
 use crate::life::{Duties, Takeover};
 use crate::live;
 use crate::reach::OwnAddresses;
@@ -45,7 +45,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = settings::of(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over())?;
     settings.notice = Arc::clone(&seeing.notice);
-    // Before this process is confined: the other one is to connect, and to write.
     let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
     // As the user who starts the server: keys are often nobody else's to read.
     let (certificates, pairs) = secure(&config, &handed, &mut settings)?;
@@ -58,19 +57,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     let live = live.map(|told| open_live(told, &engine, &seeing, arrival.takes_over())).transpose()?;
-    seeing.commit(seeing.prepare(&config.logs)?);
-    seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?;
+    open_logs(&seeing, &config)?;
     start(&engine, &sites, live.as_ref())?;
-    certificates::start(&certificates, Arc::clone(&seeing.notice))?;
-    if let Some(agent) = &agent {
-        let listens = [engine.addresses(), engine.secured_addresses()];
-        agent.listen(
-            &certificates,
-            Arc::clone(&seeing.notice),
-            acme::wishes(&config, listens),
-            arrival.takes_over(),
-        )?;
-    }
+    look_after(&certificates, agent.as_ref(), &config, &engine, &seeing, arrival.takes_over())?;
     let page = status_page(&config, &engine, &sites, started);
     let told = Told {
         config: &config,
@@ -86,9 +75,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     seeing.announce();
     let warned = warnings(&config).into_iter().chain(pairs.warnings).chain(unwatched);
     warned.for_each(|text| (seeing.notice)(&text));
-    let gate_metrics = gate.as_mut().and_then(|gate| gate.metrics.take());
-    let more = acme::metrics(gate_metrics, &certificates, agent.as_ref());
-    seeing.show(&engine, started, content(&sites, live.as_ref()), Some(more))?;
+    let metrics = metrics(gate.as_mut(), &certificates, agent.as_ref());
+    seeing.show(&engine, started, content(&sites, live.as_ref()), Some(metrics))?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -133,6 +121,36 @@ fn secure(
     let pairs = certificates.read(config)?;
     settings.tls = Some(certificates.settings(config, secured));
     Ok((certificates, pairs))
+}
+
+/// Opens the logs, and starts the threads that write.
+fn open_logs(seeing: &Seeing, config: &Config) -> Result<(), Failure> {
+    seeing.commit(seeing.prepare(&config.logs)?);
+    Ok(seeing.block.start().map_err(|error| format!("cannot start a thread: {error}"))?)
+}
+
+/// What stands behind the server's own metrics.
+fn metrics(
+    gate: Option<&mut WorkingGate>,
+    certificates: &Arc<Certificates>,
+    agent: Option<&Agent>,
+) -> MoreMetrics {
+    acme::metrics(gate.and_then(|gate| gate.metrics.take()), certificates, agent)
+}
+
+/// Has certificates looked after: files are watched, and the agent is told what is wanted.
+fn look_after<M: Send + 'static>(
+    certificates: &Arc<Certificates>,
+    agent: Option<&Agent>,
+    config: &Config,
+    engine: &Engine<M>,
+    seeing: &Seeing,
+    takes_over: bool,
+) -> Result<(), String> {
+    certificates::start(certificates, Arc::clone(&seeing.notice))?;
+    let Some(agent) = agent else { return Ok(()) };
+    let wishes = acme::wishes(config, [engine.addresses(), engine.secured_addresses()]);
+    agent.listen(certificates, Arc::clone(&seeing.notice), wishes, takes_over)
 }
 
 /// The page about the server, if one is asked for.
@@ -211,7 +229,7 @@ fn duties<M: Send + 'static>(
     mut reload: Reload,
     seeing: &Arc<Seeing>,
     live: Option<Arc<LiveShared>>,
-    agent: Option<Arc<Agent>>,
+    agent: Option<Agent>,
 ) -> Duties {
     let line = agent.clone();
     let leaving_s = leaving_s(reload.drain_timeout());

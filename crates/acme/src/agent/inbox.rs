@@ -19,7 +19,7 @@ use crate::message::ToAgent;
 
 /// What has happened.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum AgentEvent {
     /// The server has said this.
     Told(ToAgent),
     /// Somebody wants a renewal now.
@@ -32,10 +32,10 @@ pub(super) enum Event {
 
 /// See the module's text.
 pub(super) struct Inbox {
-    events: Receiver<Event>,
-    sender: Sender<Event>,
+    events: Receiver<AgentEvent>,
+    sender: Sender<AgentEvent>,
     /// What came while something else was waited for.
-    kept: VecDeque<Event>,
+    kept: VecDeque<AgentEvent>,
     watches: bool,
 }
 
@@ -47,9 +47,9 @@ impl Inbox {
         let listen = move || {
             while let Ok(Some(told)) = line.hear() {
                 // Nobody listens any more once the agent ends.
-                let _ = of_server.send(Event::Told(told));
+                let _ = of_server.send(AgentEvent::Told(told));
             }
-            let _ = of_server.send(Event::Gone);
+            let _ = of_server.send(AgentEvent::Gone);
             gone();
         };
         thread::Builder::new().name("server".into()).spawn(listen)?;
@@ -70,7 +70,7 @@ impl Inbox {
     }
 
     /// What happens next, at the latest after this time.
-    pub(super) fn next(&mut self, patience: Duration) -> Event {
+    pub(super) fn next(&mut self, patience: Duration) -> AgentEvent {
         self.kept.pop_front().unwrap_or_else(|| self.receive(patience))
     }
 
@@ -81,10 +81,10 @@ impl Inbox {
         loop {
             let left_ms = until_ms.saturating_sub(clock::now_ms());
             match self.receive(Duration::from_millis(left_ms)) {
-                Event::Told(ToAgent::Presented) => return true,
-                Event::Time => return false,
-                Event::Gone => {
-                    self.kept.push_back(Event::Gone);
+                AgentEvent::Told(ToAgent::Presented) => return true,
+                AgentEvent::Time => return false,
+                AgentEvent::Gone => {
+                    self.kept.push_back(AgentEvent::Gone);
                     return false;
                 }
                 event => self.kept.push_back(event),
@@ -92,22 +92,22 @@ impl Inbox {
         }
     }
 
-    fn receive(&self, patience: Duration) -> Event {
+    fn receive(&self, patience: Duration) -> AgentEvent {
         match self.events.recv_timeout(patience) {
             Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => Event::Time,
+            Err(RecvTimeoutError::Timeout) => AgentEvent::Time,
             // This value holds a sender itself.
-            Err(RecvTimeoutError::Disconnected) => Event::Gone,
+            Err(RecvTimeoutError::Disconnected) => AgentEvent::Gone,
         }
     }
 }
 
-fn watch(inotify: &OwnedFd, sender: &Sender<Event>) {
+fn watch(inotify: &OwnedFd, sender: &Sender<AgentEvent>) {
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut reader = Reader::new(inotify, &mut buffer);
     loop {
         match reader.next() {
-            Ok(_) if sender.send(Event::Wished).is_ok() => {}
+            Ok(_) if sender.send(AgentEvent::Wished).is_ok() => {}
             Err(rustix::io::Errno::INTR) => {}
             _ => return,
         }
@@ -129,11 +129,11 @@ mod tests {
         server.tell(&configure).expect("told");
         server.tell(&ToAgent::Presented).expect("told");
         assert!(inbox.await_presented(Duration::from_secs(20)));
-        assert_eq!(inbox.next(Duration::ZERO), Event::Told(configure));
-        assert_eq!(inbox.next(Duration::ZERO), Event::Time);
+        assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Told(configure));
+        assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Time);
         drop(server);
         gone.recv_timeout(Duration::from_secs(20)).expect("it is heard");
         assert!(!inbox.await_presented(Duration::from_secs(20)));
-        assert_eq!(inbox.next(Duration::ZERO), Event::Gone);
+        assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Gone);
     }
 }

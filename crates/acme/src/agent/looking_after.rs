@@ -5,20 +5,20 @@
 
 use std::time::Duration;
 
-use ring::rand::{SecureRandom as _, SystemRandom};
 use staunch_netio::clock;
 use staunch_tls::CertificatePair;
 
-use super::inbox::{Event, Inbox};
-use super::now_unix_s;
+use super::choices::{host_of, kinds_for, spoken};
+use super::inbox::{AgentEvent, Inbox};
+use super::outside::{chance, now_unix_s};
 use crate::account_key::AccountKey;
-use crate::client::Client;
+use crate::client::{AcmeClient, RenewalAdvice};
 use crate::fault::AcmeFault;
-use crate::limits::{LOCK_PAUSE, PRESENT_TIME_MAX, WAIT_S_MAX, WINDOW_ASK_S};
+use crate::limits::{LOCK_PAUSE, PRESENT_TIME_MAX, REFUSED_WAIT_S, WAIT_S_MAX, WINDOW_ASK_S};
 use crate::line::Line;
-use crate::message::{Challenge, ChallengeKind, NameState, ToServer, Wishes};
-use crate::order::{self, Obtained, Presenter, Wish};
-use crate::record::{Outcome, Record};
+use crate::message::{Challenge, NameState, ToServer, Wishes};
+use crate::order::{self, Obtained, OrderWish, Presenter};
+use crate::record::{AttemptOutcome, NameRecord};
 use crate::schedule;
 use crate::store::Store;
 use crate::web::Web;
@@ -35,7 +35,7 @@ pub(super) struct LookingAfter {
 /// A name, as it is known here; the store knows better.
 struct Name {
     name: String,
-    record: Record,
+    record: NameRecord,
     /// First and last second of its certificate.
     life: Option<(u64, u64)>,
     /// By which the authority knows that.
@@ -70,7 +70,7 @@ impl LookingAfter {
         Self { line, store, inbox, wishes: Wishes::default(), names: Vec::new() }
     }
 
-    pub(super) fn next_event(&mut self, patience: Duration) -> Event {
+    pub(super) fn next_event(&mut self, patience: Duration) -> AgentEvent {
         self.inbox.next(patience)
     }
 
@@ -86,7 +86,7 @@ impl LookingAfter {
         if is_changed {
             let name = |name: &String| Name {
                 name: name.clone(),
-                record: Record::default(),
+                record: NameRecord::default(),
                 life: None,
                 id: None,
                 is_wished: false,
@@ -133,8 +133,8 @@ impl LookingAfter {
         let record = self.store.record(&name.name).unwrap_or_default();
         // Of another authority: this one is asked at once, and what is there serves until then.
         let is_foreign = !record.directory.is_empty() && record.directory != *directory;
-        let record = if is_foreign { Record::default() } else { record };
-        name.record = Record { directory: directory.clone(), ..record };
+        let record = if is_foreign { NameRecord::default() } else { record };
+        name.record = NameRecord { directory: directory.clone(), ..record };
         let pair = self.store.pair(&name.name).ok().flatten();
         let pair = pair.map(|(pair, _)| pair).filter(|pair| pair.covers(&name.name));
         name.life = pair.as_ref().map(CertificatePair::validity_unix_s);
@@ -197,7 +197,7 @@ impl LookingAfter {
     ) -> Result<Obtained, AcmeFault> {
         let now = now_unix_s();
         let wishes = self.wishes.clone();
-        let mut client = Client::open(web, key, &wishes.directory, now)?;
+        let mut client = AcmeClient::open(web, key, &wishes.directory, now)?;
         let account = client.sign_in(known, wishes.contact.as_deref())?;
         if known != Some(&account) {
             self.store.keep_account(&wishes.directory, Some(&account), key)?;
@@ -205,7 +205,7 @@ impl LookingAfter {
         let Name { name, id, record, .. } = &self.names[place];
         let (name, replaces) = (name.clone(), id.clone());
         let kinds = kinds_for(&name, &wishes.kinds, record.failures);
-        let wish = Wish {
+        let wish = OrderWish {
             name: &name,
             kinds: &kinds,
             profile: wishes.profile.as_deref(),
@@ -222,13 +222,13 @@ impl LookingAfter {
         let pair = CertificatePair::read(&obtained.chain_pem, obtained.key_pem.as_bytes());
         let life = pair.as_ref().map_or((now, now), CertificatePair::validity_unix_s);
         let renew_s = schedule::renewal_unix_s(life, chance());
-        self.names[place].record = Record {
-            outcome: Outcome::Obtained,
+        self.names[place].record = NameRecord {
+            outcome: AttemptOutcome::Obtained,
             attempted_unix_s: Some(now),
             renew_unix_s: Some(renew_s),
             ask_unix_s: Some(now),
             directory: self.wishes.directory.clone(),
-            ..Record::default()
+            ..NameRecord::default()
         };
         self.keep_record(place);
         self.read(place);
@@ -249,7 +249,7 @@ impl LookingAfter {
         name.is_wished = false;
         name.record.failures = name.record.failures.saturating_add(1);
         let wait_s = schedule::wait_s(name.record.failures, fault, chance());
-        name.record.outcome = Outcome::Failed(fault.to_string());
+        name.record.outcome = AttemptOutcome::Failed(fault.to_string());
         name.record.attempted_unix_s = Some(now);
         name.record.not_before_unix_s = Some(now + wait_s);
         let text = format!("acme: {}: {fault}; the next attempt is in {}", name.name, spoken(wait_s));
@@ -265,12 +265,12 @@ impl LookingAfter {
         let answer = self.window(place);
         let record = &mut self.names[place].record;
         let wait_s = match answer {
-            Ok(Some((window, wait_s))) => {
+            Ok(Some(RenewalAdvice { window, ask_again_s })) => {
                 let is_within = record.renew_unix_s.is_some_and(|due| (window.0..=window.1).contains(&due));
                 if !is_within {
                     record.renew_unix_s = Some(schedule::moment_unix_s(window, chance()));
                 }
-                wait_s.unwrap_or(WINDOW_ASK_S).clamp(60, WAIT_S_MAX)
+                ask_again_s.unwrap_or(WINDOW_ASK_S).clamp(REFUSED_WAIT_S, WAIT_S_MAX)
             }
             // What it does not tell is as it was planned.
             Ok(None) | Err(_) => WINDOW_ASK_S,
@@ -280,11 +280,11 @@ impl LookingAfter {
         self.tell_state(place);
     }
 
-    fn window(&self, place: usize) -> Result<Option<((u64, u64), Option<u64>)>, AcmeFault> {
+    fn window(&self, place: usize) -> Result<Option<RenewalAdvice>, AcmeFault> {
         let Some(id) = &self.names[place].id else { return Ok(None) };
         let (_, key) = self.store.account(&self.wishes.directory)?;
         let mut web = Web::new(self.wishes.roots.as_deref())?;
-        let mut client = Client::open(&mut web, &key, &self.wishes.directory, now_unix_s())?;
+        let mut client = AcmeClient::open(&mut web, &key, &self.wishes.directory, now_unix_s())?;
         client.renewal(id)
     }
 
@@ -323,66 +323,5 @@ impl Presenter for LookingAfter {
 
     fn wait(&mut self, length: Duration) {
         clock::pause(length);
-    }
-}
-
-/// Kinds of challenges for a name, the preferred first: after each failure another. An address is not proved
-/// by a handshake, for which it would have a name of its own (RFC 8738, section 6).
-fn kinds_for(name: &str, kinds: &[ChallengeKind], failures: u32) -> Vec<ChallengeKind> {
-    let is_address = name.parse::<std::net::IpAddr>().is_ok();
-    let is_fit = |kind: &ChallengeKind| !is_address || *kind == ChallengeKind::Http01;
-    let mut kinds: Vec<ChallengeKind> = kinds.iter().copied().filter(is_fit).collect();
-    if !kinds.is_empty() {
-        let count = kinds.len();
-        kinds.rotate_left(failures as usize % count);
-    }
-    kinds
-}
-
-/// The host of an address, for the log.
-fn host_of(url: &str) -> &str {
-    let bare = url.strip_prefix("https://").unwrap_or(url);
-    bare.split('/').next().unwrap_or(bare)
-}
-
-/// A span of time in words, rounded down.
-fn spoken(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} minutes", seconds / 60),
-        7_200..172_800 => format!("{} hours", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
-/// A number from 0 up to and without 1.
-fn chance() -> f64 {
-    let mut bytes = [0; 4];
-    // Without random numbers nothing else works either; jitter can be left out.
-    let _ = SystemRandom::new().fill(&mut bytes);
-    f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_challenge_is_tried_after_a_failure_and_addresses_have_one() {
-        use ChallengeKind::{Http01, TlsAlpn01};
-        let both = [Http01, TlsAlpn01];
-        assert_eq!(kinds_for("example.org", &both, 0), [Http01, TlsAlpn01]);
-        assert_eq!(kinds_for("example.org", &both, 1), [TlsAlpn01, Http01]);
-        assert_eq!(kinds_for("example.org", &both, 2), [Http01, TlsAlpn01]);
-        assert_eq!(kinds_for("192.0.2.7", &both, 1), [Http01]);
-        assert_eq!(kinds_for("::1", &[TlsAlpn01], 3), []);
-    }
-
-    #[test]
-    fn spans_are_spoken_in_short() {
-        let cases = [(5, "5 s"), (3_725, "62 minutes"), (86_399, "23 hours"), (90 * 86_400 - 1, "89 days")];
-        for (seconds, expected) in cases {
-            assert_eq!(spoken(seconds), expected);
-        }
     }
 }

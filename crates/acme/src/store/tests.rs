@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use staunch_tls::{CertificateRequest, LocalAuthority};
 
 use super::*;
-use crate::record::Outcome;
+use crate::record::AttemptOutcome;
 
 const NOW: u64 = 1_795_000_000;
 const DIRECTORY: &str = "https://acme.example/dir";
@@ -32,7 +32,8 @@ fn what_is_kept_is_read_again_and_nobody_elses() {
     store.keep("localhost", issued.certificate_pem.as_bytes(), &issued.key_pem).expect("kept");
     let (pair, chain) = store.pair("localhost").expect("readable").expect("there");
     assert!(pair.covers("localhost") && chain == issued.certificate_pem.as_bytes());
-    let record = Record { outcome: Outcome::Failed("no".into()), failures: 3, ..Record::default() };
+    let record =
+        NameRecord { outcome: AttemptOutcome::Failed("no".into()), failures: 3, ..NameRecord::default() };
     store.keep_record("localhost", &record).expect("kept");
     assert_eq!(store.record("localhost").expect("readable"), record);
     let (url, key) = store.account(DIRECTORY).expect("made");
@@ -51,7 +52,7 @@ fn what_is_kept_is_read_again_and_nobody_elses() {
 fn what_is_not_there_is_nothing_and_what_is_damaged_is_named() {
     let store = store("damaged");
     assert!(store.names().expect("none").is_empty() && store.pair("a").expect("none").is_none());
-    assert_eq!(store.record("a").expect("none"), Record::default());
+    assert_eq!(store.record("a").expect("none"), NameRecord::default());
     store.prepare().expect("folders");
     let request = CertificateRequest::new("a").expect("a key");
     store.keep("a", b"nonsense", &request.key_pem).expect("kept");
@@ -104,7 +105,7 @@ fn a_folder_that_cannot_be_used_is_named() {
     let store = store("file");
     fs::create_dir_all(store.folder().parent().expect("a folder")).expect("made");
     fs::write(store.folder(), "a file").expect("written");
-    let fault = store.prepare().err().expect("no folder").to_string();
+    let fault = store.prepare().expect_err("no folder").to_string();
     assert!(fault.contains("/acme: "), "{fault}");
     remove(&store);
 }

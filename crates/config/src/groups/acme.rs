@@ -24,7 +24,7 @@ group! {
     /// Kind of certificate, by the authority's name for it
     acme_profile: OrOff<Words> = Some("off"), Value, reload, "\"shortlived\"";
     /// How names are proved: by a request in plain HTTP, or by a handshake
-    /// `auto` begins with `http-01` where port 80 is listened at or port 443 is not, and goes on with the other
-    /// after a failure.
+    /// `auto` begins with `http-01` where port 80 is listened at or port 443 is not, and goes on with the
+    /// other after a failure.
     acme_challenge: OrAuto<ChallengeWord> = Some("auto"), Value, reload, "\"tls-alpn-01\"";
 }

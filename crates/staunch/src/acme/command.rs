@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use staunch_acme::{Outcome, Record, Store};
+use staunch_acme::{AttemptOutcome, NameRecord, Store};
 use staunch_config::Config;
 use staunch_netio::clock;
 
@@ -86,7 +86,7 @@ struct Row {
     name: String,
     /// First and last second.
     life: Option<(u64, u64)>,
-    record: Record,
+    record: NameRecord,
     fault: Option<String>,
 }
 
@@ -135,9 +135,9 @@ impl Row {
     fn outcome(&self) -> String {
         match (&self.fault, &self.record.outcome) {
             (Some(fault), _) => fault.clone(),
-            (None, Outcome::Failed(why)) => why.clone(),
-            (None, Outcome::Obtained) => "obtained".to_owned(),
-            (None, Outcome::None) => "nothing attempted".to_owned(),
+            (None, AttemptOutcome::Failed(why)) => why.clone(),
+            (None, AttemptOutcome::Obtained) => "obtained".to_owned(),
+            (None, AttemptOutcome::None) => "nothing attempted".to_owned(),
         }
     }
 
@@ -197,10 +197,10 @@ fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
     let until_ms = clock::now_ms() + arguments.timeout.as_millis() as u64;
     while clock::now_ms() < until_ms {
         let now = record()?;
-        let attempt = |record: &Record| (record.attempted_unix_s, record.failures);
+        let attempt = |record: &NameRecord| (record.attempted_unix_s, record.failures);
         if attempt(&now) != attempt(&before) {
             return match now.outcome {
-                Outcome::Failed(why) => Err(format!("{name}: {why}").into()),
+                AttemptOutcome::Failed(why) => Err(format!("{name}: {why}").into()),
                 _ => {
                     output::print(&format!("{name}: renewed\n"));
                     Ok(ExitCode::SUCCESS)

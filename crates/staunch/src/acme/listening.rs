@@ -2,18 +2,33 @@
 //!
 //! It must never answer for a challenge that was withdrawn, and never wait for the agent anywhere else.
 
+use std::os::fd::OwnedFd;
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use staunch_acme::{Challenge, ChallengeKind, ToAgent, ToServer};
+use staunch_acme::{Challenge, ChallengeKind, Line, ToAgent, ToServer};
 use staunch_engine::Notice;
 
-use super::Agent;
+use super::figures::AcmeFigures;
 use crate::certificates::Certificates;
 
 /// How long the process before this one may listen too, in seconds: it stops once this one serves.
 const BOTH_SECONDS: i64 = 3;
 
+/// The line and what stands beside it.
+pub(super) struct ServerEnd {
+    pub(super) line: Line,
+    /// Readable when this process is to stop listening.
+    pub(super) rest: OwnedFd,
+    pub(super) figures: AcmeFigures,
+}
+
 /// Listens until the agent is gone, or another process takes over.
-pub(super) fn listen(agent: &Agent, certificates: &Certificates, say: &Notice, mut again: Option<ToAgent>) {
+pub(super) fn listen(
+    agent: &ServerEnd,
+    certificates: &Certificates,
+    say: &Notice,
+    mut again: Option<ToAgent>,
+) {
     loop {
         let timeout = again.is_some().then_some(Timespec { tv_sec: BOTH_SECONDS, tv_nsec: 0 });
         let mut awaited = [PollFd::new(&agent.line, PollFlags::IN), PollFd::new(&agent.rest, PollFlags::IN)];
@@ -45,7 +60,7 @@ pub(super) fn listen(agent: &Agent, certificates: &Certificates, say: &Notice, m
     }
 }
 
-fn obey(agent: &Agent, certificates: &Certificates, say: &Notice, told: ToServer) {
+fn obey(agent: &ServerEnd, certificates: &Certificates, say: &Notice, told: ToServer) {
     match told {
         ToServer::Present(challenges) => {
             if let Err(fault) = present(certificates, &challenges) {

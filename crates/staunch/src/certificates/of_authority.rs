@@ -43,8 +43,8 @@ pub(crate) fn store(config: &Config) -> Result<Option<Store>, Failure> {
     let names = wanted_names(config);
     if let Some(name) = names.iter().find(|name| name.starts_with("*.")) {
         let text = format!(
-            "tls: \"auto\" cannot get a certificate for {name}: a wildcard is proved by DNS (dns-01), which is \
-             not spoken here; name its hosts, or use files"
+            "tls: \"auto\" cannot get a certificate for {name}: a wildcard is proved by DNS (dns-01), which \
+             is not spoken here; name its hosts, or use files"
         );
         return Err(Failure::configuration(text));
     }

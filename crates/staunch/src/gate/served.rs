@@ -1,7 +1,8 @@
 //! The gate inside a server: put up before the server gives its rights up, run by a thread of it.
 //!
 //! Order: [`ServedGate::put_up`] once sockets are bound and before anything is confined, [`ServedGate::run`]
-//! afterwards, [`Working::take_down`] when the server has ended. What it cannot do once it is confined: see
+//! afterwards, [`WorkingGate::take_down`] when the server has ended. What it cannot do once it is confined:
+//! see
 //! that interfaces are renamed or removed, and come back to one.
 
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ pub(crate) struct ServedGate {
 }
 
 /// A gate of a server, at work.
-pub(crate) struct Working {
+pub(crate) struct WorkingGate {
     stop: Arc<AtomicBool>,
     work: JoinHandle<()>,
     /// Behind the server's own.
@@ -78,16 +79,20 @@ impl ServedGate {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn run(self) -> Result<Working, String> {
+    pub(crate) fn run(self) -> Result<WorkingGate, String> {
         let stop = Arc::new(AtomicBool::new(false));
         let (daemon, stopped) = (self.daemon, Arc::clone(&stop));
         let metrics = Some(metrics::more(daemon.board()));
         let work = thread::Builder::new().name("gate".into()).spawn(move || daemon.run(&stopped));
-        Ok(Working { stop, work: work.map_err(|error| format!("cannot start a thread: {error}"))?, metrics })
+        Ok(WorkingGate {
+            stop,
+            work: work.map_err(|error| format!("cannot start a thread: {error}"))?,
+            metrics,
+        })
     }
 }
 
-impl Working {
+impl WorkingGate {
     /// Takes it off its interfaces.
     pub(crate) fn take_down(self) {
         self.stop.store(true, Relaxed);

@@ -129,8 +129,8 @@ fn claim(number: i32) -> Result<OwnedFd, String> {
 }
 
 /// What the next process is told: these sockets, with the names under which some addresses are known, and its
-/// ends of the pipes: to say that it serves, and to hear that this process has left; and the line to the agent
-/// that looks after certificates, if there is one.
+/// ends of the pipes: to say that it serves, and to hear that this process has left; and the line to the
+/// agent that looks after certificates, if there is one.
 pub(super) fn describe(
     sockets: &[Inherited],
     known: &[Handed],
@@ -151,8 +151,8 @@ pub(super) fn describe(
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
     let [ready, left] = pipes.map(&number_of);
-    json!({"backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent.map(number_of)})
-        .to_string()
+    let agent = agent.map(number_of);
+    json!({"backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent}).to_string()
 }
 
 #[cfg(test)]

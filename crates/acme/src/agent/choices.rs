@@ -1,0 +1,58 @@
+//! Small choices of the agent: which challenge is tried, and which words the log gets.
+
+use std::net::IpAddr;
+
+use crate::message::ChallengeKind;
+
+/// Kinds of challenges for a name, the preferred first: after each failure another. An address is not proved
+/// by a handshake, for which it would have a name of its own (RFC 8738, section 6).
+pub(super) fn kinds_for(name: &str, kinds: &[ChallengeKind], failures: u32) -> Vec<ChallengeKind> {
+    let is_address = name.parse::<IpAddr>().is_ok();
+    let is_fit = |kind: &ChallengeKind| !is_address || *kind == ChallengeKind::Http01;
+    let mut kinds: Vec<ChallengeKind> = kinds.iter().copied().filter(is_fit).collect();
+    if !kinds.is_empty() {
+        let count = kinds.len();
+        kinds.rotate_left(failures as usize % count);
+    }
+    kinds
+}
+
+/// The host of an address, for the log.
+pub(super) fn host_of(url: &str) -> &str {
+    let bare = url.strip_prefix("https://").unwrap_or(url);
+    bare.split('/').next().unwrap_or(bare)
+}
+
+/// A span of time in words, rounded down.
+pub(super) fn spoken(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        7_200..172_800 => format!("{} hours", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_challenge_is_tried_after_a_failure_and_addresses_have_one() {
+        use ChallengeKind::{Http01, TlsAlpn01};
+        let both = [Http01, TlsAlpn01];
+        assert_eq!(kinds_for("example.org", &both, 0), [Http01, TlsAlpn01]);
+        assert_eq!(kinds_for("example.org", &both, 1), [TlsAlpn01, Http01]);
+        assert_eq!(kinds_for("example.org", &both, 2), [Http01, TlsAlpn01]);
+        assert_eq!(kinds_for("192.0.2.7", &both, 1), [Http01]);
+        assert_eq!(kinds_for("::1", &[TlsAlpn01], 3), []);
+    }
+
+    #[test]
+    fn spans_are_spoken_in_short() {
+        let cases = [(5, "5 s"), (3_725, "62 minutes"), (86_399, "23 hours"), (90 * 86_400 - 1, "89 days")];
+        for (seconds, expected) in cases {
+            assert_eq!(spoken(seconds), expected);
+        }
+    }
+}
