@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::world::{NAME, World, text, until};
+use crate::world::{EAB_NAME, NAME, World, text, until};
 
 #[test]
 fn a_name_gets_a_certificate_by_a_request_and_goes_on_with_it_after_a_restart() {
@@ -35,6 +35,19 @@ fn a_name_is_proved_by_a_handshake() {
     let _server = world.serve(&["--acme-challenge", "tls-alpn-01"]).expect("a server");
     world.await_certificate();
     assert_eq!(world.issued(), 1);
+}
+
+#[test]
+fn an_account_is_bound_to_one_that_the_authority_knows() {
+    let Some(world) = World::with_strict_authority() else { return };
+    let unbound = world.serve(&[]).expect("a server");
+    until("it is refused", || world.log().contains("the authority refuses (externalAccountRequired): "));
+    drop(unbound);
+    fs::remove_dir_all(world.path("state")).expect("the waits are forgotten");
+    let file = world.path("eab.key").display().to_string();
+    let arguments = ["--acme-eab-key-id", EAB_NAME, "--acme-eab-key-file", &file];
+    let _server = world.serve(&arguments).expect("a server");
+    world.await_certificate();
 }
 
 #[test]

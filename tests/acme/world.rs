@@ -18,6 +18,10 @@ pub(crate) const NAME: &str = "web.example";
 /// A name that the authority refuses.
 pub(crate) const BLOCKED: &str = "blocked.example";
 
+/// An account that the strict authority knows already.
+pub(crate) const EAB_NAME: &str = "kid-1";
+const EAB_KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+
 /// How long something is waited for before the test is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -83,7 +87,16 @@ impl World {
             .spawn()
             .expect("pebble-challtestsrv starts");
         let world = Self { tree, folder, pebble, names, authority: None, ports, dns };
-        world.write_settings();
+        world.write_settings(false);
+        Some(world)
+    }
+
+    /// A world whose authority runs, and makes accounts for those alone that it knows already.
+    pub(crate) fn with_strict_authority() -> Option<Self> {
+        let mut world = Self::new()?;
+        world.write_settings(true);
+        fs::write(world.path("eab.key"), format!("{EAB_KEY}\n")).expect("a file");
+        world.start_authority();
         Some(world)
     }
 
@@ -94,7 +107,7 @@ impl World {
         Some(world)
     }
 
-    fn write_settings(&self) {
+    fn write_settings(&self, is_strict: bool) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
         let own = LocalAuthority::create(now).expect("an authority");
         let issued = own.issue(&["localhost", "127.0.0.1"], now).expect("a local name");
@@ -106,7 +119,8 @@ impl World {
             "listenAddress": answers.to_string(), "managementListenAddress": manages.to_string(),
             "certificate": self.path("own.pem"), "privateKey": self.path("own.key"),
             "httpPort": http.port(), "tlsPort": tls.port(), "ocspResponderURL": "",
-            "externalAccountBindingRequired": false, "domainBlocklist": [BLOCKED],
+            "externalAccountBindingRequired": is_strict,
+            "externalAccountMACKeys": {EAB_NAME: EAB_KEY}, "domainBlocklist": [BLOCKED],
             "retryAfter": {"authz": 1, "order": 1}, "keyAlgorithm": "ecdsa",
             "profiles": {"default": {"description": "the usual", "validityPeriod": 7_776_000}},
         }});

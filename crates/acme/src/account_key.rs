@@ -5,6 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
+use ring::hmac;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -97,6 +98,22 @@ impl AccountKey {
         Ok(json!({"protected": head, "payload": payload, "signature": base64url(signature)}))
     }
 
+    /// Ties the account to one that the authority knows already (RFC 8555, section 7.3.4): the public key,
+    /// signed by the key that it has given out, which stands in base64.
+    ///
+    /// # Errors
+    /// That key is no base64.
+    pub(crate) fn bind(&self, url: &str, key_id: &str, secret: &str) -> Result<Value, AcmeFault> {
+        let secret = URL_SAFE_NO_PAD.decode(secret.trim().trim_end_matches('=')).map(Zeroizing::new);
+        let secret =
+            secret.map_err(|_| AcmeFault::Here("the key of acme_eab_key_file is no base64url".into()))?;
+        let head = base64url(json!({"alg": "HS256", "kid": key_id, "url": url}).to_string());
+        let payload = base64url(self.public().to_string());
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let signature = hmac::sign(&key, format!("{head}.{payload}").as_bytes());
+        Ok(json!({"protected": head, "payload": payload, "signature": base64url(signature)}))
+    }
+
     /// The public key (RFC 7517).
     fn public(&self) -> Value {
         let [x, y] = self.point();
@@ -122,6 +139,22 @@ mod tests {
         let again = AccountKey::read(&key.text()).expect("the same");
         assert_eq!(key.authorize("token"), again.authorize("token"));
         assert!(AccountKey::read("AAAA").is_err() && AccountKey::read("!").is_err());
+    }
+
+    #[test]
+    fn a_binding_is_signed_by_the_key_of_the_authority() {
+        let key = AccountKey::create().expect("a key");
+        let secret = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
+        let bound = key.bind("https://a/account", "kid-1", secret).expect("a binding");
+        let part = |name: &str| bound[name].as_str().expect("a text").to_owned();
+        let secret = URL_SAFE_NO_PAD.decode(secret).expect("base64");
+        let by = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let signature = URL_SAFE_NO_PAD.decode(part("signature")).expect("base64");
+        let message = format!("{}.{}", part("protected"), part("payload"));
+        assert!(hmac::verify(&by, message.as_bytes(), &signature).is_ok());
+        let payload = URL_SAFE_NO_PAD.decode(part("payload")).expect("base64");
+        assert_eq!(serde_json::from_slice::<Value>(&payload).expect("JSON"), key.public());
+        assert!(key.bind("https://a/account", "kid-1", "no base64!").is_err());
     }
 
     #[test]

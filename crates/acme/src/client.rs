@@ -61,7 +61,8 @@ impl<'a> AcmeClient<'a> {
     }
 
     /// Goes on as this account, or else makes one for the key, or finds the one it has (RFC 8555, section
-    /// 7.3). Gives its address. The terms of the authority are agreed to.
+    /// 7.3). Gives its address. The terms of the authority are agreed to. `binding`: name and key of the
+    /// account that the authority knows already.
     ///
     /// # Errors
     /// Those of [`Self::post`].
@@ -69,13 +70,17 @@ impl<'a> AcmeClient<'a> {
         &mut self,
         known: Option<&str>,
         contact: Option<&str>,
+        binding: Option<(&str, &str)>,
     ) -> Result<String, AcmeFault> {
         let account = match known {
             Some(account) => account.to_owned(),
             None => {
                 let contact: Vec<String> = contact.iter().map(|mail| format!("mailto:{mail}")).collect();
-                let wish = json!({"termsOfServiceAgreed": true, "contact": contact});
+                let mut wish = json!({"termsOfServiceAgreed": true, "contact": contact});
                 let url = self.directory.new_account.clone();
+                if let Some((key_id, secret)) = binding {
+                    wish["externalAccountBinding"] = self.key.bind(&url, key_id, secret)?;
+                }
                 let answer = self.post(&url, Some(&wish))?;
                 answers::location(&answer)?
             }

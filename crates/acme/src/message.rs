@@ -51,6 +51,8 @@ pub struct Wishes {
     pub roots: Option<PathBuf>,
     /// Whom the authority may write to.
     pub contact: Option<String>,
+    /// The account that the authority knows already: its name there, and the file with the key for it.
+    pub binding: Option<(String, PathBuf)>,
     /// The kind of certificate, by the authority's own names.
     pub profile: Option<String>,
     /// Names and addresses, each of which gets a certificate of its own.

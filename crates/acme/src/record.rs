@@ -18,12 +18,15 @@ pub enum AttemptOutcome {
 
 /// See the module's text. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NameRecord {
     /// The authority that it is about: the address of its directory.
     pub directory: String,
     /// The last attempt.
     pub outcome: AttemptOutcome,
-    /// When it ended.
+    /// Attempts that came to an end, whatever it was.
+    pub attempts: u64,
+    /// When the last one ended.
     pub attempted_unix_s: Option<u64>,
     /// Attempts in a row that came to nothing.
     pub failures: u32,

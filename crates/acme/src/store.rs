@@ -226,7 +226,7 @@ impl Store {
     }
 
     /// Takes the wish that a certificate be renewed now, if there is one.
-    pub(crate) fn take_wish(&self, name: &str) -> bool {
+    pub fn take_wish(&self, name: &str) -> bool {
         fs::remove_file(self.renew_folder().join(file_name(name))).is_ok()
     }
 

@@ -138,6 +138,7 @@ pub(crate) fn wishes(config: &Config, [plain, secured]: [&[SocketAddr]; 2]) -> W
         directory: acme.acme_directory.clone(),
         roots: acme.acme_authority.clone(),
         contact: acme.acme_contact.clone(),
+        binding: acme.acme_eab_key_id.clone().zip(acme.acme_eab_key_file.clone()),
         profile: acme.acme_profile.clone(),
         names: certificates::wanted_names(config),
         kinds,

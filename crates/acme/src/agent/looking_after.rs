@@ -3,10 +3,12 @@
 //! It owns the lock while an order is under way, and the words for the log. It must never order what another
 //! server has just got, nor ask the authority before it may.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use staunch_netio::clock;
 use staunch_tls::CertificatePair;
+use zeroize::Zeroizing;
 
 use super::choices::{host_of, kinds_for, spoken};
 use super::inbox::{AgentEvent, Inbox};
@@ -198,7 +200,9 @@ impl LookingAfter {
         let now = now_unix_s();
         let wishes = self.wishes.clone();
         let mut client = AcmeClient::open(web, key, &wishes.directory, now)?;
-        let account = client.sign_in(known, wishes.contact.as_deref())?;
+        let secret = wishes.binding.as_ref().filter(|_| known.is_none()).map(read_binding).transpose()?;
+        let binding = secret.as_ref().map(|(key_id, secret)| (key_id.as_str(), secret.as_str()));
+        let account = client.sign_in(known, wishes.contact.as_deref(), binding)?;
         if known != Some(&account) {
             self.store.keep_account(&wishes.directory, Some(&account), key)?;
         }
@@ -224,6 +228,7 @@ impl LookingAfter {
         let renew_s = schedule::renewal_unix_s(life, chance());
         self.names[place].record = NameRecord {
             outcome: AttemptOutcome::Obtained,
+            attempts: self.names[place].record.attempts + 1,
             attempted_unix_s: Some(now),
             renew_unix_s: Some(renew_s),
             ask_unix_s: Some(now),
@@ -247,6 +252,7 @@ impl LookingAfter {
         let now = now_unix_s();
         let name = &mut self.names[place];
         name.is_wished = false;
+        name.record.attempts += 1;
         name.record.failures = name.record.failures.saturating_add(1);
         let wait_s = schedule::wait_s(name.record.failures, fault, chance());
         name.record.outcome = AttemptOutcome::Failed(fault.to_string());
@@ -312,6 +318,12 @@ impl LookingAfter {
         // A server that is gone is heard of by the inbox.
         let _ = self.line.tell(message);
     }
+}
+
+/// Name and key of the account that the authority knows already.
+fn read_binding((key_id, file): &(String, PathBuf)) -> Result<(String, Zeroizing<String>), AcmeFault> {
+    let blame = |error| AcmeFault::Here(format!("acme_eab_key_file: {}: {error}", file.display()));
+    Ok((key_id.clone(), Zeroizing::new(std::fs::read_to_string(file).map_err(blame)?)))
 }
 
 impl Presenter for LookingAfter {

@@ -98,7 +98,7 @@ fn play(rest: Vec<(&'static str, WebAnswer)>) -> (Result<Obtained, AcmeFault>, S
     let kinds = [ChallengeKind::TlsAlpn01, ChallengeKind::Http01];
     let wish = OrderWish { name: "localhost", kinds: &kinds, profile: None, replaces: None, now_unix_s: NOW };
     let mut client = AcmeClient::open(&mut script, &key, DIRECTORY, NOW).expect("a directory");
-    client.sign_in(None, Some("me@example.org")).expect("an account");
+    client.sign_in(None, Some("me@example.org"), None).expect("an account");
     let result = obtain(&mut client, &wish, &mut stage);
     assert!(script.0.is_empty(), "not asked: {:?}", script.0);
     (result, stage)

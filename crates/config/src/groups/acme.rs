@@ -21,6 +21,13 @@ group! {
         "\"https://acme-staging-v02.api.letsencrypt.org/directory\"";
     /// File with certificates (PEM) that the authority's own address is trusted by; off: the system's
     acme_authority: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/pebble.pem\"";
+    /// Name of an account that the authority knows already (external account binding)
+    /// Some authorities ask for it (RFC 8555, section 7.3.4) and give out name and key. Written together with
+    /// `acme_eab_key_file`, and looked at when the account is made.
+    acme_eab_key_id: OrOff<Words> = Some("off"), Value, reload, "\"kid-1\"";
+    /// File with the key for it, in base64url as the authority gives it
+    /// Read by the user that the server becomes.
+    acme_eab_key_file: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/eab.key\"";
     /// Kind of certificate, by the authority's name for it
     acme_profile: OrOff<Words> = Some("off"), Value, reload, "\"shortlived\"";
     /// How names are proved: by a request in plain HTTP, or by a handshake

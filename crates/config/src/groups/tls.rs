@@ -10,7 +10,7 @@ group! {
     /// Where HTTPS is spoken, and with which certificates.
     Tls, "HTTPS", |_| None;
 
-    /// Speak HTTPS: `auto` asks an authority by ACME, `local` is one of its own; a table names files
+    /// Speak HTTPS: by an authority (`auto`, ACME), an own one (`local`), or files
     /// `auto` is for `name` and the hosts of sites, and keeps what it gets in the state folder.
     /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
     /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority

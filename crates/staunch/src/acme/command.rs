@@ -197,8 +197,7 @@ fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
     let until_ms = clock::now_ms() + arguments.timeout.as_millis() as u64;
     while clock::now_ms() < until_ms {
         let now = record()?;
-        let attempt = |record: &NameRecord| (record.attempted_unix_s, record.failures);
-        if attempt(&now) != attempt(&before) {
+        if now.attempts != before.attempts {
             return match now.outcome {
                 AttemptOutcome::Failed(why) => Err(format!("{name}: {why}").into()),
                 _ => {
@@ -209,6 +208,8 @@ fn renew(arguments: &RenewArguments) -> Result<ExitCode, Failure> {
         }
         clock::pause(LOOK);
     }
+    // Nobody is to renew when it is no longer waited for.
+    store.take_wish(name);
     Err(format!("{name}: nothing came of it within {} s: does a server run?", arguments.timeout.as_secs())
         .into())
 }

@@ -48,6 +48,10 @@ pub(crate) fn store(config: &Config) -> Result<Option<Store>, Failure> {
         );
         return Err(Failure::configuration(text));
     }
+    if config.acme.acme_eab_key_id.is_some() != config.acme.acme_eab_key_file.is_some() {
+        let text = "acme_eab_key_id: it and acme_eab_key_file belong together: write both";
+        return Err(Failure::configuration(text));
+    }
     if names.is_empty() {
         let text = "tls: \"auto\" is for names, and there is none: write `name`, or `hosts` of a site";
         return Err(Failure::configuration(text));
