@@ -10,8 +10,8 @@ group! {
     /// Certificates of an authority that is asked by ACME: for `tls = "auto"`.
     Acme, "Certificates by ACME", |_| None;
 
-    /// Name for which `tls = "auto"` gets a certificate, beside the hosts of sites; several times
-    /// Each name has a certificate of its own. An address is a name too, where the authority signs for such.
+    /// Name to get a certificate for by `tls = "auto"`; several times
+    /// The hosts of sites are names as well. Each name has a certificate of its own. An address is a name too, where the authority signs for such.
     name: Many<Host> = Some(""), Values, reload, "[\"example.org\", \"www.example.org\"]";
     /// Mail address that the authority may write to
     acme_contact: OrOff<MailAddress> = Some("off"), Value, reload, "\"me@example.org\"";
@@ -19,9 +19,9 @@ group! {
     /// Whoever writes `tls = "auto"` agrees to the terms of this authority.
     acme_directory: HttpsAddress = Some("https://acme-v02.api.letsencrypt.org/directory"), Value, reload,
         "\"https://acme-staging-v02.api.letsencrypt.org/directory\"";
-    /// File with certificates (PEM) that the authority's own address is trusted by; off: the system's
+    /// File with roots (PEM) that the authority is trusted by; off: the system's
     acme_authority: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/pebble.pem\"";
-    /// Name of an account that the authority knows already (external account binding)
+    /// Account that the authority knows already (external account binding)
     /// Some authorities ask for it (RFC 8555, section 7.3.4) and give out name and key. Written together with
     /// `acme_eab_key_file`, and looked at when the account is made.
     acme_eab_key_id: OrOff<Words> = Some("off"), Value, reload, "\"kid-1\"";
