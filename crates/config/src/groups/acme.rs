@@ -11,7 +11,8 @@ group! {
     Acme, "Certificates by ACME", |_| None;
 
     /// Name to get a certificate for by `tls = "auto"`; several times
-    /// The hosts of sites are names as well. Each name has a certificate of its own. An address is a name too, where the authority signs for such.
+    /// The hosts of sites are names as well. Each name has a certificate of its own. An address is a name
+    /// too, where the authority signs for such.
     name: Many<Host> = Some(""), Values, reload, "[\"example.org\", \"www.example.org\"]";
     /// Mail address that the authority may write to
     acme_contact: OrOff<MailAddress> = Some("off"), Value, reload, "\"me@example.org\"";
