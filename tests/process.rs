@@ -216,7 +216,7 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// How it ended, if it does within [`PATIENCE`].
+    /// How it ended, if it does within two minutes.
     pub fn end(&mut self) -> Option<ExitStatus> {
         await_end(&mut self.child, PATIENCE)
     }
