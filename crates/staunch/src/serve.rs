@@ -72,9 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
-    seeing.announce();
-    let warned = warnings(&config).into_iter().chain(pairs.warnings).chain(unwatched);
-    warned.for_each(|text| (seeing.notice)(&text));
+    announce(&seeing, &config, pairs.warnings.into_iter().chain(unwatched));
     let metrics = metrics(gate.as_mut(), &certificates, agent.as_ref());
     seeing.show(&engine, started, content(&sites, live.as_ref()), Some(metrics))?;
     banner::watch_preparation(&sites, &seeing.block);
@@ -163,6 +161,12 @@ fn status_page<M: Send + 'static>(
     let about = About { version: env!("CARGO_PKG_VERSION"), io: engine.backend().0, stats: engine.stats() };
     let path = config.process.status.clone()?;
     Some(Arc::new(StatusPage::new(path, about, Arc::clone(sites), started)))
+}
+
+/// Says that it serves, and what is not as it was meant.
+fn announce(seeing: &Seeing, config: &Config, further: impl Iterator<Item = String>) {
+    seeing.announce();
+    warnings(config).into_iter().chain(further).for_each(|text| (seeing.notice)(&text));
 }
 
 /// What is not as it was meant, and no reason not to serve.

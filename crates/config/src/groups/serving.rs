@@ -20,10 +20,11 @@ group! {
     cpus: OrAuto<Cpus> = Some("auto"), Value, restart, "\"0,2-5\"";
     /// Leave processor 0 to the network card's interrupts
     leave_cpu0: OnOff = Some("off"), Switch, restart, "true";
-    /// Way to the network: auto is io_uring where it works, else epoll
+    /// Way to the network; auto: io_uring if it works
     /// With `auto`, io_uring is taken where every operation it needs works, and else epoll.
     io: IoWay = Some("auto"), Value, restart, "\"epoll\"";
-    /// Most connections at a time: auto is what file descriptors or memory allow
+    /// Most connections; auto is what the host allows
+    /// What its file descriptors or its memory allow; the start-up block says which.
     max_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
     /// Expect the PROXY protocol first on each connection
     /// Versions 1 and 2. With it on, a connection that does not begin so is closed.
@@ -73,7 +74,8 @@ group! {
     /// Answer 503 to a request that has waited longer
     /// Work for somebody who has gone is wasted: what waited longer than this is not worked on.
     patience: OrOff<Time> = Some("1s"), Value, reload, "\"500ms\"";
-    /// Connections beyond which idle ones are closed: auto is 80 % of the most
+    /// Beyond so many idle ones are closed; auto: 80 %
+    /// 80 % of `max_connections`.
     soft_connections: OrAuto<Count> = Some("auto"), Value, reload, "80000";
     /// Connections kept to say 503 to those beyond: auto is 1 %, 8 to 256
     reserved_connections: OrAuto<CountOrNone> = Some("auto"), Value, restart, "64";

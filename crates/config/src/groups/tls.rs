@@ -10,7 +10,7 @@ group! {
     /// Where HTTPS is spoken, and with which certificates.
     Tls, "HTTPS", |_| None;
 
-    /// Speak HTTPS: by an authority (`auto`, ACME), an own one (`local`), or files
+    /// Speak HTTPS: by ACME, an own authority, files
     /// `auto` is for `name` and the hosts of sites, and keeps what it gets in the state folder.
     /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
     /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority
@@ -18,9 +18,10 @@ group! {
     /// `tls = { certificate = "chain.pem", key = "key.pem" }`, several as `[[tls]]` tables; a client gets the
     /// one for the name that it asks for.
     tls: OrOff<CertificateSource> = Some("off"), Value, reload, "\"local\"";
-    /// File with the server's certificate and those it is signed by, in PEM
+    /// File with the server's certificate (PEM)
+    /// And those it is signed by, the server's own first.
     tls_certificate: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/chain.pem\"";
-    /// File with its key, in PEM; off: it stands in the certificate's file
+    /// File with its key (PEM); off: the same file
     tls_key: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/key.pem\"";
     /// Address and port for HTTPS, or a port alone; may be given several times
     /// Nothing is listened at there without a certificate. See `listen`.

@@ -74,7 +74,7 @@ macro_rules! words {
 
 choices! {
     /// A kind of challenge (RFC 8555, section 8.3; RFC 8737).
-    ChallengeWord {
+    ChallengeWord as "KIND" {
         /// A request in plain HTTP.
         Http = "http-01",
         /// A handshake.
