@@ -8,7 +8,7 @@ use staunch_protocol::websocket::{Deflater, Opcode, append_frame, deflate_messag
 use staunch_tests::house::waiting::until;
 
 use crate::socket::{Came, TestSocket, handshake, upgrade_lines};
-use crate::world::{ENGINES, World, publisher};
+use crate::world::{ENGINES, World};
 
 #[test]
 fn what_ends_a_websocket_is_told_by_its_code() {
@@ -107,14 +107,10 @@ fn a_websocket_that_stalls_is_closed() {
         let world = World::new(io, &["--send-timeout", "1s", "--live-value-size", "1MiB"]);
         let mut stalled = TestSocket::connect(world.address(), "/ws", "");
         stalled.subscribe("a", "");
-        let readers = || {
-            let lines = publisher("application/json");
-            world.ask("POST", "/publish", &lines, br#"{"topic":"a","data":1}"#).text()
-        };
         for number in 0..40 {
             world.put("a", &format!("{number} {}", "x".repeat(1_000_000)));
         }
-        until("nobody is counted as a reader", || readers().contains("\"readers\":0}"));
+        until("nobody is counted as a reader", || world.has_readers("a", 0));
     }
 }
 
@@ -123,11 +119,7 @@ fn websockets_are_counted_and_bounded() {
     for io in ENGINES {
         let world = World::new(io, &["--live-connections", "4"]);
         let readers = |expected: u64| {
-            until("so many read the topic", || {
-                let lines = publisher("application/json");
-                let answer = world.ask("POST", "/publish", &lines, br#"{"topic":"a","data":1}"#);
-                answer.text().contains(&format!("\"readers\":{expected}}}"))
-            });
+            until("so many read the topic", || world.has_readers("a", expected));
         };
         let mut first = TestSocket::connect(world.address(), "/ws", "");
         readers(0);

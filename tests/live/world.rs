@@ -66,6 +66,13 @@ impl World {
         answer.field("etag").expect("a version").trim_matches('"').to_owned()
     }
 
+    /// Whether the server counts so many readers of a topic: told to a publisher, so a value is published.
+    pub(crate) fn has_readers(&self, topic: &str, expected: u64) -> bool {
+        let body = format!("{{\"topic\":\"{topic}\",\"data\":1}}");
+        let answer = self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
+        answer.text().contains(&format!("\"readers\":{expected}}}"))
+    }
+
     /// Sets a topic's value.
     pub(crate) fn put(&self, topic: &str, value: &str) {
         let path = format!("/topics/{topic}");
