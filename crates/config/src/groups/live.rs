@@ -32,9 +32,9 @@ group! {
     /// It has to exist, to belong to the user the server runs as, and to be no part of a site. One server at
     /// a time can use it.
     live_state: OrOff<Folder> = Some("off"), Value, restart, "\"/var/lib/staunch\"";
-    /// On the disk `always` before an answer, at an `interval` of 1 s, or at the end: `off`
-    /// What a crash costs: nothing, the last second, everything since the start. After a crash the numbering
-    /// goes on only with `always`.
+    /// On disk `always` before an answer, at an `interval`, or at the end: `off`
+    /// The interval is a second. What a crash costs: nothing, the last second, everything since the start.
+    /// After a crash the numbering goes on only with `always`.
     live_sync: SyncTime = Some("always"), Value, restart, "\"interval\"";
     /// Most topics
     live_topics: Count = Some("100000"), Value, restart, "1000";
