@@ -15,8 +15,9 @@ use crate::response::Response;
 use crate::split::Split;
 use crate::tree::Tree;
 
-/// How long a response or an end is waited for: a limit for a server that hangs, not a measurement.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a response or an end is waited for: a limit for a server that hangs, not a measurement. Shorter
+/// than a connection may be idle, so that this end is not taken for the one that is awaited.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sent to see whether a connection is still of use.
 const PROBE: &[u8] = b"OPTIONS * HTTP/1.1\r\nHost: probe\r\n\r\n";
