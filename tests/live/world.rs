@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use staunch_protocol::event_stream::{EventReader, ReadEvent};
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
 
@@ -59,9 +60,17 @@ impl World {
         self.server.address()
     }
 
-    /// Publishes JSON, and gives the version.
+    /// Publishes JSON, and gives the version. While the store is lent in an upgrade it is told to come again.
     pub(crate) fn publish(&self, body: &str) -> String {
-        let answer = self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
+        let ask = || self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
+        let mut answer = ask();
+        until("it may publish", || {
+            let is_over = answer.status != 503;
+            if !is_over {
+                answer = ask();
+            }
+            is_over
+        });
         assert_eq!(answer.status, 200, "{body}: {answer:?}");
         answer.field("etag").expect("a version").trim_matches('"').to_owned()
     }
