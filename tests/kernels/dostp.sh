@@ -56,7 +56,8 @@ done
 before=$(received frames) control=$(received control)
 dostp-guest ask 10.0.0.7 7 10 8984 || exit 23
 frames=$(($(received frames) - before - $(received control) + control))
-[ $frames = 10 ] && echo "large: a frame a message" || { echo "large: $frames frames of 10 messages"; exit 24; }
+# A late answer to an earlier question may be among them; cut at 1500 bytes they would be 70.
+[ $frames -lt 20 ] && echo "large: a frame a message" || { echo "large: $frames frames of 10 messages"; exit 24; }
 dostp-guest ask 10.0.0.7 7 5 262144 || exit 25
 ip netns exec far ip link set pair0 mtu 1500 && echo pair1 > /proc/sys/net/dostp/interface || exit 26
 until dmesg | grep -q 'frames of 9000 bytes do not reach 0x0007, frames of 1500 are sent'; do
