@@ -1,6 +1,7 @@
-//! The key of an account, and what is signed by it: JWS with ES256 (RFC 7515, RFC 7518, section 3.4).
+//! The key pair of an ACME account, and the requests it signs: JWS with ES256 (RFC 7515; RFC 7518, section
+//! 3.4).
 //!
-//! It owns the key, which it must never show but to be written to the store.
+//! The private key must never leave this file but as text for the store.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,28 +14,29 @@ use zeroize::Zeroizing;
 
 use crate::fault::AcmeFault;
 
-/// Who signs: by the key itself, while there is no account, or by the account.
+/// How a signed request names the key that signed it (RFC 8555, section 6.2): by the public key itself
+/// (`jwk`) while the account has no address yet, else by the account's address (`kid`).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Signer<'a> {
     Key,
     Account(&'a str),
 }
 
-/// The key of an account: P-256.
+/// The key pair of an account, on the curve P-256.
 pub(crate) struct AccountKey {
     pair: EcdsaKeyPair,
-    /// PKCS #8.
+    /// The private key as PKCS #8, as the store keeps it.
     pkcs8: Zeroizing<Vec<u8>>,
     random: SystemRandom,
 }
 
-/// Base64 as JWS has it (RFC 7515, section 2).
+/// Bytes as base64url without padding, which all of JWS is written in (RFC 7515, section 2).
 pub(crate) fn base64url(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 impl AccountKey {
-    /// A new key.
+    /// A new key pair.
     ///
     /// # Errors
     /// The system gives no random numbers.
@@ -44,17 +46,17 @@ impl AccountKey {
         Self::of_pkcs8(Zeroizing::new(made.as_ref().to_vec()))
     }
 
-    /// The key of these bytes, as [`Self::text`] wrote them.
+    /// The key pair that [`Self::text`] wrote as this text.
     ///
     /// # Errors
-    /// They are no such key.
+    /// The text is no base64url, or no private key of P-256.
     pub(crate) fn read(text: &str) -> Result<Self, AcmeFault> {
         let bytes = URL_SAFE_NO_PAD.decode(text);
         let bytes = bytes.map_err(|_| AcmeFault::Here("the account's key is no base64".into()))?;
         Self::of_pkcs8(Zeroizing::new(bytes))
     }
 
-    /// The key (PKCS #8) in base64, for the store alone.
+    /// The private key (PKCS #8) in base64url, for the store alone.
     pub(crate) fn text(&self) -> Zeroizing<String> {
         Zeroizing::new(base64url(&self.pkcs8))
     }
@@ -66,7 +68,7 @@ impl AccountKey {
         Ok(Self { pair, pkcs8, random })
     }
 
-    /// What a challenge is answered by (RFC 8555, section 8.1).
+    /// The key authorization, by which the challenge with this token is answered (RFC 8555, section 8.1).
     pub(crate) fn authorize(&self, token: &str) -> String {
         // The members in the order that the thumbprint asks for (RFC 7638, section 3.2).
         let [x, y] = self.point();
@@ -74,7 +76,8 @@ impl AccountKey {
         format!("{token}.{}", base64url(digest(&SHA256, text.as_bytes())))
     }
 
-    /// A signed request (RFC 8555, section 6.2). No payload: a question (POST-as-GET).
+    /// The body of a signed request to this address (RFC 8555, section 6.2). Without a payload it only reads
+    /// (POST-as-GET, section 6.3).
     ///
     /// # Errors
     /// The system gives no random numbers.
@@ -98,11 +101,11 @@ impl AccountKey {
         Ok(json!({"protected": head, "payload": payload, "signature": base64url(signature)}))
     }
 
-    /// Ties the account to one that the authority knows already (RFC 8555, section 7.3.4): the public key,
-    /// signed by the key that it has given out, which stands in base64.
+    /// The external account binding (RFC 8555, section 7.3.4): this public key, signed by the key (`secret`,
+    /// in base64url) that the authority gave out with `key_id` for a customer's account.
     ///
     /// # Errors
-    /// That key is no base64.
+    /// The secret is no base64url.
     pub(crate) fn bind(&self, url: &str, key_id: &str, secret: &str) -> Result<Value, AcmeFault> {
         let secret = URL_SAFE_NO_PAD.decode(secret.trim().trim_end_matches('=')).map(Zeroizing::new);
         let secret =
@@ -114,13 +117,14 @@ impl AccountKey {
         Ok(json!({"protected": head, "payload": payload, "signature": base64url(signature)}))
     }
 
-    /// The public key (RFC 7517).
+    /// The public key as a JWK (RFC 7517).
     fn public(&self) -> Value {
         let [x, y] = self.point();
         json!({"kty": "EC", "crv": "P-256", "x": x, "y": y})
     }
 
-    /// The public point: it stands uncompressed behind one byte (SEC 1, section 2.3.3).
+    /// The coordinates of the public key. ring gives the point uncompressed: a byte 4, then both coordinates
+    /// (SEC 1, section 2.3.3).
     fn point(&self) -> [String; 2] {
         let bytes = self.pair.public_key().as_ref();
         [base64url(&bytes[1..33]), base64url(&bytes[33..])]

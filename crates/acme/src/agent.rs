@@ -1,7 +1,7 @@
-//! The agent: what a process does that looks after certificates beside a server.
+//! The agent: the process beside a server that gets certificates from an authority and renews them.
 //!
-//! It owns the loop: wait until something is due or told, and do it. It must never end for anything that an
-//! authority or a disk does. One order is under way at a time.
+//! This file is its main loop: it waits until a certificate is due for renewal or the server says something,
+//! and acts on it, one order at a time. No answer of an authority and no fault of the disk may end the agent.
 
 mod choices;
 mod inbox;
@@ -18,14 +18,16 @@ use inbox::{AgentEvent, Inbox};
 use looking_after::LookingAfter;
 use outside::now_unix_s;
 
-/// The longest sleep: the clock of the world may be set meanwhile, and a machine may have been asleep.
+/// The longest wait without a look at the wall clock, which may be set meanwhile, or go on while the machine
+/// is suspended.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 
-/// Looks after certificates in this store for the server at the other end of the line. `gone` is called, on
-/// a thread of its own, when that server is gone, whatever is under way: it is to end the process.
+/// Runs the agent, which keeps the certificates in `store` for the server at the other end of `line`. When
+/// that server has ended, `gone` is called on another thread, even in the midst of an order: it has to end
+/// the process.
 ///
 /// # Errors
-/// No thread can be had.
+/// No thread can be started.
 pub fn run(line: Line, store: Store, gone: impl Fn() + Send + 'static) -> io::Result<()> {
     let inbox = Inbox::start(line.try_clone()?, gone)?;
     let mut work = LookingAfter::new(line, store, inbox);

@@ -1,6 +1,7 @@
-//! What the authority's answers say: JSON read strictly, times, addresses.
+//! Reads what the authority's answers say: JSON documents, URLs, tokens, times.
 //!
-//! It must never believe that an address is one of https, or that a token can stand in a path.
+//! Nothing is used unchecked: a URL has to begin with https://, a token to consist of characters that can
+//! stand in a path.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,19 +11,19 @@ use crate::fault::{AcmeFault, plain};
 use crate::limits::TOKEN_BYTES_MAX;
 use crate::web::WebAnswer;
 
-/// The document of an answer that is none of an error.
+/// The JSON document of an answer with a status of success.
 ///
 /// # Errors
-/// What the authority has to complain of, or no JSON.
+/// The problem that an answer with another status tells of; a body that is no JSON.
 pub(crate) fn document(answer: &WebAnswer, now_unix_s: u64) -> Result<Value, AcmeFault> {
     succeed(answer, now_unix_s)?;
     serde_json::from_slice(&answer.body).map_err(|error| AcmeFault::Answer(format!("no JSON: {error}")))
 }
 
-/// The answer, if it is none of an error.
+/// The answer itself, if its status is one of success.
 ///
 /// # Errors
-/// What the authority has to complain of.
+/// The problem that it tells of.
 pub(crate) fn succeed(answer: &WebAnswer, now_unix_s: u64) -> Result<(), AcmeFault> {
     match answer.status {
         200..=299 => Ok(()),
@@ -31,16 +32,16 @@ pub(crate) fn succeed(answer: &WebAnswer, now_unix_s: u64) -> Result<(), AcmeFau
     }
 }
 
-/// An address in a document.
+/// The URL in this member of a document.
 ///
 /// # Errors
-/// There is none, or it is none of https.
+/// The member is missing, or is no URL of https.
 pub(crate) fn address(document: &Value, member: &str) -> Result<String, AcmeFault> {
     let text = document[member].as_str().filter(|text| text.starts_with("https://"));
     text.map(str::to_owned).ok_or_else(|| AcmeFault::Answer(format!("`{member}` is no address of https")))
 }
 
-/// Where an answer says that something has its address.
+/// The URL in the answer's field `Location`: that of the account or order it has made.
 ///
 /// # Errors
 /// As for [`address`].
@@ -50,7 +51,8 @@ pub(crate) fn location(answer: &WebAnswer) -> Result<String, AcmeFault> {
     text.ok_or_else(|| AcmeFault::Answer("`Location` is no address of https".into()))
 }
 
-/// Where something stands: `pending`, `valid` and so on (RFC 8555, section 7.1.6).
+/// The `status` of an order, an authorization or a challenge: `pending`, `valid` and so on (RFC 8555, section
+/// 7.1.6); empty if the document has none.
 pub(crate) fn status(document: &Value) -> &str {
     document["status"].as_str().unwrap_or_default()
 }
@@ -58,7 +60,7 @@ pub(crate) fn status(document: &Value) -> &str {
 /// The token of a challenge: letters of base64url alone (RFC 8555, section 8.3).
 ///
 /// # Errors
-/// It is another text.
+/// The member is missing, too long, or has other characters.
 pub(crate) fn token(challenge: &Value) -> Result<&str, AcmeFault> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_token = |text: &&str| (1..=TOKEN_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_plain);
@@ -66,7 +68,7 @@ pub(crate) fn token(challenge: &Value) -> Result<&str, AcmeFault> {
     text.ok_or_else(|| AcmeFault::Answer("the token of a challenge is no base64url".into()))
 }
 
-/// Seconds for which an answer asks to wait: `Retry-After` is seconds or a date (RFC 9110, section 10.2.3).
+/// The seconds that an answer asks to wait: `Retry-After` is seconds or a date (RFC 9110, section 10.2.3).
 pub(crate) fn retry_after_s(answer: &WebAnswer, now_unix_s: u64) -> Option<u64> {
     let text = answer.retry_after.as_deref()?.trim();
     if let Ok(seconds) = text.parse() {
@@ -79,7 +81,7 @@ pub(crate) fn retry_after_s(answer: &WebAnswer, now_unix_s: u64) -> Option<u64> 
 /// The window in which a certificate is to be renewed (RFC 9773, section 4.2), in seconds since 1970.
 ///
 /// # Errors
-/// There is none, or it ends before it begins.
+/// The document has no window, or one that ends before it begins.
 pub(crate) fn window(document: &Value) -> Result<(u64, u64), AcmeFault> {
     let window = &document["suggestedWindow"];
     let time = |member: &str| {
@@ -92,7 +94,7 @@ pub(crate) fn window(document: &Value) -> Result<(u64, u64), AcmeFault> {
     if start <= end { Ok((start, end)) } else { Err(text()) }
 }
 
-/// Seconds since 1970, for times after it.
+/// A point in time as seconds since 1970; `None` for one before.
 pub(crate) fn unix_s(time: SystemTime) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().as_ref().map(Duration::as_secs)
 }

@@ -16,19 +16,19 @@ struct Directory {
     new_nonce: String,
     new_account: String,
     new_order: String,
-    /// Where it tells when to renew (RFC 9773), if it does.
+    /// The URL of renewal information (RFC 9773), if the authority has it.
     renewal_info: Option<String>,
 }
 
-/// When a certificate is to be renewed, as the authority sees it.
+/// Renewal information of a certificate (RFC 9773, section 4.2).
 pub(crate) struct RenewalAdvice {
-    /// From when until when, in seconds since 1970.
+    /// The suggested window for the renewal: its begin and end, in seconds since 1970.
     pub(crate) window: (u64, u64),
-    /// In how many seconds to ask again.
+    /// Seconds after which to ask again, if the authority said.
     pub(crate) ask_again_s: Option<u64>,
 }
 
-/// See the module's text.
+/// A client of one authority, with its directory and the next nonce.
 pub(crate) struct AcmeClient<'a> {
     wire: &'a mut dyn Wire,
     key: &'a AccountKey,
@@ -39,10 +39,10 @@ pub(crate) struct AcmeClient<'a> {
 }
 
 impl<'a> AcmeClient<'a> {
-    /// Asks for the directory.
+    /// A client of the authority whose directory is at this URL, which is fetched.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// The directory cannot be fetched, or lacks a URL that an order needs.
     pub(crate) fn open(
         wire: &'a mut dyn Wire,
         key: &'a AccountKey,
@@ -60,9 +60,9 @@ impl<'a> AcmeClient<'a> {
         Ok(Self { wire, key, directory, nonce: None, account: None, now_unix_s })
     }
 
-    /// Goes on as this account, or else makes one for the key, or finds the one it has (RFC 8555, section
-    /// 7.3). Gives its address. The terms of the authority are agreed to. `binding`: name and key of the
-    /// account that the authority knows already.
+    /// Signs in to the account at the URL `known`. Without one an account is made for the key, or found if
+    /// the authority has it already (RFC 8555, section 7.3); that agrees to the authority's terms. Gives the
+    /// account's URL. `binding`: key id and key of an external account binding.
     ///
     /// # Errors
     /// Those of [`Self::post`].
@@ -89,8 +89,8 @@ impl<'a> AcmeClient<'a> {
         Ok(account)
     }
 
-    /// Begins an order for one name or address. Gives the order's address and the order. `replaces`: the
-    /// certificate it is to follow (RFC 9773, section 5).
+    /// Makes an order for one host name or IP address. Gives the order's URL and its document. `replaces`:
+    /// identifier of the certificate that the new one renews (RFC 9773, section 5).
     ///
     /// # Errors
     /// Those of [`Self::post`].
@@ -115,10 +115,10 @@ impl<'a> AcmeClient<'a> {
         Ok((answers::location(&answer)?, answers::document(&answer, self.now_unix_s)?))
     }
 
-    /// When a certificate is to be renewed, as the authority sees it. Nothing where it tells nothing.
+    /// Renewal information of the certificate with this identifier; `None` from an authority without it.
     ///
     /// # Errors
-    /// It cannot be reached, or its answer makes no sense.
+    /// The authority cannot be reached, or its answer cannot be read.
     pub(crate) fn renewal(&mut self, id: &str) -> Result<Option<RenewalAdvice>, AcmeFault> {
         let Some(url) = &self.directory.renewal_info else { return Ok(None) };
         let answer = self.wire.ask(&format!("{}/{id}", url.trim_end_matches('/')), WebRequest::Get)?;
@@ -127,7 +127,7 @@ impl<'a> AcmeClient<'a> {
         Ok(Some(RenewalAdvice { window: answers::window(&document)?, ask_again_s }))
     }
 
-    /// Asks for a document (POST-as-GET; RFC 8555, section 6.3), with the seconds after which to ask again.
+    /// Fetches a document (POST-as-GET; RFC 8555, section 6.3). Gives it with the seconds of `Retry-After`.
     ///
     /// # Errors
     /// Those of [`Self::post`].
@@ -137,10 +137,11 @@ impl<'a> AcmeClient<'a> {
         Ok((answers::document(&answer, self.now_unix_s)?, wait))
     }
 
-    /// A signed request. No payload: a question.
+    /// Sends a signed request; without a payload it only reads (POST-as-GET). A nonce that is refused is
+    /// replaced, and the request sent again.
     ///
     /// # Errors
-    /// The authority cannot be reached, or has something to complain of.
+    /// The authority cannot be reached, or answers with a problem.
     pub(crate) fn post(&mut self, url: &str, payload: Option<&Value>) -> Result<WebAnswer, AcmeFault> {
         let mut tries = 1;
         loop {

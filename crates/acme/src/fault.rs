@@ -1,7 +1,7 @@
-//! Why there is no certificate: a sentence, whose fault it is, and when to try again.
+//! The faults of an order: a sentence for the log, whose fault it was, and when to try again.
 //!
-//! It owns the reading of problem documents (RFC 7807). It must never let the authority's words into a log
-//! as they came: they are cut and have no control characters.
+//! Problem documents (RFC 7807) are read here. The authority's words must never reach a log as they came:
+//! they are cut, and lose their control characters.
 
 use std::fmt;
 
@@ -9,31 +9,32 @@ use serde_json::Value;
 
 use crate::limits::WORDS_MAX;
 
-/// Where a problem of ACME has its name (RFC 8555, section 6.7).
+/// The namespace of ACME's problem types (RFC 8555, section 6.7).
 const NAMESPACE: &str = "urn:ietf:params:acme:error:";
 
-/// What kept a certificate from being had. Its `Display` is one sentence.
+/// Why an order came to nothing. Its `Display` is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcmeFault {
-    /// No answer came, or none of the authority: the network, a proxy, a certificate that is not trusted.
+    /// The authority was not reached: no network, a proxy that refuses, a certificate that is not trusted.
     Unreachable(String),
-    /// The authority refuses, in its own words.
+    /// The authority answered with a problem.
     Refused {
-        /// The kind of problem, without the namespace.
+        /// The type of the problem, without the namespace: `rateLimited`.
         kind: String,
-        /// Its words.
+        /// The authority's description of it, cut and cleaned.
         detail: String,
-        /// Seconds for which it asks to be left alone.
+        /// The seconds of its `Retry-After`, if there was one.
         retry_after_s: Option<u64>,
     },
     /// The authority's answer cannot be used, or what it sent is no certificate for the name.
     Answer(String),
-    /// Something of this machine: a file, the server.
+    /// The fault is on this machine: a file of the store, a setting, a server that does not answer the
+    /// challenge.
     Here(String),
 }
 
 impl AcmeFault {
-    /// What an answer with an error says.
+    /// The fault that an answer with a status of error tells of.
     #[must_use]
     pub fn of_problem(status: u16, body: &[u8], retry_after_s: Option<u64>) -> Self {
         let document: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -45,26 +46,26 @@ impl AcmeFault {
         Self::Refused { kind, detail, retry_after_s }
     }
 
-    /// What the error in an authorization or an order says (RFC 8555, sections 7.1.3 and 8).
+    /// The fault in the member `error` of an order or a challenge (RFC 8555, sections 7.1.3 and 8).
     #[must_use]
     pub fn of_error(document: &Value) -> Self {
         let (kind, detail) = describe(document, 0);
         Self::Refused { kind, detail, retry_after_s: None }
     }
 
-    /// Whether another nonce will do.
+    /// Whether only the nonce was refused, so that the request may be sent again with another.
     #[must_use]
     pub fn is_bad_nonce(&self) -> bool {
         matches!(self, Self::Refused { kind, .. } if kind == "badNonce")
     }
 
-    /// Whether the authority does not know the account.
+    /// Whether the authority no longer knows the account.
     #[must_use]
     pub fn is_unknown_account(&self) -> bool {
         matches!(self, Self::Refused { kind, .. } if kind == "accountDoesNotExist")
     }
 
-    /// Seconds for which the authority asks to be left alone.
+    /// The seconds that the authority asked to wait (`Retry-After`), if it did.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u64> {
         if let Self::Refused { retry_after_s, .. } = self { *retry_after_s } else { None }
@@ -84,7 +85,7 @@ impl fmt::Display for AcmeFault {
 
 impl std::error::Error for AcmeFault {}
 
-/// The kind of a problem, and its words with those of the problems below it.
+/// The type of a problem, and its description with those of its subproblems.
 fn describe(document: &Value, status: u16) -> (String, String) {
     let kind = document["type"].as_str().unwrap_or("");
     let kind = kind.strip_prefix(NAMESPACE).unwrap_or(kind);
@@ -96,7 +97,7 @@ fn describe(document: &Value, status: u16) -> (String, String) {
     (kind, plain(&all.join("; ")))
 }
 
-/// Words of others for a line of ours.
+/// A text from outside, made fit for one log line: cut, without control characters.
 pub(crate) fn plain(text: &str) -> String {
     let visible = text.chars().map(|one| if one.is_control() { ' ' } else { one });
     visible.take(WORDS_MAX).collect()

@@ -1,9 +1,9 @@
 //! Certificates from an authority by ACME (RFC 8555): accounts, orders, challenges, renewal, and the folder
 //! in which all of it is kept.
 //!
-//! It owns the conversation with the authority, the store, and the agent: what a process does that looks
-//! after certificates beside a server. It must never serve anything itself: what an authority asks for is
-//! given to the server, over a [`Line`].
+//! It owns the conversation with the authority, the store, and the agent, the process beside a server that
+//! uses both. It must never serve anything itself: the server answers challenges, which it is told over a
+//! [`Line`].
 //!
 //! Order of calls: in the server's process [`Line::pair`], and a second process that gets one end and calls
 //! [`run`] with it. The server tells [`ToAgent::Configure`]; the agent tells which challenges are to be

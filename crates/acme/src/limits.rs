@@ -19,18 +19,18 @@ pub const PACKET_BYTES_MAX: usize = 100_000;
 pub const NONCE_TRIES_MAX: u32 = 8;
 /// How long the authority may take for one answer, the connection included.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long a challenge may be checked, and how long a certificate may be made. Let's Encrypt gives up a
+/// How long the authority may take to check a challenge, and to issue a certificate. Let's Encrypt gives up a
 /// check after a minute.
 pub const POLL_TIME_MAX: Duration = Duration::from_secs(180);
-/// Between two questions whether it is so far, where the authority names no time.
+/// Pause between two looks at an order or authorization under way, where the authority names none.
 pub const POLL_PAUSE: Duration = Duration::from_secs(1);
-/// The longest such pause, whatever the authority asks for.
+/// The longest of these pauses, whatever the authority asks for.
 pub const POLL_PAUSE_MAX: Duration = Duration::from_secs(30);
-/// How long the server may take to answer challenges from now on: it only changes a table.
+/// How long the server may take to confirm that it answers a challenge: it only changes a table.
 pub const PRESENT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Seconds by which the authority's clock may be before ours: a certificate that is valid in an hour is kept.
 pub const CLOCK_AHEAD_S: u64 = 3_600;
-/// Between two looks whether another server has let go of the lock.
+/// Pause between two tries for the store's lock while another server holds it.
 pub const LOCK_PAUSE: Duration = Duration::from_secs(2);
 
 /// The first wait after a refusal. Let's Encrypt allows five failures of a name in an hour: with a factor of
@@ -44,8 +44,8 @@ pub const UNREACHABLE_WAIT_S: u64 = 5;
 pub const UNREACHABLE_WAIT_S_MAX: u64 = 3_600;
 /// The longest wait of all.
 pub const WAIT_S_MAX: u64 = 86_400;
-/// How long a window of renewal holds where the authority names no time: RFC 9773, section 4.3.2, says six
-/// hours at least.
+/// Seconds until renewal information is asked for again where the authority names no time: RFC 9773, section
+/// 4.3.2, says six hours at least.
 pub const WINDOW_ASK_S: u64 = 21_600;
 
 const _: () = assert!(REFUSED_WAIT_S < WAIT_S_MAX && UNREACHABLE_WAIT_S_MAX < WAIT_S_MAX);

@@ -1,7 +1,8 @@
 //! The line between a server and its agent: packets on a pair of Unix sockets, each read whole or not at
 //! all.
 //!
-//! It must never be split: two processes may hold one end for a moment, while one takes over from the other.
+//! While one server takes over from another both read the same end for a moment: so a message is one packet,
+//! never a part of a stream that two readers could tear.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,12 +13,12 @@ use serde::de::DeserializeOwned;
 
 use crate::limits::PACKET_BYTES_MAX;
 
-/// One end.
+/// One end of the line.
 #[derive(Debug)]
 pub struct Line(OwnedFd);
 
 impl Line {
-    /// Both ends. Neither passes to another program unless it is given.
+    /// Both ends of a new line. Programs that are started do not inherit them (close-on-exec).
     ///
     /// # Errors
     /// Those of socketpair(2).
@@ -27,30 +28,30 @@ impl Line {
         Ok((Self(one), Self(other)))
     }
 
-    /// The end that was given to this process.
+    /// The end with this descriptor, inherited from the process before.
     #[must_use]
     pub fn of(descriptor: OwnedFd) -> Self {
         Self(descriptor)
     }
 
-    /// The descriptor, to be given to another process.
+    /// The descriptor of this end, for a process that is to inherit it.
     #[must_use]
     pub fn into_descriptor(self) -> OwnedFd {
         self.0
     }
 
-    /// Another value of the same end.
+    /// A second handle of this end, with a descriptor of its own.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// The process may open no more descriptors.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
-    /// Tells the other side.
+    /// Sends a message to the other end.
     ///
     /// # Errors
-    /// It is gone, or the message is too long for a packet.
+    /// The other process has ended, or the message is too long for a packet.
     pub fn tell(&self, message: &impl Serialize) -> io::Result<()> {
         let bytes = serde_json::to_vec(message)?;
         if bytes.len() > PACKET_BYTES_MAX {
@@ -66,10 +67,10 @@ impl Line {
         }
     }
 
-    /// What the other side tells next; nothing once it is gone.
+    /// Waits for the next message from the other end; `None` once every process there has ended.
     ///
     /// # Errors
-    /// What came is no message.
+    /// The packet is no message of this program.
     pub fn hear<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
         let mut bytes = vec![0; PACKET_BYTES_MAX];
         loop {

@@ -1,6 +1,6 @@
-//! What a server and its agent tell each other: one message a packet, in JSON.
+//! The messages between a server and its agent, each a packet of JSON.
 //!
-//! It must never carry a key: certificates and keys are in the store.
+//! No message may carry a private key: certificates and keys pass by the store alone.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::NameRecord;
 
-/// A kind of challenge.
+/// A kind of challenge: how the authority checks that a name is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChallengeKind {
-    /// A request in plain HTTP (RFC 8555, section 8.3).
+    /// The authority sends a request in plain HTTP (RFC 8555, section 8.3).
     Http01,
-    /// A handshake (RFC 8737).
+    /// The authority opens a TLS handshake (RFC 8737).
     TlsAlpn01,
 }
 
 impl ChallengeKind {
-    /// Its name in ACME.
+    /// The kind's name in ACME.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -28,71 +28,71 @@ impl ChallengeKind {
     }
 }
 
-/// What is to be answered, when the authority asks.
+/// A challenge that the server has to answer while an order is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Challenge {
-    /// How it will ask.
+    /// How the authority will check it.
     pub kind: ChallengeKind,
     /// The host name or address that is to be proved.
     pub name: String,
-    /// The last part of the path it will ask for.
+    /// The challenge's token: with HTTP-01 the last segment of the path that is requested.
     pub token: String,
-    /// The answer (RFC 8555, section 8.1: the key authorization).
+    /// The key authorization, which is the answer (RFC 8555, section 8.1).
     pub authorization: String,
 }
 
-/// What the agent is to look after.
+/// The agent's settings: which names get certificates, and from which authority.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wishes {
-    /// The authority: the address of its directory.
+    /// URL of the authority's directory.
     pub directory: String,
-    /// Certificates (PEM) that are trusted to say who the authority is; the system's if there is no such
-    /// file.
+    /// File with the root certificates (PEM) by which the authority itself is trusted; without it those of
+    /// the system.
     pub roots: Option<PathBuf>,
-    /// Whom the authority may write to.
+    /// Mail address that the authority may write to.
     pub contact: Option<String>,
-    /// The account that the authority knows already: its name there, and the file with the key for it.
+    /// External account binding (RFC 8555, section 7.3.4): the key id, and the file with the key.
     pub binding: Option<(String, PathBuf)>,
-    /// The kind of certificate, by the authority's own names.
+    /// The profile of certificates to ask for, by the authority's name for it.
     pub profile: Option<String>,
-    /// Names and addresses, each of which gets a certificate of its own.
+    /// Host names and IP addresses, each of which gets a certificate of its own.
     pub names: Vec<String>,
-    /// How it can be proved that they are ours, the preferred first.
+    /// Kinds of challenges that this server can answer, the preferred first.
     pub kinds: Vec<ChallengeKind>,
 }
 
-/// What a server tells its agent.
+/// A message from a server to its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// From now on these are looked after. May be told again at any time.
+    /// The settings from now on. Sent at the start and after each reload.
     Configure(Wishes),
-    /// The challenges told last are answered.
+    /// The server now answers the challenges of the last [`ToServer::Present`].
     Presented,
 }
 
-/// How a name stands.
+/// The state of a name: its certificate, and its last attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameState {
-    /// The name.
+    /// The host name or IP address.
     pub name: String,
-    /// The last second of its certificate, since 1970, if there is one.
+    /// Last second of the certificate's validity, since 1970; `None` without a certificate.
     pub expires_unix_s: Option<u64>,
-    /// What came of the last attempt, and when the next is due.
+    /// The outcome of the last attempt, and when the next is due.
     pub record: NameRecord,
 }
 
-/// What an agent tells its server.
+/// A message from an agent to its server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToServer {
-    /// These are to be answered from now on, and no others.
+    /// The server is to answer these challenges from now on, and no others.
     Present(Vec<Challenge>),
     /// A line for the log.
     Say(String),
-    /// How a name stands now.
+    /// The state of one name, sent whenever it has changed.
     State(Box<NameState>),
-    /// So many attempts were made since it was told last, by outcome.
+    /// One attempt to get a certificate has ended.
     Attempted {
-        /// Whether there was a certificate at the end.
+        /// Whether it brought a certificate.
         is_success: bool,
     },
 }

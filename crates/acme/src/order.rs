@@ -1,7 +1,7 @@
 //! One order: from the name to the certificate (RFC 8555, section 7.4).
 //!
-//! It owns the steps and their waits. It must never give back a certificate that does not fit its key or its
-//! name, nor leave a challenge answered when it is over.
+//! The steps of the order and the waits between them stand here. A certificate that does not fit its key or
+//! its name must never be given back, and no challenge may stay answered when the order is over.
 
 use std::time::Duration;
 
@@ -15,30 +15,30 @@ use crate::fault::AcmeFault;
 use crate::limits::{CLOCK_AHEAD_S, POLL_PAUSE, POLL_PAUSE_MAX, POLL_TIME_MAX};
 use crate::message::{Challenge, ChallengeKind};
 
-/// What an order needs of this side.
+/// What an order needs of this program: somebody who answers challenges, and the passing of time.
 pub(crate) trait Presenter {
-    /// Answers these challenges from now on, and no others. Returns once that holds.
+    /// Has the server answer these challenges from now on, and no others. Returns once it does.
     ///
     /// # Errors
-    /// The server does not.
+    /// The server does not confirm it.
     fn present(&mut self, challenges: &[Challenge]) -> Result<(), AcmeFault>;
 
-    /// Lets so much time pass.
+    /// Waits for so long.
     fn wait(&mut self, length: Duration);
 }
 
-/// What is ordered.
+/// What an order asks for.
 pub(crate) struct OrderWish<'a> {
     pub(crate) name: &'a str,
     /// Challenges that can be answered, the preferred first.
     pub(crate) kinds: &'a [ChallengeKind],
     pub(crate) profile: Option<&'a str>,
-    /// The certificate before this one, by the name of RFC 9773, section 4.1.
+    /// Identifier of the certificate that the new one renews (RFC 9773, section 4.1).
     pub(crate) replaces: Option<&'a str>,
     pub(crate) now_unix_s: u64,
 }
 
-/// A chain and its key, both as PEM.
+/// A certificate with its chain, and its private key, both as PEM.
 pub(crate) struct Obtained {
     pub(crate) chain_pem: Vec<u8>,
     pub(crate) key_pem: Zeroizing<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Obtained {
 /// Orders a certificate and gets it.
 ///
 /// # Errors
-/// Why there is none.
+/// The fault for which there is no certificate.
 pub(crate) fn obtain(
     client: &mut AcmeClient<'_>,
     wish: &OrderWish<'_>,
@@ -91,7 +91,7 @@ fn is_about_replacing(kind: &str) -> bool {
     matches!(kind, "alreadyReplaced" | "malformed" | "unauthorized" | "conflict")
 }
 
-/// Proves that the name is ours, unless that was done before.
+/// Completes an authorization: answers one of its challenges, unless the authority has it as valid already.
 fn authorize(
     client: &mut AcmeClient<'_>,
     url: &str,
@@ -124,7 +124,7 @@ fn authorize(
     ))
 }
 
-/// The challenge to answer: the first kind that the authority offers.
+/// The challenge to answer: of the kinds wished for, the first that the authority offers.
 fn choose<'a>(
     authorization: &'a Value,
     kinds: &[ChallengeKind],
@@ -141,7 +141,7 @@ fn choose<'a>(
     })
 }
 
-/// Asks until it is no longer under way.
+/// Fetches an order or an authorization again and again until its status is no longer one of those under way.
 fn poll(
     client: &mut AcmeClient<'_>,
     url: &str,
@@ -164,7 +164,7 @@ fn poll(
     }
 }
 
-/// Whether what was sent is a certificate for the key and the name.
+/// Checks that the authority sent a valid certificate for this key and this name.
 fn judge(obtained: &Obtained, wish: &OrderWish<'_>) -> Result<(), AcmeFault> {
     let pair = CertificatePair::read(&obtained.chain_pem, obtained.key_pem.as_bytes());
     let checked = pair.and_then(|pair| {

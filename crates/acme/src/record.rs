@@ -1,39 +1,40 @@
-//! What is kept of a name beside its certificate: what came of the last attempt, and when the next is due.
+//! The record that the store keeps of each name beside its certificate: the outcome of the last attempt, and
+//! when the next is due.
 //!
-//! It must never hold a secret: it is shown.
+//! It must never hold a secret: `staunch certificates` shows it.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of the last attempt.
+/// The outcome of the last attempt to get a certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttemptOutcome {
-    /// None was made yet.
+    /// No attempt was made yet.
     #[default]
     None,
-    /// A certificate.
+    /// The attempt brought a certificate.
     Obtained,
-    /// No certificate, and why.
+    /// The attempt brought none, for this reason.
     Failed(String),
 }
 
-/// See the module's text. Times are seconds since 1970.
+/// The record of one name. Times are seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NameRecord {
-    /// The authority that it is about: the address of its directory.
+    /// URL of the directory of the authority that the record is about.
     pub directory: String,
-    /// The last attempt.
+    /// The outcome of the last attempt.
     pub outcome: AttemptOutcome,
-    /// Attempts that came to an end, whatever it was.
+    /// How many attempts have ended, with a certificate or without.
     pub attempts: u64,
-    /// When the last one ended.
+    /// When the last attempt ended.
     pub attempted_unix_s: Option<u64>,
-    /// Attempts in a row that came to nothing.
+    /// How many of the last attempts in a row failed.
     pub failures: u32,
-    /// No attempt before then.
+    /// The earliest time of the next attempt, after a failure.
     pub not_before_unix_s: Option<u64>,
     /// When the certificate is to be renewed.
     pub renew_unix_s: Option<u64>,
-    /// When the authority is to be asked again when that is.
+    /// When to ask the authority again for renewal information, which may move the renewal.
     pub ask_unix_s: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! When something is due: the next attempt, the renewal. Pure: time and chance are arguments.
+//! The times of renewals and of attempts after a failure. Pure: wall clock and random numbers are arguments.
 
 use crate::fault::AcmeFault;
 use crate::limits::{REFUSED_FACTOR, REFUSED_WAIT_S, UNREACHABLE_WAIT_S, UNREACHABLE_WAIT_S_MAX, WAIT_S_MAX};
@@ -6,21 +6,22 @@ use crate::limits::{REFUSED_FACTOR, REFUSED_WAIT_S, UNREACHABLE_WAIT_S, UNREACHA
 /// A number from 0 up to and without 1, for jitter.
 pub(crate) type Chance = f64;
 
-/// When a certificate of this life is to be renewed, where the authority does not say: at two thirds, or up
-/// to a fiftieth of its life earlier, so that many do not come at the same moment.
+/// When to renew a certificate valid from the first to the second of these times (seconds since 1970), where
+/// the authority does not say: at two thirds of its life, less up to a fiftieth by lot, so that certificates
+/// made together are not renewed at the same moment.
 pub(crate) fn renewal_unix_s((from, to): (u64, u64), chance: Chance) -> u64 {
     let life = to.saturating_sub(from);
     let due = from + life / 3 * 2;
     due.saturating_sub(part(life / 50, chance))
 }
 
-/// A moment in the window that the authority names (RFC 9773, section 4.2).
+/// A random time in the renewal window that the authority suggests (RFC 9773, section 4.2).
 pub(crate) fn moment_unix_s((start, end): (u64, u64), chance: Chance) -> u64 {
     start + part(end.saturating_sub(start), chance)
 }
 
-/// Seconds until the next attempt after so many failures in a row, the last of which was this one. Where the
-/// authority asks for more, it gets it, but for more than a day.
+/// Seconds until the next attempt, after so many failures in a row, the last of them this fault: longer with
+/// each failure, never less than the authority's `Retry-After`, and never more than a day.
 pub(crate) fn wait_s(failures: u32, fault: &AcmeFault, chance: Chance) -> u64 {
     let steps = failures.saturating_sub(1);
     let wait = match fault {

@@ -1,7 +1,7 @@
 //! The folder in which accounts, certificates and keys are kept, for one server or several.
 //!
-//! It owns the names of the files in it, rights 0700 and 0600, and the lock. It must never leave a file that
-//! is written by half: each is written under another name and renamed.
+//! The names of its files, their rights (0700, 0600) and the lock are decided here. A file must never be seen
+//! half written: each is written under another name and renamed.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `AUTHORITY/account.json` | the account: its address and its key |
 //! | `records/NAME.json` | what came of the last attempt, and when the next is due |
 //! | `certificates/NAME.pem` | the chain, and its key behind it |
-//! | `renew/NAME` | somebody wants this certificate renewed now |
+//! | `renew/NAME` | a request by `staunch certificates renew` to renew this certificate now |
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -53,20 +53,20 @@ impl From<StoreFault> for AcmeFault {
     }
 }
 
-/// The folder, which may not be there yet.
+/// The store. Its folder may not be there yet.
 #[derive(Debug, Clone)]
 pub struct Store(PathBuf);
 
-/// Held while an order is under way. Lost with the process.
+/// The lock of the store, held for the length of an order. It is released on drop, and when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "the lock is let go when it is dropped")] File);
 
-/// An account, as it is kept.
+/// The file of an account.
 #[derive(Serialize, Deserialize)]
 struct AccountText {
-    /// Its address, once the authority has given it one.
+    /// The account's URL, once the authority has given it one.
     url: Option<String>,
-    /// Its key (PKCS #8) in base64.
+    /// The account's private key (PKCS #8) in base64url.
     key: Zeroizing<String>,
 }
 
@@ -89,16 +89,16 @@ impl Store {
         self.0.join(CERTIFICATES).join(format!("{}.pem", file_name(name)))
     }
 
-    /// The folder of files by which somebody asks for a renewal.
+    /// The folder of renewal requests: a file named as the certificate asks for its renewal now.
     #[must_use]
     pub fn renew_folder(&self) -> PathBuf {
         self.0.join(RENEW)
     }
 
-    /// Makes the folders, and looks whether files can be made in them.
+    /// Makes the folders of the store, and tries whether files can be written there.
     ///
     /// # Errors
-    /// The folder that cannot be made or written to.
+    /// A folder cannot be made or written to; the fault names it.
     pub fn prepare(&self) -> Result<(), StoreFault> {
         let below = [CERTIFICATES, RECORDS, RENEW].map(|folder| self.0.join(folder));
         for folder in [self.0.clone()].into_iter().chain(below) {
@@ -114,10 +114,10 @@ impl Store {
         Ok(())
     }
 
-    /// Names that have a certificate here, in order.
+    /// Names that have a certificate in the store, in alphabetical order.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The folder of certificates cannot be read.
     pub fn names(&self) -> Result<Vec<String>, StoreFault> {
         let folder = self.0.join(CERTIFICATES);
         let entries = match fs::read_dir(&folder) {
@@ -134,10 +134,10 @@ impl Store {
         Ok(names)
     }
 
-    /// The certificate of a name with its key, and the text of the chain; nothing if there is none.
+    /// The certificate of a name with its private key, and the text of its file; `None` without such a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no pair.
+    /// The file cannot be read, or holds no certificate with its key.
     pub fn pair(&self, name: &str) -> Result<Option<(CertificatePair, Vec<u8>)>, StoreFault> {
         let path = self.certificate_file(name);
         let Some(text) = read(&path)? else { return Ok(None) };
@@ -149,10 +149,10 @@ impl Store {
         }
     }
 
-    /// Keeps a certificate and its key.
+    /// Writes the certificate of a name and its private key.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(crate) fn keep(&self, name: &str, chain_pem: &[u8], key_pem: &str) -> Result<(), StoreFault> {
         let mut text = Zeroizing::new(chain_pem.to_vec());
         if !text.ends_with(b"\n") {
@@ -162,10 +162,10 @@ impl Store {
         write_whole(&self.certificate_file(name), &text)
     }
 
-    /// What is kept of a name beside its certificate.
+    /// The record of a name; an empty one if the store has none.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The record's file cannot be read.
     pub fn record(&self, name: &str) -> Result<NameRecord, StoreFault> {
         let path = self.record_file(name);
         let text = read(&path)?;
@@ -173,20 +173,20 @@ impl Store {
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     }
 
-    /// Keeps that.
+    /// Writes the record of a name.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The record's file cannot be written.
     pub(crate) fn keep_record(&self, name: &str, record: &NameRecord) -> Result<(), StoreFault> {
         let text = serde_json::to_vec_pretty(record).unwrap_or_default();
         write_whole(&self.record_file(name), &text)
     }
 
-    /// The account at an authority: its address, if it has one yet, and its key. One is made where there is
-    /// none.
+    /// The account at the authority with this directory: its URL, if it has one yet, and its key pair. If the
+    /// store has none, a new key pair is made and written.
     ///
     /// # Errors
-    /// It cannot be read or written, or its key is damaged.
+    /// The account's file cannot be read or written, or its key is damaged.
     pub(crate) fn account(&self, directory: &str) -> Result<(Option<String>, AccountKey), AcmeFault> {
         let path = self.account_file(directory);
         let Some(text) = read(&path)? else {
@@ -200,10 +200,10 @@ impl Store {
         Ok((account.url, key))
     }
 
-    /// Keeps the account at an authority.
+    /// Writes the account at the authority with this directory.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The account's file cannot be written.
     pub(crate) fn keep_account(
         &self,
         directory: &str,
@@ -217,23 +217,23 @@ impl Store {
         write_whole(&path, &text)
     }
 
-    /// Asks whoever looks after a name to renew its certificate now.
+    /// Puts a request for the renewal of a certificate into the store, for the agent that watches it.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The request's file cannot be written.
     pub fn ask_for_renewal(&self, name: &str) -> Result<(), StoreFault> {
         write_whole(&self.renew_folder().join(file_name(name)), b"")
     }
 
-    /// Takes the wish that a certificate be renewed now, if there is one.
+    /// Removes the request for the renewal of a name's certificate. Whether there was one.
     pub fn take_wish(&self, name: &str) -> bool {
         fs::remove_file(self.renew_folder().join(file_name(name))).is_ok()
     }
 
-    /// The lock, unless another process holds it.
+    /// Takes the lock; `None` while another process holds it.
     ///
     /// # Errors
-    /// Its file cannot be opened.
+    /// The lock's file cannot be opened.
     pub(crate) fn try_lock(&self) -> Result<Option<Lock>, StoreFault> {
         let path = self.0.join(LOCK);
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
@@ -254,13 +254,14 @@ impl Store {
     }
 }
 
-/// The folder of an authority, by its address: letters, digits, dots and hyphens are kept.
+/// Name of the folder for an authority, made from the URL of its directory: letters, digits, dots and hyphens
+/// of it are kept.
 fn authority(directory: &str) -> String {
     let bare = directory.strip_prefix("https://").unwrap_or(directory);
     format!("at-{}", file_name(bare))
 }
 
-/// A name as a file's: nothing of it can lead elsewhere.
+/// A host name or IP address as the name of a file: no character of it can lead to another folder.
 fn file_name(name: &str) -> String {
     let is_plain = |one: char| one.is_ascii_alphanumeric() || matches!(one, '.' | '-');
     let text: String =
@@ -273,7 +274,7 @@ fn make_folder(folder: &Path) -> Result<(), StoreFault> {
     made.map_err(|error| StoreFault { path: folder.to_owned(), error })
 }
 
-/// The text of a file, if there is one.
+/// The text of a file; `None` if there is no such file.
 fn read(path: &Path) -> Result<Option<Zeroizing<String>>, StoreFault> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(Zeroizing::new(text))),
@@ -286,7 +287,7 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// Writes a file whole, in the place of the one that may be there.
+/// Writes a file under another name and renames it, so that readers see the old text or the new one, whole.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreFault> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unfinished = path.with_file_name(format!(".{name}.{}", std::process::id()));

@@ -1,7 +1,7 @@
 //! HTTP to the authority: one request, one answer, over TLS alone.
 //!
-//! It owns the client, which blocks its thread. It must never follow a redirect, for it could lead anywhere,
-//! and never read more of an answer than [`ANSWER_BYTES_MAX`].
+//! The client blocks its thread. It must never follow a redirect, which could lead anywhere, and never read
+//! more of an answer than [`ANSWER_BYTES_MAX`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,38 +15,38 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use crate::fault::{AcmeFault, plain};
 use crate::limits::{ANSWER_BYTES_MAX, ANSWER_TIME_MAX};
 
-/// What came back.
+/// The parts of an HTTP answer that ACME needs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WebAnswer {
     pub(crate) status: u16,
     /// `Replay-Nonce` (RFC 8555, section 6.5.1).
     pub(crate) nonce: Option<String>,
-    /// `Location`: where an account or an order has its address.
+    /// `Location`: the URL of the account or order that was made.
     pub(crate) location: Option<String>,
     /// `Retry-After`, as it came: seconds or a date.
     pub(crate) retry_after: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
-/// What is asked.
+/// An HTTP request to the authority.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WebRequest<'a> {
     Get,
     Head,
-    /// A signed request, as JSON.
+    /// POST of a signed request, as JSON.
     Post(&'a str),
 }
 
-/// Whoever gives answers: the network, or a test.
+/// Carries requests to the authority: over the network, or to a script of a test.
 pub(crate) trait Wire {
-    /// Asks once.
+    /// Sends one request and waits for its answer.
     ///
     /// # Errors
     /// [`AcmeFault::Unreachable`].
     fn ask(&mut self, url: &str, request: WebRequest<'_>) -> Result<WebAnswer, AcmeFault>;
 }
 
-/// The network.
+/// The client that asks over the network.
 pub(crate) struct Web(Agent);
 
 impl Web {
@@ -104,7 +104,7 @@ fn text_of(fields: &HeaderMap, name: &str) -> Option<String> {
     fields.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// The authorities that are trusted to say who the authority is.
+/// The root certificates by which the ACME authority's own certificate is trusted.
 fn read_roots(file: Option<&Path>) -> Result<Vec<Certificate<'static>>, AcmeFault> {
     let Some(file) = file else { return system_roots() };
     let blame = |why: String| AcmeFault::Here(format!("acme_authority: {}: {why}", file.display()));

@@ -1,9 +1,9 @@
-//! Hosts that are led from plain HTTP to HTTPS: those that have a certificate. And before that, what an
-//! authority asks for to give one (RFC 8555, section 8.3).
+//! What plain HTTP answers before any site: a redirect to HTTPS for hosts with a certificate, and the answers
+//! to challenges by which an authority gives one (HTTP-01; RFC 8555, section 8.3).
 //!
-//! It owns both tables, each exchanged as a whole. It must never lead anybody to a host that was not asked
-//! for, never answer for a token that is not waited for, and never cost a request more than a look at a flag
-//! where nobody is led or waited for.
+//! Both tables are owned here, each exchanged as a whole. Nobody must be led to another host than the one
+//! asked for, and no token be answered that no order waits for. While both tables are empty a request costs a
+//! look at a flag.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ use crate::redirect;
 /// The port that an address of HTTPS need not name.
 const HTTPS_PORT: u16 = 443;
 
-/// Where an authority asks for a token.
+/// The path of HTTP-01 challenges, before the token.
 const CHALLENGES: &[u8] = b"/.well-known/acme-challenge/";
 
 /// The tables, shared by all workers.
@@ -27,9 +27,9 @@ const CHALLENGES: &[u8] = b"/.well-known/acme-challenge/";
 pub struct HttpsHosts {
     is_on: AtomicBool,
     table: ArcSwap<Table>,
-    /// What is answered for a token.
+    /// Key authorizations by the token that an authority asks for.
     challenges: ArcSwap<HashMap<String, String>>,
-    /// Held by who exchanges one of them.
+    /// Held while one of both tables is exchanged, so that the flag fits both.
     exchanging: Mutex<()>,
 }
 
@@ -49,8 +49,8 @@ impl HttpsHosts {
         self.exchange(|| self.table.store(Table { names, port }.into()));
     }
 
-    /// From now on these tokens are answered, each by its key authorization (RFC 8555, section 8.1), and no
-    /// others.
+    /// Answers challenges with these tokens from now on, each with its key authorization (RFC 8555, section
+    /// 8.1), and no others.
     pub fn prove(&self, answers: impl IntoIterator<Item = (String, String)>) {
         let answers: HashMap<String, String> = answers.into_iter().collect();
         self.exchange(|| self.challenges.store(answers.into()));
@@ -63,7 +63,7 @@ impl HttpsHosts {
         self.is_on.store(is_on, Ordering::Release);
     }
 
-    /// Whether anybody is led or waited for.
+    /// Whether any host is led to HTTPS, or any challenge answered.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
@@ -87,7 +87,7 @@ impl HttpsHosts {
         }
     }
 
-    /// What an authority is to be answered, if it is one that is waited for.
+    /// The key authorization for the token that this request asks for, if an order waits for it.
     fn proof(&self, request: &Request<'_>) -> Option<String> {
         let token = request.path.strip_prefix(CHALLENGES)?;
         let token = std::str::from_utf8(token).ok().filter(|_| request.method == Method::Get)?;

@@ -1,7 +1,7 @@
 //! Certificates that prove a name to an authority by a handshake (RFC 8737, `tls-alpn-01`).
 //!
-//! It owns them for as long as an order is under way. It must never give one to a client that does not ask
-//! for this protocol alone, and never cost other handshakes more than a look at a flag.
+//! They are kept for as long as an order is under way, and must never be given to a client that offers
+//! another protocol than `acme-tls/1`. Other handshakes cost no more than a look at a flag.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,23 +19,23 @@ use rustls_pki_types::PrivatePkcs8KeyDer;
 use crate::certificate::RequestFault;
 use crate::hello::ClientHello;
 
-/// The protocol that asks for such a certificate (RFC 8737, section 6.2).
+/// The ALPN protocol by which an authority asks for such a certificate (RFC 8737, section 6.2).
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
 
-/// See the module's text.
+/// The certificates for challenges that are being checked, shared by all workers.
 #[derive(Default)]
 pub struct ChallengeCertificates {
     is_on: AtomicBool,
-    /// By host name, in small letters.
+    /// The certificates by host name in lower case.
     table: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
 }
 
 impl ChallengeCertificates {
-    /// From now on these names are proved, each by its key authorization (RFC 8555, section 8.1), and no
-    /// others.
+    /// Answers challenges for these names from now on, each with its key authorization (RFC 8555, section
+    /// 8.1), and for no others.
     ///
     /// # Errors
-    /// A name is none, or the system gives no random numbers. Then nothing has changed.
+    /// A text is no host name, or the system gives no random numbers. The challenges stay as they were then.
     pub fn replace(&self, answers: &[(&str, &str)]) -> Result<(), RequestFault> {
         let make = |(name, authorization): &(&str, &str)| {
             Ok((name.to_ascii_lowercase(), Arc::new(certificate(name, authorization)?)))
@@ -47,7 +47,7 @@ impl ChallengeCertificates {
         Ok(())
     }
 
-    /// Whether this client is an authority that is waited for.
+    /// Whether a ClientHello is an authority's check of a challenge that is being answered.
     pub(crate) fn answers(&self, hello: &ClientHello<'_>) -> bool {
         self.is_on.load(Ordering::Acquire) && hello.protocols().eq([ACME_TLS]) && {
             let name = hello.server_name.unwrap_or_default();
@@ -56,7 +56,7 @@ impl ChallengeCertificates {
     }
 }
 
-/// rustls asks for a certificate. Nothing of the table is shown.
+/// For rustls' trait, which wants Debug; nothing of the table is shown.
 impl fmt::Debug for ChallengeCertificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChallengeCertificates").finish_non_exhaustive()
@@ -70,7 +70,7 @@ impl ResolvesServerCert for ChallengeCertificates {
     }
 }
 
-/// A certificate signed by its own key, with the digest of the key authorization (RFC 8737, section 3).
+/// A self-signed certificate with the digest of the key authorization (RFC 8737, section 3).
 fn certificate(name: &str, authorization: &str) -> Result<CertifiedKey, RequestFault> {
     let fault = |error: rcgen::Error| RequestFault(error.to_string());
     let key = KeyPair::generate().map_err(fault)?;

@@ -1,11 +1,12 @@
-//! Small choices of the agent: which challenge is tried, and which words the log gets.
+//! Pure helpers of the agent: the order in which challenges are tried, and words for its log lines.
 
 use std::net::IpAddr;
 
 use crate::message::ChallengeKind;
 
-/// Kinds of challenges for a name, the preferred first: after each failure another. An address is not proved
-/// by a handshake, for which it would have a name of its own (RFC 8738, section 6).
+/// The kinds of challenges to try for a name, the preferred first. They rotate by one with each failure, so
+/// that the next attempt begins with another. For an IP address HTTP-01 alone is tried: in the handshake of
+/// TLS-ALPN-01 it would have to be named as in reverse DNS (RFC 8738, section 6).
 pub(super) fn kinds_for(name: &str, kinds: &[ChallengeKind], failures: u32) -> Vec<ChallengeKind> {
     let is_address = name.parse::<IpAddr>().is_ok();
     let is_fit = |kind: &ChallengeKind| !is_address || *kind == ChallengeKind::Http01;
@@ -17,13 +18,13 @@ pub(super) fn kinds_for(name: &str, kinds: &[ChallengeKind], failures: u32) -> V
     kinds
 }
 
-/// The host of an address, for the log.
+/// The host in a URL, for log lines.
 pub(super) fn host_of(url: &str) -> &str {
     let bare = url.strip_prefix("https://").unwrap_or(url);
     bare.split('/').next().unwrap_or(bare)
 }
 
-/// A span of time in words, rounded down.
+/// A length of time in words, rounded down: `62 minutes`.
 pub(super) fn spoken(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),

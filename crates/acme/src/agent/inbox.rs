@@ -1,6 +1,7 @@
-//! What an agent waits for, in one place: words of its server, wishes of people, the time.
+//! The queue of the agent's events: messages from its server, requests for a renewal, and the timeout.
 //!
-//! It owns the threads that listen. It must never lose a word while another is waited for.
+//! Two threads fill it: one reads the line to the server, one watches the folder of renewal requests
+//! (inotify). An event that arrives while another kind is waited for is kept, and must never be lost.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,36 +18,41 @@ use staunch_netio::clock;
 use crate::line::Line;
 use crate::message::ToAgent;
 
-/// What has happened.
+/// An event for the agent's main loop.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AgentEvent {
-    /// The server has said this.
+    /// The server sent this message.
     Told(ToAgent),
-    /// Somebody wants a renewal now.
+    /// `staunch certificates renew` has put a request into the folder of renewal requests.
     Wished,
-    /// Nothing; the time is over.
+    /// Nothing happened in the time that was given.
     Time,
-    /// The server is gone.
+    /// The server has closed its end of the line, so it has ended.
     Gone,
 }
 
-/// See the module's text.
+/// The queue, and the threads that fill it.
 pub(super) struct Inbox {
     events: Receiver<AgentEvent>,
     sender: Sender<AgentEvent>,
-    /// What came while something else was waited for.
+    /// Events that came while [`Self::await_presented`] waited for another.
     kept: VecDeque<AgentEvent>,
+    /// Whether the folder of renewal requests is watched.
     watches: bool,
 }
 
 impl Inbox {
-    /// Listens to the server. `gone` is called when it is gone.
+    /// Starts the thread that reads messages from the server. It calls `gone` when the server has closed the
+    /// line.
+    ///
+    /// # Errors
+    /// No thread can be started.
     pub(super) fn start(line: Line, gone: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (sender, events) = mpsc::channel();
         let of_server = sender.clone();
         let listen = move || {
             while let Ok(Some(told)) = line.hear() {
-                // Nobody listens any more once the agent ends.
+                // Fails only while the agent ends, when nobody reads the queue any more.
                 let _ = of_server.send(AgentEvent::Told(told));
             }
             let _ = of_server.send(AgentEvent::Gone);
@@ -56,7 +62,10 @@ impl Inbox {
         Ok(Self { events, sender, kept: VecDeque::new(), watches: false })
     }
 
-    /// Watches the folder of wishes, once.
+    /// Starts the thread that watches the folder of renewal requests, unless it runs already.
+    ///
+    /// # Errors
+    /// The folder is not there, or the system has no inotify watch or no thread left.
     pub(super) fn watch(&mut self, folder: &Path) -> io::Result<()> {
         if self.watches {
             return Ok(());
@@ -69,13 +78,13 @@ impl Inbox {
         Ok(())
     }
 
-    /// What happens next, at the latest after this time.
+    /// The next event; [`AgentEvent::Time`] if there is none for so long.
     pub(super) fn next(&mut self, patience: Duration) -> AgentEvent {
         self.kept.pop_front().unwrap_or_else(|| self.receive(patience))
     }
 
-    /// Waits until the server has answered the challenges told last; keeps what comes meanwhile. `false`: it
-    /// has not.
+    /// Waits until the server says that it answers the challenges it was told last ([`ToAgent::Presented`]),
+    /// and keeps other events for later. `false`: it did not say so in this time, or has ended.
     pub(super) fn await_presented(&mut self, patience: Duration) -> bool {
         let until_ms = clock::now_ms() + patience.as_millis() as u64;
         loop {

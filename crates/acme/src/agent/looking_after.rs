@@ -1,7 +1,7 @@
-//! Names that are looked after: which is due, what is done for it, what came of it.
+//! The names the agent keeps certificates for: when each is due, its orders and renewals, and their outcome.
 //!
-//! It owns the lock while an order is under way, and the words for the log. It must never order what another
-//! server has just got, nor ask the authority before it may.
+//! An order holds the store's lock. A certificate that another server with the same store has just obtained
+//! must never be ordered again, and the authority never be asked before the wait after a failure is over.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::schedule;
 use crate::store::Store;
 use crate::web::Web;
 
-/// See the module's text.
+/// The agent's state: its settings, and how each name stands.
 pub(super) struct LookingAfter {
     line: Line,
     store: Store,
@@ -34,30 +34,32 @@ pub(super) struct LookingAfter {
     names: Vec<Name>,
 }
 
-/// A name, as it is known here; the store knows better.
+/// A host name or IP address with what was last read of it from the store, where another server may have
+/// changed it since.
 struct Name {
     name: String,
     record: NameRecord,
-    /// First and last second of its certificate.
+    /// First and last second of the certificate's validity, since 1970; `None` without a certificate.
     life: Option<(u64, u64)>,
-    /// By which the authority knows that.
+    /// The certificate's identifier for renewal information (RFC 9773, section 4.1).
     id: Option<String>,
-    /// Somebody wants a renewal now.
+    /// `staunch certificates renew` asked for a renewal now.
     is_wished: bool,
-    /// Another server holds the lock: not before then.
+    /// While another server holds the store's lock: when to try it again, in seconds since 1970.
     locked_until_s: u64,
-    /// That it does was said.
+    /// Whether the log was told that this name waits for the lock.
     is_lock_said: bool,
 }
 
 impl Name {
-    /// When something is to be done for it, in seconds since 1970.
+    /// When to order a certificate or to ask for renewal information, whichever is sooner; seconds since
+    /// 1970.
     fn due_s(&self) -> u64 {
         let ask_s = self.record.ask_unix_s.filter(|_| self.id.is_some()).unwrap_or(u64::MAX);
         self.order_s().min(ask_s).max(self.locked_until_s)
     }
 
-    /// When a certificate is to be ordered.
+    /// When to order a certificate, in seconds since 1970; 0 means now.
     fn order_s(&self) -> u64 {
         if self.is_wished {
             return 0;
@@ -76,12 +78,12 @@ impl LookingAfter {
         self.inbox.next(patience)
     }
 
-    /// When something is due next, in seconds since 1970.
+    /// When the first of all names is due, in seconds since 1970; `None` without names.
     pub(super) fn next_due_s(&self) -> Option<u64> {
         self.names.iter().map(Name::due_s).min()
     }
 
-    /// Goes on with these wishes, and tells how each name stands.
+    /// Takes the settings that the server sent, reads the store, and reports each name's state to the server.
     pub(super) fn configure(&mut self, wishes: Wishes) {
         let is_changed = wishes != self.wishes;
         self.wishes = wishes;
@@ -107,16 +109,17 @@ impl LookingAfter {
         }
     }
 
-    /// Takes wishes for renewals from the folder for them.
+    /// Collects the renewal requests that people have put into the store.
     pub(super) fn take_wishes(&mut self) {
         for name in &mut self.names {
             name.is_wished |= self.store.take_wish(&name.name);
         }
     }
 
-    /// Does what is due, one after the other.
+    /// Orders each certificate that is due, and asks for renewal information where that is, one after the
+    /// other.
     pub(super) fn do_due(&mut self) {
-        // Where the folder was not there before, it may be now; without it nobody can wish.
+        // Tried again each time: the folder may be there now. While it is not, nobody can ask for a renewal.
         let _ = self.inbox.watch(&self.store.renew_folder());
         for place in 0..self.names.len() {
             if self.names[place].order_s().max(self.names[place].locked_until_s) <= now_unix_s() {
@@ -127,13 +130,15 @@ impl LookingAfter {
         }
     }
 
-    /// Reads what the store knows of a name.
+    /// Reads a name's record and certificate from the store.
     fn read(&mut self, place: usize) {
         let name = &mut self.names[place];
-        // What cannot be read is ordered anew, and said when it cannot be written either.
+        // A record or certificate that cannot be read counts as missing and is ordered anew; the log hears of
+        // the store's fault when the new one cannot be written either.
         let directory = &self.wishes.directory;
         let record = self.store.record(&name.name).unwrap_or_default();
-        // Of another authority: this one is asked at once, and what is there serves until then.
+        // A certificate of another authority is used until this one has given its own, which is ordered at
+        // once.
         let is_foreign = !record.directory.is_empty() && record.directory != *directory;
         let record = if is_foreign { NameRecord::default() } else { record };
         name.record = NameRecord { directory: directory.clone(), ..record };
@@ -149,7 +154,7 @@ impl LookingAfter {
         }
     }
 
-    /// Orders a certificate for a name, unless another server has done so or does.
+    /// Orders a certificate for a name, unless another server holds the lock or has obtained one meanwhile.
     fn order(&mut self, place: usize) {
         let lock = match self.store.prepare().and_then(|()| self.store.try_lock()) {
             Ok(Some(lock)) => lock,
@@ -177,12 +182,13 @@ impl LookingAfter {
         self.tell_state(place);
     }
 
-    /// One attempt.
+    /// Makes one order, with the account that the store knows or, if the authority no longer knows it, a new
+    /// one.
     fn attempt(&mut self, place: usize) -> Result<Obtained, AcmeFault> {
         let (known, key) = self.store.account(&self.wishes.directory)?;
         let mut web = Web::new(self.wishes.roots.as_deref())?;
         match self.attempt_as(place, &mut web, known.as_deref(), &key) {
-            // The authority has forgotten it, as those for tests do.
+            // An authority for tests forgets its accounts when it restarts.
             Err(fault) if known.is_some() && fault.is_unknown_account() => {
                 self.attempt_as(place, &mut web, None, &key)
             }
@@ -265,7 +271,7 @@ impl LookingAfter {
         self.tell_state(place);
     }
 
-    /// Asks the authority when a certificate is to be renewed (RFC 9773).
+    /// Asks the authority for renewal information (ARI, RFC 9773), and plans the renewal by it.
     fn ask_when(&mut self, place: usize) {
         let now = now_unix_s();
         let answer = self.window(place);
@@ -278,7 +284,8 @@ impl LookingAfter {
                 }
                 ask_again_s.unwrap_or(WINDOW_ASK_S).clamp(REFUSED_WAIT_S, WAIT_S_MAX)
             }
-            // What it does not tell is as it was planned.
+            // An authority without ARI, or one that cannot be asked now, changes nothing: two thirds of the
+            // life stay the plan (RFC 9773, section 4.3.3).
             Ok(None) | Err(_) => WINDOW_ASK_S,
         };
         record.ask_unix_s = Some(now + wait_s);
@@ -315,12 +322,12 @@ impl LookingAfter {
     }
 
     fn tell(&self, message: &ToServer) {
-        // A server that is gone is heard of by the inbox.
+        // Fails when the server has ended, of which the inbox tells by itself.
         let _ = self.line.tell(message);
     }
 }
 
-/// Name and key of the account that the authority knows already.
+/// The key id and the key of the external account binding; the key is read from its file.
 fn read_binding((key_id, file): &(String, PathBuf)) -> Result<(String, Zeroizing<String>), AcmeFault> {
     let blame = |error| AcmeFault::Here(format!("acme_eab_key_file: {}: {error}", file.display()));
     Ok((key_id.clone(), Zeroizing::new(std::fs::read_to_string(file).map_err(blame)?)))

@@ -1,16 +1,16 @@
-//! What comes from outside of the program: the time of day, and chance.
+//! The two inputs that are not deterministic: wall clock and random numbers.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use staunch_netio::clock;
 
 use crate::answers::unix_s;
 
-/// Seconds since 1970.
+/// The wall clock, in seconds since 1970.
 pub(super) fn now_unix_s() -> u64 {
     unix_s(clock::unix_time()).unwrap_or(0)
 }
 
-/// A number from 0 up to and without 1.
+/// A random number from 0 up to and without 1, for jitter.
 pub(super) fn chance() -> f64 {
     let mut bytes = [0; 4];
     // Without random numbers nothing else works either; jitter can be left out.

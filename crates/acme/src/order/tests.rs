@@ -1,4 +1,4 @@
-//! Orders with an authority made of answers: what is asked, in which order, and what faults become.
+//! Orders played against a script of answers: what is asked, in which order, and what becomes of faults.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::web::{WebAnswer, WebRequest, Wire};
 const NOW: u64 = 1_795_000_000;
 const DIRECTORY: &str = "https://a/dir";
 
-/// An authority that gives these answers, each where it is asked for.
+/// A scripted authority: gives the next of these answers to the request it belongs to.
 struct Script(VecDeque<(&'static str, WebAnswer)>);
 
 impl Wire for Script {
@@ -31,7 +31,7 @@ impl Wire for Script {
     }
 }
 
-/// What was presented, and for how long was waited.
+/// A presenter that notes which challenges were presented, and how long was waited.
 #[derive(Default)]
 struct Stage {
     presented: Vec<Vec<Challenge>>,
@@ -60,7 +60,7 @@ fn problem(kind: &str) -> WebAnswer {
     answer(400, json!({"type": text, "detail": format!("because of {kind}")}))
 }
 
-/// Directory, nonce and account.
+/// The script that every order begins with: directory, nonce and account.
 fn beginning() -> Vec<(&'static str, WebAnswer)> {
     let directory = json!({
         "newNonce": "https://a/nonce", "newAccount": "https://a/account", "newOrder": "https://a/orders",
@@ -90,7 +90,7 @@ fn authorization(status: &str) -> WebAnswer {
     answer(200, json!({"status": status, "challenges": [{"type": "dns-01"}, challenge]}))
 }
 
-/// An order by this script, behind its beginning.
+/// Plays an order by the common beginning and this script.
 fn play(rest: Vec<(&'static str, WebAnswer)>) -> (Result<Obtained, AcmeFault>, Stage) {
     let mut script = Script(beginning().into_iter().chain(rest).collect());
     let key = AccountKey::create().expect("a key");

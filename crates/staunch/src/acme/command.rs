@@ -1,6 +1,7 @@
-//! `staunch certificates`: what is in the store, and a renewal now.
+//! `staunch certificates`: lists the store, and asks for the renewal of a certificate.
 //!
-//! It must never ask an authority itself: who looks after a store does.
+//! The command must never speak with an authority itself: it puts a request into the store, for the agent of
+//! the server that uses it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use crate::certificates::{self, now_unix_s};
 use crate::config::{Failure, Loader};
 use crate::{output, units};
 
-/// Between two looks whether something has come of a wish.
+/// Pause between two looks for the outcome of a renewal.
 const LOOK: Duration = Duration::from_millis(100);
 const DAY_S: u64 = 86_400;
 
@@ -42,7 +43,7 @@ struct ListArguments {
     #[command(flatten)]
     place: PlaceArguments,
 
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +61,7 @@ struct RenewArguments {
     timeout: Duration,
 }
 
-/// Where the store is.
+/// The options that say where the store is.
 #[derive(Args, Debug)]
 struct PlaceArguments {
     /// File with the server's settings
@@ -81,19 +82,19 @@ impl PlaceArguments {
     }
 }
 
-/// A certificate of the store, or a name that waits for one.
+/// A row of the list: a name, with its certificate if it has one yet.
 struct Row {
     name: String,
-    /// First and last second.
+    /// First and last second of the certificate's validity, since 1970.
     life: Option<(u64, u64)>,
     record: NameRecord,
     fault: Option<String>,
 }
 
-/// Does it.
+/// Runs `staunch certificates`.
 ///
 /// # Errors
-/// A store that cannot be read; a renewal that comes to nothing.
+/// The store cannot be read; a renewal failed, or did not end in time.
 pub(crate) fn run(command: &CertificatesCommand) -> Result<ExitCode, Failure> {
     match &command.action {
         None => list(&command.list),

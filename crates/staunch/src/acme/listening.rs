@@ -1,6 +1,7 @@
-//! The server's end of the line: does what the agent asks for, says what it has to say.
+//! The thread that reads the agent's messages: it has challenges answered, and writes the agent's lines to
+//! the log.
 //!
-//! It must never answer for a challenge that was withdrawn, and never wait for the agent anywhere else.
+//! A challenge that was withdrawn must never be answered. Nothing else in the server waits for the agent.
 
 use std::os::fd::OwnedFd;
 
@@ -11,18 +12,20 @@ use staunch_engine::Notice;
 use super::figures::AcmeFigures;
 use crate::certificates::Certificates;
 
-/// How long the process before this one may listen too, in seconds: it stops once this one serves.
+/// Seconds after which the process before this one reads the agent's messages no more: it stops once this one
+/// serves.
 const BOTH_SECONDS: i64 = 3;
 
-/// The line and what stands beside it.
+/// What the server keeps of its agent: the line, a descriptor that ends the reading, and metrics.
 pub(super) struct ServerEnd {
     pub(super) line: Line,
-    /// Readable when this process is to stop listening.
+    /// An eventfd, readable once this process has to stop reading the agent's messages.
     pub(super) rest: OwnedFd,
     pub(super) figures: AcmeFigures,
 }
 
-/// Listens until the agent is gone, or another process takes over.
+/// Reads the agent's messages until the agent has ended, or another process takes over. `again`: what to send
+/// the agent once the process before this one reads no more.
 pub(super) fn listen(
     agent: &ServerEnd,
     certificates: &Certificates,
@@ -35,7 +38,7 @@ pub(super) fn listen(
         match poll(&mut awaited, timeout.as_ref()) {
             Ok(0) => {
                 if let Some(told) = again.take() {
-                    // If the agent is gone, that is heard.
+                    // Fails when the agent has ended, which the next look at the line tells.
                     let _ = agent.line.tell(&told);
                 }
                 continue;
@@ -66,7 +69,7 @@ fn obey(agent: &ServerEnd, certificates: &Certificates, say: &Notice, told: ToSe
             if let Err(fault) = present(certificates, &challenges) {
                 say(&format!("acme: {fault}"));
             } else {
-                // If the agent is gone, that is heard.
+                // Fails when the agent has ended, which the next look at the line tells.
                 let _ = agent.line.tell(&ToAgent::Presented);
             }
         }
@@ -76,7 +79,7 @@ fn obey(agent: &ServerEnd, certificates: &Certificates, say: &Notice, told: ToSe
     }
 }
 
-/// Answers these challenges from now on, and no others.
+/// Has the server answer these challenges from now on, and no others.
 fn present(certificates: &Certificates, challenges: &[Challenge]) -> Result<(), String> {
     let of = |kind: ChallengeKind| challenges.iter().filter(move |challenge| challenge.kind == kind);
     let by_handshake: Vec<(&str, &str)> =

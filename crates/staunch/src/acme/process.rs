@@ -1,7 +1,7 @@
-//! The agent's process: how it is started, and what it does then.
+//! The agent's process: how the server starts it, and its entry point.
 //!
-//! It must never keep more rights than it needs: it becomes the user that the server becomes, in a session
-//! of signals of its own, so that it ends when the server is gone and not before.
+//! The agent becomes the same user as the server, so that it keeps no further rights, and has a process group
+//! of its own, so that signals of the terminal end the server first and the agent after it.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -18,14 +18,14 @@ use staunch_confine::Identity;
 
 use crate::config::Failure;
 
-/// The subcommand, which people have no use for.
+/// The hidden subcommand of `staunch` that runs the agent.
 const WORD: &str = "certificate-agent";
-/// This program, also if its file was replaced meanwhile.
+/// The program of this very process, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
-/// What everybody may do with a folder that leads to another one: go through it.
+/// The right to pass through a folder, without listing it, for group and others.
 const PASSAGE: u32 = 0o011;
 
-/// How the agent is started.
+/// Arguments of the hidden subcommand.
 #[derive(Args, Debug)]
 pub(crate) struct AgentArguments {
     /// Folder with certificates and keys
@@ -35,10 +35,10 @@ pub(crate) struct AgentArguments {
     user: Option<String>,
 }
 
-/// Starts the agent, and gives the line to it.
+/// Starts the agent, and gives the server's end of the line to it.
 ///
 /// # Errors
-/// It cannot be started.
+/// The process cannot be started.
 pub(super) fn start(store: &Store, user: Option<&Identity>) -> Result<Line, Failure> {
     let begin = || -> io::Result<Line> {
         let (ours, others) = Line::pair()?;
@@ -53,10 +53,10 @@ pub(super) fn start(store: &Store, user: Option<&Identity>) -> Result<Line, Fail
     begin().map_err(|error| format!("acme: the agent cannot be started: {error}").into())
 }
 
-/// Makes the folder, and gives it to the user.
+/// Makes the store's folder, and gives it to the user that the agent becomes.
 ///
 /// # Errors
-/// A folder that cannot be used, with its name.
+/// The folder cannot be made, written to or given away; the fault names it.
 pub(super) fn make_ready(store: &Store, user: Option<&Identity>) -> Result<(), String> {
     store.prepare().map_err(|fault| fault.to_string())?;
     let Some(user) = user else { return Ok(()) };
@@ -70,7 +70,7 @@ pub(super) fn make_ready(store: &Store, user: Option<&Identity>) -> Result<(), S
     folder.parent().map_or(Ok(()), open_passage).map_err(blame)
 }
 
-/// Gives a folder and all in it.
+/// Gives a folder and all that it holds to a user.
 fn give(path: &Path, user: &Identity) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() {
         for entry in fs::read_dir(path)? {
@@ -80,16 +80,17 @@ fn give(path: &Path, user: &Identity) -> io::Result<()> {
     user.give(path)
 }
 
-/// Lets the user through to the folder: the names in it stay hidden, and its files have rights of their own.
+/// Lets every user pass through the state folder to the store. Others still cannot list it, and its files
+/// keep their own rights.
 fn open_passage(folder: &Path) -> io::Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode();
     fs::set_permissions(folder, Permissions::from_mode(mode | PASSAGE))
 }
 
-/// The agent: looks after certificates until the server is gone.
+/// Runs the agent until its server has ended.
 ///
 /// # Errors
-/// It was started by somebody else than a server; no thread can be had.
+/// Standard input is no line to a server; the user cannot be assumed; no thread can be started.
 pub(crate) fn run(arguments: &AgentArguments) -> Result<(), Failure> {
     if let Some(user) = &arguments.user {
         let user = Identity::find(user).map_err(|unknown| format!("user: {unknown}"))?;

@@ -1,6 +1,6 @@
-//! Certificates that an authority has given: for which names they are wanted, and those in the store.
+//! Certificates by ACME, as the server uses them: the names that need one, and those that the store has.
 //!
-//! It must never ask an authority for anything: the agent does.
+//! The server must never ask an authority for anything: its agent does.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ use staunch_tls::CertificatePair;
 use super::state_folder::StateFolder;
 use crate::config::Failure;
 
-/// Names for which `tls = "auto"` wants certificates, each once. An address of IPv6 has no brackets.
+/// Names for which the settings ask for a certificate by ACME, each once. IPv6 addresses stand without
+/// brackets.
 pub(crate) fn wanted_names(config: &Config) -> Vec<String> {
     let for_all = config.tls.tls == Some(Told::Auto);
     let of_sites = config.sites.iter().filter(|site| for_all || site.tls == Some(Told::Auto));
@@ -27,15 +28,16 @@ pub(crate) fn wanted_names(config: &Config) -> Vec<String> {
     names
 }
 
-/// Whether the settings ask for any.
+/// Whether the settings ask for certificates by ACME.
 fn are_wanted(config: &Config) -> bool {
     config.tls.tls == Some(Told::Auto) || config.sites.iter().any(|site| site.tls == Some(Told::Auto))
 }
 
-/// The store, if certificates are asked for.
+/// The store, if the settings ask for certificates by ACME.
 ///
 /// # Errors
-/// Nothing says where it is; there is no name, or one that cannot be proved here.
+/// No setting says where the state folder is; no name is given, or one that cannot be proved here (a
+/// wildcard).
 pub(crate) fn store(config: &Config) -> Result<Option<Store>, Failure> {
     if !are_wanted(config) {
         return Ok(None);
@@ -62,18 +64,18 @@ pub(crate) fn store(config: &Config) -> Result<Option<Store>, Failure> {
 /// The store in the state folder, whether certificates are asked for or not.
 ///
 /// # Errors
-/// Nothing says where it is.
+/// No setting says where the state folder is.
 pub(crate) fn state_store(config: &Config) -> Result<Store, Failure> {
     Ok(StateFolder::of(config)?.store())
 }
 
-/// Files in which they are or will be.
+/// The files in which certificates of these settings are or will be: they are watched for changes.
 pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
     let Ok(Some(store)) = store(config) else { return Vec::new() };
     wanted_names(config).iter().map(|name| store.certificate_file(name)).collect()
 }
 
-/// What the store has of what is wanted.
+/// What the store has of the certificates that are asked for.
 #[derive(Default)]
 pub(super) struct Stored {
     pub(super) pairs: Vec<(CertificatePair, Vec<u8>)>,
@@ -82,7 +84,8 @@ pub(super) struct Stored {
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads the store. A certificate that cannot be used is said, and is as none: the agent orders another.
+/// Reads the store. A certificate that cannot be used is reported and left out, as if there were none: the
+/// agent orders another.
 ///
 /// # Errors
 /// Those of [`store`].

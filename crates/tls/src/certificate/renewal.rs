@@ -1,6 +1,5 @@
-//! The name by which an authority knows a certificate when it is asked about its renewal.
-//!
-//! It must never name a certificate by anything that stands outside of it.
+//! The identifier of a certificate for renewal information (ARI, RFC 9773, section 4.1), made of the
+//! certificate alone.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,8 +10,8 @@ use x509_cert::ext::pkix::AuthorityKeyIdentifier;
 use super::pair::CertificatePair;
 
 impl CertificatePair {
-    /// The certificate's name for questions about its renewal (RFC 9773, section 4.1): the identifier of the
-    /// authority's key, and the serial number. Nothing where the certificate does not name that key.
+    /// The certificate's identifier for renewal information (RFC 9773, section 4.1): the identifier of the
+    /// issuer's key and the serial number. `None` where the certificate does not name that key.
     #[must_use]
     pub fn renewal_id(&self) -> Option<String> {
         name_of(self.key.cert.first()?)

@@ -1,6 +1,5 @@
-//! A request for a certificate (PKCS #10, RFC 2986), with the key that it is for.
-//!
-//! It must never use a key twice: each request has its own.
+//! Certificate signing requests (PKCS #10, RFC 2986), each with a new key pair that is never used for
+//! another.
 
 use std::fmt;
 
@@ -9,11 +8,11 @@ use zeroize::Zeroizing;
 
 use crate::pem::pem;
 
-/// A request for a certificate for one name or address, signed by its key (P-256).
+/// A certificate signing request for one host name or IP address, signed by its own key (P-256).
 pub struct CertificateRequest {
-    /// The request.
+    /// The request in DER.
     pub der: Vec<u8>,
-    /// The key (PKCS #8), to be written with rights 0600.
+    /// The private key (PKCS #8, PEM), to be written with rights 0600.
     pub key_pem: Zeroizing<String>,
 }
 
@@ -30,10 +29,10 @@ impl fmt::Display for RequestFault {
 impl std::error::Error for RequestFault {}
 
 impl CertificateRequest {
-    /// A new key, and a request for this name with it.
+    /// Makes a key pair, and a signing request for this name with it.
     ///
     /// # Errors
-    /// The name is none that a certificate may have, or the system gives no random numbers.
+    /// The text is no host name or IP address, or the system gives no random numbers.
     pub fn new(name: &str) -> Result<Self, RequestFault> {
         let fault = |error: rcgen::Error| RequestFault(error.to_string());
         let key = KeyPair::generate().map_err(fault)?;
