@@ -1,9 +1,10 @@
-//! Certificates by ACME beside the server: the process that looks after them, and what it is told and tells.
+//! The server's side of ACME: starts the agent, the process that gets and renews certificates, and speaks
+//! with it.
 //!
-//! It owns the line to that process, the agent. The server connects to nobody and writes nothing for it; the
-//! agent serves nothing. Order of calls: [`Agent::start`] before the process is confined, [`Agent::listen`]
-//! once threads may be started, [`Agent::configure`] whenever the settings change, [`Agent::rest`] when
-//! another process takes over.
+//! The line to the agent is owned here. The server itself never connects to an authority nor writes the
+//! store; the agent serves nothing. Order of calls: [`Agent::start`] before the process is confined,
+//! [`Agent::listen`] once threads may be started, [`Agent::configure`] whenever the settings change,
+//! [`Agent::rest`] when another process takes over.
 
 mod command;
 mod figures;
@@ -30,20 +31,21 @@ use listening::ServerEnd;
 pub(crate) use command::{CertificatesCommand, run as run_command};
 pub(crate) use process::{AgentArguments, run as run_agent};
 
-/// Ports that an authority asks at (RFC 8555, section 8.3; RFC 8737, section 3).
+/// Ports at which an authority checks challenges (RFC 8555, section 8.3; RFC 8737, section 3).
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-/// The agent, as the server sees it.
+/// The server's handle of its agent.
 #[derive(Clone)]
 pub(crate) struct Agent(Arc<ServerEnd>);
 
 impl Agent {
-    /// Starts the agent if certificates are asked for, or takes over the one that was handed over. The
-    /// folder is made ready for it, and given to the user that both become.
+    /// Starts the agent if the settings have `tls = "auto"`, or goes on with the one that the process before
+    /// has handed over. Before it is started, the store's folder is made and given to `user`, whom both
+    /// processes become.
     ///
     /// # Errors
-    /// The settings ask for what cannot be had; the process cannot be started.
+    /// A name that ACME cannot prove here, or no folder for the store; the process cannot be started.
     pub(crate) fn start(
         config: &Config,
         handed: Option<OwnedFd>,
@@ -65,20 +67,22 @@ impl Agent {
         Ok(Some(Self(Arc::new(ServerEnd { line, rest, figures: AcmeFigures::default() }))))
     }
 
-    /// Tells what is to be looked after.
+    /// Sends the agent its settings.
     ///
     /// # Errors
-    /// Too much for one message: thousands of names.
+    /// The settings are too long for one message: thousands of names.
     pub(crate) fn configure(&self, wishes: Wishes) -> Result<(), String> {
+        self.0.figures.keep_only(&wishes.names);
         let told = self.0.line.tell(&ToAgent::Configure(wishes));
         told.map_err(|error| format!("acme: the agent cannot be told: {error}"))
     }
 
-    /// Tells what is to be looked after, and starts the thread that does what the agent asks for.
-    /// `takes_over`: the process before this one listens too, so what it may have taken is told again.
+    /// Sends the agent its settings, and starts the thread that reads the agent's messages. `takes_over`: the
+    /// process before this one still reads them too and may take the answer, so the settings are sent again
+    /// afterwards.
     ///
     /// # Errors
-    /// No thread can be had; those of [`Self::configure`].
+    /// No thread can be started; those of [`Self::configure`].
     pub(crate) fn listen(
         &self,
         certificates: &Arc<Certificates>,
@@ -94,19 +98,19 @@ impl Agent {
         started.map(drop).map_err(|error| format!("cannot start a thread: {error}"))
     }
 
-    /// Stops listening: another process does so from now on.
+    /// Stops reading the agent's messages: the process that takes over reads them from now on.
     pub(crate) fn rest(&self) {
-        // The only failure is that it was told already, very often.
+        // An eventfd can only fail to count further, and it is enough that it has counted once.
         let _ = rustix::io::write(&self.0.rest, &1u64.to_ne_bytes());
     }
 
-    /// The line, for the program that takes over.
+    /// A copy of the line to the agent, for the process that takes over.
     pub(crate) fn line(&self) -> Option<OwnedFd> {
         self.0.line.as_fd().try_clone_to_owned().ok()
     }
 }
 
-/// What stands behind the server's own metrics: those of others, of certificates, of the agent.
+/// Metrics that follow the server's own: those given, when each certificate ends, and the agent's attempts.
 pub(crate) fn metrics(
     others: Option<MoreMetrics>,
     certificates: &Arc<Certificates>,
@@ -121,7 +125,8 @@ pub(crate) fn metrics(
     })
 }
 
-/// What the settings want. `plain` and `secured`: where HTTP is spoken, and where TLS.
+/// The agent's settings, from those of the server. `plain` and `secured`: addresses where HTTP and TLS are
+/// spoken, by which the first kind of challenge is chosen.
 pub(crate) fn wishes(config: &Config, [plain, secured]: [&[SocketAddr]; 2]) -> Wishes {
     let acme = &config.acme;
     let has = |addresses: &[SocketAddr], port| addresses.iter().any(|address| address.port() == port);

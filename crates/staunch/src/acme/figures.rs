@@ -1,6 +1,4 @@
-//! What is counted of certificates: attempts by outcome, and how each name stands.
-//!
-//! It owns the names of these metrics. It must never hold a secret.
+//! Metrics of certificates: attempts by outcome, failures in a row by name, and when each certificate ends.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use staunch_acme::NameState;
 
-/// See the module's text.
+/// What the agent has reported, for the metrics.
 #[derive(Debug, Default)]
 pub(super) struct AcmeFigures {
     successes: AtomicU64,
@@ -23,12 +21,18 @@ impl AcmeFigures {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Forgets names that the settings no longer have.
+    pub(super) fn keep_only(&self, names: &[String]) {
+        let mut states = self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        states.retain(|name, _| names.contains(name));
+    }
+
     pub(super) fn state(&self, state: NameState) {
         let mut states = self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         states.insert(state.name.clone(), state);
     }
 
-    /// In the text form of Prometheus, version 0.0.4.
+    /// The agent's metrics in the text format of Prometheus, version 0.0.4.
     pub(super) fn text(&self) -> String {
         let mut text = String::from(
             "# HELP staunch_acme_attempts_total Orders of certificates that came to an end, by outcome.\n\
@@ -50,7 +54,7 @@ impl AcmeFigures {
     }
 }
 
-/// When each certificate ends, in the text form of Prometheus.
+/// When each of these certificates ends, in the text format of Prometheus.
 pub(crate) fn expiries(certificates: &[(String, u64)]) -> String {
     if certificates.is_empty() {
         return String::new();
@@ -86,6 +90,8 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
         }
+        figures.keep_only(&["b.example".into()]);
+        assert!(!figures.text().contains("a.example"), "{}", figures.text());
         assert!(expiries(&[]).is_empty());
         let text = expiries(&[("a\"b".into(), 7)]);
         assert!(text.ends_with("staunch_certificate_expiry_seconds{names=\"a?b\"} 7\n"), "{text}");
