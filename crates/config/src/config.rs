@@ -354,6 +354,14 @@ fn fault_at(place: Option<usize>, text: String) -> Fault {
 }
 
 impl Config {
+    /// The site that answers for hosts of no other.
+    ///
+    /// # Panics
+    /// Not on settings that were read: they have exactly one such site.
+    pub fn default_site(&self) -> &Site {
+        self.sites.iter().find(|site| site.default).expect("exactly one site is the default")
+    }
+
     /// Keys whose values differ between two settings and that a running server cannot take on.
     pub fn changed_needing_restart(&self, new: &Self) -> Vec<&'static str> {
         let value = |config: &Self, key: &Key| {

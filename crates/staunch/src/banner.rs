@@ -79,8 +79,7 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if let Some(advice) = confinement::advice() {
         line(format!("  user         {advice}"));
     }
-    let site = sites.iter().find(|site| site.default).unwrap_or(&sites[0]);
-    line(format!("  content      {}", describe(&site.content)));
+    line(format!("  content      {}", describe(&told.config.default_site().content)));
     out.say(&lines.join("\n"));
 }
 

@@ -3,7 +3,7 @@
 //! It must be used before the process becomes another user, for the device is root's.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use staunch_config::Config;
 use staunch_engine::Engine;
@@ -43,10 +43,9 @@ pub(crate) fn open<M: Send + 'static>(engine: &mut Engine<M>, config: &Config) -
 }
 
 /// The folder of the site that is served when no other is meant.
-fn folder(config: &Config) -> std::path::PathBuf {
-    let site = config.sites.iter().find(|site| site.default).unwrap_or(&config.sites[0]);
-    let root: &Path = &site.content.root;
-    root.canonicalize().unwrap_or_else(|_| root.into())
+fn folder(config: &Config) -> PathBuf {
+    let root = &config.default_site().content.root;
+    root.canonicalize().unwrap_or_else(|_| root.clone())
 }
 
 fn how_to_load(folder: &Path) -> String {

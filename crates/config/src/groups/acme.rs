@@ -16,14 +16,14 @@ group! {
     name: Many<Host> = Some(""), Values, reload, "[\"example.org\", \"www.example.org\"]";
     /// Mail address that the authority may write to
     acme_contact: OrOff<MailAddress> = Some("off"), Value, reload, "\"me@example.org\"";
-    /// Authority: the address of its ACME directory
+    /// Authority, by the URL of its ACME directory
     /// Whoever writes `tls = "auto"` agrees to the terms of this authority.
     acme_directory: HttpsAddress = Some("https://acme-v02.api.letsencrypt.org/directory"), Value, reload,
         "\"https://acme-staging-v02.api.letsencrypt.org/directory\"";
-    /// File with roots to trust it; off: the system's
-    /// In PEM. No other authority is trusted then.
+    /// Roots to trust the authority by (PEM file)
+    /// No other authority is trusted then; without it those that the system trusts.
     acme_authority: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/pebble.pem\"";
-    /// Account it knows already (external binding)
+    /// Account the authority knows (external binding)
     /// Some authorities ask for it (RFC 8555, section 7.3.4) and give out name and key. Written together with
     /// `acme_eab_key_file`, and looked at when the account is made.
     acme_eab_key_id: OrOff<Words> = Some("off"), Value, reload, "\"kid-1\"";

@@ -42,15 +42,15 @@ group! {
     /// How it ends, who it is, and what it tells.
     Process, "Process", public_admin;
 
-    /// Most time for answers under way at its end
+    /// Most time for answers under way at the end
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
-    /// PID file, there as long as it serves
+    /// PID file, kept while the server runs
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
     /// Folder for what is kept from one start to the next: the local authority
     /// `auto` is what systemd says (`StateDirectory=`), else `/var/lib/staunch` for root, and
     /// `~/.local/state/staunch` for others.
     state_folder: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/var/lib/staunch\"";
-    /// User to become once it listens, such as www-data
+    /// User to become once ports are open: www-data
     user: OrOff<User> = Some("off"), Value, restart, "\"www-data\"";
     /// Confine it to what it serves (Landlock, seccomp)
     /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does

@@ -74,7 +74,7 @@ group! {
     /// Answer 503 to a request that has waited longer
     /// Work for somebody who has gone is wasted: what waited longer than this is not worked on.
     patience: OrOff<Time> = Some("1s"), Value, reload, "\"500ms\"";
-    /// Beyond so many idle ones are closed; auto: 80 %
+    /// Close idle connections beyond; auto: 80 %
     /// 80 % of `max_connections`.
     soft_connections: OrAuto<Count> = Some("auto"), Value, reload, "80000";
     /// Connections kept to say 503 to those beyond: auto is 1 %, 8 to 256

@@ -10,7 +10,7 @@ group! {
     /// Where HTTPS is spoken, and with which certificates.
     Tls, "HTTPS", |_| None;
 
-    /// Speak HTTPS: by ACME, an own authority, files
+    /// HTTPS by ACME, by an own authority, from files
     /// `auto` is for `name` and the hosts of sites, and keeps what it gets in the state folder.
     /// `local` is for this machine and private networks: localhost, 127.0.0.1, names below `.localhost`,
     /// `.local`, `.internal` and `home.arpa`, private addresses. Whoever visits has to trust the authority
@@ -21,7 +21,7 @@ group! {
     /// File with the server's certificate (PEM)
     /// And those it is signed by, the server's own first.
     tls_certificate: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/chain.pem\"";
-    /// File with its key (PEM); off: the same file
+    /// Key of that certificate (PEM); off: same file
     tls_key: OrOff<FilePath> = Some("off"), Value, reload, "\"/etc/staunch/key.pem\"";
     /// Address and port for HTTPS, or a port alone; may be given several times
     /// Nothing is listened at there without a certificate. See `listen`.

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-/// The device.
+/// Path of the device.
 pub const DEVICE: &str = "/dev/khttpd";
-/// What it is told to give the next connection: `KHTTPD_TAKE` of `kernel/khttpd/handover.h`.
-pub const TAKE: libc::Ioctl = 0xe800;
-/// How many connections it keeps for processes at most (`KHTTPD_OFFERED_MAX`).
+/// The ioctl that takes the next connection: `KHTTPD_TAKE` of `kernel/khttpd/handover.h`.
+const TAKE: libc::Ioctl = 0xe800;
+/// How many connections the device keeps for processes at most (`KHTTPD_OFFERED_MAX`).
 pub(crate) const WAITING_MAX: u32 = 1024;
 /// The file that names the folder that khttpd serves.
 pub const ROOT: &str = "/sys/module/khttpd/parameters/root";
