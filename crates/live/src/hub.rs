@@ -11,6 +11,7 @@ mod readers;
 mod settings;
 mod shelf;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use publication::{Accepted, Content, Expected, Publication, PublishFault};
@@ -63,7 +64,10 @@ impl Hub {
     pub fn restore(settings: HubSettings, kept: KeptState, drawn: Epoch, now_ms: u64) -> Self {
         let mut hub = Self::new(settings, kept.epoch.unwrap_or(drawn));
         let mut updates: Vec<KeptUpdate> = Vec::new();
+        // A topic that was forgotten and begun anew is named by older updates, which other topics still hold.
+        let mut held: BTreeSet<(u64, TopicName)> = BTreeSet::new();
         for topic in kept.topics {
+            held.extend(topic.updates.iter().map(|update| (update.number, topic.name.clone())));
             let id = hub.topic_of(&topic.name, topic.kind == Kind::Log);
             hub.shelf.begin_behind(Place { topic: id, number: topic.dropped_to });
             updates.extend(topic.updates);
@@ -72,9 +76,10 @@ impl Hub {
         updates.dedup_by_key(|update| update.number);
         for update in updates {
             hub.number = update.number;
-            // A topic that was forgotten is not there.
+            let number = update.number;
+            let is_held = |name: &TopicName| held.contains(&(number, name.clone()));
             let known = |name: TopicName| Some((hub.shelf.find(&name)?.0, name));
-            let topics = update.topics.into_iter().filter_map(known).collect();
+            let topics = update.topics.into_iter().filter(is_held).filter_map(known).collect();
             let update = Arc::new(Update {
                 number: update.number,
                 topics,
@@ -221,10 +226,10 @@ impl Hub {
         Version { epoch: self.epoch, number }
     }
 
-    /// Puts an update into the rings of its topics, and lets go what is too much then.
+    /// Puts an update into the rings of its topics, then drops old updates where a ring or memory is full.
     fn shelve(&mut self, update: &Arc<Update>, made: &Made, now_ms: u64) {
         for (id, _) in &update.topics {
-            // What was restored may have left the ring of one of its topics before.
+            // A restored update of several topics may have left the ring of one of them before the restart.
             if !self.shelf.holds(Place { topic: *id, number: update.number }) {
                 continue;
             }

@@ -26,7 +26,7 @@ pub struct Letter {
 }
 
 impl Letter {
-    /// Whether it tells of more than forms.
+    /// Whether the letter changes topics or updates, so that it has to be stored. Forms are not stored.
     pub fn changes(&self) -> bool {
         self.news.iter().any(|news| !matches!(news, News::Form(..)))
     }

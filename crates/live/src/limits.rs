@@ -56,7 +56,8 @@ pub const COMMANDS_PER_MESSAGE_MAX: usize = 256;
 pub const LIVE_MEMORY_BYTES_DEFAULT: usize = 256 * 1024 * 1024;
 /// Updates that wait for the hub: a second of what it can take, and 64 Ki letters of a few words.
 pub const HUB_QUEUE_MAX: usize = 65_536;
-/// Bytes of their values and patches: what a slow disk may let pile up, and a few of the longest values.
+/// Bytes of the values and patches of those updates: they pile up while a slow disk is synced. Four of the
+/// longest values (16 MiB) fit.
 pub const HUB_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Updates that a worker may be behind the hub before the hub waits for it.
 pub const WORKER_BEHIND_MAX: usize = 4_096;

@@ -123,7 +123,9 @@ impl Ring {
         freed
     }
 
-    /// Begins behind updates that were dropped in an earlier life. Only the last of their numbers is known.
+    /// Marks all updates up to `number` as dropped before this ring began, after a restart. Only that last
+    /// number is known, so `missed` says `at_least` for readers from before it. A ring with entries is left
+    /// as it is.
     pub(crate) fn begin_behind(&mut self, number: u64) {
         if number > self.dropped_to && self.entries.is_empty() {
             self.dropped_to = number;

@@ -16,7 +16,7 @@ mod load;
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -43,22 +43,24 @@ pub enum Sync {
     Always,
     /// When `sync` is called.
     Interval,
-    /// When it is released.
+    /// When the store is released.
     Off,
 }
 
 /// The store.
 pub struct StateStore {
-    /// None once it has failed, or was released.
+    /// The open file; none after a failed write and after `release`, until `agree` opens it again.
     database: Option<Database>,
     path: PathBuf,
     sync: Sync,
+    /// Name and kind of every topic, for letters name a topic by its id alone.
     topics: BTreeMap<TopicId, (TopicName, Kind)>,
-    /// What the store and the hub have agreed on before.
+    /// Epoch and last number that this store has written: a file with other ones was written by another
+    /// process.
     agreed: Option<(u64, u64)>,
 }
 
-/// The tables that are written.
+/// The tables of the file, opened in one write transaction.
 struct Tables<'a> {
     facts: redb::Table<'a, &'static str, u64>,
     topics: redb::Table<'a, &'static str, (u8, u64)>,
@@ -66,8 +68,13 @@ struct Tables<'a> {
 }
 
 impl StateStore {
-    /// The file in the folder.
+    /// Name of the file in the state folder.
     pub const FILE: &str = "live.redb";
+
+    /// Whether the file is open: it is closed by a failed write, and by `release`.
+    pub fn is_open(&self) -> bool {
+        self.database.is_some()
+    }
 
     /// Opens the store in a folder, or begins one, and reads what it has. A damaged file is set aside.
     ///
@@ -92,8 +99,8 @@ impl StateStore {
         Ok((Self { database: Some(database), path, sync, topics, agreed: None }, kept))
     }
 
-    /// Makes the store hold what the hub holds, no more and no less, from the hub's introduction. Opens the
-    /// file again if it has to.
+    /// Makes the file hold exactly what the hub holds; takes the hub's introduction. Opens the file first if
+    /// it is closed.
     ///
     /// # Errors
     /// The disk refuses, or another process has the file, or has written to it.
@@ -108,10 +115,14 @@ impl StateStore {
             }
         }
         let (names, agreed) = (self.topics.clone(), self.agreed);
+        if let Some((_, number)) = &mut self.agreed {
+            *number = introduction.number;
+        }
         let is_exact = u64::from(self.sync == Sync::Always);
         self.write(Durability::Immediate, |tables| {
             tables.check(agreed)?;
-            // Until it is released, or every batch is synced, nobody knows how far the numbering went.
+            // A crash may lose the last batches unless each of them is synced: then the last number in the
+            // file is not exact, until `release` says that it is.
             tables.facts.insert("format", FORMAT)?;
             tables.facts.insert("is_exact", is_exact)?;
             tables.agree(introduction, &names)
@@ -120,32 +131,32 @@ impl StateStore {
         Ok(())
     }
 
-    /// Keeps a letter.
+    /// Writes a letter's topics and updates in one transaction; it is synced at once with `Sync::Always`.
     ///
     /// # Errors
-    /// The disk refuses. The letter is kept by the next `agree`.
+    /// The write fails, and the file is closed. The next `agree` writes what the letter told.
     pub fn keep(&mut self, letter: &Letter) -> Result<(), StateFault> {
         let mut topics = std::mem::take(&mut self.topics);
         let durability = if self.sync == Sync::Always { Durability::Immediate } else { Durability::None };
+        // Before the write: one that fails at its end may stand in the file all the same.
+        self.agreed = Some((letter.epoch.0, letter.number));
         let kept = self.write(durability, |tables| tables.write(letter, &mut topics));
         self.topics = topics;
-        kept?;
-        self.agreed = Some((letter.epoch.0, letter.number));
-        Ok(())
+        kept
     }
 
-    /// Brings to the disk what was kept.
+    /// Syncs all letters that were written so far.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The sync fails, and the file is closed.
     pub fn sync(&mut self) -> Result<(), StateFault> {
         self.write(Durability::Immediate, |_| Ok(()))
     }
 
-    /// Leaves the file to another process, or to the next start: the numbering goes on there.
+    /// Syncs and closes the file, for another process or the next start, which goes on with the numbering.
     ///
     /// # Errors
-    /// The disk refuses, or has refused before.
+    /// The write fails now, or the file was closed already.
     pub fn release(&mut self) -> Result<(), StateFault> {
         let written =
             self.write(Durability::Immediate, |tables| Ok(tables.facts.insert("is_exact", 1).map(drop)?));
@@ -153,7 +164,8 @@ impl StateStore {
         written
     }
 
-    /// A store that has failed is closed: it takes nothing before it was opened again.
+    /// Runs `change` in one transaction with this durability. If it fails the file is closed, for redb takes
+    /// nothing more after a failed write; `agree` opens it again.
     fn write(
         &mut self,
         durability: Durability,
@@ -185,8 +197,9 @@ fn write(
 }
 
 impl Tables<'_> {
-    /// Whether nobody else has written since the store and the hub agreed. Numbers that were given out by two
-    /// would be used twice. A file that was removed meanwhile has no numbers, and is written anew.
+    /// Fails if another process has written to the file since this store did, so that no number is given out
+    /// twice. Takes the epoch and number this store wrote last; none at the first `agree`. A file that was
+    /// removed meanwhile has neither, and passes.
     fn check(&self, agreed: Option<(u64, u64)>) -> Result<(), redb::Error> {
         let Some((epoch, number)) = agreed else { return Ok(()) };
         let fact = |name: &str| -> Result<Option<u64>, redb::Error> {
@@ -199,6 +212,8 @@ impl Tables<'_> {
         Err(redb::Error::Io(io::Error::other("another server has written to it; restart this one")))
     }
 
+    /// Makes topics and updates those of an introduction: removes what the hub has not, adds what the file
+    /// has not. Takes the hub's topics by id.
     fn agree(
         &mut self,
         introduction: &Letter,
@@ -233,6 +248,7 @@ impl Tables<'_> {
         self.number(introduction)
     }
 
+    /// Writes a letter; `names` gets the topics that it begins, and loses those that it forgets.
     fn write(
         &mut self,
         letter: &Letter,
@@ -252,7 +268,7 @@ impl Tables<'_> {
                 }
                 News::Update(update, _) => {
                     let record = record::write(update);
-                    // What has left a ring within the same batch is not written at all.
+                    // An update that leaves the ring within the same letter is not written at all.
                     let stays = |id| dropped.get(id).is_none_or(|number| *number < update.number);
                     for (_, name) in update.topics.iter().filter(|(id, _)| stays(id)) {
                         self.updates.insert((name.as_str(), update.number), &record[..])?;
@@ -277,10 +293,12 @@ impl Tables<'_> {
         self.number(letter)
     }
 
+    /// Removes a topic's updates up to a number.
     fn drop_to(&mut self, name: &str, number: u64) -> Result<(), redb::Error> {
         Ok(self.updates.retain_in((name, 0)..=(name, number), |_, _| false)?)
     }
 
+    /// Writes the epoch and the last number.
     fn number(&mut self, letter: &Letter) -> Result<(), redb::Error> {
         self.facts.insert("epoch", letter.epoch.0)?;
         self.facts.insert("number", letter.number)?;
@@ -288,6 +306,7 @@ impl Tables<'_> {
     }
 }
 
+/// The kind as the table of topics has it; `load::topic` reads it back.
 fn kind_code(kind: Kind) -> u8 {
     match kind {
         Kind::Value => 0,
@@ -296,12 +315,15 @@ fn kind_code(kind: Kind) -> u8 {
     }
 }
 
-/// Opens a file, or begins one that its owner alone reads: private updates stand in it. Every page is checked
-/// first, for the store panics on one that is damaged.
+/// Opens the file, or creates it with mode 600: private updates stand in it. The checksum of every page is
+/// verified first, for redb panics later on a damaged page.
 fn open_database(path: &Path) -> Result<Database, StateFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(path).map_err(|error| StateFault::io(path, error))?;
+    // A file that was just created, or its predecessor's new name, is lost in a power loss without this.
+    let folder = path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
+    folder.map_err(|error| StateFault::io(path, error))?;
     let mut builder = redb::Builder::new();
     builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
     let opened = FileBackend::new(file).and_then(|file| builder.create_with_backend(file));
@@ -311,7 +333,8 @@ fn open_database(path: &Path) -> Result<Database, StateFault> {
 /// Renames a damaged file, to the first name that is free.
 fn set_aside(path: &Path) -> Result<PathBuf, StateFault> {
     let names = (1..).map(|number: u32| path.with_extension(format!("redb.damaged-{number}")));
-    let Some(aside) = names.into_iter().find(|name| !name.exists()) else { return Ok(path.to_owned()) };
+    let no_name = || StateFault::io(path, io::Error::other("no name is free to set it aside"));
+    let aside = names.into_iter().find(|name| !name.exists()).ok_or_else(no_name)?;
     std::fs::rename(path, &aside).map_err(|error| StateFault::io(path, error))?;
     Ok(aside)
 }

@@ -53,7 +53,7 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
     Ok(Some(config))
 }
 
-/// Where values are kept. What stands in a site would be served.
+/// The store's settings, from its folder. A folder inside a site is refused: the store would be served.
 fn state(folder: &Path, config: &Config) -> Result<LiveState, Failure> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = config

@@ -22,7 +22,7 @@ use crate::output::remark;
 const TOKEN_VARIABLE: &str = "STAUNCH_PUBLISH_TOKEN";
 /// Longest value that is read, as long as a server may be told to take.
 const VALUE_BYTES_MAX: u64 = 16 << 20;
-/// How long a server that cannot take a line is left alone.
+/// Time between two tries of a line that the server cannot take now: a server is back within seconds.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What is published, and where.
@@ -92,11 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     put(&mut writer, topic, &TopicValue::of(value))
 }
 
+/// Publishes a value once; any refusal is a failure of the command.
 fn put(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
     writer.put(topic, value).map_err(|fault| fault.to_string().into())
 }
 
-/// Publishes what is added to a file, until somebody ends it.
+/// Publishes each line that is added to a file, and never ends by itself but for a failure.
 fn follow(writer: &mut TopicWriter, topic: &str, arguments: &Arguments) -> Result<(), Failure> {
     let name = arguments.file.display();
     let fault = |error: std::io::Error| Failure::from(format!("{name}: {error}"));
@@ -110,7 +111,8 @@ fn follow(writer: &mut TopicWriter, topic: &str, arguments: &Arguments) -> Resul
     }
 }
 
-/// Publishes a line as soon as the server takes it. One that it refuses is told, and left out.
+/// Publishes a line, trying again until the server can take it. A line that the server refuses is reported
+/// and skipped; a refusal of the publisher itself is a failure.
 fn put_patiently(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
     let mut is_told = false;
     loop {

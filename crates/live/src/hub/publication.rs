@@ -72,7 +72,7 @@ impl Publication {
         }
     }
 
-    /// Bytes of its value or patch and of its topics' names, about what it holds.
+    /// Bytes of memory the publication takes, roughly: its value or patch, and the names of its topics.
     pub fn bytes(&self) -> usize {
         let content = match &self.content {
             Content::Whole(value) => value.bytes().len(),
@@ -83,7 +83,8 @@ impl Publication {
     }
 }
 
-/// What a document holds: its texts, and a value's own size for each of its parts.
+/// Bytes of memory a JSON document takes, roughly: its strings and names, and `size_of::<Value>()` for each
+/// value in it.
 fn json_bytes(value: &serde_json::Value) -> usize {
     use serde_json::Value;
     let parts = match value {

@@ -75,7 +75,8 @@ impl Shelf {
         id
     }
 
-    /// Has a topic's ring begin behind updates that were dropped in an earlier life.
+    /// Marks all updates of a topic up to `place.number` as dropped before this process began; its ring is
+    /// still empty.
     pub(crate) fn begin_behind(&mut self, place: Place) {
         if let Some(topic) = self.get_mut(place.topic) {
             topic.ring.begin_behind(place.number);

@@ -41,7 +41,7 @@ impl StateFault {
         Self { path: path.to_owned(), kind: StateFaultKind::Damaged(what) }
     }
 
-    /// The store failed, or was left to another process.
+    /// The file is closed: after a failed write, or because it was released.
     pub(super) fn closed(path: &Path) -> Self {
         Self::io(path, io::Error::other("it is closed"))
     }

@@ -1,14 +1,15 @@
 //! The tables of the file, and the number of their layout.
 //!
-//! It must never change without another number.
+//! It must never change without a higher `FORMAT`.
 
 use redb::TableDefinition;
 
-/// What is written by this version; a higher number is refused.
+/// Format of the file that this version writes; a file with a higher one is refused.
 pub(super) const FORMAT: u64 = 1;
-/// Single numbers: the format, the epoch, the last number, and whether that is exact.
+/// Numbers by name: `format`, `epoch`, `number` (the last one), and `is_exact`, 1 if that is surely the last
+/// number that was given out.
 pub(super) const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
-/// By name: the kind, and the number of the last update that left the ring.
+/// Topics by name: the kind, and the number of the last update that left the ring, or 0.
 pub(super) const TOPICS: TableDefinition<'_, &str, (u8, u64)> = TableDefinition::new("topics");
-/// Records by name of the topic and number.
+/// Updates by topic and number: one record (`record.rs`) for each topic of an update.
 pub(super) const UPDATES: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinition::new("updates");

@@ -1,6 +1,6 @@
-//! What a file has, read as a whole.
+//! Reads all that the file of the store holds.
 //!
-//! It must never give half of a file: what cannot be read makes all of it damaged.
+//! It must never give half of a file: one record that cannot be read makes the file damaged.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +13,33 @@ use crate::name::TopicName;
 use crate::topic::Kind;
 use crate::version::Epoch;
 
-/// What was kept.
+/// Live data as the store had it when it was opened.
 #[derive(Debug, Default)]
 pub struct KeptState {
-    /// The numbering goes on; none where it is not known how far it went, or nothing was kept.
+    /// Epoch in which the numbering goes on; none if the last number is not exact, or the store was empty.
     pub epoch: Option<Epoch>,
-    /// The last number.
+    /// Last number in the file.
     pub number: u64,
     /// Topics with their rings.
     pub topics: Vec<KeptTopic>,
-    /// A damaged file was set aside under this name.
+    /// New name of a damaged file that was set aside; none if the file was sound.
     pub set_aside: Option<PathBuf>,
 }
 
-/// A topic that was kept.
+/// A topic as the store had it.
 #[derive(Debug)]
 pub struct KeptTopic {
     /// Its name.
     pub name: TopicName,
-    /// What it was; a rule that fits says what it is.
+    /// Kind at the time of writing. A rule of the settings that fits the name counts instead.
     pub kind: Kind,
     /// The number of the last update that left its ring.
     pub(crate) dropped_to: u64,
-    /// What its ring had, oldest first.
+    /// Updates of its ring, oldest first.
     pub(crate) updates: Vec<KeptUpdate>,
 }
 
-/// Reads all that a file has.
+/// Reads topics and updates. An empty file gives an empty state; a newer or damaged one is a fault.
 pub(super) fn load(database: &Database, path: &Path) -> Result<KeptState, StateFault> {
     let read = || -> Result<Read, redb::Error> {
         let transaction = database.begin_read()?;
@@ -85,7 +85,7 @@ pub(super) fn load(database: &Database, path: &Path) -> Result<KeptState, StateF
     }
 }
 
-/// How a file was found.
+/// What a file turned out to be.
 enum Read {
     Whole(KeptState),
     Empty,
@@ -93,6 +93,7 @@ enum Read {
     Damaged(String),
 }
 
+/// The topic of a row, without updates; `None` if its kind or name cannot be.
 fn topic(name: &str, (kind, dropped_to): (u8, u64)) -> Option<KeptTopic> {
     let kind = match kind {
         0 => Kind::Value,

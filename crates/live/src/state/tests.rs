@@ -32,6 +32,8 @@ fn settings() -> HubSettings {
     let rules = TopicRules { kind: Kind::Log, ring_entries: 3, ..TopicRules::default() };
     settings.add_rules("l.*", rules).unwrap();
     settings.add_rules("k.*", TopicRules { keep_ms: 50, ..TopicRules::default() }).unwrap();
+    let rules = TopicRules { kind: Kind::Log, ring_entries: 3, keep_ms: 50, ..TopicRules::default() };
+    settings.add_rules("f.*", rules).unwrap();
     settings
 }
 
@@ -107,6 +109,27 @@ fn a_topic_that_is_forgotten_after_a_restart_stays_so() {
     assert_eq!((value(&hub, "k.a"), value(&hub, "v")), (None, Some((2, "1".to_owned()))));
 }
 
+#[test]
+fn a_topic_that_is_begun_anew_gets_nothing_back_from_before() {
+    let folder = Folder::new("anew");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    let both = Publication {
+        topics: ["f.a", "l.a"].map(|name| TopicName::new(name).unwrap()).into(),
+        ..Publication::new(TopicName::new("f.a").unwrap(), Value::of_bytes(b"old"))
+    };
+    hub.publish(both, 0).unwrap();
+    keep(&mut hub, &mut state);
+    hub.tick(1000);
+    assert_eq!(value(&hub, "f.a"), None);
+    publish(&mut hub, "f.a", "new");
+    keep(&mut hub, &mut state);
+    drop(state);
+    drop(reopen(&folder, Sync::Always));
+    let (_, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let counts: Vec<_> = kept.topics.iter().map(|topic| (topic.name.as_str(), topic.updates.len())).collect();
+    assert_eq!(counts, [("f.a", 1), ("l.a", 1)]);
+}
+
 /// Without a sync for each batch nobody knows, after a crash, which numbers were given out.
 #[test]
 fn a_numbering_that_may_have_gone_on_is_not_continued() {
@@ -163,7 +186,7 @@ fn a_folder_that_is_not_there_is_named() {
     assert!(fault.to_string().contains("/nonexistent/staunch/live.redb"), "{fault}");
 }
 
-/// What a reader lacks is told after a restart, too, and a log stays one.
+/// After a restart the hub still knows what left a ring, and which topics are logs.
 #[test]
 fn what_left_a_ring_and_kinds_survive() {
     let folder = Folder::new("left");
@@ -192,7 +215,7 @@ fn what_left_a_ring_and_kinds_survive() {
     let mut view = crate::view::View::new(hub.version().epoch, 9);
     view.read(&hub.introduction());
     assert_eq!((view.dropped_to("l.a"), view.dropped_to("begun")), (3, 0));
-    // With a shorter ring in the settings the store follows.
+    // A shorter ring in the settings shortens what the store holds.
     drop(state);
     let mut shorter = settings();
     shorter.rules[0].1.ring_entries = 1;
@@ -205,7 +228,7 @@ fn what_left_a_ring_and_kinds_survive() {
     assert_eq!(lengths, [(5, 0), (1, 7)]);
 }
 
-/// The file is bounded by what rings hold, however much is published.
+/// The file does not grow with the number of publications, only with what rings hold.
 #[test]
 fn the_file_does_not_grow_with_what_was_published() {
     for sync in [Sync::Always, Sync::Interval, Sync::Off] {
@@ -235,7 +258,7 @@ fn a_store_that_another_one_wrote_to_is_not_written_over() {
     keep(&mut hub, &mut state);
     state.release().unwrap();
     assert!(state.keep(&hub.introduction()).is_err(), "it is closed");
-    // Another one has it, and has not written.
+    // Another process has opened the file, and has not written to it.
     let (other, _) = reopen(&folder, Sync::Always);
     assert!(matches!(state.agree(&hub.introduction()).unwrap_err().kind, StateFaultKind::Locked));
     drop(other);
@@ -266,7 +289,7 @@ fn a_store_that_was_removed_while_it_was_closed_is_written_anew() {
     assert_eq!((restored.version(), value(&restored, "v")), (hub.version(), Some((1, "1".to_owned()))));
 }
 
-/// Private updates stand in the file.
+/// The file holds private updates, so no other user may read it.
 #[test]
 fn nobody_but_its_owner_reads_the_file() {
     let folder = Folder::new("mode");

@@ -105,7 +105,7 @@ impl Topics {
     pub(crate) fn drop_to(&mut self, place: Place) {
         if let Some(topic) = self.get_mut(place.topic) {
             topic.ring.drop_to(place.number, topic.kind == Kind::Log);
-            // In an introduction the mark stands before the updates.
+            // An introduction tells what was dropped before it tells the updates: the ring is still empty.
             topic.ring.begin_behind(place.number);
         }
     }

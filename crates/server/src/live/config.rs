@@ -36,25 +36,25 @@ pub struct LiveConfig {
     pub publish_token: Option<Vec<u8>>,
     /// Rules of topics: the first that fits counts.
     pub topics: Vec<LiveTopic>,
-    /// Where values and rings are kept, if they are.
+    /// The store of values and rings; none if they are kept in memory alone.
     pub state: Option<LiveState>,
 }
 
-/// Where live data is kept.
+/// Settings of the store (`live_state`, `live_sync`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveState {
-    /// A folder.
+    /// Folder of the file.
     pub folder: PathBuf,
-    /// When a batch is on the disk.
+    /// When a batch is synced.
     pub sync: LiveSync,
-    /// Another process is about to release it.
+    /// Whether opening waits for a lock: true in an upgrade, where the process before is about to release it.
     pub is_awaited: bool,
 }
 
-/// When what is kept is on the disk.
+/// When a batch of updates is synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveSync {
-    /// Before its publisher is answered.
+    /// Before its publishers are answered.
     Always,
     /// Within a second.
     Interval,
@@ -137,7 +137,7 @@ pub enum LiveError {
     Prefix,
     /// The token for publishing is too short.
     ShortToken,
-    /// What is kept cannot be read, or nothing can be kept.
+    /// The store cannot be opened, read or written.
     State(StateFault),
     /// A thread cannot be started.
     Thread(std::io::Error),

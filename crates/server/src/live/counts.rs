@@ -105,11 +105,11 @@ pub struct LiveFigures {
     pub queued: u64,
     /// Times the writer waited for a worker.
     pub waits: u64,
-    /// Batches that were kept.
+    /// Batches written to the store.
     pub state_batches: u64,
-    /// Times the disk refused one.
+    /// Failed writes, syncs and reopenings of the store, tries after a failure included.
     pub state_failures: u64,
-    /// Whether it does now: 1 or 0.
+    /// 1 while the store fails and publications are refused, else 0.
     pub state_failing: u64,
 }
 

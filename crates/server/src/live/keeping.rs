@@ -1,7 +1,11 @@
-//! What the writer does so that live data survives a restart.
+//! Keeps live data in the store, for the writer: writes each letter, syncs at the interval, tries again after
+//! a failure, and hands the store over in an upgrade.
 //!
-//! It owns the store, and in whose hands it is. It must never let anybody hear of an update that the store
-//! does not have: its number would be used twice.
+//! It owns the store. It must never let a reader or publisher hear of an update that is not in the store:
+//! after a restart its number would be given out again.
+//!
+//! Order in each turn of the writer: `look`, `refusal` before publications are numbered, `keep` for the
+//! letter, answers, `obey`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -14,16 +18,16 @@ use super::config::{LiveError, LiveState, LiveSync};
 use super::counts::WriterCounts;
 use super::mail::NotTaken;
 
-/// How long after a batch it is on the disk, in milliseconds, where that is left to an interval: what a crash
-/// may cost.
+/// Milliseconds from a batch to its sync with `live_sync = "interval"`: at most so much is lost in a crash.
 const SYNC_MS: u64 = 1_000;
-/// How long after a failure the store is tried again, in milliseconds.
+/// Milliseconds from a failure of the store to the next try: soon after there is room again.
 const RETRY_MS: u64 = 1_000;
-/// How long a process that takes over waits for the store, in milliseconds: the one before closes it at once,
-/// which takes as long as a disk does.
+/// Milliseconds that a new process waits for the store in an upgrade: the old one closes it at once, which
+/// takes one sync of the disk.
 const PATIENCE_MS: u64 = 10_000;
 
-/// Opens a store. Where another process is about to release it, that is waited for.
+/// Opens the store, and gives it with what it holds. In an upgrade (`is_awaited`) waits up to `PATIENCE_MS`
+/// for the old process to release it.
 pub(crate) fn open(state: &LiveState) -> Result<(StateStore, KeptState), LiveError> {
     let mut left_ms = if state.is_awaited { PATIENCE_MS } else { 0 };
     loop {
@@ -48,18 +52,18 @@ impl From<LiveSync> for Sync {
     }
 }
 
-/// In whose hands the store is: the keeper of the process says it, the writer obeys.
+/// Which process has the store. The thread that runs an upgrade sets it; the writer reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Hands(AtomicU8);
 
-/// See [`Hands`].
+/// What [`Hands`] says: who has the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hand {
-    /// This process writes.
+    /// This process.
     Own,
-    /// A process that may take over opens it.
+    /// A new process may open it; if that one does not come to serve, this one takes it back.
     Lent,
-    /// Another process has taken over.
+    /// The new process serves, and keeps it.
     Gone,
 }
 
@@ -84,13 +88,13 @@ pub(crate) struct Keeping {
     hands: Arc<Hands>,
     counts: Arc<WriterCounts>,
     notice: Notice,
-    /// Whether the store is closed, for whatever reason.
-    is_closed: bool,
-    /// What nobody may hear of yet.
+    /// Letter that could not be written; workers get it once the store has it.
     unkept: Option<Letter>,
-    /// Why the store is closed, if it has failed.
+    /// Why the store has failed; none while it works.
     fault: Option<String>,
+    /// When to sync; none if everything is synced.
     sync_ms: Option<u64>,
+    /// When to open the store again after a failure.
     retry_ms: u64,
 }
 
@@ -108,7 +112,6 @@ impl Keeping {
             hands,
             counts,
             notice,
-            is_closed: false,
             unkept: None,
             fault: None,
             sync_ms: None,
@@ -116,12 +119,17 @@ impl Keeping {
         }
     }
 
-    /// Whether publications have to wait: another process may take over, or may not.
+    /// Whether publications wait in the queue: the store is lent, and it is not known yet who will serve; or
+    /// it was taken back, and `look` has not opened it yet.
     pub(crate) fn holds_back(&self) -> bool {
-        self.hands.get() == Hand::Lent
+        match self.hands.get() {
+            Hand::Lent => true,
+            Hand::Own => !self.store.is_open() && self.fault.is_none(),
+            Hand::Gone => false,
+        }
     }
 
-    /// Whether the hub may number, and why not.
+    /// Why publications are refused now; none if the hub may number them.
     pub(crate) fn refusal(&self) -> Option<NotTaken> {
         let sentence = match (self.hands.get(), &self.fault) {
             (Hand::Gone, _) => "another process serves now".to_owned(),
@@ -131,19 +139,22 @@ impl Keeping {
         Some(NotTaken { status: 503, sentence })
     }
 
-    /// When something has to be done without being asked.
+    /// When `look` has to be called: for the next sync, or to open the store again.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        match (self.hands.get(), &self.fault) {
-            (Hand::Own, Some(_)) => Some(self.retry_ms),
-            (Hand::Own, None) => self.sync_ms,
-            _ => None,
+        match self.hands.get() {
+            Hand::Own if !self.store.is_open() => Some(self.retry_ms),
+            Hand::Own => self.sync_ms,
+            Hand::Lent | Hand::Gone => None,
         }
     }
 
-    /// Does what its time has come for. Gives a letter that workers may hear of now.
+    /// Syncs, or opens the store again, if it is time to. Gives the letter that could not be written before,
+    /// if the store has it now: workers are to be told.
     pub(crate) fn look(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
         match self.hands.get() {
-            Hand::Own if self.is_closed && now_ms >= self.retry_ms => return self.open_again(hub, now_ms),
+            Hand::Own if !self.store.is_open() && now_ms >= self.retry_ms => {
+                return self.open_again(hub, now_ms);
+            }
             Hand::Own if self.sync_ms.is_some_and(|sync_ms| sync_ms <= now_ms) => {
                 self.sync_ms = None;
                 if let Err(fault) = self.store.sync() {
@@ -155,17 +166,20 @@ impl Keeping {
         None
     }
 
-    /// Leaves the store, if it was lent or is gone.
+    /// Releases the store if an upgrade asks for it. Called after answers are sent, so that
+    /// publishers hear of what was numbered.
     pub(crate) fn obey(&mut self) {
         if self.hands.get() != Hand::Own {
             self.release();
         }
     }
 
-    /// Keeps a letter; gives it back if workers may hear of it.
+    /// Writes a letter to the store. Gives it back for the workers; none if the write failed. `posted` is the
+    /// last number that workers were told.
     pub(crate) fn keep(&mut self, letter: Letter, posted: u64, now_ms: u64) -> Option<Letter> {
         if !letter.changes() {
-            // What it tells of was kept before, and it is not to be ahead of what was not.
+            // Forms alone need no store. The hub's number may count an update that could not be written:
+            // workers must not hear of that number.
             return Some(Letter { number: letter.number.min(posted), ..letter });
         }
         match self.store.keep(&letter) {
@@ -184,22 +198,21 @@ impl Keeping {
         }
     }
 
-    /// Leaves the store to another process.
+    /// Syncs and closes the store, for another process or the next start. A failure is logged.
     pub(crate) fn release(&mut self) {
-        if self.is_closed {
+        if !self.store.is_open() {
             return;
         }
-        self.is_closed = true;
         self.sync_ms = None;
         if let Err(fault) = self.store.release() {
             (self.notice)(&format!("live data: {fault}"));
         }
     }
 
+    /// Opens the store and brings it up to the hub. Gives the letter that workers were not told of yet.
     fn open_again(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
         match self.store.agree(&hub.introduction()) {
             Ok(()) => {
-                self.is_closed = false;
                 self.counts.state_failing.store(0, Relaxed);
                 if self.fault.take().is_some() {
                     (self.notice)("live data is kept again, and publications are taken");
@@ -213,16 +226,18 @@ impl Keeping {
         }
     }
 
+    /// Refuses publications from now on, and sets the next try. Logs a failure unless the last one had the
+    /// same reason.
     fn fail(&mut self, fault: &StateFault, now_ms: u64) {
         let text = fault.to_string();
         self.counts.state_failures.fetch_add(1, Relaxed);
         self.counts.state_failing.store(1, Relaxed);
-        if self.fault.is_none() {
+        if self.fault.as_ref() != Some(&text) {
             (self.notice)(&format!(
                 "live data cannot be kept, publications are refused until it can: {text}"
             ));
         }
         self.fault = Some(text);
-        (self.is_closed, self.sync_ms, self.retry_ms) = (true, None, now_ms + RETRY_MS);
+        (self.sync_ms, self.retry_ms) = (None, now_ms + RETRY_MS);
     }
 }

@@ -58,7 +58,7 @@ impl Publishing {
     }
 }
 
-/// As many updates wait as may, or as many bytes.
+/// The queue holds its maximum of updates or of bytes.
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
@@ -73,10 +73,11 @@ pub(crate) struct WriterQueue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Each with its bytes.
+    /// Publishings in their order, each with the bytes it was counted with.
     publishings: VecDeque<(Publishing, usize)>,
-    /// Updates in them, and their bytes.
+    /// Updates in `publishings`.
     updates: usize,
+    /// Bytes of `publishings`.
     bytes: usize,
     requests: Vec<(u16, Vec<Request>)>,
     codings: Vec<CodingWish>,
@@ -87,7 +88,7 @@ struct Waiting {
 }
 
 impl WriterQueue {
-    /// An empty queue for so many updates and bytes.
+    /// An empty queue that is full at so many updates, or at so many bytes.
     pub(crate) fn new(updates_max: usize, bytes_max: usize) -> Self {
         Self { waiting: Mutex::default(), rung: Condvar::new(), updates_max, bytes_max }
     }
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_too() {
-        // A topic's name and a value of one byte each.
+        // Each publication counts two bytes: one of its topic's name, one of its value.
         let queue = WriterQueue::new(usize::MAX, 4);
         assert!(queue.publish(publishing(2)).is_ok());
         assert!(queue.publish(publishing(1)).is_err());

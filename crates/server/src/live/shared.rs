@@ -38,8 +38,9 @@ pub struct LiveShared {
     pub(crate) script: Script,
     /// Cache-Control by topic.
     caches: Vec<(Grants, String)>,
-    /// Until the writer's thread has them.
+    /// Hub and store, until the writer's thread takes them.
     pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,
+    /// Thread of the writer, until `end` waits for it.
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     hands: Arc<Hands>,
     pub(super) post: OnceLock<Post<Mail>>,
@@ -59,14 +60,14 @@ impl LiveShared {
         "/.well-known/mercure",
     ];
 
-    /// The file in the folder of the state.
+    /// Name of the store's file in the state folder.
     pub const STATE_FILE: &str = StateStore::FILE;
 
-    /// Live data for so many workers, with what was kept. `notice` is told what is to be known of that, now
-    /// and later. Nothing is started yet.
+    /// Live data for so many workers, with what the store holds. `notice` logs a damaged store, a new epoch
+    /// after a crash, and later failures of the store. No thread is started yet.
     ///
     /// # Errors
-    /// A value that has no meaning; a store that cannot be used.
+    /// A setting has no meaning, or the store cannot be used.
     pub fn open(config: LiveConfig, workers: u16, notice: Notice) -> Result<Arc<Self>, LiveError> {
         config.check()?;
         let (writer_counts, hands): (Arc<WriterCounts>, Arc<Hands>) = (Arc::default(), Arc::default());
@@ -103,26 +104,28 @@ impl LiveShared {
         }))
     }
 
-    /// Ends the writer's thread, when everything is kept.
+    /// Ends the writer's thread and waits until it has released the store.
     pub fn end(&self) {
         self.queue.end();
         self.tokens.end();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A writer that panicked has said so.
+        // An error here is a panic of the writer, which the panic itself has reported.
         let _ = writer.map(JoinHandle::join);
     }
 
-    /// Leaves the store to a process that may take over; publications wait meanwhile.
+    /// Releases the store for a new process, at the begin of an upgrade. Publications wait until `take_back`
+    /// or `hand_over`.
     pub fn lend(&self) {
         self.put(Hand::Lent);
     }
 
-    /// The other process did not take over.
+    /// Takes the store back, because the new process did not come to serve.
     pub fn take_back(&self) {
         self.put(Hand::Own);
     }
 
-    /// The other process has taken over: with a store, who publishes here is sent there.
+    /// Leaves the store to the new process, which serves now. With a store, publications here get 503 from
+    /// now on, so that publishers go to the new process.
     pub fn hand_over(&self) {
         self.put(Hand::Gone);
     }
@@ -148,7 +151,7 @@ impl LiveShared {
         }
     }
 
-    /// Where values are kept, if they are.
+    /// Folder of the store; none if values are kept in memory alone.
     pub fn state_folder(&self) -> Option<&Path> {
         self.config.state.as_ref().map(|state| state.folder.as_path())
     }
@@ -170,7 +173,7 @@ impl LiveShared {
     }
 }
 
-/// Says what is not as a reader would expect it.
+/// Logs why a new epoch begins although there was a store: it was damaged, or its last number is not exact.
 fn tell(kept: &KeptState, notice: &Notice) {
     if let Some(aside) = &kept.set_aside {
         let aside = aside.display();

@@ -172,17 +172,18 @@ impl Writer {
         }
     }
 
-    /// Whether nothing may be numbered for a while.
+    /// Whether the store is lent in an upgrade: publications wait in the queue.
     fn is_lent(&self) -> bool {
         self.keeping.as_ref().is_some_and(Keeping::holds_back)
     }
 
-    /// Why nothing may be numbered, if so.
+    /// Why publications are refused now; none if they may be numbered.
     fn refusal(&self) -> Option<NotTaken> {
         self.keeping.as_ref().and_then(Keeping::refusal)
     }
 
-    /// Keeps what happened, and tells workers of it. Gives why it could not be kept: nobody hears of it then.
+    /// Writes the hub's letter to the store, then sends it to the workers. If the write fails the workers get
+    /// nothing, and the refusal for its publishers is given.
     fn keep(&mut self, now_ms: u64) -> Option<NotTaken> {
         let letter = self.hub.take_letter()?;
         let posted = self.shared.posted.load(Relaxed);
@@ -267,7 +268,7 @@ impl Writer {
     }
 }
 
-/// What was numbered, and could not be kept.
+/// Turns the outcomes of publications that were numbered into a refusal: the store could not be written.
 fn refuse(outcomes: &mut [LineOutcome], refusal: &NotTaken) {
     for outcome in outcomes {
         if outcome.became.as_ref().is_ok_and(|accepted| accepted.version.is_some()) {

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify;
 
-/// How often the file is looked at where nothing tells of it: network file systems, files behind links.
+/// Longest wait between two looks at the file. Where inotify tells of no change (network file systems, files
+/// behind symbolic links) lines come this late.
 const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// See the module's text.
@@ -20,20 +21,21 @@ pub(super) struct Followed {
     path: PathBuf,
     line_bytes_max: u64,
     open: Option<Opened>,
-    /// A line whose end has not come.
+    /// Bytes of a line whose end is not written yet.
     line: Vec<u8>,
-    /// Tells when something happens in the file's folder, where that can be had.
+    /// inotify on the file's folder; none where it cannot be had.
     watch: Option<OwnedFd>,
 }
 
 struct Opened {
     reader: BufReader<File>,
-    /// Device and number, which another file of the same name does not have.
+    /// Device and inode number, which differ in another file of the same name.
     identity: (u64, u64),
+    /// Bytes read so far: a file that is shorter was cut.
     read_bytes: u64,
 }
 
-/// What became of the file since it was read to its end.
+/// What happened to the file since it was read to its end.
 enum Found {
     Same,
     Cut,
@@ -41,11 +43,11 @@ enum Found {
 }
 
 impl Followed {
-    /// A file whose lines are wanted from its beginning, or only those that come from now on. It may be one
-    /// that is not there yet: its lines are all wanted.
+    /// Follows a file: from its beginning, or with `from_end` from its present end. A file that is not there
+    /// yet is read from its beginning.
     ///
     /// # Errors
-    /// It is there, and cannot be read.
+    /// The file is there, and cannot be read.
     pub(super) fn new(path: &Path, from_end: bool, line_bytes_max: u64) -> io::Result<Self> {
         let path = path.to_owned();
         let watch = watch(&path).ok();
@@ -57,7 +59,7 @@ impl Followed {
         Ok(followed)
     }
 
-    /// Whether there is a file.
+    /// Whether the file is there and open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -97,7 +99,7 @@ impl Followed {
                     }
                 }
                 Found::Replaced => {
-                    // Its writer may have gone on between the last reading and the look.
+                    // The old file may have grown between the last read and this look.
                     let last = self.read()?;
                     if last.is_none() {
                         self.open = None;
@@ -127,10 +129,11 @@ impl Followed {
         }
     }
 
+    /// Compares the file of that name with the one that is open.
     fn look(&self) -> io::Result<Found> {
         let Some(open) = &self.open else { return Ok(Found::Same) };
         let found = match std::fs::metadata(&self.path) {
-            // Its writer may go on under another name until there is a new one.
+            // The file was renamed or removed, and its writer may still add to it until there is a new one.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Same),
             found => found?,
         };
@@ -142,7 +145,7 @@ impl Followed {
         })
     }
 
-    /// Opens what has the name now, if there is anything.
+    /// Opens the file that has the name now; without one nothing is open.
     fn open(&mut self) -> io::Result<()> {
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -153,10 +156,10 @@ impl Followed {
         Ok(())
     }
 
-    /// Waits until something happens, or it is time to look.
+    /// Waits until something changes in the folder, at most `LOOK`.
     fn wait(&self) {
         let watched = self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN));
-        // What went wrong with the wait is seen by looking.
+        // A failed poll only ends the wait early: the file is looked at after every wait.
         let _ = poll(&mut watched.into_iter().collect::<Vec<_>>(), Some(&LOOK));
         let mut told = [0; 4096];
         let Some(watch) = &self.watch else { return };
@@ -168,7 +171,7 @@ fn identity(of: &Metadata) -> (u64, u64) {
     (of.dev(), of.ino())
 }
 
-/// Watches the folder of a file: whatever happens in it is a reason to look.
+/// Watches the folder of a file by inotify: any change in it is a reason to look.
 fn watch(path: &Path) -> io::Result<OwnedFd> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
@@ -216,7 +219,7 @@ mod tests {
         }
     }
 
-    /// All lines that are there.
+    /// All lines that can be read now.
     fn lines(followed: &mut Followed) -> Vec<String> {
         let next = || followed.next_there().unwrap();
         std::iter::from_fn(next).map(|line| String::from_utf8(line).unwrap()).collect()

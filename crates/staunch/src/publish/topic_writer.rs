@@ -28,14 +28,14 @@ impl TopicValue {
     }
 }
 
-/// Why a value was not taken, in a sentence.
+/// Why the server did not take a value, each with the sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PutFault {
-    /// Nobody answers, or the server says that it cannot take anything now.
+    /// No answer, 429 or 5xx: the same value may be taken later.
     Later(String),
-    /// This value is refused; another one may be taken.
+    /// This value is refused (400, 409, 413, 422); another one may be taken.
     Value(String),
-    /// Every one would be refused: who publishes, or where.
+    /// Any other status: every value of this publisher, or at this address, would be refused.
     Publisher(String),
 }
 

@@ -1,4 +1,4 @@
-//! Files that are no stores, or not as they were written: set aside, never half read, never emptied.
+//! Opening damaged files: they are set aside, never half read, never emptied.
 
 use super::*;
 
@@ -29,7 +29,8 @@ fn written(name: &str) -> Vec<u8> {
     std::fs::read(folder.0.join(StateStore::FILE)).unwrap()
 }
 
-/// Opens a file with these bytes: whether it was read, as it was at some batch, or was set aside.
+/// Opens a store with these bytes. True if it was read, and is then as it was after some batch; false if it
+/// was set aside, or the bytes are none. `told` names the case in a failure.
 fn is_read(folder: &Folder, content: &[u8], told: &str) -> bool {
     std::fs::write(folder.0.join(StateStore::FILE), content).unwrap();
     let (state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
@@ -53,12 +54,12 @@ fn is_read(folder: &Folder, content: &[u8], told: &str) -> bool {
 #[test]
 fn a_file_cut_at_every_512_bytes() {
     let (content, folder) = (written("cut"), Folder::new("cut-at"));
-    let cuts = (0..content.len()).step_by(512);
+    let cuts = (512..content.len()).step_by(512);
     let read = cuts.clone().filter(|cut| is_read(&folder, &content[..*cut], &format!("cut at {cut}")));
     assert!(read.count() < cuts.len(), "a file that is cut is noticed");
 }
 
-/// A byte that is not what was written: in the head everywhere, elsewhere every 64 bytes.
+/// One byte of the file is changed: each of the first 512, then every 64th.
 #[test]
 fn a_file_with_a_wrong_byte() {
     let (mut content, folder) = (written("wrong"), Folder::new("wrong-at"));
