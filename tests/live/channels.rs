@@ -10,7 +10,7 @@ use crate::world::{ENGINES, World, ask, publisher};
 
 const LOG: &str = "live_topic = [{ match = \"l.*\", kind = \"log\", ring = 8 }]";
 
-/// Subscribes where a client was, and gives whether everything was recovered.
+/// Subscribes to a channel from an epoch and offset; whether the server says that all was recovered.
 pub(crate) fn recover(socket: &mut TestSocket, channel: &str, epoch: &Value, offset: u64) -> bool {
     let more = format!(",\"recover\":true,\"epoch\":{epoch},\"offset\":{offset}");
     let begun = socket.subscribe(channel, &more);

@@ -23,7 +23,7 @@ fn a_reader_that_stalls_delays_nobody_and_is_closed() {
             let came = reading.data();
             assert!(came == value, "{io}: update {number}");
         }
-        // It is closed for want of progress: what the kernel took can still be read, and then it is over.
+        // The stalled reader is closed for want of progress: what the kernel took can be read, then it ends.
         until("one reader is left", || world.has_readers("a", 1));
         let mut stream = stalled.stream;
         let (mut total, mut piece) = (0, vec![0; 1 << 20]);

@@ -12,7 +12,7 @@ use staunch_tests::process::{binary, finish};
 use crate::upgrade::Line;
 use crate::world::{ENGINES, TOKEN, World};
 
-/// A publisher that follows; ended on drop.
+/// A running `staunch publish --follow`; killed on drop.
 struct Follower {
     child: Child,
     complaints: BufReader<ChildStderr>,
@@ -27,7 +27,7 @@ impl Follower {
         Self { child, complaints }
     }
 
-    /// The next line it says.
+    /// The next line of its standard error.
     fn said(&mut self) -> String {
         let mut line = String::new();
         self.complaints.read_line(&mut line).expect("a line of text");
@@ -42,6 +42,7 @@ impl Drop for Follower {
     }
 }
 
+/// The command that follows a file and publishes its lines to the topic `log.a`.
 fn command(world: &World, file: &str, token: &str) -> Command {
     let mut command = Command::new(binary());
     command.args(["publish", "log.a", file, "--follow", "--to", &world.server.url()]);
@@ -74,7 +75,7 @@ fn lines_that_are_added_to_a_file_are_published() {
         assert_eq!([events.data(), events.data()], ["late", "of the new one"], "{io}");
         write(&path, "cut\n").expect("a file of ours");
         assert_eq!(events.data(), "cut", "{io}");
-        // A value that is too long is told; those behind it are published.
+        // A line longer than `live_value_size` is reported; the lines behind it are published.
         append(&path, &format!("{}\nnext\n", "x".repeat(70_000)));
         assert_eq!(events.data(), "next", "{io}");
         let said = follower.said();

@@ -12,7 +12,7 @@ use staunch_tests::tree::Tree;
 use crate::browsers::{Client, script};
 use crate::world::{ENGINES, TOKEN, World};
 
-/// Debian's own, which sees the modules that Debian's packages bring.
+/// Python of Debian, the one that finds modules of Debian's packages.
 const PYTHON: &str = "/usr/bin/python3";
 const PYTHON_WEBSOCKETS: &str = "/usr/lib/python3/dist-packages/websockets";
 const SECRET: &str = "a-secret-of-an-issuer-of-32-bytes-or-more";

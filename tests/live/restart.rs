@@ -12,7 +12,7 @@ use crate::world::{ENGINES, World, publisher};
 #[test]
 fn values_rings_and_the_numbering_survive() {
     for io in ENGINES {
-        // Whether the numbering goes on where it was.
+        // `live_sync`, the signal that ends the server, and whether the numbering goes on after it.
         for (sync, signal, goes_on) in [
             ("always", Signal::KILL, true),
             ("interval", Signal::TERM, true),
@@ -48,7 +48,8 @@ fn values_rings_and_the_numbering_survive() {
     }
 }
 
-/// Publishers of one topic each, which count up, until the server is gone; what each was acknowledged.
+/// Has one publisher for each topic count up, and kills the server after `enough` publications. Each number
+/// of `acknowledged` is the last one its publisher was told; publishers go on from there.
 fn publish_until_it_is_killed(world: World, acknowledged: &[AtomicU64], enough: u64) {
     let address = world.address();
     let count = AtomicU64::new(0);
@@ -91,7 +92,7 @@ fn what_was_acknowledged_survives_a_kill() {
             for (place, last) in acknowledged.iter().enumerate() {
                 let (text, number) = value(&world, &format!("t{place}"));
                 let (kept, last_told) = (text.parse::<u64>().unwrap(), last.load(Relaxed));
-                // The last one was under way: it may be there, and nobody was told.
+                // A publication under way at the kill may be stored although its publisher was told nothing.
                 let told = format!("{io}, seed {seed}, round {round}: told {last_told}, kept {kept}");
                 assert!(kept == last_told || kept == last_told + 1, "{told}");
                 last.store(kept, Relaxed);
@@ -127,7 +128,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
         assert!(refused.text().contains("cannot be kept"), "{refused:?}");
         let count = acknowledged.len();
         assert!(count > 5, "{io}: {count}");
-        // Reading goes on, and nobody hears of what was not kept.
+        // Values can be read, but not the one that was refused.
         assert_eq!(value(&world, &acknowledged[count - 1]).1, count as u64);
         assert_eq!(world.ask("GET", &format!("/live/t{count}"), "", b"").status, 404);
         std::fs::remove_file(&ballast).unwrap();
@@ -199,7 +200,7 @@ fn a_confined_server_of_an_ordinary_user_keeps_its_state() {
         };
         let first = world.publish(r#"{"topic":"a","data":1}"#);
         end(world, Signal::KILL);
-        // Damaged, too, for what is set aside is renamed.
+        // Later a damaged file: the confined server must be able to rename it.
         let world = store.try_serve(io, "always", &confined).unwrap_or_else(|said| panic!("{said}"));
         assert_eq!(world.publish(r#"{"topic":"a","data":2}"#), first.replace("-1", "-2"));
         end(world, Signal::TERM);

@@ -1,4 +1,4 @@
-//! A folder for the state of servers, and what is asked of servers that keep theirs there.
+//! A state folder for tests of restarts and upgrades, servers that use it, and questions to them.
 //!
 //! It must never outlive its test: what was mounted is unmounted, whatever happens.
 
@@ -11,7 +11,7 @@ use staunch_tests::process::binary;
 
 use crate::world::World;
 
-/// Logs whose rings are short, and topics that are updated at most every so often.
+/// Topics `log.*` with rings of 3 updates, and `slow.*` that hold back what comes within 300 ms.
 const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }, \
                       { match = \"slow.*\", every = \"300ms\" }]";
 
@@ -30,7 +30,7 @@ impl Store {
         Self { folder, is_mounted: false }
     }
 
-    /// A file system of its own with these options; if it cannot be had, that is said.
+    /// A folder with a tmpfs of these options; none, and a line that says so, where it cannot be mounted.
     pub(crate) fn mounted(options: &str) -> Option<Self> {
         let mut store = Self::new();
         let mut mount = Command::new("mount");
@@ -51,12 +51,12 @@ impl Store {
         self.folder.join("live.redb")
     }
 
-    /// A server with its state here, or what it says instead.
+    /// A server with its state in this folder, or what the server said instead of serving.
     pub(crate) fn try_serve(&self, io: &str, sync: &str, arguments: &[&str]) -> Result<World, String> {
         self.try_run(&binary(), io, sync, arguments)
     }
 
-    /// The same by this program.
+    /// `try_serve` with another program than the one under test.
     pub(crate) fn try_run(
         &self,
         program: &Path,
@@ -93,7 +93,7 @@ fn process(world: &World) -> Pid {
     Pid::from_raw(i32::try_from(world.server.process_id()).expect("a number")).expect("a process")
 }
 
-/// The number of a version, and its epoch.
+/// Epoch and number of a version.
 pub(crate) fn parts(version: &str) -> (String, u64) {
     let (epoch, number) = version.trim_matches('"').split_once('-').expect("a version");
     (epoch.to_owned(), number.parse().expect("a number"))

@@ -10,7 +10,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use staunch_protocol::event_stream::{EventReader, ReadEvent};
-use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
 
@@ -38,12 +37,12 @@ impl World {
         Self::try_new(io, arguments, settings).unwrap_or_else(|fault| panic!("{fault}"))
     }
 
-    /// The same, or what the server said instead of serving.
+    /// A server with arguments and settings, or what the server said instead of serving.
     pub(crate) fn try_new(io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
         Self::run(&binary(), io, arguments, settings)
     }
 
-    /// The same by this program.
+    /// `try_new` with another program than the one under test.
     pub(crate) fn run(program: &Path, io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
         let tree = Tree::with(&[]).expect("a tree");
         let file = tree.root().parent().expect("a folder of its own").join("staunch.toml");
@@ -60,22 +59,14 @@ impl World {
         self.server.address()
     }
 
-    /// Publishes JSON, and gives the version. While the store is lent in an upgrade it is told to come again.
+    /// Publishes JSON, and gives the version.
     pub(crate) fn publish(&self, body: &str) -> String {
-        let ask = || self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
-        let mut answer = ask();
-        until("it may publish", || {
-            let is_over = answer.status != 503;
-            if !is_over {
-                answer = ask();
-            }
-            is_over
-        });
+        let answer = self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
         assert_eq!(answer.status, 200, "{body}: {answer:?}");
         answer.field("etag").expect("a version").trim_matches('"').to_owned()
     }
 
-    /// Whether the server counts so many readers of a topic: told to a publisher, so a value is published.
+    /// Whether a topic has so many readers. The server tells publishers alone, so this publishes a value.
     pub(crate) fn has_readers(&self, topic: &str, expected: u64) -> bool {
         let body = format!("{{\"topic\":\"{topic}\",\"data\":1}}");
         let answer = self.ask("POST", "/publish", &publisher("application/json"), body.as_bytes());
