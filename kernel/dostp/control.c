@@ -74,14 +74,17 @@ void dostp_control_probe(struct dostp_node *node, u16 destination, const struct 
 						      probe->challenge, 0, frame_bytes));
 }
 
-/* Whether one more frame may be sent to whoever speaks. */
+/* Whether the bounds allow one more frame in answer to a received one: a HELLO-REPLY, or a PROBE. */
 static bool dostp_control_may_answer(struct dostp_node *node)
 {
 	return skb_queue_len(&node->replies) < DOSTP_REPLIES_WAITING_MAX &&
 	       dostp_control_allows(&node->replies_rate, DOSTP_REPLIES_PER_SECOND_MAX);
 }
 
-/* Sends such a frame, if there is one, after so long; those of one delay in the order in which they came. */
+/*
+ * Sends a frame after `delay` jiffies; frames of one delay leave in the order in which they were given.
+ * False: there was no memory, or no room, for the frame (NULL).
+ */
 static bool dostp_control_delay(struct dostp_node *node, struct sk_buff *skb, unsigned long delay)
 {
 	if (!skb)

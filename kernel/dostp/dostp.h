@@ -29,7 +29,11 @@
 /* Bounds of docs/dostp.md; times in jiffies. */
 #define DOSTP_PEERS_MAX 4096
 #define DOSTP_ASKED_MAX 256
-#define DOSTP_STRANGERS_MAX 256 /* twice as many, of whom a greeting came */
+/*
+ * Strangers (see struct dostp_peer) that frames without proof may add. Greetings with a right tag may add
+ * strangers up to twice that, so that a flood of forged frames leaves room for nodes that have the secret.
+ */
+#define DOSTP_STRANGERS_MAX 256
 #define DOSTP_PARKED_MESSAGES_MAX 16
 #define DOSTP_PARKED_BYTES_MAX (64 << 10)
 #define DOSTP_MESSAGE_BYTES_MAX (256 << 10)
@@ -47,7 +51,7 @@
 #define DOSTP_PROBE_AGAIN (3 * HZ / 10)
 #define DOSTP_PROBE_TRIES 3
 #define DOSTP_UNREACHABLE HZ
-#define DOSTP_SUSPECT_REST HZ
+#define DOSTP_SUSPECT_REST HZ /* between two introductions that frames without proof begin, for an address */
 #define DOSTP_REPLIES_PER_SECOND_MAX 1000
 #define DOSTP_REPLIES_WAITING_MAX 1024
 #define DOSTP_CONFLICTS_PER_SECOND_MAX 10
@@ -100,7 +104,7 @@ enum dostp_size {
 struct dostp_peer {
 	u16 address;
 	bool is_known;     /* else the address is asked for */
-	bool is_stranger;  /* not known either, and nobody here speaks to it: a frame of it came */
+	bool is_stranger;  /* with keys: neither known nor asked for; a frame with its address came */
 	bool is_stale;
 	bool has_failed;   /* nobody answered at the address; until `fresh_until` it is not asked again */
 	bool has_claimant;
@@ -112,8 +116,12 @@ struct dostp_peer {
 	u64 boot;          /* 0: not known */
 	unsigned long heard, fresh_until, spoken;
 	struct dostp_probe probe, size_probe;
-	struct dostp_probe introduction; /* with keys: another boot number or link address has to answer */
-	unsigned long rests_until;       /* what cannot be verified begins no introduction before */
+	/*
+	 * With keys: the PROBE to the link address of a frame whose sender is not believed: its boot number
+	 * or link address is another one than the peer's, or none is known.
+	 */
+	struct dostp_probe introduction;
+	unsigned long rests_until; /* frames without proof begin no introduction before that */
 	u8 size;           /* enum dostp_size */
 	struct list_head all, messages;
 	struct sk_buff_head parked; /* frames that wait until the address is found */
@@ -145,7 +153,7 @@ struct dostp_node {
 	u32 address; /* IPv4, host order */
 	u32 netmask;
 	u16 low, mtu;
-	u8 cluster, flags, trailer; /* flags and bytes of the trailer that a message's frame has */
+	u8 cluster, flags, trailer; /* flags: DOSTP_AUTH or DOSTP_SUM; bytes of a message's trailer */
 	struct dostp_keys *keys;    /* NULL: frames bear no tag */
 	u64 boot;
 	dostp_link link;
@@ -157,7 +165,7 @@ struct dostp_node {
 	struct sk_buff_head outgoing, replies;
 	struct dostp_rate replies_rate, conflicts_rate;
 	u64 hello_challenge;
-	unsigned long hello_until; /* with keys: who echoes that challenge is believed */
+	unsigned long hello_until; /* with keys: an echo of hello_challenge proves its sender until then */
 	unsigned long full_until; /* no peer is stale until then */
 	unsigned long started, announce_at, hello_again_at, look_at, tick_at;
 	bool hello_again, is_refused, has_tick;
@@ -248,7 +256,7 @@ void dostp_settings_exit(struct dostp_net *net);
 /* node.c */
 /* The largest frame that this interface takes of a node. */
 u16 dostp_node_mtu(const struct net_device *dev);
-/* `since`: the jiffies since when it has held its address; its trial counts from there. */
+/* `since`: the time in jiffies from which on the address is held; the trial of the node counts from there. */
 int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address, u32 netmask,
 		     unsigned long since);
 void dostp_node_end(struct dostp_net *net, bool says_bye);
@@ -264,7 +272,10 @@ int dostp_peer_init(void);
 void dostp_peer_exit(void);
 struct dostp_peer *dostp_peer_find(struct dostp_node *node, u16 address);
 struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link);
-/* With keys: who has spoken from this link address has to answer there first. `is_proven`: by its tag. */
+/*
+ * With keys: a frame of a sender that is not believed came from this link address. Sends a PROBE there;
+ * only its answer makes the sender believed. `is_proven`: the tag of the frame is right.
+ */
 void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link, unsigned long delay,
 			  bool is_proven);
 /* Begins to ask for an address; NULL if too many are asked for. */
@@ -283,7 +294,7 @@ u16 dostp_peer_mtu(const struct dostp_node *node, const struct dostp_peer *peer)
 /* heard.c: with the lock; what a sound frame tells of its sender */
 enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const struct dostp_header *header,
 			     const struct dostp_greeting *greeting, struct dostp_peer **peer);
-/* With keys: a message's frame came that cannot be verified, for nobody is believed at its address. */
+/* With keys: a message's frame cannot be verified, as no boot number of its sender is believed. */
 void dostp_heard_stranger(struct dostp_node *node, dostp_link link, const struct dostp_header *header);
 
 /* control.c: with the lock */
@@ -294,7 +305,7 @@ void dostp_control_probe(struct dostp_node *node, u16 destination, const struct 
 			 unsigned int frame_bytes);
 bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination, u64 echo,
 			 unsigned long delay);
-/* A PROBE of one who has spoken, after so long; false if there are too many. */
+/* Sends a PROBE to a sender that is not believed, after `delay` jiffies; false if there are too many. */
 bool dostp_control_introduce(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
 			     unsigned long delay);
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo);

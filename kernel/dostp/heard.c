@@ -7,12 +7,13 @@
 
 #include "dostp.h"
 
+/* Whether a greeting bears a challenge that is to be answered. */
 static bool dostp_heard_asks(const struct dostp_header *header, const struct dostp_greeting *greeting)
 {
 	return greeting->challenge && (header->kind == DOSTP_HELLO || header->kind == DOSTP_PROBE);
 }
 
-/* After how long a greeting is answered: many have heard one to all. */
+/* Jiffies until a greeting is answered: all nodes answer one to all, so their answers are spread. */
 static unsigned long dostp_heard_delay(const struct dostp_header *header)
 {
 	return header->destination == DOSTP_EVERYBODY ? dostp_node_draw() % (DOSTP_REPLY_SPREAD + 1) : 0;
@@ -110,7 +111,10 @@ static bool dostp_heard_is_answer(const struct dostp_peer *peer, dostp_link link
 	       greeting->echo == peer->probe.challenge && peer->probe.to == link;
 }
 
-/* Whether an answer echoes a challenge of this node's to that address. Only such an echo is fresh. */
+/*
+ * Whether a greeting answers a challenge that this node has sent to its link address. Without such an echo
+ * a greeting may be a recorded one, though its tag is right.
+ */
 static bool dostp_heard_is_echo(const struct dostp_node *node, const struct dostp_peer *peer, dostp_link link,
 				const struct dostp_header *header, const struct dostp_greeting *greeting)
 {
@@ -123,12 +127,15 @@ static bool dostp_heard_is_echo(const struct dostp_node *node, const struct dost
 		return true;
 	if (peer && echo == peer->introduction.challenge && peer->introduction.to == link)
 		return true;
-	/* Who is known is not moved by an answer to a HELLO: it is asked at the other link address first. */
+	/* An answer to the HELLO of the start moves no known peer: a PROBE to its new link address does. */
 	return echo == node->hello_challenge && time_before(jiffies, node->hello_until) &&
 	       (!peer || !peer->is_known || peer->link == link);
 }
 
-/* A greeting whose tag is right by the key of the boot number that it tells. */
+/*
+ * With keys: a greeting whose tag is right by the key of the boot number in it. The peer is learnt, moved or
+ * restarted by it only if it is an echo; else its sender is probed first.
+ */
 static enum dostp_fault dostp_heard_claimed(struct dostp_node *node, dostp_link link,
 					    const struct dostp_header *header,
 					    const struct dostp_greeting *greeting, unsigned long delay)
@@ -151,7 +158,7 @@ static enum dostp_fault dostp_heard_claimed(struct dostp_node *node, dostp_link 
 	return DOSTP_SOUND;
 }
 
-/* With keys: a frame whose tag is right, and if it is a message's whose counter is new. */
+/* With keys: a frame whose tag is right; if it is a message's, its counter is new and its sender is known. */
 static enum dostp_fault dostp_heard_proven(struct dostp_node *node, dostp_link link,
 					   const struct dostp_header *header,
 					   const struct dostp_greeting *greeting, struct dostp_peer **found)
@@ -161,7 +168,7 @@ static enum dostp_fault dostp_heard_proven(struct dostp_node *node, dostp_link l
 	if (greeting) {
 		unsigned long delay = dostp_heard_delay(header);
 
-		/* Who is not believed yet is asked first: what it sends upon the answer finds it believed. */
+		/* The PROBE goes before the answer: what the asker sends upon that finds it believed. */
 		fault = dostp_heard_claimed(node, link, header, greeting, delay);
 		if (dostp_heard_asks(header, greeting) && !node->is_refused)
 			dostp_heard_answer(node, link, header, greeting, delay);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The keys of a node: its own, those of its senders, and the counters of its ports. */
+/* The keys by which a node seals its own frames and opens those of others; the counters of its ports. */
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -7,18 +7,18 @@
 
 #include "keys.h"
 
-/* A counter that was not used for so long is advanced to the clock. */
+/* A counter that was not used for so long is advanced to the time since boot (docs/dostp.md, "Counter"). */
 #define DOSTP_KEYS_COUNTER_IDLE HZ
-/* The clock's unit, in nanoseconds: no port sends a frame in that time. */
+/* Nanoseconds of one step of a counter. No port sends frames as fast, so no counter outruns the clock. */
 #define DOSTP_KEYS_COUNTER_UNIT 16
 
-/* The next counter of a port. It outlives the port's sockets, so none is used twice. */
+/* The next counter of a port. It is kept when the port's sockets close, so that no counter is used twice. */
 struct dostp_counter {
 	atomic64_t next;
 	unsigned long used;
 };
 
-/* What the node sends by. */
+/* The key that the node's own frames are sealed with, and the slot of its secret. */
 struct dostp_own {
 	struct dostp_node_key key;
 	u8 slot;
@@ -26,7 +26,6 @@ struct dostp_own {
 
 struct dostp_keys {
 	struct dostp_secrets secrets; /* with the lock of the node */
-	u32 generation;               /* one more with every change of secrets */
 	bool is_aead;
 	struct dostp_own __rcu *own;
 	struct dostp_counter *counters; /* of every port; control frames have port 0 */
@@ -85,16 +84,26 @@ void dostp_keys_end(struct dostp_keys *keys)
 	kvfree(keys);
 }
 
+/* Wipes the keys that were derived for a sender: their secret or boot number is another now. */
+static void dostp_keys_forget(struct dostp_sender *sender)
+{
+	memset(sender->has_key, 0, sizeof(sender->has_key));
+	memzero_explicit(sender->keys, sizeof(sender->keys));
+}
+
 int dostp_keys_change(struct dostp_node *node, const struct dostp_secrets *secrets)
 {
 	struct dostp_own *own = dostp_keys_own(secrets, node->boot, node->low), *former;
 	struct dostp_keys *keys = node->keys;
+	struct dostp_sender *sender;
+	unsigned long address;
 
 	if (!own)
 		return -ENOMEM;
 	spin_lock_bh(&node->lock);
 	keys->secrets = *secrets;
-	keys->generation++;
+	xa_for_each(&keys->senders, address, sender)
+		dostp_keys_forget(sender);
 	former = rcu_replace_pointer(keys->own, own, lockdep_is_held(&node->lock));
 	spin_unlock_bh(&node->lock);
 	synchronize_rcu();
@@ -109,7 +118,7 @@ unsigned int dostp_keys_trailer(const struct dostp_keys *keys, bool is_control)
 	return DOSTP_WORD_BYTES + (is_aead ? DOSTP_TAG_AEAD_BYTES : DOSTP_TAG_MAC_BYTES);
 }
 
-/* The counter of the next frame from a port. */
+/* Takes the counter of the next frame that leaves a port. */
 static u64 dostp_keys_count(struct dostp_counter *counter)
 {
 	s64 next = atomic64_read(&counter->next);
@@ -138,7 +147,10 @@ void dostp_keys_seal(const struct dostp_node *node, struct sk_buff *skb)
 	dostp_seal(&own->key, frame, length, word);
 }
 
-/* The sender with this boot number; NULL: there is no memory. */
+/*
+ * The record of a sender with this boot number, made if there is none. With another boot number its windows
+ * are forgotten. NULL: there is no memory.
+ */
 static struct dostp_sender *dostp_keys_sender(struct dostp_keys *keys, u16 address, u64 boot)
 {
 	struct dostp_sender *sender = xa_load(&keys->senders, address);
@@ -154,17 +166,16 @@ static struct dostp_sender *dostp_keys_sender(struct dostp_keys *keys, u16 addre
 			return NULL;
 		}
 	}
-	/* Counters begin anew with a boot number: former ones say nothing of them. */
-	if (sender->boot != boot)
+	/* Keys are derived from the boot number: by another one, tags of recorded frames are wrong anyway. */
+	if (sender->boot != boot) {
 		dostp_replay_forget(&keys->replays, sender);
-	if (sender->boot != boot || sender->generation != keys->generation)
-		memset(sender->has_key, 0, sizeof(sender->has_key));
-	sender->boot = boot;
-	sender->generation = keys->generation;
+		dostp_keys_forget(sender);
+		sender->boot = boot;
+	}
 	return sender;
 }
 
-/* The frame of a peer whose boot number is believed. */
+/* Verifies and decrypts a message's frame, by the boot number of its peer, and notes its counter. */
 static enum dostp_fault dostp_keys_open_message(struct dostp_keys *keys, const struct dostp_peer *peer,
 						u8 *frame, const struct dostp_header *header)
 {
@@ -184,7 +195,7 @@ static enum dostp_fault dostp_keys_open_message(struct dostp_keys *keys, const s
 				 word & ((1ULL << DOSTP_COUNTER_BITS) - 1));
 }
 
-/* A control frame is verified by the boot number that it tells. That it is fresh is not proven by that. */
+/* Verifies a control frame by the boot number in its greeting. It may still be recorded: see heard.c. */
 static enum dostp_fault dostp_keys_open_control(const struct dostp_keys *keys, u8 *frame,
 						const struct dostp_header *header,
 						const struct dostp_greeting *greeting)
@@ -208,7 +219,7 @@ enum dostp_fault dostp_keys_open(struct dostp_node *node, struct sk_buff *skb,
 	const struct dostp_peer *peer = NULL;
 
 	if (!greeting) {
-		/* Whatever it proves, it is this node's own frame or a conflict. */
+		/* dostp_heard drops it as `own` or `conflict`, whatever its tag is. */
 		if (header->source == node->low)
 			return DOSTP_SOUND;
 		peer = dostp_peer_find(node, header->source);

@@ -32,15 +32,28 @@ static bool dostp_namespace_address(struct net_device *dev, u32 *address, u32 *n
 	return low && low != DOSTP_EVERYBODY;
 }
 
-/* Where a node has held its address, and since when. */
+/* What the former node held, and from when on. All 0: there was none, or it was refused its address. */
 struct dostp_holding {
 	const struct net_device *dev;
 	dostp_link link;
 	u32 address;
+	u8 cluster;
+	bool has_keys;
 	unsigned long since;
 };
 
-/* Begins a node, if settings and interface allow one. Its trial counts from when it got its address. */
+/* Whether a node there would hold what the former one held. A claim reaches its cluster and keys alone. */
+static bool dostp_namespace_is_held(const struct dostp_net *net, const struct dostp_holding *held,
+				    const struct net_device *dev, u32 address)
+{
+	return held->dev == dev && held->link == dostp_link_of(dev->dev_addr) && held->address == address &&
+	       held->cluster == net->cluster && held->has_keys == !!net->secrets;
+}
+
+/*
+ * Begins a node, if settings and interface allow one. If it holds what the former node held, its trial counts
+ * from the begin of that one: a holder does not become a newcomer by a new MTU.
+ */
 static void dostp_namespace_start(struct dostp_net *net, const struct dostp_holding *held)
 {
 	unsigned long since = jiffies;
@@ -59,7 +72,7 @@ static void dostp_namespace_start(struct dostp_net *net, const struct dostp_hold
 		pr_notice("%s: waits for an IPv4 address whose low 16 bits are not 0 or all ones\n", dev->name);
 		return;
 	}
-	if (held->dev == dev && held->address == address && held->link == dostp_link_of(dev->dev_addr))
+	if (dostp_namespace_is_held(net, held, dev, address))
 		since = held->since;
 	error = dostp_node_start(net, dev, address, netmask, since);
 	if (error)
@@ -76,6 +89,8 @@ void dostp_namespace_renew(struct dostp_net *net)
 		held.dev = node->dev;
 		held.link = node->link;
 		held.address = node->address;
+		held.cluster = node->cluster;
+		held.has_keys = node->keys;
 		held.since = node->started;
 	}
 	dostp_node_end(net, true);

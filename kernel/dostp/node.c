@@ -103,7 +103,7 @@ static struct dostp_node *dostp_node_alloc(void)
 	return NULL;
 }
 
-/* What protects the node's frames, by the settings. False: there is no memory for it. */
+/* Sets up what protects the node's frames: keys, a checksum, or nothing. False: no memory for keys. */
 static bool dostp_node_protect(const struct dostp_net *net, struct dostp_node *node)
 {
 	if (net->secrets) {
@@ -149,7 +149,7 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	__skb_queue_head_init(&node->replies);
 	node->started = since;
 	node->full_until = jiffies;
-	/* It is sent twice, and answers are spread. */
+	/* The HELLO of the start is sent twice, and the answers to it are spread over time. */
 	node->hello_until = jiffies + 2 * DOSTP_TRIAL;
 	node->look_at = jiffies + DOSTP_NODE_IDLE;
 	node->tick_at = jiffies + DOSTP_NODE_IDLE;

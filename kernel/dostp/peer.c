@@ -213,6 +213,7 @@ struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address)
 	return peer;
 }
 
+/* Adds a stranger at an address that the table does not have; NULL: there is no memory. */
 static struct dostp_peer *dostp_peer_add_stranger(struct dostp_node *node, u16 address)
 {
 	struct dostp_peer *peer = dostp_peer_add(node, address);
@@ -251,7 +252,10 @@ void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link,
 	dostp_peer_look_soon(node);
 }
 
-/* A peer goes. Whoever is asked at another link address meanwhile may still answer. */
+/*
+ * Removes a peer that has not answered. An introduction that is under way is kept, with a stranger in the
+ * place of the peer: the node at the other link address may still answer.
+ */
 static void dostp_peer_give_up(struct dostp_node *node, struct dostp_peer *peer)
 {
 	struct dostp_probe introduction = peer->introduction;

@@ -34,6 +34,12 @@ static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, stru
 	fault = dostp_header_decode(skb->data, node->cluster, header);
 	if (fault != DOSTP_SOUND)
 		return fault;
+	/*
+	 * A tag is over all of the frame, and a payload is decrypted where it stands. Also, a sender on this host
+	 * may have mapped the bytes: none may change between one look and the next.
+	 */
+	if (unlikely(header->flags & DOSTP_AUTH) && node->keys && skb_linearize_cow(skb))
+		return DOSTP_FAULT_ROOM;
 	end = DOSTP_HEADER_BYTES + header->length;
 	if (header->flags & DOSTP_AUTH && skb_copy_bits(skb, end, &key, 1))
 		return DOSTP_FAULT_LENGTH;
@@ -47,10 +53,7 @@ static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, stru
 		return DOSTP_FAULT_FOREIGN;
 	if (header->flags & DOSTP_SUM && !dostp_receive_is_sum_right(skb, end))
 		return DOSTP_FAULT_SUM;
-	if ((header->flags ^ node->flags) & DOSTP_AUTH)
-		return DOSTP_FAULT_AUTH;
-	/* A tag is over all of the frame, and a payload is decrypted where it stands. */
-	return unlikely(node->keys) && skb_linearize_cow(skb) ? DOSTP_FAULT_ROOM : DOSTP_SOUND;
+	return (header->flags ^ node->flags) & DOSTP_AUTH ? DOSTP_FAULT_AUTH : DOSTP_SOUND;
 }
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Windows against replay, one for each sender, source port and slot: docs/dostp.md, "Keys". None is
- * forgotten without raising its sender's floor, but with the boot number that it belongs to.
+ * Windows against replay, one for each sender, source port and slot: docs/dostp.md, "Replay". A window must
+ * never be forgotten without raising its sender's floor, except together with the sender's boot number.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -28,7 +28,7 @@ static void dostp_replay_free(struct dostp_replays *replays, struct dostp_replay
 	kfree(window);
 }
 
-/* Lets go of a window that was not used for long. False: it was. */
+/* Frees a window that was not used for DOSTP_REPLAY_IDLE, and raises the floor. False: it is in use. */
 static bool dostp_replay_retire(struct dostp_replays *replays, struct dostp_replay *window)
 {
 	u64 *floor = &window->sender->floors[window->slot];
@@ -40,7 +40,7 @@ static bool dostp_replay_retire(struct dostp_replays *replays, struct dostp_repl
 	return true;
 }
 
-/* Whether there may be one more window, perhaps in the place of one unused for long. */
+/* Whether the sender may have one more window; at a bound, one that is out of use is freed for it. */
 static bool dostp_replay_has_room(struct dostp_replays *replays, struct dostp_sender *sender)
 {
 	struct dostp_replay *oldest = NULL;
@@ -52,11 +52,13 @@ static bool dostp_replay_has_room(struct dostp_replays *replays, struct dostp_se
 	return !oldest || dostp_replay_retire(replays, oldest);
 }
 
+/* Marks a counter within the window as one that came. */
 static void dostp_replay_mark(struct dostp_replay *window, u64 counter)
 {
 	window->came[counter % DOSTP_REPLAY_BITS / 64] |= 1ULL << counter % 64;
 }
 
+/* The first counter of a port in a slot: begins a window with it. */
 static enum dostp_fault dostp_replay_begin(struct dostp_replays *replays, struct dostp_sender *sender,
 					   u16 port, u8 slot, u64 counter, struct hlist_head *chain)
 {
@@ -66,7 +68,7 @@ static enum dostp_fault dostp_replay_begin(struct dostp_replays *replays, struct
 		return DOSTP_FAULT_REPLAY;
 	window = kzalloc(sizeof(*window), GFP_ATOMIC | __GFP_NOWARN);
 	if (!window)
-		return DOSTP_FAULT_REPLAY;
+		return DOSTP_FAULT_ROOM;
 	window->sender = sender;
 	window->port = port;
 	window->slot = slot;
@@ -81,7 +83,7 @@ static enum dostp_fault dostp_replay_begin(struct dostp_replays *replays, struct
 	return DOSTP_SOUND;
 }
 
-/* Whether the counter is new; the window then ends with the newest. */
+/* Whether the counter did not come before. Moves the window on if it is the newest. */
 static bool dostp_replay_advance(struct dostp_replay *window, u64 counter)
 {
 	if (counter <= window->newest)

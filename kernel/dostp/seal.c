@@ -2,14 +2,15 @@
 /*
  * Tags of frames, by SipHash-2-4 and ChaCha20-Poly1305, and the keys of nodes for both.
  *
- * The kernel's own chacha20poly1305_encrypt takes a nonce of 64 bits, and this format has one of 96
- * (RFC 8439): so the two parts are put together here.
+ * The kernel's chacha20poly1305_encrypt takes a nonce of 64 bits, and a frame has one of 96 (RFC 8439): so
+ * ChaCha20 and Poly1305 are put together here, as the RFC says.
  */
 #include <crypto/chacha.h>
 #include <crypto/poly1305.h>
 
 #include "keys.h"
 
+/* Older kernels have no type for the state of ChaCha20: their functions take an array. */
 #ifdef HAVE_CHACHA_STATE
 #define DOSTP_STATE(state) (state)
 #else
@@ -19,12 +20,12 @@ struct chacha_state {
 #define DOSTP_STATE(state) ((state)->x)
 #endif
 
-/* What is authenticated beside the payload: the header and the counter word. */
+/* Bytes that a tag is over beside the payload: those of the header and of the counter word. */
 #define DOSTP_SEAL_BESIDE_BYTES (DOSTP_HEADER_BYTES + DOSTP_WORD_BYTES)
 
 static const u8 dostp_seal_zeros[CHACHA_BLOCK_SIZE];
 
-/* The key of a node in a mode: HChaCha20 of the secret. */
+/* Derives the key of a node in a mode: HChaCha20 of the secret, boot number and address. */
 static void dostp_seal_derive_one(const u8 *secret, u64 boot, u16 source, bool is_aead, u32 *key)
 {
 	u8 input[16] = { 'd', 's', 't', 'p' };
@@ -55,7 +56,10 @@ void dostp_seal_derive(const u8 *secret, u64 boot, u16 source, struct dostp_node
 	memzero_explicit(words, sizeof(words));
 }
 
-/* SipHash, word by word: the kernel's own takes its input in one piece alone. */
+/*
+ * SipHash-2-4, word by word: the kernel's siphash takes its input in one piece, and the counter word comes
+ * before the payload in what is hashed and behind it in a frame.
+ */
 struct dostp_sip {
 	u64 v0, v1, v2, v3;
 };
@@ -116,7 +120,7 @@ static void dostp_seal_mac(const struct dostp_node_key *key, const u8 *frame, un
 	memcpy(tag, &last, DOSTP_TAG_MAC_BYTES);
 }
 
-/* Begins ChaCha20 with its block 1, and Poly1305 with the key that block 0 is. */
+/* Sets ChaCha20 to block 1, where the payload begins, and Poly1305 to its key, which block 0 holds. */
 static void dostp_seal_aead_begin(const struct dostp_node_key *key, const u8 *frame, const u8 *word,
 				  struct chacha_state *state, struct poly1305_desc_ctx *tagger)
 {
@@ -131,6 +135,7 @@ static void dostp_seal_aead_begin(const struct dostp_node_key *key, const u8 *fr
 	memzero_explicit(block, sizeof(block));
 }
 
+/* The tag of mode `aead` over header, counter word and the encrypted payload. */
 static void dostp_seal_aead_tag(struct poly1305_desc_ctx *tagger, const u8 *frame, unsigned int length,
 				u8 *tag)
 {
@@ -172,7 +177,7 @@ void dostp_seal(const struct dostp_node_key *key, u8 *frame, unsigned int length
 	memzero_explicit(&state, sizeof(state));
 }
 
-/* Compares words, so that its time does not tell where the first difference is. */
+/* Compares in a time that does not depend on where the first difference is. */
 static bool dostp_seal_is_same(const u8 *one, const u8 *other, unsigned int bytes)
 {
 	u64 difference = 0, a, b;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The secrets of a namespace: /proc/net/dostp/keys. What is written is never shown again; who reads
- * it sees which slots hold one. One write is taken as a whole, or not at all. Its words:
+ * The secrets of a namespace: the file /proc/net/dostp/keys. A secret must never be shown again: the file
+ * tells which slots hold one. A write is taken as a whole, or not at all. Its words:
  *
- *   slot N SECRET   64 hexadecimal digits; `none` takes the secret away
- *   send N          frames are sent by this slot
+ *   slot N SECRET   puts 64 hexadecimal digits into slot 0 or 1; `none` takes the secret away
+ *   send N          sends frames by the secret in this slot
  *   mode mac|aead
- *   off             no keys at all: the only word
+ *   off             ends all keys; must be the only word
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,6 +21,7 @@
 
 #include "keys.h"
 
+/* The next word, or NULL. */
 static char *dostp_secrets_word(char **text)
 {
 	char *word;
@@ -40,6 +41,7 @@ static bool dostp_secrets_slot(const char *word, u8 *slot)
 	return true;
 }
 
+/* Puts a secret into a slot, or takes it away. */
 static bool dostp_secrets_set(struct dostp_secrets *secrets, const char *number, const char *secret)
 {
 	u8 slot;
@@ -76,7 +78,10 @@ static bool dostp_secrets_parse(struct dostp_secrets *secrets, char *text)
 	return true;
 }
 
-/* With RTNL: takes the secrets, which may be NULL; they are freed with the next ones. */
+/*
+ * With RTNL: makes these the secrets of the namespace and frees the former ones; NULL: no keys. The node
+ * begins anew where the mode, or whether there are keys, has changed.
+ */
 static int dostp_secrets_take(struct dostp_net *net, struct dostp_secrets *secrets)
 {
 	struct dostp_node *node = rtnl_dereference(net->node);
@@ -94,7 +99,7 @@ static int dostp_secrets_take(struct dostp_net *net, struct dostp_secrets *secre
 	return 0;
 }
 
-/* With RTNL. */
+/* With RTNL: changes the secrets by the words of a write. */
 static int dostp_secrets_apply(struct dostp_net *net, char *text)
 {
 	struct dostp_secrets *secrets;
@@ -123,7 +128,7 @@ int dostp_secrets_write(struct file *file, char *text, size_t length)
 	struct net *of = seq_file_single_net(file->private_data);
 	int error = -EPERM;
 
-	/* Of who opened it: a program with more rights may be made to write what it was given open. */
+	/* The opener's right counts: a program with more rights may be given the open file as its output. */
 	if (file_ns_capable(file, of->user_ns, CAP_NET_ADMIN)) {
 		rtnl_lock();
 		error = dostp_secrets_apply(dostp_net(of), text);

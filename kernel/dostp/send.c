@@ -2,10 +2,10 @@
 /* From a message to frames on their way. */
 #include "keys.h"
 
-/* What the frames of a message have in common. */
+/* What all frames of a message have in common. */
 struct dostp_route {
 	dostp_link link;
-	u64 boot; /* of the node that it is of */
+	u64 boot; /* of the node that frames are built for; another node must not send them */
 	u16 source, destination, mtu;
 	u8 cluster, flags, trailer;
 	bool is_parked;
@@ -97,7 +97,7 @@ static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 addres
 	return 0;
 }
 
-/* The next frame of a message, but for its Ethernet header. */
+/* Builds the next frame of a message, but for its tag and its Ethernet header. */
 static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, const struct dostp_route *route,
 					struct dostp_header *header, int *error)
 {
@@ -130,7 +130,7 @@ static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, con
 	return skb;
 }
 
-/* Sends one frame. The node may have gone since the last one, and another may be there. */
+/* Sends one frame. Since the route was chosen the node may have ended, and another one may have begun. */
 static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, const struct dostp_route *route)
 {
 	struct dostp_node *node;
@@ -151,7 +151,7 @@ static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, const st
 
 void dostp_send_parked(struct dostp_node *node, struct dostp_peer *peer)
 {
-	/* A tag is not there yet. */
+	/* Frames are parked without a tag, which they get here. */
 	unsigned int bytes_max = dostp_peer_mtu(node, peer) - (node->keys ? node->trailer : 0);
 	struct sk_buff *skb;
 

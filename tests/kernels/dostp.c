@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What dostp.sh and dostp_keys.sh do with the module's sockets in the emulated machine; its frames
- * stand in dostp_frames.c and dostp_hostile.c, and what it knows of keys in dostp_keys.c. Every command
- * ends with 0 if all was as it had to be, and says on a line what was.
+ * The program that dostp.sh and dostp_keys.sh run in the emulated machine. Its commands for sockets stand
+ * here, those for frames in dostp_frames.c and dostp_hostile.c, those for keys in dostp_keys.c. A command
+ * ends with 0 if all was as it had to be, and says in a line what it has found.
  *
  *   echo PORT                answers every datagram, until it is told the word "end"
  *   ask ADDRESS PORT NUMBER BYTES   sends so many and compares what comes back

@@ -1,6 +1,6 @@
-//! The module `dostp` in an emulated machine: every golden frame has the outcome that its words say, changed
-//! ones do no harm, and it talks with the node of user space, with keys and without. What happens there is
-//! told in `dostp.sh` and `dostp_keys.sh`.
+//! The module `dostp` in an emulated machine, with keys and without: every golden frame has the outcome that
+//! its words say, changed frames do no harm, and the module talks with the node of user space. The steps
+//! stand in `dostp.sh` and `dostp_keys.sh`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,8 @@ fn golden_frames() -> PathBuf {
     bundle
 }
 
-/// `receiver NAME CLUSTER`; of one with keys `keys MODE SECRET SECRET SOURCE BOOT`; and for each frame
+/// Adds the frames of a file: a line `receiver NAME CLUSTER`, for a receiver with keys a line
+/// `keys MODE SECRET SECRET SOURCE BOOT` with the peer that it believes, and for each frame
 /// `FROM HEX OUTCOME`.
 fn add_file(all: &mut String, name: &str, text: &str) {
     let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
@@ -90,7 +91,7 @@ const SAID: [&str; 17] = [
     "unloaded",
 ];
 
-/// The module of the stock kernel that the module needs, which loads what it needs itself.
+/// The module of the stock kernel that `dostp` needs; its own needs are loaded with it.
 const NEEDED: &str = "libchacha20poly1305";
 
 /// What a script says in a machine with the module.
@@ -125,7 +126,7 @@ fn dostp_takes_golden_frames_and_talks_with_user_space() {
     }
 }
 
-/// What the script about keys has to say, besides numbers that differ. Of both modes alike: `MODE`.
+/// Lines that `dostp_keys.sh` must print, besides those with numbers that differ. `MODE` is either mode.
 const SAID_OF_KEYS: [&str; 13] = [
     "unprivileged: refused",
     "staunch: /proc/net/dostp/keys: Invalid argument (os error 22): the slot that is sent by would hold no \

@@ -6,7 +6,7 @@ ip link set pair1 up && ip addr add 10.0.0.8/24 dev pair1 || exit 3
 ip netns exec far sh -c 'ip link set pair0 up && ip addr add 10.0.0.7/24 dev pair0' || exit 4
 ip netns exec far sh -c 'echo pair0 > /proc/sys/net/dostp/interface' || exit 5
 for bytes in 64; do dostp-guest count 500 $bytes || exit 6; done
-# And with keys.
+# The same round trips by nodes with keys, in each mode.
 secret=$(printf %064d 1)
 for mode in mac aead; do
   echo "slot 0 $secret mode $mode" > /proc/net/dostp/keys || exit 7

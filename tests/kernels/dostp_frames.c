@@ -130,8 +130,8 @@ static void outcome(const struct counts *before, const struct counts *after, int
 }
 
 /*
- * Lines: `receiver NAME CLUSTER`, then perhaps `keys MODE SECRET SECRET|none SOURCE BOOT`, and
- * `FROM HEX OUTCOME`.
+ * The state of `golden`. Lines of its file: `receiver NAME CLUSTER`, for a receiver with keys
+ * `keys MODE SECRET SECRET|none SOURCE BOOT`, and for each frame `FROM HEX OUTCOME`.
  */
 struct played {
 	int raw, fd, files, frames;
@@ -186,7 +186,7 @@ static void begin(struct played *played, const char *cluster)
 	played->files++;
 }
 
-/* Gives keys to the node, which begins anew with them, and a peer that it believes. */
+/* Takes a line `keys`: gives the secrets to the node, which begins anew, and makes it believe the peer. */
 static void protect(struct played *played, const char *line)
 {
 	char mode[8], secrets[2][80], words[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the program share that runs in the emulated machine: see dostp.c. */
+/* What the files of the program for the emulated machine share: see dostp.c. */
 #ifndef DOSTP_GUEST_H
 #define DOSTP_GUEST_H
 
@@ -18,12 +18,12 @@ extern char buffer[MESSAGE_MAX + 1];
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
 /* A socket of the module with this port. */
 int bound_socket(int port);
-/* The commands of the other files; -1: it is none of theirs. */
+/* Run a command of the file's, and give its exit status; -1: the file has no such command. */
 int play_frames(int count, char **word);
 int play_hostile(int count, char **word);
 int keep_keys(int count, char **word);
 
-/* All lines of the node's counts: `NAME NUMBER`. */
+/* The node's counts: the lines `NAME NUMBER` of STATS. */
 struct counts {
 	int number;
 	char name[COUNTS_MAX][32];
@@ -33,21 +33,21 @@ struct counts {
 void read_counts(struct counts *counts);
 unsigned long count(const struct counts *counts, const char *name);
 
-/* A socket that sends to an interface, and hears the frames that come there. */
+/* A packet socket that sends by an interface, and receives the module's frames there for 20 s at most. */
 int raw_socket(const char *interface, struct sockaddr_ll *to);
 void send_raw(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes,
 	      size_t length);
 void write_setting(const char *name, const char *value);
-/* Gives the number of bytes. */
+/* Reads hexadecimal digits; gives the number of bytes. */
 size_t unhex(const char *digits, uint8_t *bytes);
-/* The last byte of a header. */
+/* The check of a header's first 15 bytes, which is its last byte (CRC-8). */
 uint8_t check(const uint8_t *bytes);
 
 /* Writes words to the module's file of keys. */
 void write_keys(const char *words);
 /*
- * Answers the next HELLO of the node as if this were the node with that address and boot number. The
- * socket is older than that HELLO.
+ * Makes the node believe a peer: waits for a HELLO of the node, and answers as the node with that address and
+ * boot number does. The socket must be open before the HELLO is sent.
  */
 void believe(int raw, const struct sockaddr_ll *to, const uint8_t *secret, uint16_t source, uint64_t boot);
 

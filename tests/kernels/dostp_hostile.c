@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Frames of somebody who means harm, played into one interface of a cable; the node at the other end
- * (pair1) is looked at by its counts.
+ * Hostile frames, played into one interface of a cable. The counts of the node at the other end (pair1) show
+ * what it makes of them.
  *
  *   hostile INTERFACE FILE   plays every frame of the file with each byte changed; FILE is made by dostp.rs
  *   storm INTERFACE          first fragments, until the module is gone
@@ -18,7 +18,7 @@
 
 #include "dostp_guest.h"
 
-/* Every frame of the file with each byte changed, and cut at each length. */
+/* Sends every frame of the file with each bit of its first 96 bytes changed, and cut at each of them. */
 static int hostile(const char *interface, const char *path)
 {
 	static char line[1 << 16], digits[1 << 15];
@@ -94,6 +94,7 @@ static void send_first(int raw, const struct sockaddr_ll *to, unsigned long i)
 	send_raw(raw, to, from, frame, sizeof(frame));
 }
 
+/* First fragments, until the module's file of counts is gone. */
 static int storm(const char *interface)
 {
 	struct sockaddr_ll to;
@@ -105,7 +106,7 @@ static int storm(const char *interface)
 	return 0;
 }
 
-/* First fragments: each may be held for a second, within bounds. */
+/* First fragments, which the node may hold for a second each: its bounds must hold. */
 static int flood(const char *interface, unsigned long number)
 {
 	unsigned long bytes_most = 0, messages_most = 0;

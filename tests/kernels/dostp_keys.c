@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Keys, seen from outside of the module: this file has the functions of docs/dostp.md once more, so that
- * the module is compared with the page and not with itself.
+ * Keys, from outside of the module: the functions of docs/dostp.md, section "Keys", written once more,
+ * so that the module is compared with the page and not with its own code.
  *
  *   believe INTERFACE SECRET    makes the node at the other end (pair1) believe that 10.0.0.7 is here
- *   unprivileged                root without CAP_NET_ADMIN writes keys: it must be refused
+ *   unprivileged                writes keys as root without CAP_NET_ADMIN, which must be refused
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -80,7 +80,7 @@ static void sip_rounds(uint64_t v[4], int rounds)
 	}
 }
 
-/* SipHash-2-4. */
+/* SipHash-2-4 of some bytes. */
 static uint64_t sip(const uint64_t key[2], const uint8_t *bytes, size_t length)
 {
 	uint64_t v[4] = { key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,

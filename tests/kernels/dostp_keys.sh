@@ -1,5 +1,5 @@
-# The module dostp with keys: what its file takes and shows, hostile frames, a node of user space with the same
-# keys, rotation, and another key. Says a line for each; ends with the first that fails.
+# The module dostp with keys: what its file of keys takes and shows, hostile frames, a node of user space with
+# the same keys, rotation, and a node with another key. A line for each step; ends at the first that fails.
 mkdir -p /run/netns
 keys=/proc/net/dostp/keys
 count() { awk -v name="$1" '$1 == name { print $2 }' /proc/net/dostp/stats; }
@@ -58,8 +58,8 @@ for mode in mac aead; do
   wait $asker || { cat asked /proc/net/dostp/stats; exit 18; }
   echo "$mode $(cat asked)"
 
-  # Without the first secret, what is sent by it is dropped; a node that sends by the second is heard. What is
-  # sent to it before it believes our boot number is lost.
+  # Without the first secret the module drops what is sent by it, and hears a node that sends by the second.
+  # A message to that node is lost until it believes the module's boot number: hence the wait.
   staunch dostp keys --remove 0 > /dev/null || exit 19
   dropped=$(count dropped_auth)
   leave
@@ -69,7 +69,7 @@ for mode in mac aead; do
   dostp-guest ask 10.0.0.7 7 5 3000 || exit 21
   leave
 
-  # Another key: nobody is heard, nothing is learnt, and there is nobody at the address.
+  # A node with another key is not heard and not learnt: to the module, no node is at its address.
   serve --key-file key3 --mode $mode
   echo pair1 > /proc/sys/net/dostp/interface
   dropped=$(count dropped_auth)
@@ -79,7 +79,7 @@ for mode in mac aead; do
   leave
 done
 
-# No keys any more, on both sides.
+# Both nodes without keys again.
 staunch dostp keys --off
 serve
 dostp-guest ask 10.0.0.7 7 5 1485 || exit 24

@@ -1,6 +1,7 @@
-//! `staunch dostp keys`: the secrets of the kernel's module, for the network namespace that it runs in.
+//! `staunch dostp keys`: changes the secrets of the kernel's module `dostp`, in the network namespace that
+//! the command runs in, and shows which slots hold one.
 //!
-//! It must never print a secret.
+//! A secret must never be printed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -15,18 +16,18 @@ use super::link::{CODE_CONFIGURATION, CODE_NO_RIGHT, Protection};
 use crate::config::Failure;
 use crate::output;
 
-/// Reads the number of a slot.
+/// The parser of a slot's number.
 fn slot() -> RangedI64ValueParser<u8> {
     clap::value_parser!(u8).range(0..=1)
 }
 
-/// Where the module takes its secrets.
+/// The module's file that secrets are written to, and that tells which slots hold one.
 const FILE: &str = "/proc/net/dostp/keys";
 
-/// No node, and so no module, is here.
+/// Exit code: the module is not loaded.
 const CODE_NOBODY: u8 = 3;
 
-/// What the command line says.
+/// The flags of `staunch dostp keys`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// File of mode 0600 with a secret of the cluster, 64 hexadecimal digits
@@ -69,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Arguments {
-    /// The words for the module; none if nothing is to be changed.
+    /// What is to be written to the module's file; empty if nothing is to be changed.
     fn words(&self) -> io::Result<String> {
         if self.off {
             return Ok("off".to_owned());
@@ -95,21 +96,23 @@ impl Arguments {
     }
 }
 
-/// The digits of secrets.
+/// The digits that a secret is written in.
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Room for all words, so that the secret is not left where a string has grown.
+/// Room for all words: a string that grows would leave a copy of the secret in freed memory.
 const WORDS_BYTES: usize = 2 * SECRET_BYTES + 64;
 
-/// The module takes all words of one write, or none.
+/// Writes all words in one write, which the module takes as a whole or refuses.
 fn change(path: &Path, words: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(words.as_bytes())
 }
 
+/// A key file that cannot be used.
 fn told(error: &io::Error) -> Failure {
     Failure { code: CODE_CONFIGURATION, text: error.to_string() }
 }
 
+/// The module's file cannot be read or written.
 fn failure(error: &io::Error) -> Failure {
     let (code, text) = match error.kind() {
         ErrorKind::NotFound => (CODE_NOBODY, "the module dostp is not loaded: modprobe dostp".to_owned()),

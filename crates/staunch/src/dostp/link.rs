@@ -16,7 +16,7 @@ pub(super) const CODE_NO_RIGHT: u8 = 77;
 /// EX_CONFIG of sysexits.h: the interface cannot be used.
 pub(super) const CODE_CONFIGURATION: u8 = 78;
 
-/// Stands for a file with a key where there is none: the other one keeps its place.
+/// The word that stands in the place of a key file where that slot is to stay empty.
 const NO_KEY: &str = "none";
 
 /// By which interface, and how.
@@ -95,7 +95,7 @@ enum Waiting {
     Sleep,
 }
 
-/// How frames with keys are protected.
+/// The mode in which a node with keys sends messages.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Protection {
     Mac,
@@ -103,7 +103,7 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// Its word.
+    /// The mode's word on the command line and in the module's file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Mac => "mac",
