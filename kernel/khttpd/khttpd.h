@@ -16,7 +16,7 @@
  * folder.c     listings, made piece by piece
  * handover.c   connections that are handed over to a process
  * memory.c     the account of what peers make the module hold
- * trace.c      trace points of all of this
+ * trace.c      trace points of the life of a connection
  *
  * All other files are freestanding: see text.h.
  */

@@ -33,7 +33,7 @@ static bool khttpd_serve_has_body(const struct khttpd_connection *connection)
 	return khttpd_file_is_sending(&connection->sending) || connection->folder;
 }
 
-/* Tells that an answer is with TCP, if all of it is. Looked at only while somebody listens. */
+/* The trace point `khttpd_answer`, once TCP has all bytes of all answers. Costs nothing while it is off. */
 static void khttpd_serve_tell(const struct khttpd_connection *connection)
 {
 	if (trace_khttpd_answer_enabled() && !connection->output_length && !khttpd_serve_has_body(connection))
@@ -62,7 +62,7 @@ static bool khttpd_serve_fill(struct khttpd_connection *connection)
 			connection->folder = NULL;
 		}
 		connection->output_length = output.length;
-		/* The end of a listing may come when all else is sent. */
+		/* The last piece of a listing may be empty: then TCP has all of the answer already. */
 		khttpd_serve_tell(connection);
 		return !output.full;
 	}

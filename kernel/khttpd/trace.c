@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The trace points of trace.h, made. */
+/* Defines the trace points that trace.h declares. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"

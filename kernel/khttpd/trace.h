@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd-analysis.md has their
- * meaning, and `staunch kernel trace` reads them. A connection is told apart by its hashed address.
+ * Trace points of a connection's life, in tracefs as events/khttpd/. docs/khttpd-analysis.md says what they
+ * mean, and `staunch kernel trace` reads them. Each names its connection by the hash of an address.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM khttpd
@@ -15,7 +15,7 @@
 
 #include "khttpd.h"
 
-/* Most bytes of a path that are told, with the end of the string: enough to know most files by. */
+/* Bytes of a path in an event, with the 0 behind it: enough to know most files by, in a small event. */
 #define KHTTPD_TRACE_PATH_BYTES 48
 
 DECLARE_EVENT_CLASS(khttpd_event,
@@ -28,20 +28,20 @@ DECLARE_EVENT_CLASS(khttpd_event,
 
 /* A connection was accepted. */
 DEFINE_EVENT(khttpd_event, khttpd_accept, TP_PROTO(const void *connection), TP_ARGS(connection));
-/* The socket says that something has happened: most often, that bytes have come. */
+/* The socket has bytes to read, room to send, or an end of the peer. */
 DEFINE_EVENT(khttpd_event, khttpd_wake, TP_PROTO(const void *connection), TP_ARGS(connection));
 /* The cache has the answer to the request. */
 DEFINE_EVENT(khttpd_event, khttpd_hit, TP_PROTO(const void *connection), TP_ARGS(connection));
-/* The cache has no answer: the name is looked up. */
+/* The cache has no answer: the file is looked up by its name. */
 DEFINE_EVENT(khttpd_event, khttpd_miss, TP_PROTO(const void *connection), TP_ARGS(connection));
-/* TCP has all of the answers to what was asked so far. */
+/* TCP has all bytes of the answers to all requests so far. */
 DEFINE_EVENT(khttpd_event, khttpd_answer, TP_PROTO(const void *connection), TP_ARGS(connection));
-/* The server closes the connection, whoever wanted it. */
+/* The module closes the connection, for whatever reason. */
 DEFINE_EVENT(khttpd_event, khttpd_close, TP_PROTO(const void *connection), TP_ARGS(connection));
-/* A process takes the connection, which is none of the module's any more. */
+/* A process takes the connection over; the module has no further events of it. */
 DEFINE_EVENT(khttpd_event, khttpd_leave, TP_PROTO(const void *connection), TP_ARGS(connection));
 
-/* A whole request was understood; a longer path is cut. */
+/* The head of a request was parsed, and is not refused. A path longer than the event's room is cut. */
 TRACE_EVENT(khttpd_request,
 	TP_PROTO(const void *connection, const void *path, size_t length),
 	TP_ARGS(connection, path, length),
@@ -58,7 +58,7 @@ TRACE_EVENT(khttpd_request,
 	TP_printk("connection=%p path=%s", __entry->connection, __entry->path)
 );
 
-/* Whoever reads events without this header learns the numbers by these. */
+/* Put the numbers of the deadlines into the events' format, for readers that do not have this header. */
 TRACE_DEFINE_ENUM(KHTTPD_HEAD_DEADLINE);
 TRACE_DEFINE_ENUM(KHTTPD_IDLE_DEADLINE);
 TRACE_DEFINE_ENUM(KHTTPD_BODY_DEADLINE);
@@ -66,7 +66,7 @@ TRACE_DEFINE_ENUM(KHTTPD_SEND_DEADLINE);
 TRACE_DEFINE_ENUM(KHTTPD_LINGER_DEADLINE);
 TRACE_DEFINE_ENUM(KHTTPD_OFFER_DEADLINE);
 
-/* A deadline has passed. */
+/* A deadline of the connection has passed. */
 TRACE_EVENT(khttpd_expire,
 	TP_PROTO(const void *connection, unsigned int deadline),
 	TP_ARGS(connection, deadline),

@@ -1,4 +1,5 @@
-# `staunch serve` behind khttpd: one site on one port. khttpd is the one of the machine, the server is as shipped.
+# `staunch serve` behind khttpd: one site on one port, by the module of the machine and the server as shipped.
+# What each request says is compared in handover.rs.
 umask 022
 here=$(pwd)
 mkdir -p www other
@@ -6,7 +7,7 @@ echo hello > www/a.txt
 token=0123456789abcdef0123456789abcdef
 
 load() { insmod /modules/khttpd.ko root=$here/www listen=127.0.0.1:80 "$@"; }
-# First line and last of the answer.
+# Sends a request, and prints the first line and the last of the answer.
 send() { printf "$1" | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | sed -n '1p;$p' | tr '\n' '|'; echo; }
 get() { send "GET $1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"; }
 put() { send "PUT /topics/$1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer $token\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"; }
@@ -34,14 +35,14 @@ echo "a path: $(get /live/a)"
 echo "both: $(printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /live/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | grep -aE '^(HTTP|hello|abc)' | tr '\n' '|')"
 counts handed_over
 
-# Another process of the same program takes its place, and goes on taking connections.
+# An upgrade: the new process opens the device again, and takes connections.
 first=$(cat pid)
 kill -USR2 $first
 until [ "$(cat pid 2>/dev/null)" != "$first" ] && [ -e pid ]; do sleep 0.1; done
 while kill -0 $first 2>/dev/null; do sleep 0.1; done
 echo "upgraded: $(put b | cut -d '|' -f 1)"
 
-# It ends: the device is nobody's, and the module can go.
+# The server ends: no process has the device open, and the module can be unloaded.
 second=$(cat pid)
 kill $second
 while kill -0 $second 2>/dev/null; do sleep 0.1; done

@@ -1,4 +1,4 @@
-//! Connections that khttpd hands over: to a process at its device, to the server as shipped.
+//! Connections that khttpd hands over: to a small process at its device, and to the server as shipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use staunch_tests::process::binary;
 use crate::modules::{Guest, said};
 use crate::{SERIES_WITH_HEADERS, is_possible};
 
-/// The process at the device: static, for the machine has no libraries of its own.
+/// The program that takes connections at the device: static, for the machine has no libraries.
 pub(crate) fn process() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handover");
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -76,7 +76,7 @@ fn khttpd_hands_over_what_it_does_not_serve() {
     }
 }
 
-/// What the script says of the server behind khttpd.
+/// Lines that `behind.sh` must print.
 const SAID_BEHIND: [&str; 13] = [
     "not loaded: behind_khttpd: khttpd is not loaded: load it by `staunch kernel load --root HERE/www \
      hand_over=`",

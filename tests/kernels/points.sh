@@ -1,5 +1,5 @@
-# khttpd's trace points, counted over a known number of requests; switched off; and the module unloaded with a
-# connection while they are switched on. `handover` is tests/kernels/handover.c.
+# khttpd's trace points: counted over a known number of requests, silent while they are switched off, and no
+# obstacle when the module is unloaded with a connection. `handover` is tests/kernels/handover.c.
 umask 022
 here=$(pwd)
 mkdir www; echo hello > www/a.txt; head -c 400000 /dev/zero > www/big.bin
@@ -30,7 +30,7 @@ for mode in kthread wq ready softirq; do
 	for name in accept request hit miss expire close leave; do echo "$mode $name: $(count $name:)"; done
 	[ $(count answer:) -ge 4 ] && [ $(count wake:) -ge 1 ] && echo "$mode answers and wakes"
 	echo "$mode paths:$(grep ': khttpd_request:' trace | sed 's/.*path=//' | sort | uniq -c | tr -s ' \n' ' ')"
-	# A connection has one name in all of its events.
+	# The first connection has the same name when it is accepted and when it is closed.
 	first=$(grep -m 1 ': khttpd_accept:' trace | sed 's/.*connection=//')
 	grep -m 1 ': khttpd_close:' trace | grep -q "connection=$first" && echo "$mode one name"
 	echo 0 > events/khttpd/enable; echo > trace

@@ -1,5 +1,5 @@
 //! khttpd's trace points, and `staunch kernel trace` on kernels that have tracefs: what it shows, and what it
-//! says where it cannot.
+//! says where something is missing.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use crate::modules::{Guest, said};
 use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
 use staunch_tests::process::{binary, is_installed};
 
-/// What the script says in each mode. Three connections ask for three things each, one for a name that is too
-/// long to be told, and one is handed over.
+/// Lines that `points.sh` must print in each mode. Three connections ask for three files each, one for a name
+/// longer than an event has room for, and one is handed over.
 const POINTS: [&str; 13] = [
     "off: 0",
     "accept: 5",
@@ -60,7 +60,7 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// What a report names as missing, and nothing else, begins so.
+/// Asserts that a report names one thing as missing, which begins so, and has no function graph.
 fn assert_missing(out: &str, word: &str, beginning: &str) {
     let report = json(out, word);
     let missing = report["missing"].as_array().expect("a list");
@@ -90,7 +90,7 @@ fn requests_are_traced_under_each_kernel() {
             out.contains("told: 1 staunch: tracefs is not mounted: mount -t tracefs"),
             "{series}: {out}{error}"
         );
-        // Who may not look, and who may look and not record.
+        // A user who may not read tracefs, and one who may read it and not write.
         let refused = "told: 77 staunch: tracefs is not for this user: try as root";
         assert_eq!(out.lines().filter(|line| *line == refused).count(), 2, "{series}: {out}{error}");
         has("1");
@@ -129,7 +129,7 @@ fn requests_are_traced_under_each_kernel() {
     }
 }
 
-/// A report that lacks nothing.
+/// Asserts that the report in mode `softirq` lacks nothing.
 fn assert_whole(out: &str) {
     let report = json(out, "softirq: ");
     assert_eq!(

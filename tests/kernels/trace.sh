@@ -1,5 +1,5 @@
-# `staunch kernel trace` while a peer asks, in two modes; what it says where it cannot; and what happens where
-# the module or the command itself ends meanwhile.
+# `staunch kernel trace` while a peer asks, in two modes; what it says where it cannot trace; and what happens
+# when the command is ended, or the module unloaded, while it records.
 umask 022
 mkdir www; echo hello > www/a.txt; head -c 400000 /dev/zero > www/big.bin
 sleep 0.3
@@ -18,7 +18,7 @@ state() {
 	done
 	ls $T/instances
 }
-# Begins to trace, and waits until events are recorded; the scheduler's is the last one.
+# Begins to trace, and waits until events are recorded: the scheduler's is switched on last.
 begin() {
 	staunch kernel trace --seconds 600 --json > said & tracing=$!
 	while ! grep -qs 1 $T/instances/staunch-$tracing/events/sched/sched_switch/enable; do sleep 0.1; done

@@ -29,11 +29,12 @@ pub(super) fn is_locked_down(host: &Path) -> bool {
     lockdown(host).is_some_and(|text| !text.contains("[none]"))
 }
 
-/// Whether the kernel shows nothing of itself, not even to root.
+/// Whether lockdown is in its mode `confidentiality`, in which not even root may trace the kernel.
 pub(super) fn is_confidential(host: &Path) -> bool {
     lockdown(host).is_some_and(|text| text.contains("[confidentiality]"))
 }
 
+/// The modes of lockdown, with brackets around the one in force; `None` of a kernel without it.
 fn lockdown(host: &Path) -> Option<String> {
     fs::read_to_string(host.join("sys/kernel/security/lockdown")).ok()
 }

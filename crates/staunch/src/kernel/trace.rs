@@ -1,7 +1,7 @@
 //! `staunch kernel trace`: where the time of khttpd's requests goes, by the kernel's own tracing.
 //!
-//! It reads trace points and the function graph for a while. It must never leave tracing switched on, and
-//! never guess what a kernel does not tell: what is missing is named.
+//! The command records trace points first and the function graph then, and reports what they show. Tracing
+//! must never stay switched on. What a kernel does not offer must be named in the report, never guessed.
 
 mod graph;
 mod line;
@@ -31,16 +31,17 @@ use super::module::{NAME, NOT_LOADED};
 use crate::config::Failure;
 use crate::output;
 
-/// The module's trace points.
+/// The module's trace points, by their names without `khttpd_`.
 const POINTS: [&str; 9] = ["accept", "wake", "request", "hit", "miss", "answer", "expire", "close", "leave"];
-/// The scheduler's, by its group and name: a processor turns to another thread.
+/// The scheduler's trace point that a processor turns to another thread: its group and its name.
 const SWITCH: (&str, &str) = ("sched", "sched_switch");
-/// The part of the time in which functions are traced, which slows everything; the last one.
+/// The part of the time, at its end, in which the function graph is recorded: the smaller one, for that slows
+/// all requests.
 const GRAPH_SHARE: f64 = 0.2;
-/// How often it is asked whether a signal has come.
+/// How often it is looked whether a signal has come.
 const STEP: Duration = Duration::from_millis(20);
 
-/// How long, and what becomes of it.
+/// The flags of `staunch kernel trace`.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// How long to watch
@@ -56,7 +57,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Watches, and tells.
+/// Records for so long, and prints the report.
 ///
 /// # Errors
 /// The module is not loaded, the host has no tracefs for this user, or a file cannot be written.
@@ -91,7 +92,7 @@ fn tell(report: &TraceReport, arguments: &Arguments) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-/// The mode that the module was loaded in.
+/// The module's parameter `mode`; fails if the module is not loaded.
 fn mode(host: &Path) -> Result<String, Failure> {
     let path = host.join("sys/module").join(NAME).join("parameters/mode");
     let mode = fs::read_to_string(path).map_err(|_| Failure {
@@ -101,7 +102,7 @@ fn mode(host: &Path) -> Result<String, Failure> {
     Ok(mode.trim().to_owned())
 }
 
-/// Becomes true at a signal that would end the program, which ends the watching instead.
+/// A flag that becomes true at a signal that would end the program: the signal ends the recording instead.
 fn ended_by_signal() -> Result<Arc<AtomicBool>, Failure> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -110,7 +111,7 @@ fn ended_by_signal() -> Result<Arc<AtomicBool>, Failure> {
     Ok(ended)
 }
 
-/// What the events of a while tell.
+/// Records events for so long, and reports what they show.
 fn events(
     tracefs: &Tracefs,
     mode: String,
@@ -138,7 +139,7 @@ fn events(
     Ok(TraceReport { missing, ..TraceReport::of(mode, seconds, seen, there.contains(&SWITCH)) })
 }
 
-/// What the function graph tells; or why there is none.
+/// Records the function graph for so long, and reports what it shows; or says why there is none.
 fn functions(
     tracefs: &Tracefs,
     host: &Path,
@@ -161,7 +162,7 @@ fn functions(
     Ok(GraphReport::of(&graph))
 }
 
-/// Lets time pass, or ends at a signal.
+/// Returns after so long, or at a signal.
 fn pass(time: Duration, ended: &AtomicBool) {
     let end_ns = clock::now_ns() + time.as_nanos() as u64;
     while !ended.load(Ordering::Relaxed) && clock::now_ns() < end_ns {

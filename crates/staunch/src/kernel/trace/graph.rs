@@ -1,7 +1,7 @@
 //! The kernel's function graph, read: which functions ran, beneath which, and for how long.
 //!
-//! Lines are `TIME | CPU) TASK-PID | DURATION | CALL`. It must never fail: what is cut off at either end of
-//! the buffer is left out.
+//! Lines are `TIME | CPU) TASK-PID | DURATION | CALL`. Reading must never fail: a call of which the buffer
+//! has only the begin or only the end is left out.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,21 @@ use serde::Serialize;
 
 use super::part::KernelPart;
 
-/// Most requests whose graphs are kept to choose from.
+/// Requests whose graphs are kept, for the one in the middle to be chosen: enough for its time to be typical.
 const REQUESTS_MAX: usize = 1000;
-/// Most calls of one request that are kept.
+/// Calls of one request that are kept: a graph that is longer is not read by people, and takes memory.
 const CALLS_MAX: usize = 400;
-/// Functions that last as long as a connection: what they call is looked at instead.
+/// Functions of the module that wait for work for as long as a connection or a thread lasts. They are not
+/// counted; each function that they call is taken as an outermost one.
 const WAITERS: [&str; 4] = ["khttpd_modes_block", "khttpd_modes_thread", "khttpd_modes_worker", "kthread"];
 
-/// What a function cost in all its calls.
+/// The time of a function in all its calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct FunctionCost {
     pub(super) calls: u64,
-    /// With what it called; a call of itself is counted twice.
+    /// With the functions that it called; a call of itself is counted twice.
     pub(super) total_us: f64,
-    /// Without what it called that was traced.
+    /// Without the functions that it called and that were traced.
     pub(super) own_us: f64,
 }
 
@@ -34,27 +35,28 @@ pub(super) struct Call {
     pub(super) us: f64,
 }
 
-/// All that was read.
+/// What the lines taken so far have shown.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) functions: BTreeMap<String, FunctionCost>,
     pub(super) parts: BTreeMap<KernelPart, f64>,
-    /// Calls from outside into the module in which one request or several were understood.
+    /// Outermost calls in which requests were parsed, each with the calls beneath it.
     pub(super) requests: Vec<Vec<Call>>,
     stacks: BTreeMap<u32, Vec<Frame>>,
 }
 
+/// A call that has not ended yet.
 #[derive(Debug)]
 struct Frame {
     function: String,
     part: KernelPart,
     children_us: f64,
     asked: bool,
-    /// What ran beneath it, deepest last; the frame itself is not among it.
+    /// The calls beneath it that have ended, in the order in which they began.
     calls: Vec<Call>,
 }
 
-/// What a line says.
+/// What a line tells: a call begins, begins and ends, ends after so many microseconds, or parsed a request.
 #[derive(Debug, PartialEq)]
 enum Step<'a> {
     Enter(&'a str),
@@ -90,7 +92,7 @@ impl Graph {
         }
     }
 
-    /// A call has ended: it is counted, and told to the one above it.
+    /// Counts a call that has ended, and adds it to the call above it.
     fn close(&mut self, stack: &mut [Frame], frame: Frame, us: f64) {
         let waits = WAITERS.contains(&frame.function.as_str());
         let own_us = (us - frame.children_us).max(0.0);
@@ -110,7 +112,7 @@ impl Graph {
         }
     }
 
-    /// The request whose time is in the middle of all.
+    /// The request whose time is the median of all that are kept.
     pub(super) fn typical(&self) -> Option<&[Call]> {
         let mut requests: Vec<&[Call]> = self.requests.iter().map(Vec::as_slice).collect();
         requests.sort_by(|one, other| one[0].us.total_cmp(&other[0].us));
@@ -132,7 +134,7 @@ impl Frame {
         self.calls.extend(beneath.map(|call| Call { depth: call.depth + 1, ..call }));
     }
 
-    /// The call itself and all beneath it.
+    /// The ended call, followed by all calls beneath it.
     fn whole(self, us: f64) -> Vec<Call> {
         let mut calls = vec![Call { depth: 0, function: self.function, us }];
         calls.extend(self.calls);
@@ -140,7 +142,7 @@ impl Frame {
     }
 }
 
-/// The thread of a line, and what it says.
+/// Reads a line: the thread's number, and what happened; `None` of a line that tells neither.
 fn read(line: &str) -> Option<(u32, Step<'_>)> {
     let mut columns = line.splitn(4, '|');
     let (_time, task) = (columns.next()?, columns.next()?);
@@ -166,7 +168,7 @@ fn read(line: &str) -> Option<(u32, Step<'_>)> {
 fn bare(call: &str) -> Option<&str> {
     let (name, _) = call.split_once('(')?;
     let name = name.split(' ').next()?;
-    // What a compiler has made of one function under a name of its own.
+    // A compiler names variants of a function so: `name.isra.0`, `name.part.1`.
     let name = name.split('.').next()?;
     (!name.is_empty()).then_some(name)
 }

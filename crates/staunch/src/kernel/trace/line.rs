@@ -1,6 +1,6 @@
-//! A line of tracefs that tells an event: `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`.
+//! The line of an event in tracefs, taken apart: `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`.
 //!
-//! It must never fail: a line that is none is nothing.
+//! Reading must never fail: any other line gives `None`.
 
 /// An event, as the kernel printed it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -9,17 +9,17 @@ pub(super) struct TraceEvent<'a> {
     pub(super) task: &'a str,
     pub(super) pid: u32,
     pub(super) cpu: u32,
-    /// Whether it was an interrupt that said so, not the thread.
+    /// Whether the event happened in an interrupt or a softirq, not in the thread.
     pub(super) in_interrupt: bool,
-    /// Since an arbitrary moment.
+    /// Microseconds since an arbitrary moment, the same for all events.
     pub(super) time_us: f64,
     pub(super) name: &'a str,
-    /// All words behind the name.
+    /// All text behind the name.
     pub(super) fields: &'a str,
 }
 
 impl<'a> TraceEvent<'a> {
-    /// Reads a line.
+    /// Reads a line; `None` if it tells no event.
     pub(super) fn read(line: &'a str) -> Option<Self> {
         // A task may be named as it likes: the first place that fits is where its name ends.
         line.match_indices(" [").find_map(|(at, _)| Self::read_at(line, at))
@@ -49,7 +49,7 @@ impl<'a> TraceEvent<'a> {
     }
 }
 
-/// How many entries the buffers no longer held, from the line that tells it.
+/// The number of events that were overwritten in the buffers, from the comment line of `trace` that tells it.
 pub(super) fn lost(line: &str) -> Option<u64> {
     let words = line.strip_prefix("# entries-in-buffer/entries-written: ")?;
     let (held, written) = words.split_whitespace().next()?.split_once('/')?;

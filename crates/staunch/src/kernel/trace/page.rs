@@ -1,4 +1,4 @@
-//! What a trace has shown, as a page of HTML that works without a script.
+//! The page of `staunch kernel trace --html`: a report as HTML, which works without a script.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,12 @@ use super::graph::Call;
 use super::part::KernelPart;
 use super::report::{FUNCTION_HEAD, GraphReport, TraceReport, function_rows, thread_rows, time};
 
-/// Calls of a request that are written out; those below this share of its time are left out.
+/// Calls of the typical request that the page lists, as many as one looks through; calls that take less than
+/// this share of its time are left out.
 const CALLS_MAX: usize = 60;
 const CALL_SHARE_MIN: f64 = 0.01;
 
-/// The page.
+/// The whole page; `command` is what made it.
 pub(super) fn html(report: &TraceReport, command: &str) -> String {
     let missing: Vec<String> = report.missing.iter().map(|what| format!("missing: {what}")).collect();
     let mut body = format!(
@@ -68,6 +69,7 @@ fn graph_section(body: &mut String, graph: &GraphReport) {
     );
 }
 
+/// The calls of a request, one a line, each indented beneath its caller.
 fn calls(calls: &[Call]) -> String {
     let least = calls.first().map_or(0.0, |call| call.us * CALL_SHARE_MIN);
     let shown = calls.iter().filter(|call| call.us >= least).take(CALLS_MAX);

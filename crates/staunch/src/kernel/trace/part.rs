@@ -1,4 +1,4 @@
-//! To which part of the kernel a function belongs, by its name.
+//! The part of the kernel that a function belongs to, told by the beginning of its name.
 
 use serde::Serialize;
 

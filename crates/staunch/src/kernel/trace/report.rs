@@ -1,4 +1,4 @@
-//! What a trace has shown: figures, and the lines that tell them on a terminal.
+//! The report of `staunch kernel trace`: its figures, and its text for a terminal.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +10,49 @@ use super::graph::{Call, FunctionCost, Graph};
 use super::part::KernelPart;
 use super::requests::{Request, Seen, Thread};
 
-/// So many requests are the slowest, and so many functions are shown.
+/// The slowest requests and the costliest functions that are listed: what fits on a screen.
 const SLOWEST: usize = 10;
 const FUNCTIONS: usize = 15;
 
-/// The whole of it.
+/// The report; its fields are those of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct TraceReport {
     /// The module's parameter `mode`.
     pub(super) mode: String,
     /// How long events were recorded.
     pub(super) seconds: f64,
-    /// What could not be had, and why.
+    /// What could not be recorded, and why.
     pub(super) missing: Vec<String>,
     /// Events of the module, by name.
     pub(super) events: BTreeMap<String, u64>,
     /// Requests that were answered.
     pub(super) answered: usize,
-    /// From the socket's word until TCP had the answer.
+    /// From the wake of a request's socket until TCP had the answer: the median.
     pub(super) median_us: Option<f64>,
+    /// The same time, which 99 % of the requests did not exceed.
     pub(super) p99_us: Option<f64>,
-    /// Of it, until the request was understood.
+    /// The part of that time until the request was parsed, the median.
     pub(super) waited_median_us: Option<f64>,
     /// Requests that ended on another processor than they began on.
     pub(super) moved: usize,
-    /// Times a processor turned to a thread of the module, a request; unknown without the event.
+    /// How often a processor turned to a thread that served, a request; `None` without `sched_switch`.
     pub(super) switches_per_request: Option<f64>,
     pub(super) threads: Vec<Thread>,
     pub(super) slowest: Vec<Request>,
-    /// The function graph; unknown where there is none.
+    /// What the function graph has shown; `None` if it was not recorded.
     pub(super) graph: Option<GraphReport>,
 }
 
 /// What the function graph has shown.
 #[derive(Debug, Serialize)]
 pub(super) struct GraphReport {
-    /// Calls into the module that understood requests.
+    /// Outermost calls in which requests were parsed and that were kept.
     pub(super) requests: usize,
-    /// Those that took most time themselves, of all functions.
+    /// The functions that took most time themselves, the costliest first.
     pub(super) functions: Vec<(String, FunctionCost)>,
     /// Each part's share of all time beneath the module.
     pub(super) shares: Vec<(KernelPart, f64)>,
-    /// The request whose time is in the middle.
+    /// The calls of the request whose time is the median.
     pub(super) typical: Vec<Call>,
 }
 
@@ -71,7 +72,7 @@ impl GraphReport {
 }
 
 impl TraceReport {
-    /// Of what was seen; `switches` says whether switches were recorded.
+    /// The report of recorded events; `switches` says whether `sched_switch` was among them.
     pub(super) fn of(mode: String, seconds: f64, seen: Seen, switches: bool) -> Self {
         let threads = seen.threads();
         let mut slowest = seen.requests;
@@ -101,7 +102,7 @@ impl TraceReport {
         }
     }
 
-    /// Names with their values, for whom it is a glance.
+    /// The main figures, each with its name.
     pub(super) fn glance(&self) -> Vec<(&'static str, String)> {
         let time = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), time);
         let moved = words::share(self.moved as u64, self.answered.max(1) as u64);
@@ -116,7 +117,7 @@ impl TraceReport {
         ]
     }
 
-    /// Names of the columns of the slowest, and their rows.
+    /// The table of the slowest requests: the names of its columns, and its rows.
     pub(super) fn slowest_rows(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let head = vec!["path", "time", "waiting", "began on", "ended on", "cache", "served by"];
         let row = |request: &Request| {
@@ -134,7 +135,7 @@ impl TraceReport {
         (head, self.slowest.iter().map(row).collect())
     }
 
-    /// For a terminal.
+    /// The report as lines for a terminal.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut all = vec![format!("khttpd in mode {}, watched for {:.1} s", self.mode, self.seconds)];
         all.extend(self.missing.iter().map(|missing| format!("missing: {missing}")));
@@ -177,6 +178,7 @@ fn share_rows(graph: &GraphReport) -> Vec<Vec<String>> {
     graph.shares.iter().map(|(part, share)| vec![part.name().to_owned(), words::percent(*share)]).collect()
 }
 
+/// Adds a table beneath a title; nothing if it has no rows.
 fn section(all: &mut Vec<String>, title: &str, head: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;
@@ -194,7 +196,7 @@ pub(super) fn time(us: f64) -> String {
     words::time_ns(us * 1000.0)
 }
 
-/// The value that this share of all is above, of values that fall.
+/// Of values in falling order, the one that this share of all values is above.
 fn from_top<T>(values: &[T], share: f64) -> Option<&T> {
     values.get((values.len() as f64 * share) as usize)
 }

@@ -1,6 +1,6 @@
-//! Requests and who served them, from the events of a while.
+//! Puts events together to requests: how long each took, and which threads served.
 //!
-//! It must never read a file: it is told events in the order of their times.
+//! Events are arguments, in the order of their times; this file must never read tracefs itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use super::line::TraceEvent;
 pub(super) struct Request {
     /// The beginning of its path.
     pub(super) path: String,
-    /// From the last word of its socket before it was understood until TCP had the answer.
+    /// From the last wake of its socket before it was parsed until TCP had the answer.
     pub(super) total_us: f64,
-    /// Of this, until it was understood.
+    /// The part of `total_us` until the request was parsed.
     pub(super) waited_us: f64,
     pub(super) began_on: u32,
     pub(super) ended_on: u32,
     /// The thread that gave the answer, or `softirq`.
     pub(super) served_by: String,
-    /// Whether the cache was asked and had the answer.
+    /// Whether the cache had the answer; `None` if it was not asked.
     pub(super) hit: Option<bool>,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct Thread {
     pub(super) switches: u64,
 }
 
-/// What was seen.
+/// What the events taken so far have shown.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) requests: Vec<Request>,
-    /// Events of the module, by their names without its own.
+    /// Numbers of the module's events, by their names without `khttpd_`.
     pub(super) counts: BTreeMap<String, u64>,
     connections: BTreeMap<String, Connection>,
     names: BTreeMap<u32, String>,
@@ -51,7 +51,7 @@ pub(super) struct Seen {
     switches: BTreeMap<u32, u64>,
 }
 
-/// A moment on a processor.
+/// When an event happened, and on which processor.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     time_us: f64,
@@ -80,7 +80,8 @@ impl Seen {
         }
         let Some(name) = event.name.strip_prefix("khttpd_") else { return };
         *self.counts.entry(name.to_owned()).or_default() += 1;
-        // A peer on this machine may wake, and a process that takes a connection serves it elsewhere.
+        // A wake may come from a peer on this machine, a leave from the process that takes the connection:
+        // neither thread serves for the module.
         if !event.in_interrupt && !matches!(name, "wake" | "leave") {
             self.servers.insert(event.pid);
             self.names.insert(event.pid, event.task.to_owned());
@@ -127,7 +128,7 @@ impl Seen {
         }
     }
 
-    /// Threads that did something for the module, who was turned to most first.
+    /// Threads that served, those first that a processor turned to most often.
     pub(super) fn threads(&self) -> Vec<Thread> {
         let thread = |pid: &u32| Thread {
             name: self.names.get(pid).cloned().unwrap_or_default(),
@@ -226,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// However events come: nothing is answered that was not asked, and no time is below 0.
+        /// In whatever order events come: no more are answered than were parsed, and no time is below 0.
         #[test]
         fn no_more_is_answered_than_was_asked(
             steps in prop::collection::vec((0usize..8, 0u8..3, 0u32..9), 0..60),

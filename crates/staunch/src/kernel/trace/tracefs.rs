@@ -1,7 +1,8 @@
-//! tracefs of a host: what it offers, and tracing switched on for a while and off again.
+//! tracefs of a host: what it offers, and recordings that are switched on and off again.
 //!
-//! Events go to an instance of their own, which disturbs nobody. The function graph has none in older
-//! kernels: it is only used where nobody else traces, and everything is put back.
+//! Events are recorded in an instance of tracefs of their own, which disturbs nobody. In older kernels the
+//! function graph has no instance: it must only be recorded where nobody else traces, and every setting of
+//! tracefs must be put back.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
@@ -11,16 +12,18 @@ use super::super::module::NO_RIGHT;
 use super::super::obstacle;
 use crate::config::Failure;
 
-/// Why a user may not trace, and what helps.
+/// What a user is told who may not use tracefs.
 const NOT_FOR_USER: &str = "tracefs is not for this user: try as root";
-/// Where it is mounted, the older place last.
+/// Folders that tracefs is mounted at, the older one last.
 const PLACES: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-/// Memory of all processors for events, and for the graph, in KiB.
+/// Memory of all processors together for events, and for the graph, in KiB: little for a machine that serves.
+/// Older events are overwritten, and their number is told.
 const EVENTS_KIB: u64 = 64 * 1024;
 const GRAPH_KIB: u64 = 32 * 1024;
-/// Least and most memory of one processor, in KiB: some hundred events, and more than is read in a moment.
+/// Least and most memory of one processor, in KiB: room for some hundred events, and for what is still read
+/// within seconds.
 const PROCESSOR_KIB: (u64, u64) = (64, 8192);
-/// What the graph's lines consist of; sleeping is not counted, nor interrupts that came meanwhile.
+/// Options of the function graph: lines tell thread and time; time asleep and interrupts are left out.
 const GRAPH_OPTIONS: [(&str, &str); 4] =
     [("funcgraph-proc", "1"), ("funcgraph-abstime", "1"), ("sleep-time", "0"), ("funcgraph-irqs", "0")];
 
@@ -30,10 +33,10 @@ pub(super) struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it beneath a host's root.
+    /// Finds tracefs beneath a host's root.
     ///
     /// # Errors
-    /// It is not mounted, or not for this user.
+    /// tracefs is not mounted, or this user may not read it.
     pub(super) fn find(host: &Path) -> Result<Self, Failure> {
         let mut refused = false;
         for place in PLACES {
@@ -71,11 +74,11 @@ impl Tracefs {
                 "the function graph: this kernel has none (CONFIG_FUNCTION_GRAPH_TRACER)".to_owned(),
             );
         }
-        // Each holds what another has switched on, which the graph would mix with its own or lose.
+        // A tracer, an event or a filter that somebody has set: the graph would mix with it, or replace it.
         let used = [("current_tracer", "nop"), ("set_event", ""), ("set_graph_function", "")];
         used.into_iter().find_map(|(name, unused)| {
             let text = read(name);
-            // "#### all functions enabled ####" names none.
+            // "#### all functions enabled ####" is a comment: no function is set.
             let held = text.lines().find(|line| !line.starts_with('#')).unwrap_or("").trim();
             (held != unused).then(|| {
                 let word = if unused.is_empty() { "echo" } else { "echo nop" };
@@ -85,14 +88,14 @@ impl Tracefs {
         })
     }
 
-    /// The size of one processor's buffer where all of them may have so much.
+    /// The size of one processor's buffer, in KiB, if all processors together may have so much.
     fn processor_kib(&self, whole_kib: u64) -> String {
         let processors =
             fs::read_dir(self.folder.join("per_cpu")).map_or(1, |entries| entries.count().max(1));
         (whole_kib / processors as u64).clamp(PROCESSOR_KIB.0, PROCESSOR_KIB.1).to_string()
     }
 
-    /// Has these events recorded, in an instance of their own.
+    /// Begins to record these events, in an instance of their own.
     ///
     /// # Errors
     /// This user may read tracefs and not write to it, or the kernel refuses.
@@ -112,7 +115,7 @@ impl Tracefs {
         Ok(recording)
     }
 
-    /// Has the graph of all that the module calls recorded, with its requests.
+    /// Begins to record the function graph of all functions of the module, and its event `khttpd_request`.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -130,26 +133,27 @@ impl Tracefs {
     }
 }
 
-/// What is recorded now. It ends, and everything is as before, when this goes.
+/// A recording that is under way. Dropping it ends the recording and puts every setting back.
 pub(super) struct Recording {
     folder: PathBuf,
-    /// Files with what they held, in the order in which they were written.
+    /// The files that were written, in that order, each with what it held before.
     before: Vec<(PathBuf, String)>,
     instance: Option<PathBuf>,
 }
 
 impl Recording {
+    /// Writes a file, and keeps what it held before.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let path = self.folder.join(name);
         let before = fs::read_to_string(&path).map_err(|error| said(&path, &error))?;
         fs::write(&path, value).map_err(|error| said(&path, &error))?;
-        // "7 (expanded: 1408)": a size that is allocated at the first use.
+        // The size of a buffer that was not used yet reads "7 (expanded: 1408)".
         let before = before.split(" (").next().unwrap_or("").trim().to_owned();
         self.before.push((path, before));
         Ok(())
     }
 
-    /// Sets a list of functions, which is empty where nobody has set it.
+    /// Writes a list of functions that nobody has set (`obstacle_of_graph`): it is put back by emptying it.
     fn set_names(&mut self, name: &str, value: &str) -> Result<(), String> {
         let path = self.folder.join(name);
         fs::write(&path, value).map_err(|error| said(&path, &error))?;
@@ -160,7 +164,7 @@ impl Recording {
     /// Ends the recording, and gives its lines one by one.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The recording cannot be ended or read.
     pub(super) fn read(&mut self, mut take: impl FnMut(&str)) -> Result<(), String> {
         self.set("tracing_on", "0")?;
         let path = self.folder.join("trace");
@@ -181,7 +185,7 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(instance) = &self.instance {
-            // A folder of tracefs takes with it what is in it.
+            // The folder of an instance is removed with the files in it.
             let _ = fs::remove_dir(instance);
             return;
         }
