@@ -12,10 +12,13 @@ ask() {
 load() { insmod /modules/khttpd.ko root=$(pwd)/www listen=127.0.0.1:80 "$@"; }
 told() { text=$("$@" 2>&1); echo "told: $? $text"; }
 T=/sys/kernel/tracing
+# The settings. A size of the buffer counts by pages of 4080 bytes, for the kernel rounds it up to whole ones.
 state() {
-	for name in current_tracer tracing_on set_event set_graph_function options/sleep-time buffer_size_kb; do
+	for name in current_tracer tracing_on set_event set_graph_function options/sleep-time; do
 		cut -d ' ' -f 1 $T/$name
 	done
+	kib=$(sed 's/^.*(expanded: \([0-9]*\)).*/\1/' $T/buffer_size_kb)
+	echo $(((kib * 1024 + 4079) / 4080))
 	ls $T/instances
 }
 # Begins to trace, and waits until events are recorded: the scheduler's is switched on last.

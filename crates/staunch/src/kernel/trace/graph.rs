@@ -42,7 +42,7 @@ pub(super) struct Graph {
     pub(super) parts: BTreeMap<KernelPart, f64>,
     /// Outermost calls in which requests were parsed, each with the calls beneath it.
     pub(super) requests: Vec<Vec<Call>>,
-    stacks: BTreeMap<u32, Vec<Frame>>,
+    stacks: BTreeMap<Thread, Vec<Frame>>,
 }
 
 /// A call that has not ended yet.
@@ -68,8 +68,8 @@ enum Step<'a> {
 impl Graph {
     /// Takes the next line.
     pub(super) fn take(&mut self, line: &str) {
-        let Some((pid, step)) = read(line) else { return };
-        let mut stack = self.stacks.remove(&pid).unwrap_or_default();
+        let Some((thread, step)) = read(line) else { return };
+        let mut stack = self.stacks.remove(&thread).unwrap_or_default();
         match step {
             Step::Enter(function) => stack.push(Frame::new(function, stack.last())),
             Step::Leaf(function, us) => {
@@ -88,7 +88,7 @@ impl Graph {
             }
         }
         if !stack.is_empty() {
-            self.stacks.insert(pid, stack);
+            self.stacks.insert(thread, stack);
         }
     }
 
@@ -142,18 +142,22 @@ impl Frame {
     }
 }
 
-/// Reads a line: the thread's number, and what happened; `None` of a line that tells neither.
-fn read(line: &str) -> Option<(u32, Step<'_>)> {
+/// A thread: its number, and the processor of one that is idle, for those all have the number 0.
+type Thread = (u32, u32);
+
+/// Reads a line: the thread, and what happened; `None` of a line that tells neither.
+fn read(line: &str) -> Option<(Thread, Step<'_>)> {
     let mut columns = line.splitn(4, '|');
     let (_time, task) = (columns.next()?, columns.next()?);
     let (duration, call) = (columns.next()?, columns.next()?.trim());
-    let (_cpu, task) = task.split_once(')')?;
+    let (cpu, task) = task.split_once(')')?;
     let pid = task.trim().rsplit_once('-')?.1.parse().ok()?;
+    let thread = (pid, if pid == 0 { cpu.trim().parse().ok()? } else { 0 });
     if call.starts_with("/*") {
-        return call.starts_with("/* khttpd_request:").then_some((pid, Step::Asked));
+        return call.starts_with("/* khttpd_request:").then_some((thread, Step::Asked));
     }
     if let Some(function) = call.strip_suffix('{') {
-        return Some((pid, Step::Enter(bare(function)?)));
+        return Some((thread, Step::Enter(bare(function)?)));
     }
     let us = microseconds(duration)?;
     let step = match call.strip_suffix(';') {
@@ -161,7 +165,7 @@ fn read(line: &str) -> Option<(u32, Step<'_>)> {
         None if call.starts_with('}') => Step::Leave(us),
         None => return None,
     };
-    Some((pid, step))
+    Some((thread, step))
 }
 
 /// A function's name, without its brackets and the name of its module.
@@ -199,13 +203,16 @@ mod tests {
 
     #[test]
     fn a_line_is_taken_apart() {
-        let said = |text: &str| read(text).map(|(pid, step)| format!("{pid} {step:?}"));
-        assert_eq!(read(&line("+ 24.727 us ", "x.isra.0 [khttpd]();")), Some((7, Step::Leaf("x", 24.727))));
-        assert_eq!(read(&line("! 361.342 us", "}")), Some((7, Step::Leave(361.342))));
-        assert_eq!(read(&line("             ", "y() {")), Some((7, Step::Enter("y"))));
+        let said = |text: &str| read(text).map(|(thread, step)| format!("{thread:?} {step:?}"));
+        assert_eq!(
+            read(&line("+ 24.727 us ", "x.isra.0 [khttpd]();")),
+            Some(((7, 0), Step::Leaf("x", 24.727)))
+        );
+        assert_eq!(read(&line("! 361.342 us", "}")), Some(((7, 0), Step::Leave(361.342))));
+        assert_eq!(read(&line("             ", "y() {")), Some(((7, 0), Step::Enter("y"))));
         assert_eq!(
             read(&line("             ", "/* khttpd_request: connection=a */")),
-            Some((7, Step::Asked))
+            Some(((7, 0), Step::Asked))
         );
         assert_eq!(said(&line("             ", "/* khttpd_hit: connection=a */")), None);
         assert_eq!(said(" 0)   ksoftir-14   =>   kworker-24"), None);
@@ -233,6 +240,22 @@ mod tests {
         assert_eq!(graph.functions["khttpd_request_line"].calls, 5);
         // The call that understood the request did not end in it.
         assert!(graph.requests.is_empty());
+    }
+
+    #[test]
+    fn idle_processors_do_not_share_a_stack() {
+        let idle = |cpu: u32, duration: &str, call: &str| {
+            format!(" 1.0 |   {cpu})    <idle>-0   | {duration} | {call}\n")
+        };
+        let text = [
+            idle(0, "           ", "f() {"),
+            idle(1, "           ", "g() {"),
+            idle(0, "  3.000 us ", "}"),
+            idle(1, "  9.000 us ", "}"),
+        ];
+        let graph = graph(&text.concat());
+        assert!((graph.functions["f"].own_us - 3.0).abs() < 1e-9);
+        assert!((graph.functions["g"].own_us - 9.0).abs() < 1e-9);
     }
 
     #[test]

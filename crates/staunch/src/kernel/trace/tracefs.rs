@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::super::module::NO_RIGHT;
 use super::super::obstacle;
 use crate::config::Failure;
+use crate::output::remark;
 
 /// What a user is told who may not use tracefs.
 const NOT_FOR_USER: &str = "tracefs is not for this user: try as root";
@@ -30,6 +31,9 @@ const GRAPH_OPTIONS: [(&str, &str); 4] =
 /// A mounted tracefs.
 pub(super) struct Tracefs {
     folder: PathBuf,
+    /// The size of a processor's buffer before anything was recorded, in KiB: Linux 6.1 tells another one
+    /// once an instance was used.
+    buffer_kib: String,
 }
 
 impl Tracefs {
@@ -42,7 +46,10 @@ impl Tracefs {
         for place in PLACES {
             let folder = host.join(place);
             match fs::read_to_string(folder.join("current_tracer")) {
-                Ok(_) => return Ok(Self { folder }),
+                Ok(_) => {
+                    let text = fs::read_to_string(folder.join("buffer_size_kb")).unwrap_or_default();
+                    return Ok(Self { folder, buffer_kib: setting(&text).to_owned() });
+                }
                 Err(error) => refused |= error.kind() == ErrorKind::PermissionDenied,
             }
         }
@@ -75,13 +82,20 @@ impl Tracefs {
             );
         }
         // A tracer, an event or a filter that somebody has set: the graph would mix with it, or replace it.
-        let used = [("current_tracer", "nop"), ("set_event", ""), ("set_graph_function", "")];
+        let used = [
+            ("current_tracer", "nop"),
+            ("set_event", ""),
+            ("set_graph_function", ""),
+            ("set_graph_notrace", ""),
+            ("set_ftrace_filter", ""),
+            ("set_ftrace_pid", "no pid"),
+        ];
         used.into_iter().find_map(|(name, unused)| {
             let text = read(name);
             // "#### all functions enabled ####" is a comment: no function is set.
             let held = text.lines().find(|line| !line.starts_with('#')).unwrap_or("").trim();
             (held != unused).then(|| {
-                let word = if unused.is_empty() { "echo" } else { "echo nop" };
+                let word = if name == "current_tracer" { "echo nop" } else { "echo" };
                 let end = format!("`{word} > {name}` in {}", self.folder.display());
                 format!("the function graph: somebody traces already ({name} is {held}; {end} ends that)")
             })
@@ -121,11 +135,12 @@ impl Tracefs {
     /// The kernel refuses.
     pub(super) fn graph(&self) -> Result<Recording, String> {
         let mut recording = Recording { folder: self.folder.clone(), before: Vec::new(), instance: None };
-        recording.set("buffer_size_kb", &self.processor_kib(GRAPH_KIB))?;
+        recording.set_from("buffer_size_kb", &self.processor_kib(GRAPH_KIB), &self.buffer_kib)?;
         for (option, value) in GRAPH_OPTIONS {
             recording.set(&format!("options/{option}"), value)?;
         }
-        recording.set_names("set_graph_function", "khttpd_*")?;
+        // Nobody has set functions (`obstacle_of_graph`): the list is put back by emptying it.
+        recording.set_from("set_graph_function", "khttpd_*", "")?;
         recording.set("events/khttpd/khttpd_request/enable", "1")?;
         recording.set("tracing_on", "1")?;
         recording.set("current_tracer", "function_graph")?;
@@ -146,18 +161,14 @@ impl Recording {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let path = self.folder.join(name);
         let before = fs::read_to_string(&path).map_err(|error| said(&path, &error))?;
-        fs::write(&path, value).map_err(|error| said(&path, &error))?;
-        // The size of a buffer that was not used yet reads "7 (expanded: 1408)".
-        let before = before.split(" (").next().unwrap_or("").trim().to_owned();
-        self.before.push((path, before));
-        Ok(())
+        self.set_from(name, value, before.trim())
     }
 
-    /// Writes a list of functions that nobody has set (`obstacle_of_graph`): it is put back by emptying it.
-    fn set_names(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// Writes a file that is to hold `before` again at the end.
+    fn set_from(&mut self, name: &str, value: &str, before: &str) -> Result<(), String> {
         let path = self.folder.join(name);
         fs::write(&path, value).map_err(|error| said(&path, &error))?;
-        self.before.push((path, String::new()));
+        self.before.push((path, before.to_owned()));
         Ok(())
     }
 
@@ -190,9 +201,18 @@ impl Drop for Recording {
             return;
         }
         for (path, before) in self.before.iter().rev() {
-            let _ = fs::write(path, before);
+            if let Err(error) = fs::write(path, before) {
+                remark(&format!("staunch: {} is not put back to {before:?}: {error}\n", path.display()));
+            }
         }
     }
+}
+
+/// What to write to put a setting back that reads so. The size of a buffer that was not used yet reads
+/// "7 (expanded: 1408)": a size that is written is expanded at once, so the second one counts.
+fn setting(text: &str) -> &str {
+    let text = text.trim();
+    text.split_once("(expanded: ").map_or(text, |(_, size)| size.trim_end_matches(')'))
 }
 
 fn no_right(text: &str) -> Failure {
@@ -201,4 +221,18 @@ fn no_right(text: &str) -> Failure {
 
 fn said(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::setting;
+
+    #[test]
+    fn a_setting_is_written_back_as_it_was() {
+        for (text, written) in
+            [("7 (expanded: 1408)\n", "1408"), ("1408\n", "1408"), ("nop\n", "nop"), ("", "")]
+        {
+            assert_eq!(setting(text), written);
+        }
+    }
 }
