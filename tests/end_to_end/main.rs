@@ -8,6 +8,7 @@ mod changing_files;
 mod clients;
 mod clients_killed;
 mod command_line;
+mod crossing;
 mod kernel_fails;
 mod kernel_short;
 mod load_tools;

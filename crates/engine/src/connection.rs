@@ -89,6 +89,8 @@ pub(crate) struct Connection {
     ended: bool,
     /// Came when only reserved slots were left: whatever it asks, it is told to come back.
     turned_away: bool,
+    /// An answer was handed over already.
+    was_answered: bool,
 }
 
 // The wheel's node and the backend's state of a slot are 16 bytes each.
@@ -117,6 +119,7 @@ impl Connection {
             leaving: false,
             ended: false,
             turned_away: false,
+            was_answered: false,
         }
     }
 
@@ -247,9 +250,11 @@ impl Connection {
     }
 
     /// Nothing more is read. What crosses with the announced end must not destroy the answer that announces
-    /// it.
+    /// it (RFC 9112, section 9.6): whoever was answered before keeps connections and may have sent the next
+    /// request already, whoever asks for the first time may not, and is spared the half-close.
     fn begin_ending<H>(&mut self, linger: bool, turn: &Turn<'_, H>) {
-        self.phase = Phase::Ending { linger: (linger || turn.draining) && !self.ended };
+        let may_cross = linger || turn.draining || self.was_answered;
+        self.phase = Phase::Ending { linger: may_cross && !self.ended };
     }
 
     /// Answers a request that has just come. `is_last`: nothing came behind it.
@@ -314,6 +319,7 @@ impl Connection {
     /// The container was handed over.
     #[inline]
     pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
+        self.was_answered = true;
         self.leave_container();
         self.begin_piece(outgoing);
     }
