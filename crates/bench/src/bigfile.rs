@@ -82,7 +82,7 @@ fn measure_once(server: &Server, outcome: &mut ScenarioOutcome) -> Result<(), St
     let memory_before = ProcessMemory::of(server.id());
     for (measure, parallel) in [(COST_ALONE, 1), (COST_TOGETHER, DOWNLOADS)] {
         let before = Usage::of(server.id());
-        download(&url, DOWNLOADS, parallel, BIG_BYTES)?;
+        download(&url, &[], DOWNLOADS, parallel, BIG_BYTES)?;
         let spent_ns = Usage::of(server.id()).since_ns(&before);
         outcome.add(server.kind.name(), measure, "s", spent_ns as f64 / 1e9 / gibibytes);
     }

@@ -18,10 +18,10 @@ pub(super) struct Reply {
     pub(super) close: bool,
 }
 
-/// A kept connection.
+/// A kept connection, plain or secured.
 #[derive(Debug)]
-pub(super) struct HttpClient {
-    stream: TcpStream,
+pub(super) struct HttpClient<S = TcpStream> {
+    stream: S,
     received: Vec<u8>,
 }
 
@@ -37,7 +37,29 @@ impl HttpClient {
             .set_read_timeout(timeout)
             .and_then(|()| stream.set_nodelay(true))
             .map_err(|error| error.to_string())?;
-        Ok(Self { stream, received: Vec::new() })
+        Ok(Self::over(stream))
+    }
+
+    /// Whether the peer has neither closed nor sent anything more.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let mut byte = [0];
+        let nonblocking = self.stream.set_nonblocking(true).is_ok();
+        let received = self.stream.read(&mut byte);
+        let blocking = self.stream.set_nonblocking(false).is_ok();
+        let nothing = matches!(received, Err(error) if error.kind() == ErrorKind::WouldBlock);
+        nonblocking && blocking && nothing
+    }
+}
+
+impl<S: Read + Write> HttpClient<S> {
+    /// A client on an open connection.
+    pub(super) fn over(stream: S) -> Self {
+        Self { stream, received: Vec::new() }
+    }
+
+    /// What it stands on.
+    pub(super) fn stream(&self) -> &S {
+        &self.stream
     }
 
     /// Asks for a path and waits for the whole answer.
@@ -45,7 +67,28 @@ impl HttpClient {
     /// # Errors
     /// A failed connection or an answer that is not HTTP/1 with a Content-Length.
     pub(super) fn get(&mut self, path: &str) -> Result<Reply, String> {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+    }
+
+    /// The last request of the connection: waits for the whole answer, and until the server closes.
+    ///
+    /// # Errors
+    /// As [`HttpClient::get`], or the server sends more or does not close.
+    pub(super) fn get_last(mut self, path: &str) -> Result<Reply, String> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let reply = self.ask(&request)?;
+        match self.stream.read(&mut [0]) {
+            Ok(0) => Ok(reply),
+            Ok(_) => Err("more bytes than the answer came".to_owned()),
+            // Some servers end a secured connection without the alert that says so.
+            Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+                Ok(reply)
+            }
+            Err(error) => Err(format!("the server does not close: {error}")),
+        }
+    }
+
+    fn ask(&mut self, request: &str) -> Result<Reply, String> {
         self.stream.write_all(request.as_bytes()).map_err(|error| format!("send: {error}"))?;
         self.received.clear();
         let mut part = vec![0; 64 * 1024];
@@ -59,16 +102,6 @@ impl HttpClient {
                 return Ok(reply);
             }
         }
-    }
-
-    /// Whether the peer has neither closed nor sent anything more.
-    pub(super) fn is_quiet(&mut self) -> bool {
-        let mut byte = [0];
-        let nonblocking = self.stream.set_nonblocking(true).is_ok();
-        let received = self.stream.read(&mut byte);
-        let blocking = self.stream.set_nonblocking(false).is_ok();
-        let nothing = matches!(received, Err(error) if error.kind() == ErrorKind::WouldBlock);
-        nonblocking && blocking && nothing
     }
 }
 

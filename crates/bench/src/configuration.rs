@@ -8,6 +8,8 @@ use std::path::Path;
 
 use super::setup::{ServerKind, Setup};
 
+mod secured;
+
 /// Connections are kept this long, in seconds: longer than any scenario.
 const KEEP_ALIVE_S: u32 = 600;
 /// Length of the queue of connections not yet accepted.
@@ -20,6 +22,7 @@ pub(super) fn nginx(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let (address, connections, directory) = (setup.address, setup.connections_max, setup.directory.display());
     let folder = folder.display();
     let (modules, work) = nginx_work(setup.work_us);
+    let (secured, pair) = secured::nginx(setup.pair);
     format!(
         r#"{modules}daemon off;
 user root;
@@ -48,9 +51,9 @@ http {{
     uwsgi_temp_path "{folder}/uwsgi";
     scgi_temp_path "{folder}/scgi";
     server {{
-        listen {address}:{port} backlog={BACKLOG};
+        listen {address}:{port}{secured} backlog={BACKLOG};
         root "{directory}";
-        {work}
+        {work}{pair}
     }}
 }}
 "#,
@@ -113,16 +116,17 @@ mimetype.assign = ( ".txt" => "text/plain", ".html" => "text/html", "" => "appli
 pub(super) fn h2o(setup: &Setup<'_>, folder: &Path, port: u16) -> String {
     let (address, connections, directory) = (setup.address, setup.connections_max, setup.directory.display());
     let folder = folder.display();
-    let work = h2o_work(setup.work_us);
+    let (work, secured) = (h2o_work(setup.work_us), secured::h2o(setup.pair));
     format!(
         r#"listen:
   host: "{address}"
-  port: {port}
+  port: {port}{secured}
 user: root
 num-threads: 1
 max-connections: {connections}
 http1-request-timeout: {KEEP_ALIVE_S}
 http1-upgrade-to-http2: OFF
+http2-idle-timeout: {KEEP_ALIVE_S}
 error-log: "{folder}/error.log"
 pid-file: "{folder}/h2o.pid"
 hosts:
@@ -152,10 +156,16 @@ fn h2o_work(work_us: u32) -> String {
     )
 }
 
+/// HAProxy, where it is to speak TLS; `None` otherwise.
+pub(super) fn haproxy(setup: &Setup<'_>, folder: &Path, port: u16) -> Option<String> {
+    secured::haproxy(setup, folder, port, KEEP_ALIVE_S)
+}
+
 /// Caddy, whose templates do the work: `content` says what such a file holds.
 pub(super) fn caddy(setup: &Setup<'_>, port: u16) -> String {
     let (address, directory) = (setup.address, setup.directory.display());
     let work = if setup.work_us == 0 { "" } else { "templates {\n        mime text/plain\n    }" };
+    let (scheme, secured) = secured::caddy(setup.pair);
     format!(
         r#"{{
     admin off
@@ -164,8 +174,8 @@ pub(super) fn caddy(setup: &Setup<'_>, port: u16) -> String {
         level ERROR
     }}
 }}
-http://:{port} {{
-    bind {address}
+{scheme}://:{port} {{
+    bind {address}{secured}
     root * "{directory}"
     {work}
     file_server
@@ -192,7 +202,10 @@ pub(super) fn staunch(setup: &Setup<'_>, program: &str, port: u16) -> Vec<String
     let engine = if setup.kind == ServerKind::Uring { "uring" } else { "epoll" };
     let directory = setup.directory.to_string_lossy();
     let listen = format!("{}:{port}", setup.address);
-    let mut words = vec![program, "serve", &directory, "--listen", &listen, "--workers", "1", "--cpus", "0"];
+    let certificate = secured::staunch(setup.pair);
+    let listens = if setup.pair.is_some() { "--tls-listen" } else { "--listen" };
+    let mut words = vec![program, "serve", &directory, listens, &listen, "--workers", "1", "--cpus", "0"];
+    words.extend(certificate.iter().map(String::as_str));
     words.extend(["--io", engine, "--keep-alive", "600s", "--encodings", "off", "--listing", "off"]);
     words.extend(setup.arguments);
     words.into_iter().map(str::to_owned).collect()

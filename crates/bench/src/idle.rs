@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::crowd::Crowd;
+use super::crowd::{Crowd, Speech};
 use super::process::{ProcessMemory, context_switches};
 use super::setting::Setting;
 use super::setup::{ServerKind, Setup};
@@ -74,11 +74,11 @@ fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -
     };
     let server = setting.start(&setup, PATH, &body)?;
     // What a server makes once, whoever comes, is no memory of a connection.
-    let first = Crowd::gather(server.address.port(), PATH, FIRST_CONNECTIONS);
+    let first = Crowd::gather(server.address.port(), Speech::Plain, PATH, FIRST_CONNECTIONS);
     first.map_err(|error| format!("{error}; {}", server.last_words()))?.disperse();
     sleep(SETTLING_TIME);
     let before = ProcessMemory::of(server.id());
-    let crowd = Crowd::gather(server.address.port(), PATH, count)
+    let crowd = Crowd::gather(server.address.port(), Speech::Plain, PATH, count)
         .map_err(|error| format!("{error}; {}", server.last_words()))?;
     sleep(SETTLING_TIME);
     let after = ProcessMemory::of(server.id());

@@ -69,13 +69,20 @@ pub(super) struct Answered {
     pub(super) per_second: f64,
 }
 
-/// Downloads one URL some times, `parallel` at a time, to /dev/null, with curl.
+/// Downloads one URL some times, `parallel` at a time, to /dev/null, with curl and these further options.
 ///
 /// # Errors
 /// Any download that does not end with status 200 and exactly `size_bytes`.
-pub(super) fn download(url: &str, times: usize, parallel: usize, size_bytes: u64) -> Result<(), String> {
+pub(super) fn download(
+    url: &str,
+    options: &[&str],
+    times: usize,
+    parallel: usize,
+    size_bytes: u64,
+) -> Result<(), String> {
     let mut words: Vec<String> =
         ["taskset", "-c", "1", "curl", "-s", "-S"].iter().map(|word| (*word).to_owned()).collect();
+    words.extend(options.iter().map(|word| (*word).to_owned()));
     words.extend(["-w".to_owned(), "%{http_code} %{size_download}\n".to_owned()]);
     if parallel > 1 {
         words.extend(["--parallel".to_owned(), "--parallel-max".to_owned(), parallel.to_string()]);

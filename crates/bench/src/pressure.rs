@@ -65,7 +65,7 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     fs::create_dir_all(folder.join("template")).map_err(|error| error.to_string())?;
     fs::write(folder.join("template").join(FILE), template).map_err(|error| error.to_string())?;
     let mut kinds = setting.kinds.clone();
-    kinds.retain(|kind| *kind != ServerKind::Floor);
+    kinds.retain(|kind| !matches!(kind, ServerKind::Floor | ServerKind::Haproxy));
     outcome.note(format!("patience of staunch: {PATIENCE}"));
     setting.expect_steps(setting.rounds as usize * kinds.len() * (1 + MULTIPLES.len()));
     for round in 1..=setting.rounds {

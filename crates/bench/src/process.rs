@@ -77,6 +77,13 @@ impl ProcessMemory {
     }
 }
 
+/// Memory of a process tree that is private and dirty: what would be free without it, in bytes.
+pub(super) fn private_dirty_bytes(root: u32) -> u64 {
+    let rollup =
+        |process: &u32| fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+    descendants(root).iter().map(|process| status_number(&rollup(process), "Private_Dirty:") * 1024).sum()
+}
+
 /// Mean of the last third of the samples of resident memory, as a share of the mean of the middle one: in the
 /// first one every thread comes to its own memory. `None` of fewer than three samples.
 pub(super) fn growth(resident_bytes: &[u64]) -> Option<f64> {
@@ -220,6 +227,7 @@ mod tests {
         let spun: u64 = (0..20_000_000_u64).fold(0, |sum, number| sum ^ std::hint::black_box(number));
         assert!(Usage::of(own).since_ns(&before) > 0, "{spun}");
         assert!(ProcessMemory::of(own).resident_bytes > 100_000);
+        assert!(private_dirty_bytes(own) > 10_000);
         assert!(is_running(own) && waited_ns(own) > 0);
     }
 

@@ -21,7 +21,7 @@ use crate::{crowd, machine, page, pressure, scenario, terminal};
 /// What is measured, how often, and where the report goes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Arguments {
-    /// Scenarios to run, 'load' or 'gate' for all of these; all but the longest when none is named
+    /// Scenarios to run, 'tls', 'load' or 'gate' for all of these; all but the longest when none is named
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// How often each server is measured in each scenario
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Length of one measurement under load, in seconds
     #[arg(long, default_value_t = 4)]
     seconds: u32,
-    /// Servers to measure: nginx, lighttpd, h2o, caddy, floor, uring, epoll
+    /// Servers to measure: nginx, lighttpd, h2o, haproxy, caddy, floor, uring, epoll
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     servers: Vec<String>,
     /// A staunch that is already built; without it one is built with --release
@@ -57,16 +57,20 @@ pub(crate) struct Arguments {
     /// Judge only: store no report (for CI, with the scenario 'instructions')
     #[arg(long)]
     gate: bool,
-    /// Hold idle connections for the scenario 'idle'
-    #[arg(long, hide = true, value_name = "ADDRESS:PORT,COUNT,PATH")]
+    /// Hold idle connections for the scenarios 'idle' and 'tls-memory'
+    #[arg(long, hide = true, value_name = "ADDRESS:PORT,COUNT,SPEECH,PATH")]
     hold: Option<String>,
+    /// Hold them over TLS with a server of this certificate
+    #[arg(long, hide = true, value_name = "FILE")]
+    hold_certificate: Option<PathBuf>,
 }
 
 /// Runs the benchmark: 0 when every bar passed, 1 when one was missed or something failed, 2 for a wrong
 /// command.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
     if let Some(words) = &arguments.hold {
-        return crowd::hold(words).map_or_else(fail, |()| ExitCode::SUCCESS);
+        let certificate = arguments.hold_certificate.as_deref();
+        return crowd::hold(words, certificate).map_or_else(fail, |()| ExitCode::SUCCESS);
     }
     if let Some(path) = &arguments.from {
         return show(arguments, path).map_or_else(fail, |()| ExitCode::SUCCESS);
@@ -149,6 +153,7 @@ fn begin_report(arguments: &Arguments, root: &Path) -> Report {
         versions: vec![
             ("wrk".to_owned(), machine::version("wrk", "-v")),
             ("curl".to_owned(), machine::version("curl", "--version")),
+            ("h2load".to_owned(), machine::version("h2load", "--version")),
         ],
         rounds: arguments.rounds.max(1),
         seconds: arguments.seconds.max(1),

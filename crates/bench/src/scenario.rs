@@ -4,7 +4,7 @@
 use super::setting::Setting;
 use super::{
     attack, bigfile, change, fan_out, gate, gate_cost, generator, idle, instructions, life, memory, pressure,
-    seeing, start, throughput, waiting,
+    secured, seeing, start, throughput, waiting,
 };
 use crate::report::ScenarioOutcome;
 
@@ -32,8 +32,9 @@ pub(super) enum Needs {
     Program,
 }
 
-/// Words for all scenarios of the load generator, or of the gate, but those that have to be named alone.
-const GROUPS: [&str; 2] = ["load", "gate"];
+/// Words for all scenarios over TLS, of the load generator, or of the gate, but those that have to be named
+/// alone.
+const GROUPS: [&str; 3] = ["tls", "load", "gate"];
 
 /// All scenarios, in the order in which they run.
 const SCENARIOS: &[Scenario] = &[
@@ -46,6 +47,10 @@ const SCENARIOS: &[Scenario] = &[
     server("idle", idle::run),
     server("memory", memory::run),
     Scenario { needs: Needs::Program, named_only: true, ..server("waiting", waiting::run) },
+    server("tls-memory", secured::memory),
+    server("tls-handshake", secured::handshake),
+    server("tls-kept", secured::kept),
+    server("tls-bigfile", secured::bigfile),
     server("change", change::run),
     server("start", start::run),
     server("pressure", pressure::run),

@@ -10,8 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::client::fetch;
+use super::client::{HttpClient, Reply, fetch};
+use super::pair::Pair;
 use super::setup::{Programs, ServerKind, Setup};
+use super::tls::{Dialer, Protocol};
 use super::{configuration, machine, process};
 
 /// A running server, pinned to CPU 0.
@@ -28,6 +30,7 @@ pub(super) struct Server {
     child: Child,
     log: PathBuf,
     first_answer_time: Duration,
+    pair: Option<Pair>,
 }
 
 impl Server {
@@ -60,6 +63,7 @@ impl Server {
             child,
             log,
             first_answer_time: Duration::ZERO,
+            pair: setup.pair.cloned(),
         })
     }
 
@@ -70,7 +74,7 @@ impl Server {
     pub(super) fn wait_ready(&mut self, path: &str, body: &[u8]) -> Result<(), String> {
         let patience = Duration::from_secs(10);
         loop {
-            if fetch(self.address, path).is_ok() {
+            if self.fetch(path).is_ok() {
                 self.first_answer_time = self.started.elapsed();
                 return self.check(path, body);
             }
@@ -90,7 +94,7 @@ impl Server {
     /// Any other answer.
     pub(super) fn check(&self, path: &str, body: &[u8]) -> Result<(), String> {
         let name = self.kind.name();
-        let reply = fetch(self.address, path).map_err(|error| format!("{name}: {error}"))?;
+        let reply = self.fetch(path).map_err(|error| format!("{name}: {error}"))?;
         if reply.status != 200 {
             return Err(format!("{name} answers {path} with status {}", reply.status));
         }
@@ -98,6 +102,12 @@ impl Server {
             return Err(format!("{name} answers {path} with {} wrong bytes", reply.body.len()));
         }
         Ok(())
+    }
+
+    fn fetch(&self, path: &str) -> Result<Reply, String> {
+        let Some(pair) = &self.pair else { return fetch(self.address, path) };
+        let (stream, _) = Dialer::new(&pair.certificate, Protocol::Http1, false)?.dial(self.address)?;
+        HttpClient::over(stream).get(path)
     }
 
     /// Number of the process first started; the worker may be a child of it.
@@ -110,9 +120,12 @@ impl Server {
         self.first_answer_time
     }
 
-    /// URL of a path.
+    /// URL of a path. Over TLS the server is known by name, `localhost`.
     pub(super) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        match self.pair {
+            Some(_) => format!("https://localhost:{}{path}", self.address.port()),
+            None => format!("http://{}{path}", self.address),
+        }
     }
 
     /// The last lines the server wrote, in one.
@@ -168,6 +181,11 @@ fn command_words(
         ServerKind::H2o => {
             let path = configured("h2o.conf", configuration::h2o(setup, folder, port))?;
             vec!["h2o".to_owned(), "-c".to_owned(), path]
+        }
+        ServerKind::Haproxy => {
+            let content = configuration::haproxy(setup, folder, port);
+            let path = configured("haproxy.cfg", content.ok_or("haproxy is measured over TLS only")?)?;
+            vec!["haproxy".to_owned(), "-db".to_owned(), "-f".to_owned(), path]
         }
         ServerKind::Caddy => {
             let path = configured("Caddyfile", configuration::caddy(setup, port))?;

@@ -47,9 +47,10 @@ impl Setting {
         bar
     }
 
-    /// The chosen servers whose configuration is made for files alone.
+    /// The chosen servers whose configuration is made for files over plain HTTP.
     pub(super) fn for_files(&self) -> Vec<ServerKind> {
-        self.kinds.iter().copied().filter(|kind| *kind != ServerKind::Caddy).collect()
+        let others = [ServerKind::Haproxy, ServerKind::Caddy];
+        self.kinds.iter().copied().filter(|kind| !others.contains(kind)).collect()
     }
 
     /// Those of the chosen servers that are among `kinds`, in the chosen order.

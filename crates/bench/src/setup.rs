@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use super::machine;
+use super::pair::Pair;
 
 /// A server that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,9 @@ pub(super) enum ServerKind {
     Lighttpd,
     /// h2o with one thread.
     H2o,
-    /// Caddy on one processor; measured under pressure only.
+    /// HAProxy with one thread, which answers from a file it holds; measured over TLS only.
+    Haproxy,
+    /// Caddy on one processor; measured under pressure and over TLS only.
     Caddy,
     /// `bench/floor.c`.
     Floor,
@@ -28,10 +31,20 @@ pub(super) enum ServerKind {
 
 impl ServerKind {
     /// All, in the order in which they are measured and shown.
-    pub(super) const ALL: [Self; 7] =
-        [Self::Nginx, Self::Lighttpd, Self::H2o, Self::Caddy, Self::Floor, Self::Uring, Self::Epoll];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Nginx,
+        Self::Lighttpd,
+        Self::H2o,
+        Self::Haproxy,
+        Self::Caddy,
+        Self::Floor,
+        Self::Uring,
+        Self::Epoll,
+    ];
     /// The servers people use today.
     pub(super) const PEERS: [Self; 3] = [Self::Nginx, Self::Lighttpd, Self::H2o];
+    /// Those that are compared over TLS.
+    pub(super) const SECURED_PEERS: [Self; 4] = [Self::Nginx, Self::H2o, Self::Haproxy, Self::Caddy];
     /// Our own.
     pub(super) const OURS: [Self; 2] = [Self::Uring, Self::Epoll];
 
@@ -41,6 +54,7 @@ impl ServerKind {
             Self::Nginx => "nginx",
             Self::Lighttpd => "lighttpd",
             Self::H2o => "h2o",
+            Self::Haproxy => "haproxy",
             Self::Caddy => "caddy",
             Self::Floor => "floor",
             Self::Uring => "staunch uring",
@@ -68,6 +82,7 @@ impl ServerKind {
             Self::Nginx => machine::version("nginx", "-v"),
             Self::Lighttpd => machine::version("lighttpd", "-v"),
             Self::H2o => machine::version("h2o", "-v"),
+            Self::Haproxy => machine::version("haproxy", "-v"),
             Self::Caddy => machine::version("caddy", "version"),
             Self::Floor => "bench/floor.c, level triggered, one recv and one send a request".to_owned(),
             Self::Uring | Self::Epoll => machine::version(&programs.staunch.to_string_lossy(), "--version"),
@@ -114,6 +129,8 @@ pub(super) struct Setup<'a> {
     pub(super) work_us: u32,
     /// Ours only: further arguments.
     pub(super) arguments: &'a [&'a str],
+    /// TLS 1.3 is spoken with this certificate, and HTTP/2 with who asks for it; `None` for plain HTTP.
+    pub(super) pair: Option<&'a Pair>,
 }
 
 impl<'a> Setup<'a> {
@@ -129,6 +146,7 @@ impl<'a> Setup<'a> {
             close: false,
             work_us: 0,
             arguments: &[],
+            pair: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use super::lasting::{Lasting, PATH, WORK_PATH};
-use crate::crowd::Crowd;
+use crate::crowd::{Crowd, Speech};
 use crate::generator;
 use crate::report::{Direction, ScenarioOutcome};
 use crate::setting::Setting;
@@ -70,7 +70,7 @@ fn busy(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> R
 
 fn idle(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let mut server = Lasting::start(setting, kind)?;
-    let crowd = Crowd::gather(server.address.port(), PATH, CONNECTIONS)?;
+    let crowd = Crowd::gather(server.address.port(), Speech::Plain, PATH, CONNECTIONS)?;
     let taken = end(&mut server)?;
     crowd.disperse();
     outcome.add(kind.name(), IDLE, "s", taken.as_secs_f64());
