@@ -1,9 +1,10 @@
-//! The scenario without a clock: instructions per request of the session's path, counted by callgrind.
+//! The scenario without a clock: instructions per request or record, counted by callgrind.
 //!
-//! It owns `bench/instructions.json`, what was recorded last. The driver is `session_path`, an example of
-//! the server's crate that feeds request heads to a session and its handler without any input or output. It
-//! is run for N and for 2 N requests: the difference, divided by N, knows nothing of its start. Starts differ
-//! by a million instructions, so only the function that answers is counted where no other thread takes part.
+//! It owns `bench/instructions.json`, what was recorded last. Drivers are examples of crates that do one thing
+//! again and again without any input or output: `session_path` feeds request heads to a session and its
+//! handler, `http2_path` a browser's to a session of HTTP/2 alone, `record_path` records to the record layer.
+//! Each is run for N and for 2 N: the difference, divided by N, knows nothing of its start. Starts differ by a
+//! million instructions, so only the function that answers is counted where no other thread takes part.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,18 +17,83 @@ use crate::report::{Bar, Direction, ScenarioOutcome};
 const GROWTH_MAX: f64 = 1.02;
 /// So many that what two starts differ by, a million instructions or two, stays below the growth allowed.
 const REQUESTS: u64 = 60_000;
-/// The driver's function that answers, as callgrind names it.
-const ANSWERING: &str = "session_path::answer_all";
 const MEASURE: &str = "instructions per request";
 const RECORD: &str = "bench/instructions.json";
-/// Names of the driver's cases: a plain head, a browser's, those of six browsers in turn, a browser's of
-/// which none is like another and which have to be read, sixteen small ones in one piece, and the first two
-/// with an access log, whose thread is counted with the rest.
-const CASES: [&str; 7] = ["plain", "browser", "browsers", "unlike", "pipelined", "logged", "logged-browser"];
+
+/// An example that is counted.
+struct Driver {
+    package: &'static str,
+    example: &'static str,
+}
+
+const SESSION: Driver = Driver { package: "staunch-server", example: "session_path" };
+const HTTP2: Driver = Driver { package: "staunch-protocol", example: "http2_path" };
+const RECORDS: Driver = Driver { package: "staunch-tls", example: "record_path" };
+const DRIVERS: [&Driver; 3] = [&SESSION, &HTTP2, &RECORDS];
+
+/// One thing that a driver does so often.
+struct Work {
+    driver: &'static Driver,
+    /// Its words before the number.
+    words: &'static [&'static str],
+    /// The function that is counted, as callgrind names it; `None` for all of the process.
+    counted: Option<&'static str>,
+}
+
+/// A count that is recorded.
+struct Case {
+    name: &'static str,
+    work: Work,
+    /// What is taken off: the cipher's part.
+    without: Option<Work>,
+}
+
+/// A plain head, a browser's, those of six browsers in turn, a browser's of which none is like another and
+/// which have to be read, sixteen small ones in one piece, and the first two with an access log, whose thread
+/// is counted with the rest. Over HTTP/2 a browser's head whose fields the table of its connection knows, from
+/// its frame to its answer's, without a handler. A record of 500 bytes opened and one of 5 200 bytes sealed,
+/// without the cipher.
+const CASES: [Case; 10] = [
+    session("plain", &["plain"]),
+    session("browser", &["browser"]),
+    session("browsers", &["browsers"]),
+    session("unlike", &["unlike"]),
+    session("pipelined", &["pipelined"]),
+    logged("logged", &["logged"]),
+    logged("logged-browser", &["logged-browser"]),
+    Case {
+        name: "http2",
+        work: Work { driver: &HTTP2, words: &[], counted: Some("http2_path::answer_all") },
+        without: None,
+    },
+    Case {
+        name: "record-opened",
+        work: record(&["open"], "record_path::open_records"),
+        without: Some(record(&["open-cipher"], "record_path::open_alone")),
+    },
+    Case {
+        name: "record-sealed",
+        work: record(&["seal"], "record_path::seal_answers"),
+        without: Some(record(&["seal-cipher"], "record_path::seal_alone")),
+    },
+];
+
+const fn session(name: &'static str, words: &'static [&'static str]) -> Case {
+    let work = Work { driver: &SESSION, words, counted: Some("session_path::answer_all") };
+    Case { name, work, without: None }
+}
+
+const fn logged(name: &'static str, words: &'static [&'static str]) -> Case {
+    Case { name, work: Work { driver: &SESSION, words, counted: None }, without: None }
+}
+
+const fn record(words: &'static [&'static str], counted: &'static str) -> Work {
+    Work { driver: &RECORDS, words, counted: Some(counted) }
+}
 
 /// Runs the scenario; with `setting.record` the counts become what later runs are judged by.
 pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
-    let mut outcome = ScenarioOutcome::new("instructions", "the session's path alone, counted by callgrind");
+    let mut outcome = ScenarioOutcome::new("instructions", "the paths of requests and records alone, counted by callgrind");
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);
     }
@@ -36,19 +102,19 @@ pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     setting.expect_steps(1 + CASES.len());
-    setting.step("building the driver");
-    let driver = build(setting)?;
+    setting.step("building the drivers");
+    let drivers = Drivers::build(setting)?;
     let recorded = read_record(&setting.root)?;
     let mut counted = BTreeMap::new();
     for case in CASES {
-        setting.step(case);
-        let (once, twice) =
-            (count(&driver, case, REQUESTS, setting)?, count(&driver, case, 2 * REQUESTS, setting)?);
-        let each = twice.saturating_sub(once) as f64 / REQUESTS as f64;
-        outcome.add(case, MEASURE, "", each);
-        counted.insert(case.to_owned(), each.round());
-        let words = format!("{MEASURE}, {case}");
-        let limit = recorded.get(case).map(|recorded| recorded * GROWTH_MAX);
+        let name = case.name;
+        setting.step(name);
+        let without = case.without.as_ref().map_or(Ok(0.0), |work| drivers.each(work, name, setting))?;
+        let each = drivers.each(&case.work, name, setting)? - without;
+        outcome.add(name, MEASURE, "", each);
+        counted.insert(name.to_owned(), each.round());
+        let words = format!("{MEASURE}, {name}");
+        let limit = recorded.get(name).map(|recorded| recorded * GROWTH_MAX);
         let samples = if limit.is_some() || setting.record { vec![each] } else { Vec::new() };
         let limit = if setting.record { each * GROWTH_MAX } else { limit.unwrap_or(0.0) };
         outcome.bars.push(Bar::judge("staunch", &words, Direction::AtMost, limit.ceil(), "", samples));
@@ -60,41 +126,50 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     Ok(())
 }
 
-/// The driver, and what is preloaded into it.
-struct Driver {
-    program: PathBuf,
+/// The drivers as built, and what is preloaded into them.
+struct Drivers {
+    examples: PathBuf,
     preload: PathBuf,
 }
 
-/// Builds the driver with its system calls through the C library, where `bench/openat2.c` can stand in for
-/// the one that valgrind may not know. It gets a target folder of its own, so that nothing else is built
-/// anew.
-fn build(setting: &Setting) -> Result<Driver, String> {
-    let preload = setting.scratch.join("openat2.so");
-    let source = setting.root.join("bench/openat2.c");
-    let flags = ["-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o"];
-    succeed(Command::new("cc").args(flags).arg(&preload).arg(source))?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target = setting.scratch.join("counted");
-    let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--release", "-p", "staunch-server", "--example", "session_path"]);
-    command.current_dir(&setting.root).env("CARGO_TARGET_DIR", &target);
-    succeed(command.env("RUSTFLAGS", "--cfg=rustix_use_libc"))?;
-    Ok(Driver { program: target.join("release/examples/session_path"), preload })
-}
-
-/// Instructions of one whole run of the driver.
-fn count(driver: &Driver, case: &str, requests: u64, setting: &Setting) -> Result<u64, String> {
-    let file = setting.scratch.join(format!("callgrind.{case}"));
-    let mut command = Command::new("valgrind");
-    command.args(["--quiet", "--tool=callgrind"]).arg(format!("--callgrind-out-file={}", file.display()));
-    if !case.starts_with("logged") {
-        command.arg(format!("--toggle-collect={ANSWERING}"));
+impl Drivers {
+    /// Builds them with their system calls through the C library, where `bench/openat2.c` can stand in for the
+    /// one that valgrind may not know. They get a target folder of their own, so that nothing else is built
+    /// anew.
+    fn build(setting: &Setting) -> Result<Self, String> {
+        let preload = setting.scratch.join("openat2.so");
+        let source = setting.root.join("bench/openat2.c");
+        let flags = ["-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o"];
+        succeed(Command::new("cc").args(flags).arg(&preload).arg(source))?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let target = setting.scratch.join("counted");
+        for Driver { package, example } in DRIVERS {
+            let mut command = Command::new(&cargo);
+            command.args(["build", "--quiet", "--release", "-p", package, "--example", example]);
+            command.current_dir(&setting.root).env("CARGO_TARGET_DIR", &target);
+            succeed(command.env("RUSTFLAGS", "--cfg=rustix_use_libc"))?;
+        }
+        Ok(Self { examples: target.join("release/examples"), preload })
     }
-    command.arg(&driver.program).args([case, &requests.to_string()]);
-    succeed(command.env("LD_PRELOAD", &driver.preload)).map_err(|error| format!("{case}: {error}"))?;
-    let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-    parse_total(&text).ok_or_else(|| format!("{}: no total", file.display()))
+
+    /// Instructions of one piece of work, whatever its start took.
+    fn each(&self, work: &Work, name: &str, setting: &Setting) -> Result<f64, String> {
+        let count = |times| self.count(work, times, setting).map_err(|error| format!("{name}: {error}"));
+        Ok(count(2 * REQUESTS)?.saturating_sub(count(REQUESTS)?) as f64 / REQUESTS as f64)
+    }
+
+    /// Instructions of one whole run.
+    fn count(&self, work: &Work, times: u64, setting: &Setting) -> Result<u64, String> {
+        let file = setting.scratch.join("callgrind.out");
+        let mut command = Command::new("valgrind");
+        command.args(["--quiet", "--tool=callgrind"]);
+        command.arg(format!("--callgrind-out-file={}", file.display()));
+        command.args(work.counted.map(|function| format!("--toggle-collect={function}")));
+        command.arg(self.examples.join(work.driver.example)).args(work.words).arg(times.to_string());
+        succeed(command.env("LD_PRELOAD", &self.preload))?;
+        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        parse_total(&text).ok_or_else(|| format!("{}: no total", file.display()))
+    }
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {

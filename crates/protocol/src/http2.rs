@@ -47,6 +47,7 @@
 //! something waits a box with a stream of at most 72 bytes for each request. The engine keeps what is left of
 //! an answer (a slice or a part of a file) by the number of the stream.
 
+mod blocks;
 mod error;
 mod field;
 mod frame;

@@ -25,7 +25,7 @@ const CONNECTIONS: u32 = 10_000;
 /// Those who come and go before memory is looked at first.
 const FIRST_CONNECTIONS: u32 = 64;
 /// By then ours has let go the keys of connections that rest, and given back what handshakes took.
-const SETTLING_TIME: Duration = Duration::from_secs(4);
+const SETTLING_TIME: Duration = Duration::from_secs(12);
 const FILE: &str = "100.txt";
 const PATH: &str = "/100.txt";
 

@@ -13,7 +13,7 @@ use crate::message::Version;
 use crate::status::Status;
 
 /// A head under construction: one a worker, for a head is complete before the next begins.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct HeadWriter {
     /// As HTTP/1.1 writes it.
     head: Vec<u8>,
@@ -202,6 +202,12 @@ impl HeadWriter {
             b"OPTIONS" if path == b"*" => has(self.scheme),
             _ => has(self.scheme) && path.starts_with(b"/"),
         }
+    }
+
+    /// The head, as far as it is written.
+    #[inline]
+    pub(super) fn text(&self) -> &[u8] {
+        &self.head
     }
 
     /// Whether the request waits for 100.

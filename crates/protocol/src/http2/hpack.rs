@@ -12,7 +12,7 @@ mod interned;
 mod static_table;
 mod table;
 
-pub(super) use decoder::FieldReader;
+pub(super) use decoder::{FieldReader, NamedField};
 pub use encoder::PreparedFields;
 pub(super) use encoder::{push_field, push_fields};
 pub(super) use fault::HpackFault;

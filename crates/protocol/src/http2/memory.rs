@@ -1,8 +1,9 @@
 //! What the sessions of one worker share.
 //!
-//! It owns the fields that their tables hold, the heads that came before, and the room in which a head is put
-//! together. It must never hold anything of a request whose answer waits.
+//! It owns the fields that their tables hold, the blocks and heads that came before, and the room in which a
+//! head is put together. It must never hold anything of a request whose answer waits.
 
+use super::blocks::BlockMemory;
 use super::head::HeadWriter;
 use super::hpack::FieldReader;
 use crate::http1::RequestMemory;
@@ -12,6 +13,7 @@ use crate::http1::RequestMemory;
 pub struct WorkerMemory {
     pub(super) reader: FieldReader,
     pub(super) head: HeadWriter,
+    pub(super) blocks: BlockMemory,
     pub(super) heads: RequestMemory,
     pub(super) refusal: Vec<u8>,
 }
@@ -22,6 +24,7 @@ impl WorkerMemory {
         Self {
             reader: FieldReader::new(secret),
             head: HeadWriter::default(),
+            blocks: BlockMemory::default(),
             heads: RequestMemory::new(),
             refusal: Vec::new(),
         }

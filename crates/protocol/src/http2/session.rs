@@ -289,11 +289,17 @@ impl Session {
         if !is_new && self.find(stream).is_none() {
             return Err(self.block_of_ended_stream(stream));
         }
-        let WorkerMemory { reader, head, .. } = memory;
+        let WorkerMemory { reader, head, blocks, .. } = memory;
+        if is_new && blocks.recall(block, &self.table, reader) {
+            return self.begin_stream(block_head, Ok(()), now_ms, out);
+        }
         head.clear(!is_new);
         reader.read(block, &mut self.table, |field| head.take(field))?;
         let finished = head.finish();
         if is_new {
+            if finished.is_ok() {
+                blocks.note(block, &self.table, reader, head);
+            }
             return self.begin_stream(block_head, finished, now_ms, out);
         }
         self.take_trailer(block_head, finished, now_ms, out)
@@ -344,8 +350,8 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Event<'e> {
         let BlockHead { stream, ends_stream, .. } = block_head;
-        let WorkerMemory { head, heads, refusal, .. } = memory;
-        let head: &'e HeadWriter = head;
+        let WorkerMemory { head, blocks, heads, refusal, .. } = memory;
+        let head: &'e HeadWriter = blocks.head().unwrap_or(head);
         let read = match head.is_too_large() {
             true => Err(Status::REQUEST_HEADER_FIELDS_TOO_LARGE),
             false => head.request(heads, refusal),

@@ -24,6 +24,13 @@ pub(crate) struct FieldReader {
     literal: Vec<u8>,
 }
 
+/// A field that a block names by its place in the dynamic table, and the mark that it has there.
+#[derive(Debug)]
+pub(crate) struct NamedField {
+    place: u32,
+    mark: u64,
+}
+
 impl FieldReader {
     /// See [`InternedFields::new`].
     pub(crate) fn new(secret: [u64; 2]) -> Self {
@@ -73,6 +80,35 @@ impl FieldReader {
             take(field);
         }
         Ok(())
+    }
+
+    /// The fields that a block names in the table, in order; `None` if the block changes the table, or cannot
+    /// be read.
+    pub(crate) fn named(&self, block: &[u8], table: &DynamicTable) -> Option<Vec<NamedField>> {
+        let (mut input, mut named) = (block, Vec::new());
+        while let Some(&first) = input.first() {
+            let index = match first {
+                0x80.. => integer::take(&mut input, 7),
+                0x20.. => return None,
+                _ => integer::take(&mut input, 4),
+            };
+            let index = index.ok()?;
+            let texts = if first >= 0x80 { 0 } else { 1 + usize::from(index == 0) };
+            for _ in 0..texts {
+                let length = integer::take(&mut input, 7).ok()?;
+                input = input.get(length..)?;
+            }
+            if let Some(place) = index.checked_sub(STATIC.len() + 1) {
+                named.push(NamedField { place: place as u32, mark: table.mark(place, &self.fields)? });
+            }
+        }
+        Some(named)
+    }
+
+    /// Whether the table has that field at that place.
+    #[inline]
+    pub(crate) fn has(&self, table: &DynamicTable, named: &NamedField) -> bool {
+        table.mark(named.place as usize, &self.fields) == Some(named.mark)
     }
 
     /// A field that is spelled out, or at least its value.

@@ -21,6 +21,8 @@ pub(crate) struct InternedFields {
     by_hash: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     hasher: SipHasher13,
     held_bytes: usize,
+    /// The mark of the field that was taken last.
+    mark: u64,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,8 @@ struct Interned {
     uses: u32,
     name_bytes: u32,
     meaning: Meaning,
+    /// Tells it from every field that ever had or will have its number.
+    mark: u64,
 }
 
 /// What an entry takes beside its line.
@@ -63,6 +67,7 @@ impl InternedFields {
             by_hash: HashMap::default(),
             hasher: SipHasher13::new_with_keys(secret[0], secret[1]),
             held_bytes: 0,
+            mark: 0,
         }
     }
 
@@ -87,7 +92,9 @@ impl InternedFields {
         let name = line.get(..name_bytes).unwrap_or_default();
         let value = line.get(name_bytes + 2..line.len().saturating_sub(2)).unwrap_or_default();
         let meaning = judge_value(judge_name(name), name, value);
-        let entry = Interned { line: line.into(), hash, uses: 1, name_bytes: name_bytes as u32, meaning };
+        self.mark += 1;
+        let (name_bytes, mark) = (name_bytes as u32, self.mark);
+        let entry = Interned { line: line.into(), hash, uses: 1, name_bytes, meaning, mark };
         let number = self.place(entry);
         self.held_bytes += line.len() + ENTRY_BYTES;
         if known.is_none() {
@@ -114,6 +121,12 @@ impl InternedFields {
     pub(super) fn get(&self, number: u32) -> FieldLine<'_> {
         let entry = &self.entries[number as usize];
         FieldLine { line: &entry.line, name_bytes: entry.name_bytes as usize, meaning: entry.meaning }
+    }
+
+    /// What tells the field of this number from all that ever had it.
+    #[inline]
+    pub(super) fn mark(&self, number: u32) -> u64 {
+        self.entries[number as usize].mark
     }
 
     /// The field of this number is used once less.

@@ -33,6 +33,13 @@ impl DynamicTable {
         self.numbers.get(at).map(|number| fields.get(*number))
     }
 
+    /// The mark of the entry of this place; see [`InternedFields::mark`].
+    #[inline]
+    pub(super) fn mark(&self, place: usize, fields: &InternedFields) -> Option<u64> {
+        let at = self.numbers.len().checked_sub(place + 1)?;
+        self.numbers.get(at).map(|number| fields.mark(*number))
+    }
+
     /// Adds a field, given as a line. A field larger than the table empties it (section 4.4).
     pub(super) fn add(
         &mut self,
