@@ -1,7 +1,7 @@
 //! The record layer of an open connection, and its cipher alone: for counting instructions.
 //!
-//! `record_path CASE N` opens N records of a request (`open`), seals N answers in a record each (`seal`), or
-//! does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what
+//! `record_path CASE BYTES N` opens N records of so many bytes of content (`open`), seals N of them (`seal`),
+//! or does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what
 //! the record layer adds. Callgrind knows the functions by their names. It must never ask the time while it
 //! counts. Order: shake hands, make what is to be opened, count.
 
@@ -20,10 +20,8 @@ use staunch_tls::{
     TlsContext, WallTime,
 };
 
-/// A browser's next request, and an answer of a small file: its head and its body stand apart.
-const REQUEST: [u8; 500] = [b'r'; 500];
-const HEAD: [u8; 200] = [b'h'; 200];
-const BODY: [u8; 5_000] = [b'b'; 5_000];
+/// Of the content of an answer so much stands apart, as its head.
+const HEAD_BYTES: usize = 200;
 /// What a record adds to its content in the cipher: the content's type. Beside it stands the record's head.
 const TYPE_BYTES: usize = 1;
 const BESIDE: [u8; 5] = [23, 3, 3, 0, 0];
@@ -34,8 +32,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let counted = match words[..] {
-        [case, count] => count.parse().map_err(Into::into).and_then(|count| count_case(case, count)),
-        _ => Err("usage: record_path open|seal|open-cipher|seal-cipher COUNT".into()),
+        [case, bytes, count] => match (bytes.parse(), count.parse()) {
+            (Ok(bytes @ HEAD_BYTES..=16_384), Ok(count)) => count_case(case, &vec![b'c'; bytes], count),
+            _ => Err("BYTES are 200 to 16384, COUNT is a number".into()),
+        },
+        _ => Err("usage: record_path open|seal|open-cipher|seal-cipher BYTES COUNT".into()),
     };
     match counted {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,16 +47,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn count_case(case: &str, count: usize) -> Result<()> {
+fn count_case(case: &str, content: &[u8], count: usize) -> Result<()> {
     let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &[7; 16]).map_err(|_| "no key")?);
     let done = match case {
         "open" => {
             let (mut awake, mut client) = connection()?;
-            open_records(&mut awake, &mut requests(&mut client, count)?)
+            open_records(&mut awake, &mut requests(&mut client, content, count)?)
         }
-        "seal" => seal_answers(&mut connection()?.0, count),
-        "open-cipher" => open_alone(&key, &mut sealed(&key, count)?),
-        "seal-cipher" => seal_alone(&key, count),
+        "seal" => seal_answers(&mut connection()?.0, content, count),
+        "open-cipher" => open_alone(&key, &mut sealed(&key, content, count)?),
+        "seal-cipher" => seal_alone(&key, content, count),
         _ => return Err("there is no such case".into()),
     };
     if done == count { Ok(()) } else { Err(format!("{done} of {count}").into()) }
@@ -68,19 +69,20 @@ fn open_records(awake: &mut Awake, records: &mut [Vec<u8>]) -> usize {
     let mut opened = 0;
     for record in records {
         let place = awake.open(black_box(record), &mut output);
-        opened += usize::from(place.is_ok_and(|place| place.plain.len() == REQUEST.len()));
+        opened += usize::from(place.is_ok_and(|place| place.taken == record.len()));
     }
     opened
 }
 
 /// Seals an answer so often, into memory that is used again.
 #[inline(never)]
-fn seal_answers(awake: &mut Awake, count: usize) -> usize {
+fn seal_answers(awake: &mut Awake, content: &[u8], count: usize) -> usize {
     let mut output = Vec::new();
+    let (head, body) = content.split_at(HEAD_BYTES);
     let mut sealed = 0;
     for _ in 0..count {
         output.clear();
-        sealed += usize::from(awake.seal(black_box(&[&HEAD, &BODY]), &mut output).is_ok());
+        sealed += usize::from(awake.seal(black_box(&[head, body]), &mut output).is_ok());
         black_box(&output);
     }
     sealed
@@ -98,8 +100,8 @@ fn open_alone(key: &LessSafeKey, records: &mut [Vec<u8>]) -> usize {
 
 /// What the cipher does of `seal_answers`.
 #[inline(never)]
-fn seal_alone(key: &LessSafeKey, count: usize) -> usize {
-    let mut content = vec![b'c'; HEAD.len() + BODY.len() + TYPE_BYTES];
+fn seal_alone(key: &LessSafeKey, content: &[u8], count: usize) -> usize {
+    let mut content = vec![b'c'; content.len() + TYPE_BYTES];
     let mut sealed = 0;
     for number in 0..count {
         let tag = key.seal_in_place_separate_tag(nonce(number), Aad::from(BESIDE), black_box(&mut content));
@@ -115,9 +117,9 @@ fn nonce(number: usize) -> Nonce {
 }
 
 /// Contents of requests, sealed.
-fn sealed(key: &LessSafeKey, count: usize) -> Result<Vec<Vec<u8>>> {
+fn sealed(key: &LessSafeKey, content: &[u8], count: usize) -> Result<Vec<Vec<u8>>> {
     let seal = |number| {
-        let mut record = vec![b'r'; REQUEST.len() + TYPE_BYTES];
+        let mut record = vec![b'c'; content.len() + TYPE_BYTES];
         let sealed = key.seal_in_place_append_tag(nonce(number), Aad::from(BESIDE), &mut record);
         sealed.map_err(|_| "sealing failed".into()).map(|()| record)
     };
@@ -125,10 +127,10 @@ fn sealed(key: &LessSafeKey, count: usize) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Records as a client sends them, one a request.
-fn requests(client: &mut ClientConnection, count: usize) -> Result<Vec<Vec<u8>>> {
+fn requests(client: &mut ClientConnection, content: &[u8], count: usize) -> Result<Vec<Vec<u8>>> {
     let mut records = Vec::new();
     for _ in 0..count {
-        client.writer().write_all(&REQUEST)?;
+        client.writer().write_all(content)?;
         let mut record = Vec::new();
         client.write_tls(&mut record)?;
         records.push(record);

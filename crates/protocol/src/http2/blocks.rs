@@ -59,7 +59,13 @@ impl BlockMemory {
 
     /// A block was read that is not remembered; it wrote this head, which is a good one.
     #[inline]
-    pub(super) fn note(&mut self, block: &[u8], table: &DynamicTable, reader: &FieldReader, head: &HeadWriter) {
+    pub(super) fn note(
+        &mut self,
+        block: &[u8],
+        table: &DynamicTable,
+        reader: &FieldReader,
+        head: &HeadWriter,
+    ) {
         self.unlike += 1;
         if self.blocks.len() < BLOCKS_MAX || self.unlike >= UNLIKE_COUNT {
             self.remember(block, table, reader, head);
@@ -133,7 +139,8 @@ mod tests {
     fn a_block_is_recalled_where_it_names_the_same_fields() {
         let mut side = Side::new();
         let [mut one, mut other, mut third] = [const { DynamicTable::new() }; 3];
-        for (table, value, text) in [(&mut one, b"1", "1"), (&mut other, b"1", "1"), (&mut third, b"2", "2")] {
+        for (table, value, text) in [(&mut one, b"1", "1"), (&mut other, b"1", "1"), (&mut third, b"2", "2")]
+        {
             assert_eq!(side.take(&adding(value), table), (head(text), false), "it adds to the table");
         }
         assert_eq!(side.take(AGAIN, &mut one), (head("1"), false));
