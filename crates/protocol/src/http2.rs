@@ -43,7 +43,7 @@
 //! of exactly the number granted. `poll_timeout` is asked after every round; `handle_timeout` is called when
 //! it has passed, and `poll_event` after it. `release` is called once before a session is dropped.
 //!
-//! What a connection holds: a session of at most 80 bytes, four bytes for each field of its table, and while
+//! What a connection holds: a session of at most 72 bytes, four bytes for each field of its table, and while
 //! something waits a box with a stream of at most 72 bytes for each request. The engine keeps what is left of
 //! an answer (a slice or a part of a file) by the number of the stream.
 

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_block_is_recalled_where_it_names_the_same_fields() {
         let mut side = Side::new();
-        let [mut one, mut other, mut third] = [const { DynamicTable::new() }; 3];
+        let [mut one, mut other, mut third] = [(); 3].map(|()| DynamicTable::new());
         for (table, value, text) in [(&mut one, b"1", "1"), (&mut other, b"1", "1"), (&mut third, b"2", "2")]
         {
             assert_eq!(side.take(&adding(value), table), (head(text), false), "it adds to the table");

@@ -111,7 +111,7 @@ pub struct Session {
     current: u8,
 }
 
-const _: () = assert!(size_of::<Session>() <= 80);
+const _: () = assert!(size_of::<Session>() <= 72);
 
 /// The request given last waits for its answer. The lowest four bits are its priority.
 const CURRENT: u8 = 1 << 7;

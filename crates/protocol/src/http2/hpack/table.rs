@@ -11,8 +11,8 @@ use crate::limits::FIELD_TABLE_BYTES_MAX;
 /// The table.
 #[derive(Debug)]
 pub(crate) struct DynamicTable {
-    /// The oldest first.
-    numbers: Vec<u32>,
+    /// The oldest first. Exactly as long as it must be, for it is what a connection at rest holds.
+    numbers: Box<[u32]>,
     counted_bytes: u16,
     counted_bytes_max: u16,
 }
@@ -21,9 +21,9 @@ const _: () = assert!(FIELD_TABLE_BYTES_MAX <= u16::MAX as usize);
 
 impl DynamicTable {
     /// Empty, and as large as it may become.
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let max = FIELD_TABLE_BYTES_MAX as u16;
-        Self { numbers: Vec::new(), counted_bytes: 0, counted_bytes_max: max }
+        Self { numbers: Box::default(), counted_bytes: 0, counted_bytes_max: max }
     }
 
     /// The entry of this place; the newest has 0.
@@ -55,7 +55,10 @@ impl DynamicTable {
         };
         self.evict(others_max, fields);
         let number = fields.take(line, name_bytes)?;
-        self.numbers.push(number);
+        let mut numbers = std::mem::take(&mut self.numbers).into_vec();
+        numbers.reserve_exact(1);
+        numbers.push(number);
+        self.numbers = numbers.into();
         self.counted_bytes += counted_bytes as u16;
         Ok(())
     }
@@ -80,17 +83,18 @@ impl DynamicTable {
             fields.release(*number);
             count += 1;
         }
-        self.numbers.drain(..count);
+        if count > 0 {
+            self.numbers = self.numbers.get(count..).unwrap_or_default().into();
+        }
     }
 
     /// Gives back all it holds.
     pub(crate) fn release(&mut self, fields: &mut InternedFields) {
         self.evict(0, fields);
-        self.numbers = Vec::new();
     }
 
     /// What the connection makes the worker hold at most: the letters count as if nobody shared them.
     pub(crate) fn held_bytes(&self) -> usize {
-        usize::from(self.counted_bytes) + self.numbers.capacity() * size_of::<u32>()
+        usize::from(self.counted_bytes) + self.numbers.len() * size_of::<u32>()
     }
 }
