@@ -36,11 +36,12 @@ pub(super) fn caddy(pair: Option<&Pair>) -> (&'static str, String) {
     ("https", line)
 }
 
-/// Ours: further words of the command.
+/// Ours: further words of the command. Its plain port, which nobody asks, is any that is free.
 pub(super) fn staunch(pair: Option<&Pair>) -> Vec<String> {
     let Some(Pair { certificate, key, .. }) = pair else { return Vec::new() };
     let [certificate, key] = [certificate, key].map(|path| path.to_string_lossy().into_owned());
-    vec!["--tls-certificate".to_owned(), certificate, "--tls-key".to_owned(), key]
+    let words = ["--listen", "127.0.0.1:0", "--tls-certificate", &certificate, "--tls-key", &key];
+    words.map(str::to_owned).to_vec()
 }
 
 /// HAProxy: one thread, no log; it answers every path with the file, which it holds in memory, so that no

@@ -6,6 +6,18 @@ use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 use crate::setup::ServerKind;
 
+/// Below this a server waits for its load, and is paid for waking up.
+const BUSY_PERCENT_MIN: f64 = 90.0;
+
+/// Notes that a server waited for its load, if it did.
+pub(super) fn note_waiting(outcome: &mut ScenarioOutcome, name: &str, measure: &str, busy_percent: f64) {
+    if busy_percent < BUSY_PERCENT_MIN {
+        outcome.note(format!(
+            "{name} waited for its load in some round, CPU 0 busy {busy_percent:.0} %: {measure}"
+        ));
+    }
+}
+
 /// The chosen servers that are compared over TLS.
 pub(super) fn compared(setting: &Setting) -> Vec<ServerKind> {
     setting.chosen(&[&ServerKind::SECURED_PEERS[..], &ServerKind::OURS].concat())

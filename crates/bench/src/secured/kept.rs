@@ -2,7 +2,7 @@
 //!
 //! It owns what is asked for and how. All servers run at once and are measured in turn, round by round. The
 //! load is h2load for each protocol, so that plain and secured requests of one server compare.
-use super::judging::{compared, judge_by, judge_by_best, judge_together};
+use super::judging::{compared, judge_by, judge_by_best, judge_together, note_waiting};
 use super::running::Running;
 use super::streams::StreamLoad;
 use crate::machine::CpuTimes;
@@ -105,7 +105,7 @@ fn measure_once(
     let (spent_ns, cpus) = (Usage::of(server.id()).since_ns(&before), CpuTimes::read());
     let name = server.kind.name();
     outcome.add(name, measure, "us", spent_ns as f64 / 1000.0 / requests as f64);
-    outcome.add(name, &format!("{measure}: server's CPU busy"), "%", cpus.busy_since(&cpus_before, 0));
+    note_waiting(outcome, name, measure, cpus.busy_since(&cpus_before, 0));
     outcome.note(format!("load: {}", load.command(&url, server.address, &["-n", "N"]).join(" ")));
     Ok(())
 }
