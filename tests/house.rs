@@ -2,4 +2,6 @@
 //!
 //! It must never know what a test is about.
 
+pub mod disk;
+pub mod skipping;
 pub mod waiting;

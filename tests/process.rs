@@ -13,6 +13,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::house::skipping::skip;
+
 /// How long a line or an end of a process is waited for: a limit for what hangs, far above a busy machine's
 /// need.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -119,9 +121,7 @@ pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     if !found {
-        let continuous = std::env::var("CI").is_ok_and(|value| value == "true");
-        assert!(!continuous, "{program} is not installed");
-        println!("skipped: {program} is not installed");
+        skip(&format!("{program} is not installed"));
     }
     found
 }
@@ -186,6 +186,20 @@ impl Server {
             let line = self.lines.recv_timeout(PATIENCE).expect("a line with an address of https");
             if let Some((_, rest)) = line.split_once("listening on https://") {
                 let address = rest.split('/').next().and_then(|address| address.parse().ok());
+                return address.unwrap_or_else(|| panic!("no address: {line}"));
+            }
+        }
+    }
+
+    /// Its admin address: the next one of the start-up block.
+    ///
+    /// # Panics
+    /// When it says none.
+    pub fn admin_address(&self) -> SocketAddr {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).expect("a line with an admin address");
+            if let Some(rest) = line.trim_start().strip_prefix("admin") {
+                let address = rest.trim_start().strip_prefix("http://").and_then(|text| text.parse().ok());
                 return address.unwrap_or_else(|| panic!("no address: {line}"));
             }
         }

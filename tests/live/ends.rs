@@ -2,7 +2,7 @@
 
 use std::net::Shutdown;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 use staunch_protocol::websocket::{Deflater, Opcode, append_frame, deflate_message};
 use staunch_tests::house::waiting::until;
@@ -157,8 +157,7 @@ fn a_server_that_ends_says_so_to_its_websockets() {
         let mut sockets: Vec<_> = (0..6).map(|_| TestSocket::connect(world.address(), "/ws", "")).collect();
         sockets.iter_mut().take(3).for_each(|socket| drop(socket.subscribe("a", "")));
         sockets.push(TestSocket::open(world.address(), "/ws?topic=a", ""));
-        let process = Pid::from_raw(i32::try_from(world.server.process_id()).unwrap()).unwrap();
-        kill_process(process, Signal::TERM).unwrap();
+        world.signal(Signal::TERM);
         for socket in &mut sockets {
             assert_eq!(socket.close_code(), Some(1001), "{io}");
         }

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 
 use crate::world::{ENGINES, TOKEN, World, connect, publisher};
@@ -148,8 +148,7 @@ fn readers_of_a_server_that_died_get_a_snapshot_of_its_successor() {
         let mut events = world.read("topic=a&plain=1", "");
         assert_eq!(events.data(), "before");
         let id = events.last_id().to_owned();
-        let process = Pid::from_raw(i32::try_from(world.server.process_id()).unwrap()).unwrap();
-        kill_process(process, Signal::KILL).unwrap();
+        world.signal(Signal::KILL);
         let mut piece = [0; 1024];
         assert!(matches!(events.stream.read(&mut piece), Ok(0) | Err(_)), "the stream is cut");
         let successor = World::new(io, &[]);
@@ -164,8 +163,7 @@ fn a_server_that_ends_ends_its_streams_in_an_orderly_way() {
     for io in ENGINES {
         let mut world = World::new(io, &["--drain-timeout", "20s"]);
         let mut readers: Vec<_> = (0..10).map(|_| world.read("topic=a", "").begin()).collect();
-        let process = Pid::from_raw(i32::try_from(world.server.process_id()).unwrap()).unwrap();
-        kill_process(process, Signal::TERM).unwrap();
+        world.signal(Signal::TERM);
         for reader in &mut readers {
             assert!(reader.next().is_none(), "{io}: the last chunk comes");
         }

@@ -12,6 +12,7 @@ mod mercure;
 mod peers;
 mod reading;
 mod restart;
+mod sites;
 mod socket;
 mod sockets;
 mod store;

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use staunch_tests::house::skipping::skip;
 use staunch_tests::process::{binary, is_installed};
 use staunch_tests::tree::Tree;
 
@@ -19,10 +20,8 @@ const SECRET: &str = "a-secret-of-an-issuer-of-32-bytes-or-more";
 
 /// Whether a library of a client is there; if not, that is said.
 fn is_there(library: &str, found: bool) -> bool {
-    let continuous = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(found || !continuous, "{library} is not installed");
     if !found {
-        println!("skipped: {library} is not installed");
+        skip(&format!("{library} is not installed"));
     }
     found
 }

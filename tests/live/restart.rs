@@ -1,13 +1,15 @@
 //! Servers that go on where one before them ended: after a restart, a kill, with a full disk.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use rustix::process::Signal;
+use staunch_tests::house::skipping::skip;
 use staunch_tests::house::waiting::until;
 
 use crate::store::{Store, end, parts, value};
-use crate::world::{ENGINES, World, publisher};
+use crate::world::{ENGINES, World, ask_host, publisher};
 
 #[test]
 fn values_rings_and_the_numbering_survive() {
@@ -106,13 +108,27 @@ fn what_was_acknowledged_survives_a_kill() {
     }
 }
 
+/// What an operator sees of the store: batches that were kept, failures, and whether it fails now.
+const STATE_METRICS: [&str; 3] =
+    ["staunch_live_state_batches_total", "staunch_live_state_failures_total", "staunch_live_state_failing"];
+
+/// The value of a metric at an admin address.
+fn metric(admin: SocketAddr, name: &str) -> u64 {
+    let text = ask_host(&admin.to_string(), admin, "GET", "/metrics", "", b"").text();
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     for io in ENGINES {
         let Some(store) = Store::mounted("size=4m") else { return };
         let ballast = store.path().join("ballast");
         std::fs::write(&ballast, vec![1; 1 << 20]).unwrap();
-        let world = store.serve(io, "always");
+        let world = store.try_serve(io, "always", &["--admin", "127.0.0.1:0"]);
+        let world = world.unwrap_or_else(|said| panic!("{said}"));
+        let admin = world.server.admin_address();
+        let state = || STATE_METRICS.map(|name| metric(admin, name));
         let mut acknowledged = Vec::new();
         let refused = loop {
             let topic = format!("t{}", acknowledged.len());
@@ -128,6 +144,8 @@ fn a_full_disk_is_told_and_loses_nothing() {
         assert!(refused.text().contains("cannot be kept"), "{refused:?}");
         let count = acknowledged.len();
         assert!(count > 5, "{io}: {count}");
+        let [batches, failures, failing] = state();
+        assert!(batches >= count as u64 && failures >= 1 && failing == 1, "{io}: {:?}", state());
         // Values can be read, but not the one that was refused.
         assert_eq!(value(&world, &acknowledged[count - 1]).1, count as u64);
         assert_eq!(world.ask("GET", &format!("/live/t{count}"), "", b"").status, 404);
@@ -136,6 +154,8 @@ fn a_full_disk_is_told_and_loses_nothing() {
             let body = br#"{"topic":"after","data":1}"#;
             world.ask("POST", "/publish", &publisher("application/json"), body).status == 200
         });
+        assert_eq!(state()[2], 0, "{io}");
+        assert!(state()[0] > batches, "{io}");
         end(world, Signal::KILL);
         let world = store.serve(io, "always");
         for (place, topic) in acknowledged.iter().enumerate() {
@@ -184,7 +204,7 @@ fn a_store_that_cannot_be_used_is_named() {
 #[test]
 fn a_confined_server_of_an_ordinary_user_keeps_its_state() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
+        skip("only root can become another user");
         return;
     }
     for io in ENGINES {
@@ -193,7 +213,7 @@ fn a_confined_server_of_an_ordinary_user_keeps_its_state() {
         let confined = ["--sandbox", "on", "--user", "nobody"];
         let world = match store.try_serve(io, "always", &confined) {
             Err(said) if said.contains("sandbox") => {
-                println!("skipped: {said}");
+                skip(&said);
                 return;
             }
             world => world.unwrap_or_else(|said| panic!("{said}")),

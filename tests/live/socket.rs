@@ -40,7 +40,8 @@ pub(crate) struct TestSocket {
 /// What a server answers to a handshake with this method, version of HTTP and further field lines.
 pub(crate) fn handshake(address: SocketAddr, line: &str, lines: &str) -> (TcpStream, String, Vec<u8>) {
     let mut stream = connect(address);
-    let head = format!("{line}\r\nHost: a.example\r\n{lines}\r\n");
+    let host = if lines.contains("Host: ") { "" } else { "Host: a.example\r\n" };
+    let head = format!("{line}\r\n{host}{lines}\r\n");
     stream.write_all(head.as_bytes()).expect("a server that reads");
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {

@@ -3,10 +3,10 @@
 //! It must never outlive its test: what was mounted is unmounted, whatever happens.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
+use staunch_tests::house::disk::Disk;
 use staunch_tests::process::binary;
 
 use crate::world::World;
@@ -18,7 +18,8 @@ const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 
 /// See the module's text.
 pub(crate) struct Store {
     folder: PathBuf,
-    is_mounted: bool,
+    /// What is mounted there.
+    disk: Option<Disk>,
 }
 
 impl Store {
@@ -27,19 +28,13 @@ impl Store {
         let name = format!("staunch-state-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        Self { folder, is_mounted: false }
+        Self { folder, disk: None }
     }
 
-    /// A folder with a tmpfs of these options; none, and a line that says so, where it cannot be mounted.
+    /// A folder with a file system of these options; none, and a line that says so, where it cannot be mounted.
     pub(crate) fn mounted(options: &str) -> Option<Self> {
         let mut store = Self::new();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&store.folder);
-        store.is_mounted = mount.status().is_ok_and(|status| status.success());
-        if !store.is_mounted {
-            println!("skipped: a file system can be mounted by root alone");
-            return None;
-        }
+        store.disk = Some(Disk::mount(store.folder.clone(), options)?);
         Some(store)
     }
 
@@ -76,21 +71,15 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.is_mounted {
-            let _ = Command::new("umount").arg("--lazy").arg(&self.folder).status();
-        }
+        self.disk = None;
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
 /// Sends a server a signal, and waits for its end.
 pub(crate) fn end(mut world: World, signal: Signal) {
-    kill_process(process(&world), signal).expect("our own process");
+    world.signal(signal);
     world.server.end().expect("an end");
-}
-
-fn process(world: &World) -> Pid {
-    Pid::from_raw(i32::try_from(world.server.process_id()).expect("a number")).expect("a process")
 }
 
 /// Epoch and number of a version.

@@ -49,18 +49,22 @@ impl Drop for Serving {
 
 impl Line {
     pub(crate) fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
+        Self::run(|store, own| store.try_run(program, io, sync, &[own, arguments].concat()))
+    }
+
+    /// A server that is run with these arguments and maybe more.
+    pub(crate) fn run(run: impl FnOnce(&Store, &[&str]) -> Result<World, String>) -> Self {
         let store = Store::new();
         let [file, log] = ["pid", "said"].map(|name| store.path().join(name));
         let names = [&file, &log].map(|path| path.to_str().expect("a name of ours"));
         let own = ["--pid-file", names[0], "--error-log", names[1], "--drain-timeout", "2s"];
-        let world = store.try_run(program, io, sync, &[&own, arguments].concat());
-        let world = world.unwrap_or_else(|fault| panic!("{fault}"));
+        let world = run(&store, &own).unwrap_or_else(|fault| panic!("{fault}"));
         let number = i32::try_from(world.server.process_id()).expect("a number");
         let first = Pid::from_raw(number).expect("a process");
         Self { serving: Serving { file, first }, world, store }
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         std::fs::read_to_string(self.store.path().join("said")).unwrap_or_default()
     }
 

@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use staunch_protocol::event_stream::{EventReader, ReadEvent};
 use staunch_tests::process::{Server, binary};
 use staunch_tests::tree::Tree;
@@ -44,15 +45,36 @@ impl World {
 
     /// `try_new` with another program than the one under test.
     pub(crate) fn run(program: &Path, io: &str, arguments: &[&str], settings: &str) -> Result<Self, String> {
+        let text =
+            |root: &str| format!("root = \"{root}\"\nlive = true\npublish_token = \"{TOKEN}\"\n{settings}\n");
+        Self::of_file(program, io, arguments, text)
+    }
+
+    /// A server with the settings that `text` makes of the name of its folder.
+    pub(crate) fn of_file(
+        program: &Path,
+        io: &str,
+        arguments: &[&str],
+        text: impl FnOnce(&str) -> String,
+    ) -> Result<Self, String> {
         let tree = Tree::with(&[]).expect("a tree");
-        let file = tree.root().parent().expect("a folder of its own").join("staunch.toml");
-        let root = tree.root().display();
-        let text = format!("root = \"{root}\"\nlive = true\npublish_token = \"{TOKEN}\"\n{settings}\n");
-        std::fs::write(&file, text).expect("a file of ours");
+        let file = settings_file(&tree);
+        std::fs::write(&file, text(tree.root().to_str().expect("a name of ours"))).expect("a file of ours");
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "2", "--io", io]);
         command.arg("--config").arg(&file).args(arguments);
         Ok(Self { server: Server::spawn(&mut command)?, tree })
+    }
+
+    /// The file of its settings.
+    pub(crate) fn settings_file(&self) -> PathBuf {
+        settings_file(&self.tree)
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let number = i32::try_from(self.server.process_id()).expect("a number");
+        kill_process(Pid::from_raw(number).expect("a process"), signal).expect("our own process");
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -87,11 +109,25 @@ impl World {
 
     /// A reader of `/events` with this query and further field lines; its head was received.
     pub(crate) fn read(&self, query: &str, lines: &str) -> Events {
+        self.read_host("a", query, lines)
+    }
+
+    /// A reader of `/events` of a host.
+    pub(crate) fn read_host(&self, host: &str, query: &str, lines: &str) -> Events {
+        self.read_at(host, &format!("/events?{query}"), lines)
+    }
+
+    /// A reader of a stream of events at a path of a host.
+    pub(crate) fn read_at(&self, host: &str, path: &str, lines: &str) -> Events {
         let mut stream = connect(self.address());
-        let head = format!("GET /events?{query} HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n");
         stream.write_all(head.as_bytes()).expect("a server that reads");
         Events::new(stream)
     }
+}
+
+fn settings_file(tree: &Tree) -> PathBuf {
+    tree.root().parent().expect("a folder of its own").join("staunch.toml")
 }
 
 /// Field lines of a publisher.
@@ -101,9 +137,21 @@ pub(crate) fn publisher(content_type: &str) -> String {
 
 /// One request on a connection of its own.
 pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, lines: &str, body: &[u8]) -> Reply {
+    ask_host("a", address, method, path, lines, body)
+}
+
+/// One request to a host.
+pub(crate) fn ask_host(
+    host: &str,
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    lines: &str,
+    body: &[u8],
+) -> Reply {
     let mut stream = connect(address);
     let length = body.len();
-    let lines = format!("Host: a\r\nConnection: close\r\nContent-Length: {length}\r\n{lines}\r\n");
+    let lines = format!("Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{lines}\r\n");
     let head = format!("{method} {path} HTTP/1.1\r\n{lines}");
     stream.write_all(head.as_bytes()).expect("a server that reads");
     stream.write_all(body).expect("a server that reads");

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod admin;
-mod disk;
 mod log;
 mod peer;
 mod top;

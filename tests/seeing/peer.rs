@@ -39,28 +39,13 @@ pub(crate) fn start_workers(workers: &str, flags: &[&str]) -> Seen {
     command.arg("serve").arg(tree.root()).args(["--listen", "127.0.0.1:0", "--workers", workers]);
     command.args(["--admin", "127.0.0.1:0"]).args(flags);
     let server = Server::spawn(&mut command).expect("a server");
-    let admin = admin_address(&server);
+    let admin = server.admin_address();
     Seen { server, admin, tree }
 }
 
 /// Where the logs stand: beside nothing that is served under a name that tests ask for.
 pub(crate) fn logs(tree: &Tree) -> std::path::PathBuf {
     tree.root().join(".logs")
-}
-
-/// The address in the start-up block.
-fn admin_address(server: &Server) -> SocketAddr {
-    let start = Instant::now();
-    loop {
-        let found = server.said().iter().find_map(|line| {
-            line.trim_start().strip_prefix("admin")?.trim_start().strip_prefix("http://")?.parse().ok()
-        });
-        if let Some(address) = found {
-            return address;
-        }
-        assert!(start.elapsed() < PATIENCE, "no admin address in the start-up block");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Sends bytes and reads until the peer closes.

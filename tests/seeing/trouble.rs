@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use staunch_tests::house::disk::Disk;
 use staunch_tests::process::{Server, finish, serve};
 use staunch_tests::tree::Tree;
 
-use crate::disk::Disk;
 use crate::peer::{PATIENCE, Seen, await_lines, get, say, start};
 
 /// Many requests on one connection. All of them are answered.
@@ -43,8 +43,8 @@ fn await_text(path: &Path, wanted: &str) -> String {
 #[test]
 fn a_full_disk_loses_lines_and_nothing_else() {
     let tree = Tree::new().expect("a folder");
-    let Some(disk) = Disk::mount(tree.root().join(".disk")) else { return };
-    let (log, errors) = (disk.folder.join("log"), tree.root().join(".errors"));
+    let Some(disk) = Disk::mount(tree.root().join(".disk"), "size=64k") else { return };
+    let (log, errors) = (disk.folder().join("log"), tree.root().join(".errors"));
     let text = |path: &Path| path.to_str().expect("text").to_owned();
     let seen = start(&["--access-log", &text(&log), "--error-log", &text(&errors)]);
     let server = &seen.server;

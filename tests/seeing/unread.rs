@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, Signal, kill_process};
+use staunch_tests::house::disk::Disk;
 use staunch_tests::process::{binary, finish, is_installed};
 use staunch_tests::tree::Tree;
 
-use crate::disk::Disk;
 use crate::peer::{PATIENCE, get};
 
 /// What is wrong with standard output and standard error.
@@ -222,12 +222,12 @@ fn provoke(server: &mut Unheard, fault: Fault, cause: Cause) {
 #[test]
 fn no_output_that_nobody_takes_ends_or_holds_the_server() {
     let tree = folder();
-    let Some(disk) = Disk::mount(tree.root().join(".disk")) else { return };
+    let Some(disk) = Disk::mount(tree.root().join(".disk"), "size=64k") else { return };
     for io in ["epoll", "uring"] {
         for fault in FAULTS {
             for cause in CAUSES {
                 println!("{io}, {fault:?}, {cause:?}");
-                let (outputs, unread) = broken(fault, &disk.folder);
+                let (outputs, unread) = broken(fault, disk.folder());
                 let mut server = Unheard::start(&tree, io, outputs, &[]);
                 server._unread = unread;
                 provoke(&mut server, fault, cause);

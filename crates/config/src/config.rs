@@ -13,6 +13,9 @@ use crate::reader::{Fault, GivenKey, Origin, Reader};
 use crate::report::{Faults, Section};
 use crate::sources::{File, Sources};
 
+/// Two ways of saying who may publish: a site that says one of them inherits neither.
+const PUBLISH_TOKENS: [&str; 2] = ["publish_token", "publish_token_file"];
+
 /// Every setting, with what holds where nothing is said.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -28,7 +31,7 @@ pub struct Config {
     pub pressure: Pressure,
     /// What a single client may have.
     pub clients: Clients,
-    /// Live data: publishing, polling, streams of events.
+    /// Live data, as the top of the file says it: what holds for a site stands in the site.
     pub live: Live,
     /// What is written down.
     pub logs: Logs,
@@ -51,10 +54,19 @@ pub struct Site {
     pub tls: Option<Certificates>,
     /// Whether it answers for all other hosts.
     pub default: bool,
+    /// Live data: publishing, polling, streams of events.
+    pub live: Live,
     /// What is served, and how.
     pub content: Content,
     /// Rules for paths: all that match hold, the later over the earlier.
     pub paths: Vec<PathRule>,
+}
+
+impl Site {
+    /// What the site is called: its first host; nothing for one that names none.
+    pub fn name(&self) -> &str {
+        self.hosts.first().map_or("", String::as_str)
+    }
 }
 
 /// The settings as far as they could be read: to be looked at further, and then told about as a whole.
@@ -140,7 +152,7 @@ fn read_all(
     let mut within = Vec::new();
     let sites = match tables(reader, table, "site") {
         Some(tables) => several_sites(reader, table, &tables, &mut within),
-        None => only_site(reader, table, has_file, &mut within),
+        None => only_site(reader, table, has_file, live.as_ref(), &mut within),
     };
     let mut sections = vec![Section { title: String::new(), entries: std::mem::take(&mut reader.entries) }];
     sections.append(&mut within);
@@ -170,6 +182,7 @@ fn only_site(
     reader: &mut Reader<'_>,
     table: &[(Name, Node)],
     has_file: bool,
+    live: Option<&Live>,
     sections: &mut Vec<Section>,
 ) -> Option<Vec<Site>> {
     let content = Content::read(reader);
@@ -182,6 +195,7 @@ fn only_site(
         canonical_host: None,
         tls: None,
         default: true,
+        live: live?.clone(),
         content: content?,
         paths: paths?,
     }])
@@ -237,15 +251,17 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
         .map(|(_, keys)| (*keys, "the top of the file: it holds for the whole server"))
         .collect();
     let elsewhere = [global, vec![(PathRule::KEYS, "[[site.path]]")]].concat();
-    inner.refuse_unknown(&[Names::KEYS, Content::KEYS], &elsewhere);
+    inner.refuse_unknown(&[Names::KEYS, Content::KEYS, Live::KEYS], &elsewhere);
     let names = Names::read(&mut inner);
+    inner.inherit(reader, Live::KEYS, &PUBLISH_TOKENS);
+    let live = Live::read(&mut inner);
     let content = Content::read(&mut inner);
     let content = settle(&mut inner, content, true, false);
     reader.faults.append(&mut inner.faults);
     sections.push(Section { title: "site".into(), entries: inner.entries });
     let paths = path_rules(reader, entries, "site.path", sections);
     let Names { hosts, canonical_host, tls, default } = names?;
-    Some(Site { hosts, canonical_host, tls, default, content: content?, paths: paths? })
+    Some(Site { hosts, canonical_host, tls, default, live: live?, content: content?, paths: paths? })
 }
 
 /// With several sites, nothing may be said that sounds as if it were for one of them.
@@ -369,7 +385,33 @@ impl Config {
             entries.iter().find(|entry| entry.key.name == key.name).map(|entry| entry.value.clone())
         };
         let keys = GLOBAL.iter().flat_map(|(_, keys)| keys.iter());
-        keys.filter(|key| !key.reload && value(self, key) != value(new, key)).map(|key| key.name).collect()
+        let changed = keys.filter(|key| !key.reload && value(self, key) != value(new, key));
+        let mut names: Vec<_> = changed.map(|key| key.name).collect();
+        for name in new.sites.iter().flat_map(|site| self.changed_live(site)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Keys of live data that differ from those of the site of the same name. A site that is new has none yet.
+    fn changed_live(&self, new: &Site) -> Vec<&'static str> {
+        let Some(old) = self.sites.iter().find(|old| old.name() == new.name()) else {
+            return if new.live.live { vec!["live"] } else { Vec::new() };
+        };
+        if !old.live.live && !new.live.live {
+            return Vec::new();
+        }
+        let values = old.live.write().into_iter().zip(new.live.write());
+        let keys = Live::KEYS.iter().zip(values);
+        let mut changed: Vec<_> =
+            keys.filter(|(_, (old, new))| old.1 != new.1).map(|(key, _)| key.name).collect();
+        // As it is written, every secret looks the same.
+        if old.live.publish_token != new.live.publish_token && !changed.contains(&"publish_token") {
+            changed.push("publish_token");
+        }
+        changed
     }
 }
 

@@ -55,7 +55,9 @@ pub struct Reader<'a> {
     table: &'a [(Name, Node)],
     /// Where the table begins, in bytes; `None` for the outermost.
     pub place: Option<usize>,
-    /// What was read so far.
+    /// What the table around this one says of keys: it holds for those that this one does not say.
+    inherited: Vec<(&'static str, Node)>,
+    /// What was read so far, inherited values aside.
     pub entries: Vec<GivenKey>,
     /// What is wrong so far.
     pub faults: Vec<Fault>,
@@ -68,16 +70,31 @@ impl<'a> Reader<'a> {
         environment: &'a [(String, String)],
         table: &'a [(Name, Node)],
     ) -> Self {
-        Self { flags, environment, table, place: None, entries: Vec::new(), faults: Vec::new() }
+        Self { flags, environment, ..Self::of_table(table, None) }
     }
 
     /// A table within, which no flag and no variable reaches; it begins at `place`.
     pub fn of_table(table: &'a [(Name, Node)], place: Option<usize>) -> Self {
-        Self { flags: &[], environment: &[], table, place, entries: Vec::new(), faults: Vec::new() }
+        let (inherited, entries, faults) = (Vec::new(), Vec::new(), Vec::new());
+        Self { flags: &[], environment: &[], table, place, inherited, entries, faults }
+    }
+
+    /// For those of these keys that this table does not say, what the one around it says holds from now on. Of
+    /// keys that say one thing in several ways (`either`) none is inherited if this table says one of them.
+    pub fn inherit(&mut self, around: &Reader<'_>, keys: &'static [Key], either: &[&str]) {
+        let says_one = self.table.iter().any(|(name, _)| either.contains(&name.text.as_str()));
+        let is_left = |key: &&Key| !says_one || !either.contains(&key.name);
+        let said = |key: &'static Key| Some((key.name, around.find(key).or_else(|| default(key))?.0));
+        self.inherited = keys.iter().filter(is_left).filter_map(said).collect();
     }
 
     /// The value of a key by its highest layer, noted with its origin; `None` if it is wrong.
     pub fn value<S: Syntax>(&mut self, key: &'static Key) -> Option<S::Value> {
+        let inherited = self.inherited.iter().find(|(name, _)| *name == key.name);
+        if let Some((_, node)) = inherited.filter(|_| self.find(key).is_none()) {
+            // What is wrong with it was told where it stands.
+            return S::read(node, &mut Vec::new());
+        }
         let Some((node, origin)) = self.find(key).or_else(|| default(key)) else {
             let text = format!("missing: write for example `{} = {}`", key.name, key.example);
             let place = self.place;

@@ -101,3 +101,40 @@ fn what_needs_a_restart_is_named() {
     assert_eq!(before.changed_needing_restart(&after), ["workers", "admin"]);
     assert!(after.changed_needing_restart(&after).is_empty());
 }
+
+#[test]
+fn a_site_says_of_live_data_what_differs() {
+    let of = |text: &str| {
+        let file = Some(File { name: "a.toml".into(), text: text.into() });
+        read(&Sources { file, ..Sources::default() }).map_err(|faults| faults.to_string())
+    };
+    let (one, other) =
+        ("a-secret-of-at-least-thirty-two-bytes", "another-secret-of-thirty-two-bytes-or-more");
+    let top = format!("live = true\nlive_topics = 7\npublish_token = '{one}'\n");
+    let site = |host: &str, more: &str| format!("[[site]]\nhosts = ['{host}']\nroot = '.'\n{more}\n");
+    let text = [&top[..], &site("a", ""), &site("b", "live_topics = 8\npublish_token_file = '/t'")].concat();
+    let config = of(&text).expect("a right file");
+    let [a, b] = &config.sites[..] else { panic!("two sites") };
+    assert_eq!((a.live.live_topics, a.live.publish_token.as_deref()), (7, Some(one)));
+    assert_eq!((b.live.live, b.live.live_topics, &b.live.publish_token), (true, 8, &None));
+    assert!(b.live.publish_token_file.is_some());
+    // Only what a site says stands in its section.
+    let said: Vec<_> = config.sections[2].entries.iter().map(|entry| entry.key.name).collect();
+    assert!(said.contains(&"live_topics") && !said.contains(&"live_memory"), "{said:?}");
+    let alone = of(&[&top[..], "root = '.'"].concat()).expect("a right file");
+    assert_eq!(alone.sites[0].live, alone.live);
+    for (more, changed) in [
+        (site("a", ""), &[][..]),
+        (site("a", "live_topics = 9"), &["live_topics"]),
+        (site("a", &format!("publish_token = '{other}'")), &["publish_token"]),
+        ([site("a", ""), site("c", "")].concat(), &["live"]),
+        ([site("a", ""), site("c", "live = false")].concat(), &[]),
+    ] {
+        let after = of(&[&top[..], &more].concat()).expect("a right file");
+        assert_eq!(config.changed_needing_restart(&after), changed, "{more}");
+    }
+    let fault = of(&[&top[..], &site("a", "live_memori = '1MiB'")].concat()).expect_err("a wrong file");
+    assert!(fault.contains("did you mean `live_memory`?"), "{fault}");
+    let fault = of(&[&top[..], &site("a", "live_value_size = '1GiB'")].concat()).expect_err("a wrong file");
+    assert!(fault.contains("a.toml:7:") && fault.contains("at most 16MiB"), "{fault}");
+}

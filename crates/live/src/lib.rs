@@ -49,7 +49,7 @@ pub use merge_patch::{difference, merge};
 pub use name::{NameFault, TopicName};
 pub use pattern::Pattern;
 pub use reader::{Marks, Reader, Start};
-pub use state::{KeptState, KeptTopic, StateFault, StateFaultKind, StateStore, Sync};
+pub use state::{Former, KeptState, KeptTopic, StateFault, StateFaultKind, StateStore, Sync};
 pub use topic::{Kind, TopicRules};
 pub use update::{Bytes, Update, Value};
 pub use version::{Epoch, NotOurs, Version};

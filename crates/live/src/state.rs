@@ -14,24 +14,23 @@ mod fault;
 mod layout;
 mod load;
 mod record;
+mod tables;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use redb::backends::FileBackend;
-use redb::{Database, Durability, ReadableTable, WriteTransaction};
+use redb::{Database, Durability, WriteTransaction};
 
 pub use fault::{StateFault, StateFaultKind};
 pub use load::{KeptState, KeptTopic};
 pub(crate) use record::KeptUpdate;
 
-use crate::letter::{Letter, News};
-use crate::name::TopicName;
-use crate::topic::{Kind, TopicId};
+use crate::letter::Letter;
 use layout::{FACTS, FORMAT, TOPICS, UPDATES};
+use tables::{Names, Tables};
 
 /// What the store keeps in memory: values are in the hub already, so this is for its own pages.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
@@ -53,39 +52,51 @@ pub struct StateStore {
     database: Option<Database>,
     path: PathBuf,
     sync: Sync,
-    /// Name and kind of every topic, for letters name a topic by its id alone.
-    topics: BTreeMap<TopicId, (TopicName, Kind)>,
+    topics: Names,
     /// Epoch and last number that this store has written: a file with other ones was written by another
     /// process.
     agreed: Option<(u64, u64)>,
 }
 
-/// The tables of the file, opened in one write transaction.
-struct Tables<'a> {
-    facts: redb::Table<'a, &'static str, u64>,
-    topics: redb::Table<'a, &'static str, (u8, u64)>,
-    updates: redb::Table<'a, (&'static str, u64), &'static [u8]>,
+/// A file that the store had under another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    /// That name.
+    pub path: PathBuf,
+    /// Whether it gets the present name once it is open.
+    pub is_renamed: bool,
 }
 
 impl StateStore {
-    /// Name of the file in the state folder.
-    pub const FILE: &str = "live.redb";
-
     /// Whether the file is open: it is closed by a failed write, and by `release`.
     pub fn is_open(&self) -> bool {
         self.database.is_some()
     }
 
-    /// Opens the store in a folder, or begins one, and reads what it has. A damaged file is set aside.
+    /// Opens the store of this name, or begins one, and reads what it has. Where there is none, the file is
+    /// taken that had a former name. A damaged file is set aside.
     ///
     /// # Errors
     /// The file cannot be opened or written, is locked by another process, or of a newer format.
-    pub fn open(folder: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
-        let path = folder.join(Self::FILE);
-        match Self::open_file(&path, sync) {
+    pub fn open(path: &Path, former: Option<&Former>, sync: Sync) -> Result<(Self, KeptState), StateFault> {
+        let Some(former) = former.filter(|former| !path.exists() && former.path.exists()) else {
+            return Self::open_or_begin(path, sync);
+        };
+        let (mut state, kept) = Self::open_or_begin(&former.path, sync)?;
+        // Only now: while another process has it open, its name stays.
+        if former.is_renamed {
+            std::fs::rename(&former.path, path).map_err(|error| StateFault::io(&former.path, error))?;
+            sync_folder(path)?;
+            state.path = path.to_owned();
+        }
+        Ok((state, kept))
+    }
+
+    fn open_or_begin(path: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
+        match Self::open_file(path, sync) {
             Err(StateFault { kind: StateFaultKind::Damaged(_), .. }) => {
-                let aside = set_aside(&path)?;
-                let (state, _) = Self::open_file(&path, sync)?;
+                let aside = set_aside(path)?;
+                let (state, _) = Self::open_file(path, sync)?;
                 Ok((state, KeptState { set_aside: Some(aside), ..KeptState::default() }))
             }
             other => other,
@@ -93,10 +104,22 @@ impl StateStore {
     }
 
     fn open_file(path: &Path, sync: Sync) -> Result<(Self, KeptState), StateFault> {
-        let database = open_database(path)?;
+        let database = open_database(path, true)?;
         let kept = load::load(&database, path)?;
-        let (topics, path) = (BTreeMap::new(), path.to_owned());
+        let (topics, path) = (Names::new(), path.to_owned());
         Ok((Self { database: Some(database), path, sync, topics, agreed: None }, kept))
+    }
+
+    /// Opens the file again if it is closed.
+    ///
+    /// # Errors
+    /// The disk refuses, or another process has the file.
+    pub fn reopen(&mut self) -> Result<(), StateFault> {
+        if self.database.is_none() {
+            // What was written here is known to be sound: after a failed write redb repairs what it has to.
+            self.database = Some(open_database(&self.path, false)?);
+        }
+        Ok(())
     }
 
     /// Makes the file hold exactly what the hub holds; takes the hub's introduction. Opens the file first if
@@ -105,16 +128,8 @@ impl StateStore {
     /// # Errors
     /// The disk refuses, or another process has the file, or has written to it.
     pub fn agree(&mut self, introduction: &Letter) -> Result<(), StateFault> {
-        if self.database.is_none() {
-            self.database = Some(open_database(&self.path)?);
-        }
-        self.topics.clear();
-        for news in introduction.news.iter() {
-            if let News::Topic(topic) = news {
-                self.topics.insert(topic.id, (topic.name.clone(), topic.kind));
-            }
-        }
-        let (names, agreed) = (self.topics.clone(), self.agreed);
+        self.reopen()?;
+        let (topics, agreed) = (tables::names(introduction), self.agreed);
         if let Some((_, number)) = &mut self.agreed {
             *number = introduction.number;
         }
@@ -125,9 +140,10 @@ impl StateStore {
             // file is not exact, until `release` says that it is.
             tables.facts.insert("format", FORMAT)?;
             tables.facts.insert("is_exact", is_exact)?;
-            tables.agree(introduction, &names)
+            tables.agree(introduction, &topics)
         })?;
         self.agreed = Some((introduction.epoch.0, introduction.number));
+        self.topics = topics;
         Ok(())
     }
 
@@ -196,138 +212,23 @@ fn write(
     Ok(transaction.commit()?)
 }
 
-impl Tables<'_> {
-    /// Fails if another process has written to the file since this store did, so that no number is given out
-    /// twice. Takes the epoch and number this store wrote last; none at the first `agree`. A file that was
-    /// removed meanwhile has neither, and passes.
-    fn check(&self, agreed: Option<(u64, u64)>) -> Result<(), redb::Error> {
-        let Some((epoch, number)) = agreed else { return Ok(()) };
-        let fact = |name: &str| -> Result<Option<u64>, redb::Error> {
-            Ok(self.facts.get(name)?.map(|value| value.value()))
-        };
-        let is_own = fact("epoch")?.is_none_or(|own| own == epoch);
-        if is_own && fact("number")?.is_none_or(|last| last <= number) {
-            return Ok(());
-        }
-        Err(redb::Error::Io(io::Error::other("another server has written to it; restart this one")))
-    }
-
-    /// Makes topics and updates those of an introduction: removes what the hub has not, adds what the file
-    /// has not. Takes the hub's topics by id.
-    fn agree(
-        &mut self,
-        introduction: &Letter,
-        names: &BTreeMap<TopicId, (TopicName, Kind)>,
-    ) -> Result<(), redb::Error> {
-        let known: BTreeSet<&str> = names.values().map(|(name, _)| name.as_str()).collect();
-        self.topics.retain(|name, _| known.contains(name))?;
-        let dropped: BTreeMap<&str, u64> = introduction
-            .news
-            .iter()
-            .filter_map(|news| match news {
-                News::Dropped(place) => Some((names.get(&place.topic)?.0.as_str(), place.number)),
-                _ => None,
-            })
-            .collect();
-        let left = |name: &str| dropped.get(name).copied().unwrap_or(0);
-        let newest = introduction.number;
-        self.updates
-            .retain(|(name, number), _| known.contains(name) && number > left(name) && number <= newest)?;
-        for (name, kind) in names.values() {
-            self.topics.insert(name.as_str(), (kind_code(*kind), left(name.as_str())))?;
-        }
-        for news in introduction.news.iter() {
-            let News::Update(update, _) = news else { continue };
-            for (_, name) in &update.topics {
-                let is_there = self.updates.get((name.as_str(), update.number))?.is_some();
-                if !is_there && update.number > left(name.as_str()) {
-                    self.updates.insert((name.as_str(), update.number), &record::write(update)[..])?;
-                }
-            }
-        }
-        self.number(introduction)
-    }
-
-    /// Writes a letter; `names` gets the topics that it begins, and loses those that it forgets.
-    fn write(
-        &mut self,
-        letter: &Letter,
-        names: &mut BTreeMap<TopicId, (TopicName, Kind)>,
-    ) -> Result<(), redb::Error> {
-        let mut dropped: BTreeMap<TopicId, u64> = BTreeMap::new();
-        for news in letter.news.iter() {
-            if let News::Dropped(place) = news {
-                dropped.insert(place.topic, place.number);
-            }
-        }
-        for news in letter.news.iter() {
-            match news {
-                News::Topic(topic) => {
-                    self.topics.insert(topic.name.as_str(), (kind_code(topic.kind), 0))?;
-                    names.insert(topic.id, (topic.name.clone(), topic.kind));
-                }
-                News::Update(update, _) => {
-                    let record = record::write(update);
-                    // An update that leaves the ring within the same letter is not written at all.
-                    let stays = |id| dropped.get(id).is_none_or(|number| *number < update.number);
-                    for (_, name) in update.topics.iter().filter(|(id, _)| stays(id)) {
-                        self.updates.insert((name.as_str(), update.number), &record[..])?;
-                    }
-                }
-                News::Forgotten(place) => {
-                    dropped.remove(&place.topic);
-                    if let Some((name, _)) = names.remove(&place.topic) {
-                        self.drop_to(name.as_str(), place.number)?;
-                        self.topics.remove(name.as_str())?;
-                    }
-                }
-                News::Dropped(_) | News::Form(..) => {}
-            }
-        }
-        for (id, number) in dropped {
-            if let Some((name, kind)) = names.get(&id) {
-                self.drop_to(name.as_str(), number)?;
-                self.topics.insert(name.as_str(), (kind_code(*kind), number))?;
-            }
-        }
-        self.number(letter)
-    }
-
-    /// Removes a topic's updates up to a number.
-    fn drop_to(&mut self, name: &str, number: u64) -> Result<(), redb::Error> {
-        Ok(self.updates.retain_in((name, 0)..=(name, number), |_, _| false)?)
-    }
-
-    /// Writes the epoch and the last number.
-    fn number(&mut self, letter: &Letter) -> Result<(), redb::Error> {
-        self.facts.insert("epoch", letter.epoch.0)?;
-        self.facts.insert("number", letter.number)?;
-        Ok(())
-    }
-}
-
-/// The kind as the table of topics has it; `load::topic` reads it back.
-fn kind_code(kind: Kind) -> u8 {
-    match kind {
-        Kind::Value => 0,
-        Kind::Log => 1,
-        Kind::Json => 2,
-    }
-}
-
-/// Opens the file, or creates it with mode 600: private updates stand in it. The checksum of every page is
-/// verified first, for redb panics later on a damaged page.
-fn open_database(path: &Path) -> Result<Database, StateFault> {
+/// Opens the file, or creates it with mode 600: private updates stand in it. With `is_verified` the checksum of
+/// every page is, for redb panics later on a page that somebody else has damaged.
+fn open_database(path: &Path, is_verified: bool) -> Result<Database, StateFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(path).map_err(|error| StateFault::io(path, error))?;
-    // A file that was just created, or its predecessor's new name, is lost in a power loss without this.
-    let folder = path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
-    folder.map_err(|error| StateFault::io(path, error))?;
+    sync_folder(path)?;
     let mut builder = redb::Builder::new();
-    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(is_verified);
     let opened = FileBackend::new(file).and_then(|file| builder.create_with_backend(file));
     opened.map_err(|error| StateFault::opening(path, error))
+}
+
+/// Syncs the folder of a file: a name that was just given is lost in a power loss without this.
+fn sync_folder(path: &Path) -> Result<(), StateFault> {
+    let folder = path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all());
+    folder.map_err(|error| StateFault::io(path, error))
 }
 
 /// Renames a damaged file, to the first name that is free.

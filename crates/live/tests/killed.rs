@@ -20,7 +20,7 @@ fn open(folder: &Path) -> (StateStore, Hub) {
     let mut settings = HubSettings::default();
     let log = TopicRules { kind: Kind::Log, ring_entries: 5, ..TopicRules::default() };
     settings.add_rules("l.*", log).unwrap();
-    let (mut state, kept) = StateStore::open(folder, Sync::Always).unwrap();
+    let (mut state, kept) = StateStore::open(&folder.join("live.redb"), None, Sync::Always).unwrap();
     assert_eq!(kept.set_aside, None, "a crash damages nothing");
     let hub = Hub::restore(settings, kept, Epoch(7), 0);
     state.agree(&hub.introduction()).unwrap();

@@ -135,9 +135,11 @@ pub const HEARTBEAT_S: u32 = 45;
 pub const HEARTBEAT_ROUND_S: u32 = 10;
 /// Readers looked at before a worker turns to everything else.
 pub const WAVE_READERS_MAX: usize = 1024;
-/// Prepared answers to polls, per worker: what a page shows at once, many times over.
+/// Sites with live data of their own: each has a thread, and a part in every worker.
+pub const LIVE_SITES_MAX: usize = 256;
+/// Prepared answers to polls, per worker and site: what a page shows at once, many times over.
 pub const DOCUMENTS_MAX: usize = 4096;
-/// Memory of prepared answers to polls, per worker.
+/// Memory of prepared answers to polls, per worker and site.
 pub const DOCUMENTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A polled value this long is compressed when it is asked for twice; below, one segment holds it anyway.
 pub const DOCUMENT_CODED_BYTES_MIN: usize = 1024;

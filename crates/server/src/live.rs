@@ -1,12 +1,13 @@
 //! Live data as it is served: publishing, polling, streams of events, and WebSockets.
 //!
-//! It owns the endpoints, the thread that is the one writer (`writer`), and each worker's part (`worker`),
-//! which holds a view of all topics and the readers of its connections. What updates, topics and readers are
+//! Each site has live data of its own (`shared`), and nothing of it is seen at another site. It owns the
+//! endpoints, the thread that is the one writer (`writer`), and each worker's part (`worker`), which holds a
+//! view of all topics and the readers of its connections. What updates, topics and readers are
 //! stands in the crate of live data. It must never queue anything for a reader, nor share anything between
 //! workers that changes but counters and the writer's queue.
 //!
-//! Order of calls: [`LiveShared::open`] once, [`LiveShared::start`] once the workers' mailboxes exist, then
-//! one [`LiveHandler`] per worker, [`LiveShared::drain`] when the server ends.
+//! Order of calls: [`LiveSites::open`] once, [`LiveSites::start`] once the workers' mailboxes exist, then
+//! one [`LiveHandler`] per worker, [`LiveSites::drain`] when the server ends.
 
 pub(crate) mod config;
 mod counts;
@@ -26,6 +27,7 @@ mod route;
 mod script;
 mod seat;
 mod shared;
+mod sites;
 mod socket;
 mod tokens;
 mod waiting;
@@ -38,3 +40,4 @@ pub use config::{
 pub use counts::LiveFigures;
 pub use handler::LiveHandler;
 pub use shared::LiveShared;
+pub use sites::LiveSites;

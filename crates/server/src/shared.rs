@@ -34,8 +34,8 @@ pub struct Mail {
 pub(crate) enum MailContent {
     /// Of a thread behind the sites.
     Site(Arc<SiteShared>, Letter),
-    /// Of the writer of live data.
-    Live(LiveMail),
+    /// Of live data: that of the site with this number.
+    Live(u16, LiveMail),
 }
 
 impl Mail {
@@ -44,9 +44,9 @@ impl Mail {
         Self { content: MailContent::Site(site, letter) }
     }
 
-    /// Of the writer of live data.
-    pub(crate) fn of_live(mail: LiveMail) -> Self {
-        Self { content: MailContent::Live(mail) }
+    /// Of the live data with this number.
+    pub(crate) fn of_live(number: u16, mail: LiveMail) -> Self {
+        Self { content: MailContent::Live(number, mail) }
     }
 }
 

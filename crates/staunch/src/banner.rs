@@ -13,7 +13,7 @@ use staunch_confine::Confinement;
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
 use staunch_server::log::LineQueue;
-use staunch_server::{LiveShared, Progress, SitesShared};
+use staunch_server::{LiveShared, LiveSites, Progress, SitesShared};
 
 use crate::certificates::Pairs;
 use crate::confinement;
@@ -33,7 +33,7 @@ pub(crate) struct Told<'a> {
     pub(crate) host: OwnAddresses,
     pub(crate) confinement: &'a Confinement,
     pub(crate) gate: Option<&'a str>,
-    pub(crate) live: Option<&'a LiveShared>,
+    pub(crate) live: Option<&'a LiveSites>,
     pub(crate) pairs: &'a Pairs,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn print<M: Send + 'static>(out: &LineQueue, told: &Told<'_>, engine:
     if let Some(gate) = told.gate {
         line(format!("  gate         {gate}"));
     }
-    if let Some(live) = told.live {
+    for live in told.live.iter().flat_map(|live| live.iter()) {
         line(format!("  live         {}", describe_live(live, &told.config.sites)));
     }
     if let Some(advice) = confinement::advice() {
@@ -108,20 +108,26 @@ fn describe_site(site: &Site) -> String {
     format!("{hosts}: {}", full(&site.content.root))
 }
 
-/// How many readers there may be, and what else is worth knowing of live data.
+/// How many readers a site may have, and what else is worth knowing of its live data.
 fn describe_live(live: &LiveShared, sites: &[Site]) -> String {
     let figures = live.figures();
     let publish = if live.may_publish() { "" } else { "; nobody may publish (publish_token)" };
-    let hidden = LiveShared::PATHS
-        .iter()
-        .find(|path| sites.iter().any(|site| site.content.root.join(path.trim_start_matches('/')).exists()));
+    let own = sites.iter().find(|site| site.name() == live.site());
+    let is_hidden =
+        |path: &&&str| own.is_some_and(|site| site.content.root.join(path.trim_start_matches('/')).exists());
+    let hidden = LiveShared::PATHS.iter().find(is_hidden);
     let hidden = hidden.map(|path| format!("; {path} is an endpoint, the file of that name is not served"));
     let kept = live.state_folder().map(|folder| {
         let topics = figures.topics;
         format!("; {topics} topics kept in {}", folder.display())
     });
     let kept = kept.unwrap_or_default();
-    format!("at most {} readers{publish}{kept}{}", figures.readers_max, hidden.unwrap_or_default())
+    let name = match (sites.len(), live.site()) {
+        (1, _) => String::new(),
+        (_, "") => "every other host: ".to_owned(),
+        (_, name) => format!("{name}: "),
+    };
+    format!("{name}at most {} readers{publish}{kept}{}", figures.readers_max, hidden.unwrap_or_default())
 }
 
 /// What a folder without index page answers, and how that is changed.

@@ -10,7 +10,6 @@ use staunch_config::syntax::text::Output;
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
-use staunch_server::LiveShared;
 
 use crate::certificates;
 use crate::config::Failure;
@@ -90,9 +89,10 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     if let Some(file) = file {
         paths.read_file(file);
     }
-    if let Some(folder) = config.live.live_state.as_ref().filter(|_| config.live.live) {
-        paths.write_file(&folder.join(LiveShared::STATE_FILE));
-    }
+    let with_state =
+        config.sites.iter().filter_map(|site| site.live.live_state.as_ref().filter(|_| site.live.live));
+    // Any name in it: which folder may be written to is all that is asked.
+    with_state.for_each(|folder| paths.write_file(&folder.join("live.redb")));
     let access_log = match &config.logs.access_log {
         Some(Output::File(file)) => Some(file),
         Some(Output::Standard | Output::Syslog(_)) | None => None,

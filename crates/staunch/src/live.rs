@@ -5,23 +5,36 @@
 use std::path::Path;
 use std::time::Duration;
 
-use staunch_config::Config;
-use staunch_config::groups::{LiveIssuerRule, LiveTopicRule};
+use staunch_config::groups::{Live, LiveIssuerRule, LiveTopicRule};
 use staunch_config::syntax::choice::{SyncTime, TopicKind};
+use staunch_config::{Config, Site};
+use staunch_server::limits::LIVE_SITES_MAX;
 use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind};
 
 use crate::config::Failure;
 
-/// What is served of live data, if any is. `connections_max` is how many connections there may be.
+/// What is served of live data, by each site that has it. `connections_max` is how many connections there may
+/// be.
 ///
 /// # Errors
-/// The file with the token cannot be read, or something has no meaning.
-pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveConfig>, Failure> {
-    let live = &config.live;
-    if !live.live {
-        return Ok(None);
+/// A file with a token cannot be read, or something has no meaning.
+pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Vec<LiveConfig>, Failure> {
+    let sites: Vec<&Site> = config.sites.iter().filter(|site| site.live.live).collect();
+    if sites.len() > LIVE_SITES_MAX {
+        let text = format!(
+            "live: {} sites have live data, and {LIVE_SITES_MAX} may: say `live = true` in those that need it, \
+             not at the top",
+            sites.len()
+        );
+        return Err(Failure::configuration(text));
     }
-    let readers_max = live.live_connections.unwrap_or(connections_max / 2).max(1);
+    let share = connections_max / 2 / sites.len().max(1) as u64;
+    let configs = sites.iter().map(|site| {
+        let of_site = of_site(site, share, config);
+        of_site.map_err(|failure| if config.sites.len() == 1 { failure } else { within(site, &failure) })
+    });
+    let configs: Vec<LiveConfig> = configs.collect::<Result<_, _>>()?;
+    let readers_max = configs.iter().fold(0, |sum: u64, site| sum.saturating_add(site.readers_max));
     if readers_max > connections_max {
         let text = format!(
             "live_connections: {readers_max} is more than there may be connections ({connections_max}): \
@@ -29,6 +42,18 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
         );
         return Err(Failure::configuration(text));
     }
+    Ok(configs)
+}
+
+/// A failure that names its site.
+fn within(site: &Site, failure: &Failure) -> Failure {
+    let name = if site.hosts.is_empty() { "every other host" } else { site.name() };
+    Failure::configuration(format!("{} (site {name})", failure.text))
+}
+
+/// What is served of live data by a site. `share` is how many readers it has unless its settings say it.
+fn of_site(site: &Site, share: u64, config: &Config) -> Result<LiveConfig, Failure> {
+    let live = &site.live;
     let token = live.publish_token.as_ref().map(|token| token.clone().into_bytes());
     let token = match &live.publish_token_file {
         Some(file) => Some(read_token("publish_token_file", file)?),
@@ -36,10 +61,12 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
     };
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let config = LiveConfig {
+        site: site.name().to_owned(),
+        is_default: site.default,
         topics_max: whole(live.live_topics),
         value_bytes_max: whole(live.live_value_size),
         memory_bytes: whole(live.live_memory),
-        readers_max,
+        readers_max: live.live_connections.unwrap_or(share).max(1),
         origins: live.live_origins.clone(),
         issuers: live.live_issuer.iter().map(issuer).collect::<Result<_, _>>()?,
         quotes_prefix: live.live_quotes_prefix.clone().unwrap_or_default(),
@@ -47,14 +74,14 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Option<LiveCon
         echo: live.live_echo,
         publish_token: token,
         topics: live.live_topic.iter().map(topic).collect(),
-        state: live.live_state.as_deref().map(|folder| state(folder, config)).transpose()?,
+        state: live.live_state.as_deref().map(|folder| state(folder, live, config)).transpose()?,
     };
     config.check().map_err(|error| Failure::configuration(error.to_string()))?;
-    Ok(Some(config))
+    Ok(config)
 }
 
 /// The store's settings, from its folder. A folder inside a site is refused: the store would be served.
-fn state(folder: &Path, config: &Config) -> Result<LiveState, Failure> {
+fn state(folder: &Path, live: &Live, config: &Config) -> Result<LiveState, Failure> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = config
         .sites
@@ -66,7 +93,7 @@ fn state(folder: &Path, config: &Config) -> Result<LiveState, Failure> {
         let text = format!("live_state: {folder} stands in {root}, which is served: name another folder");
         return Err(Failure::configuration(text));
     }
-    let sync = match config.live.live_sync {
+    let sync = match live.live_sync {
         SyncTime::Always => LiveSync::Always,
         SyncTime::Interval => LiveSync::Interval,
         SyncTime::Off => LiveSync::Off,

@@ -9,7 +9,7 @@ use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::SiteFigures;
 use staunch_server::{
-    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveShared, Mail, MoreMetrics, Reporting,
+    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveSites, Mail, MoreMetrics, Reporting,
     SitesShared, StatusPage,
 };
 
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
-    let live = live.map(|told| open_live(told, &engine, &seeing, arrival.takes_over())).transpose()?;
+    let live = open_live(live, &engine, &seeing, arrival.takes_over())?;
     open_logs(&seeing, &config)?;
     start(&engine, &sites, live.as_ref())?;
     look_after(&certificates, agent.as_ref(), &config, &engine, &seeing, arrival.takes_over())?;
@@ -196,7 +196,7 @@ fn gate<M: Send + 'static>(
 }
 
 /// Starts the threads behind the workers.
-fn start(engine: &Engine<Mail>, sites: &SitesShared, live: Option<&Arc<LiveShared>>) -> Result<(), Failure> {
+fn start(engine: &Engine<Mail>, sites: &SitesShared, live: Option<&Arc<LiveSites>>) -> Result<(), Failure> {
     sites.start(&engine.post())?;
     if let Some(live) = live {
         live.start(&engine.post()).map_err(|error| error.to_string())?;
@@ -207,21 +207,26 @@ fn start(engine: &Engine<Mail>, sites: &SitesShared, live: Option<&Arc<LiveShare
 /// What figures tell of sites and of live data.
 fn content(
     sites: &Arc<SitesShared>,
-    live: Option<&Arc<LiveShared>>,
+    live: Option<&Arc<LiveSites>>,
 ) -> impl Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync + use<> {
     let (sites, live) = (Arc::clone(sites), live.cloned());
     move || (sites.figures(), live.as_ref().map(|live| live.figures()))
 }
 
-/// Live data. What was kept is read by the user who will write it, and within the confinement.
+/// Live data, if a site has any. What was kept is read by the user who will write it, and within the confinement.
 fn open_live<M: Send + 'static>(
-    mut told: LiveConfig,
+    mut told: Vec<LiveConfig>,
     engine: &Engine<M>,
     seeing: &Seeing,
     takes_over: bool,
-) -> Result<Arc<LiveShared>, Failure> {
-    told.state.iter_mut().for_each(|state| state.is_awaited = takes_over);
-    LiveShared::open(told, engine.post().workers(), Arc::clone(&seeing.notice)).map_err(|error| match error {
+) -> Result<Option<Arc<LiveSites>>, Failure> {
+    if told.is_empty() {
+        return Ok(None);
+    }
+    let states = told.iter_mut().filter_map(|site| site.state.as_mut());
+    states.for_each(|state| state.is_awaited = takes_over);
+    let opened = LiveSites::open(told, engine.post().workers(), &seeing.notice);
+    opened.map(Some).map_err(|error| match error {
         LiveError::State(_) | LiveError::Thread(_) => Failure::from(error.to_string()),
         _ => Failure::configuration(error.to_string()),
     })
@@ -232,7 +237,7 @@ fn duties<M: Send + 'static>(
     engine: &Engine<M>,
     mut reload: Reload,
     seeing: &Arc<Seeing>,
-    live: Option<Arc<LiveShared>>,
+    live: Option<Arc<LiveSites>>,
     agent: Option<Agent>,
 ) -> Duties {
     let line = agent.clone();

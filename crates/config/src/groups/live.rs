@@ -14,7 +14,8 @@ group! {
     Live, "Live data", possible;
 
     /// Serve live data: /publish, /topics/NAME, /live/NAME, /events, /ws, /live.js
-    /// The endpoints answer at every site, before its files and without the rules for its paths.
+    /// The endpoints answer before the site's files and without the rules for its paths. Each site has topics,
+    /// readers and limits of its own: what stands at the top holds for each site that does not say it itself.
     live: OnOff = Some("off"), Value, restart, "true";
     /// Secret of 32 bytes and more; who shows it may publish
     /// `Authorization: Bearer SECRET`. Without it, and without `publish_token_file`, nobody may publish.
@@ -24,13 +25,14 @@ group! {
     /// File with that secret on its first line
     publish_token_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/publish-token\"";
     /// Most readers at a time: auto is half of the most connections
+    /// With several sites auto is an even share of that half.
     live_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
     /// Most memory for values, updates and forms
     /// The oldest updates go first. Values stay: what has no room then is refused with 503.
     live_memory: Size = Some("256MiB"), Value, restart, "\"1GiB\"";
     /// Folder in which values and last updates are kept, for the next start
     /// It has to exist, to belong to the user the server runs as, and to be no part of a site. One server at
-    /// a time can use it.
+    /// a time can use it. Each site has a file of its own in it, `live-HOST.redb` by its first host.
     live_state: OrOff<Folder> = Some("off"), Value, restart, "\"/var/lib/staunch\"";
     /// On disk `always` before an answer, at an `interval`, or at the end: `off`
     /// The interval is a second. What a crash costs: nothing, the last second, everything since the start.

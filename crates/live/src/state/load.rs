@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadableDatabase, ReadableTable};
 
 use super::fault::StateFault;
-use super::layout::{FACTS, FORMAT, TOPICS, UPDATES};
+use super::layout::{FACTS, FORMAT, TOPICS, UPDATES, kind_of};
 use super::record::{self, KeptUpdate};
 use crate::name::TopicName;
 use crate::topic::Kind;
@@ -95,12 +95,7 @@ enum Read {
 
 /// The topic of a row, without updates; `None` if its kind or name cannot be.
 fn topic(name: &str, (kind, dropped_to): (u8, u64)) -> Option<KeptTopic> {
-    let kind = match kind {
-        0 => Kind::Value,
-        1 => Kind::Log,
-        2 => Kind::Json,
-        _ => return None,
-    };
+    let kind = kind_of(kind)?;
     let name = TopicName::new(name).or_else(|_| TopicName::of_server(name)).ok()?;
     Some(KeptTopic { name, kind, dropped_to, updates: Vec::new() })
 }

@@ -19,6 +19,10 @@ impl Folder {
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("live.redb")
+    }
 }
 
 impl Drop for Folder {
@@ -52,7 +56,7 @@ fn keep(hub: &mut Hub, state: &mut StateStore) {
 }
 
 fn reopen(folder: &Folder, sync: Sync) -> (StateStore, Hub) {
-    let (mut state, kept) = StateStore::open(&folder.0, sync).unwrap();
+    let (mut state, kept) = StateStore::open(&folder.file(), None, sync).unwrap();
     assert_eq!(kept.set_aside, None);
     let hub = Hub::restore(settings(), kept, Epoch(99), 0);
     state.agree(&hub.introduction()).unwrap();
@@ -125,7 +129,7 @@ fn a_topic_that_is_begun_anew_gets_nothing_back_from_before() {
     keep(&mut hub, &mut state);
     drop(state);
     drop(reopen(&folder, Sync::Always));
-    let (_, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let (_, kept) = StateStore::open(&folder.file(), None, Sync::Always).unwrap();
     let counts: Vec<_> = kept.topics.iter().map(|topic| (topic.name.as_str(), topic.updates.len())).collect();
     assert_eq!(counts, [("f.a", 1), ("l.a", 1)]);
 }
@@ -151,7 +155,7 @@ fn a_numbering_that_may_have_gone_on_is_not_continued() {
             true => state.release().unwrap(),
             false => drop(state),
         }
-        let (_, kept) = StateStore::open(&folder.0, sync).unwrap();
+        let (_, kept) = StateStore::open(&folder.file(), None, sync).unwrap();
         assert_eq!(kept.epoch.is_some(), continues, "{sync:?} closed: {is_closed}");
         let hub = Hub::restore(settings(), kept, Epoch(100), 0);
         assert!(value(&hub, "v").is_some() || (sync == Sync::Off && !is_closed));
@@ -162,8 +166,8 @@ fn a_numbering_that_may_have_gone_on_is_not_continued() {
 #[test]
 fn a_store_that_is_open_is_locked() {
     let folder = Folder::new("locked");
-    let (_state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
-    let fault = StateStore::open(&folder.0, Sync::Off).err().unwrap();
+    let (_state, _) = StateStore::open(&folder.file(), None, Sync::Off).unwrap();
+    let fault = StateStore::open(&folder.file(), None, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Locked), "{fault}");
     assert!(fault.to_string().contains("live.redb: another process has it open"), "{fault}");
 }
@@ -171,17 +175,17 @@ fn a_store_that_is_open_is_locked() {
 #[test]
 fn a_newer_store_is_left_alone() {
     let folder = Folder::new("newer");
-    let (mut state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
+    let (mut state, _) = StateStore::open(&folder.file(), None, Sync::Off).unwrap();
     state.write(Durability::Immediate, |tables| Ok(tables.facts.insert("format", 9).map(drop)?)).unwrap();
     drop(state);
-    let fault = StateStore::open(&folder.0, Sync::Off).err().unwrap();
+    let fault = StateStore::open(&folder.file(), None, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Newer(9)), "{fault}");
-    assert!(StateStore::open(&folder.0, Sync::Off).is_err(), "it is as it was");
+    assert!(StateStore::open(&folder.file(), None, Sync::Off).is_err(), "it is as it was");
 }
 
 #[test]
 fn a_folder_that_is_not_there_is_named() {
-    let fault = StateStore::open(Path::new("/nonexistent/staunch"), Sync::Off).err().unwrap();
+    let fault = StateStore::open(Path::new("/nonexistent/staunch/live.redb"), None, Sync::Off).err().unwrap();
     assert!(matches!(fault.kind, StateFaultKind::Io(_)), "{fault}");
     assert!(fault.to_string().contains("/nonexistent/staunch/live.redb"), "{fault}");
 }
@@ -219,11 +223,11 @@ fn what_left_a_ring_and_kinds_survive() {
     drop(state);
     let mut shorter = settings();
     shorter.rules[0].1.ring_entries = 1;
-    let (mut state, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let (mut state, kept) = StateStore::open(&folder.file(), None, Sync::Always).unwrap();
     let hub = Hub::restore(shorter, kept, Epoch(1), 0);
     state.agree(&hub.introduction()).unwrap();
     drop(state);
-    let (_, kept) = StateStore::open(&folder.0, Sync::Always).unwrap();
+    let (_, kept) = StateStore::open(&folder.file(), None, Sync::Always).unwrap();
     let lengths: Vec<_> = kept.topics.iter().map(|topic| (topic.updates.len(), topic.dropped_to)).collect();
     assert_eq!(lengths, [(5, 0), (1, 7)]);
 }
@@ -242,7 +246,7 @@ fn the_file_does_not_grow_with_what_was_published() {
             if number % 100 == 0 && sync == Sync::Interval {
                 state.sync().unwrap();
             }
-            sizes.push(std::fs::metadata(folder.0.join(StateStore::FILE)).unwrap().len());
+            sizes.push(std::fs::metadata(folder.file()).unwrap().len());
         }
         let (early, last) = (sizes[300], sizes[899]);
         assert!(last <= early, "{sync:?}: {early} bytes after 300 batches, {last} after 900");
@@ -282,7 +286,7 @@ fn a_store_that_was_removed_while_it_was_closed_is_written_anew() {
     publish(&mut hub, "v", "1");
     keep(&mut hub, &mut state);
     state.release().unwrap();
-    std::fs::remove_file(folder.0.join(StateStore::FILE)).unwrap();
+    std::fs::remove_file(folder.file()).unwrap();
     state.agree(&hub.introduction()).unwrap();
     drop(state);
     let (_state, restored) = reopen(&folder, Sync::Always);
@@ -293,7 +297,33 @@ fn a_store_that_was_removed_while_it_was_closed_is_written_anew() {
 #[test]
 fn nobody_but_its_owner_reads_the_file() {
     let folder = Folder::new("mode");
-    let (_state, _) = StateStore::open(&folder.0, Sync::Off).unwrap();
-    let mode = std::fs::metadata(folder.0.join(StateStore::FILE)).unwrap().permissions().mode();
+    let (_state, _) = StateStore::open(&folder.file(), None, Sync::Off).unwrap();
+    let mode = std::fs::metadata(folder.file()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// A file under a former name is taken where there is none of the present one, and gets it if it is to.
+#[test]
+fn a_file_of_a_former_name_is_taken_over() {
+    let folder = Folder::new("former");
+    let (mut state, mut hub) = reopen(&folder, Sync::Always);
+    publish(&mut hub, "v", "x");
+    keep(&mut hub, &mut state);
+    state.release().unwrap();
+    let path = folder.0.join("live-a.redb");
+    for is_renamed in [false, true] {
+        let former = Former { path: folder.file(), is_renamed };
+        let (mut state, kept) = StateStore::open(&path, Some(&former), Sync::Always).unwrap();
+        let hub = Hub::restore(settings(), kept, Epoch(1), 0);
+        assert_eq!(value(&hub, "v"), Some((1, "x".to_owned())), "{is_renamed}");
+        state.agree(&hub.introduction()).unwrap();
+        state.release().unwrap();
+        assert_eq!((path.exists(), folder.file().exists()), (is_renamed, !is_renamed));
+    }
+    // From now on it is another site's.
+    std::fs::write(folder.file(), b"").unwrap();
+    let former = Former { path: folder.file(), is_renamed: true };
+    let (_state, kept) = StateStore::open(&path, Some(&former), Sync::Always).unwrap();
+    assert_eq!(kept.topics.len(), 1);
+    assert!(folder.file().exists());
 }

@@ -11,9 +11,13 @@ use staunch_live::{Grants, HubSettings, Kind, Pattern, StateFault, TopicName, To
 
 use crate::limits::PUBLISH_TOKEN_BYTES_MIN;
 
-/// Everything that is set of live data.
+/// Everything that is set of one site's live data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveConfig {
+    /// Name of the site: its first host, or nothing. It has the same topics as long as its name is the same.
+    pub site: String,
+    /// Whether the site answers to all names that no other has.
+    pub is_default: bool,
     /// Most topics.
     pub topics_max: usize,
     /// Longest value.
@@ -43,7 +47,7 @@ pub struct LiveConfig {
 /// Settings of the store (`live_state`, `live_sync`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveState {
-    /// Folder of the file.
+    /// Folder of the files.
     pub folder: PathBuf,
     /// When a batch is synced.
     pub sync: LiveSync,
@@ -165,6 +169,17 @@ impl fmt::Display for LiveError {
 impl std::error::Error for LiveError {}
 
 impl LiveConfig {
+    /// File of the store, if there is one; and the file of versions that had one for all sites, which is that
+    /// of the default site.
+    pub fn state_files(&self) -> Option<(PathBuf, Option<PathBuf>)> {
+        let folder = &self.state.as_ref()?.folder;
+        let common = folder.join("live.redb");
+        if self.site.is_empty() {
+            return Some((common, None));
+        }
+        Some((folder.join(format!("live-{}.redb", self.site)), self.is_default.then_some(common)))
+    }
+
     /// Whether everything in it has a meaning, without starting anything.
     ///
     /// # Errors
@@ -253,6 +268,8 @@ mod tests {
 
     fn config(pattern: &str, token: Option<&[u8]>) -> LiveConfig {
         LiveConfig {
+            site: String::new(),
+            is_default: true,
             topics_max: 10,
             value_bytes_max: 100,
             memory_bytes: 1000,
@@ -275,6 +292,20 @@ mod tests {
                 cache_control: "max-age=1".into(),
             }],
         }
+    }
+
+    #[test]
+    fn each_site_has_a_file_of_its_own() {
+        let state = LiveState { folder: "/state".into(), sync: LiveSync::Always, is_awaited: false };
+        let files = |site: &str, is_default| {
+            let config = LiveConfig { site: site.into(), is_default, ..config("a", None) };
+            LiveConfig { state: Some(state.clone()), ..config }.state_files()
+        };
+        let common = PathBuf::from("/state/live.redb");
+        assert_eq!(files("", true), Some((common.clone(), None)));
+        assert_eq!(files("a.b", false), Some(("/state/live-a.b.redb".into(), None)));
+        assert_eq!(files("a.b", true), Some(("/state/live-a.b.redb".into(), Some(common))));
+        assert_eq!(config("a", None).state_files(), None);
     }
 
     #[test]

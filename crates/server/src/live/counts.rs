@@ -113,6 +113,49 @@ pub struct LiveFigures {
     pub state_failing: u64,
 }
 
+impl LiveFigures {
+    /// Adds those of another site. The state fails if that of one site does.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self { readers, state_failing, .. } = other;
+        self.readers.resize_with(readers.len(), Default::default);
+        for (sum, (name, count)) in self.readers.iter_mut().zip(readers) {
+            *sum = (name.clone(), sum.1 + count);
+        }
+        self.state_failing = self.state_failing.max(*state_failing);
+        for (sum, count) in self.sums_mut().into_iter().zip(other.clone().sums_mut()) {
+            *sum += *count;
+        }
+    }
+
+    /// What is added up when figures are of several sites.
+    fn sums_mut(&mut self) -> [&mut u64; 22] {
+        [
+            &mut self.readers_max,
+            &mut self.joined,
+            &mut self.refused,
+            &mut self.topics,
+            &mut self.published,
+            &mut self.not_published,
+            &mut self.deliveries,
+            &mut self.passed_by,
+            &mut self.heartbeats,
+            &mut self.unknown_versions,
+            &mut self.slow,
+            &mut self.polls,
+            &mut self.commands,
+            &mut self.socket_faults,
+            &mut self.socket_silences,
+            &mut self.compressions,
+            &mut self.memory_bytes,
+            &mut self.memory_bytes_max,
+            &mut self.queued,
+            &mut self.waits,
+            &mut self.state_batches,
+            &mut self.state_failures,
+        ]
+    }
+}
+
 /// All figures.
 pub(crate) fn figures(writer: &WriterCounts, workers: &[WorkerCounts]) -> LiveFigures {
     let sum = |of: fn(&WorkerCounts) -> &AtomicU64| -> u64 {

@@ -12,21 +12,20 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
 use super::route::Endpoint;
-use super::shared::LiveShared;
-use super::worker::LiveWorker;
+use super::sites::{LiveParts, LiveSites};
 use crate::shared::{Mail, MailContent};
 use crate::sites::SitesHandler;
 
 /// The handler of one worker.
 pub struct LiveHandler {
     sites: SitesHandler,
-    live: Option<Box<LiveWorker>>,
+    live: Option<Box<LiveParts>>,
 }
 
 impl LiveHandler {
-    /// The sites alone, or with live data before them.
-    pub fn new(sites: SitesHandler, live: Option<&Arc<LiveShared>>, worker: u16) -> Self {
-        Self { sites, live: live.map(|shared| Box::new(LiveWorker::new(Arc::clone(shared), worker))) }
+    /// The sites alone, or with live data before those that have it.
+    pub fn new(sites: SitesHandler, live: Option<&Arc<LiveSites>>, worker: u16) -> Self {
+        Self { sites, live: live.map(|shared| Box::new(LiveParts::new(shared, worker))) }
     }
 }
 
@@ -37,20 +36,23 @@ impl Handler for LiveHandler {
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if let Some(live) = &mut self.live
             && let Some(endpoint) = Endpoint::of(request.path)
+            && let Some(part) = live.of_host(request.host, &mut self.sites)
         {
-            return live.handle(endpoint, request, answer);
+            return part.handle(endpoint, request, answer);
         }
         self.sites.handle(request, answer)
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match (mail.content, &mut self.live) {
-            (MailContent::Live(mail), Some(live)) => live.resume(mail, request, answer),
-            // Only live data sends such mail.
-            (MailContent::Live(_), None) => {
-                answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
+        match mail.content {
+            MailContent::Live(number, mail) => {
+                match self.live.as_mut().and_then(|live| live.at(number)) {
+                    Some(part) => part.resume(mail, request, answer),
+                    // Only live data sends such mail.
+                    None => answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b""),
+                }
             }
-            (MailContent::Site(site, letter), _) => self.sites.resume_site(site, letter, request, answer),
+            MailContent::Site(site, letter) => self.sites.resume_site(site, letter, request, answer),
         }
     }
 
@@ -59,31 +61,37 @@ impl Handler for LiveHandler {
     }
 
     fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        match &mut self.live {
-            Some(live) if Endpoint::of(request.path).is_some() => live.collected(&body, request, answer),
-            _ => self.sites.collected(body, request, answer),
+        if let Some(live) = &mut self.live
+            && Endpoint::of(request.path).is_some()
+            && let Some(part) = live.of_host(request.host, &mut self.sites)
+        {
+            return part.collected(&body, request, answer);
         }
+        self.sites.collected(body, request, answer)
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
-        match &mut self.live {
-            Some(live) if live.has(open.address()) => live.body(body, open),
-            _ => self.sites.body(body, open),
+        match self.live.as_mut().and_then(|live| live.of_exchange(open.address())) {
+            Some(part) => part.body(body, open),
+            None => self.sites.body(body, open),
         }
     }
 
     fn ready(&mut self, open: &mut Open<'_>) {
-        match &mut self.live {
-            Some(live) if live.has(open.address()) => live.ready(open),
-            _ => self.sites.ready(open),
+        match self.live.as_mut().and_then(|live| live.of_exchange(open.address())) {
+            Some(part) => part.ready(open),
+            None => self.sites.ready(open),
         }
     }
 
     fn mail(&mut self, mail: Mail, outbox: &Outbox) {
-        match (mail.content, &mut self.live) {
-            (MailContent::Live(mail), Some(live)) => live.mail(mail, outbox),
-            (MailContent::Live(_), None) => {}
-            (content, _) => self.sites.mail(Mail { content }, outbox),
+        match mail.content {
+            MailContent::Live(number, mail) => {
+                if let Some(part) = self.live.as_mut().and_then(|live| live.at(number)) {
+                    part.mail(mail, outbox);
+                }
+            }
+            content => self.sites.mail(Mail { content }, outbox),
         }
     }
 
@@ -102,16 +110,14 @@ impl Handler for LiveHandler {
     }
 
     fn finished(&mut self, finished: &Finished<'_>) {
-        match &mut self.live {
-            Some(live) if live.has(finished.address) => live.finished(finished),
-            _ => self.sites.finished(finished),
+        match self.live.as_mut().and_then(|live| live.of_exchange(finished.address)) {
+            Some(part) => part.finished(finished),
+            None => self.sites.finished(finished),
         }
     }
 
     fn left(&mut self, address: Address, departure: Departure) {
-        if let Some(live) = &mut self.live {
-            live.left(address, departure);
-        }
+        self.live.iter_mut().flat_map(|live| live.iter_mut()).for_each(|part| part.left(address, departure));
         self.sites.left(address, departure);
     }
 }

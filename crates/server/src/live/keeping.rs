@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
 
 use staunch_engine::Notice;
-use staunch_live::{Hub, KeptState, Letter, StateFault, StateFaultKind, StateStore, Sync};
+use staunch_live::{Former, Hub, KeptState, Letter, StateFault, StateFaultKind, StateStore, Sync};
 
-use super::config::{LiveError, LiveState, LiveSync};
+use super::config::{LiveConfig, LiveError, LiveSync};
 use super::counts::WriterCounts;
 use super::mail::NotTaken;
 
@@ -22,22 +22,28 @@ use super::mail::NotTaken;
 const SYNC_MS: u64 = 1_000;
 /// Milliseconds from a failure of the store to the next try: soon after there is room again.
 const RETRY_MS: u64 = 1_000;
+/// A try that takes long, for a large file is repaired before it can be written, is followed by a wait of so many
+/// times as long: the writer has other things to do.
+const RETRY_WAIT_TIMES: u64 = 9;
 /// Milliseconds that a new process waits for the store in an upgrade: the old one closes it at once, which
 /// takes one sync of the disk.
 const PATIENCE_MS: u64 = 10_000;
 
-/// Opens the store, and gives it with what it holds. In an upgrade (`is_awaited`) waits up to `PATIENCE_MS`
-/// for the old process to release it.
-pub(crate) fn open(state: &LiveState) -> Result<(StateStore, KeptState), LiveError> {
+/// Opens the store, and gives it with what it holds; none if there is to be none. In an upgrade (`is_awaited`)
+/// waits up to `PATIENCE_MS` for the old process to release it.
+pub(crate) fn open(config: &LiveConfig) -> Result<Option<(StateStore, KeptState)>, LiveError> {
+    let (Some(state), Some((path, common))) = (&config.state, config.state_files()) else { return Ok(None) };
     let mut left_ms = if state.is_awaited { PATIENCE_MS } else { 0 };
+    // In an upgrade the file keeps its name: if it fails, the old process opens it again.
+    let former = common.map(|path| Former { path, is_renamed: !state.is_awaited });
     loop {
-        match StateStore::open(&state.folder, state.sync.into()) {
+        match StateStore::open(&path, former.as_ref(), state.sync.into()) {
             Err(StateFault { kind: StateFaultKind::Locked, .. }) if left_ms > 0 => {
                 // tidy: allow(clock): nobody is served yet, and a lock tells nobody that it is free.
                 std::thread::sleep(Duration::from_millis(10));
                 left_ms = left_ms.saturating_sub(10);
             }
-            opened => return opened.map_err(LiveError::State),
+            opened => return opened.map(Some).map_err(LiveError::State),
         }
     }
 }
@@ -148,6 +154,15 @@ impl Keeping {
         }
     }
 
+    /// `look` has taken from one time to the other: if it has failed, the next try is put off by as much as that
+    /// was long.
+    pub(crate) fn looked(&mut self, from_ms: u64, to_ms: u64) {
+        if self.fault.is_some() {
+            let wait_ms = to_ms.saturating_sub(from_ms).saturating_mul(RETRY_WAIT_TIMES);
+            self.retry_ms = self.retry_ms.max(to_ms.saturating_add(wait_ms));
+        }
+    }
+
     /// Syncs, or opens the store again, if it is time to. Gives the letter that could not be written before,
     /// if the store has it now: workers are to be told.
     pub(crate) fn look(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
@@ -211,7 +226,8 @@ impl Keeping {
 
     /// Opens the store and brings it up to the hub. Gives the letter that workers were not told of yet.
     fn open_again(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
-        match self.store.agree(&hub.introduction()) {
+        // All topics are gone through only once the file is open.
+        match self.store.reopen().and_then(|()| self.store.agree(&hub.introduction())) {
             Ok(()) => {
                 self.counts.state_failing.store(0, Relaxed);
                 if self.fault.take().is_some() {
@@ -239,5 +255,29 @@ impl Keeping {
         }
         self.fault = Some(text);
         (self.sync_ms, self.retry_ms) = (None, now_ms + RETRY_MS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_try_that_takes_long_is_followed_by_a_longer_wait() {
+        let folder = std::env::temp_dir().join(format!("staunch-keeping-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("live.redb");
+        let (store, _) = StateStore::open(&path, None, Sync::Always).unwrap();
+        let (hands, counts, notice) = (Arc::default(), Arc::default(), Arc::new(|_: &str| ()));
+        let mut keeping = Keeping::new(store, LiveSync::Always, hands, counts, notice);
+        keeping.release();
+        keeping.looked(0, 500);
+        assert_eq!(keeping.next_ms(), Some(0), "nothing has failed");
+        keeping.fail(&StateFault { path, kind: StateFaultKind::Locked }, 2_000);
+        keeping.looked(2_000, 2_001);
+        assert_eq!(keeping.next_ms(), Some(3_000));
+        keeping.looked(3_000, 3_500);
+        assert_eq!(keeping.next_ms(), Some(8_000));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

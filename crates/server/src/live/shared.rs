@@ -1,4 +1,4 @@
-//! What all workers and the writer of live data share.
+//! What all workers and the writer of one site's live data share.
 //!
 //! It owns the writer's queue, the counters, and what was there at the start. It must never hold a topic: the
 //! writer does, and each worker has its view.
@@ -11,11 +11,12 @@ use std::thread::JoinHandle;
 
 use staunch_engine::{Notice, Post};
 use staunch_live::limits::{HUB_QUEUE_BYTES_MAX, HUB_QUEUE_MAX};
-use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, StateStore, TopicName};
+use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, TopicName};
 
-use super::config::{LiveConfig, LiveError};
+use super::config::{LiveConfig, LiveError, LiveSync};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
 use super::keeping::{self, Hand, Hands, Keeping};
+use super::mail::LiveMail;
 use super::queue::WriterQueue;
 use super::script::Script;
 use super::tokens::Tokens;
@@ -24,6 +25,8 @@ use crate::shared::Mail;
 /// See the module's text.
 pub struct LiveShared {
     pub(crate) config: LiveConfig,
+    /// Its place among the live data of all sites, by which its mail finds it.
+    number: u16,
     pub(crate) epoch: Epoch,
     pub(crate) queue: WriterQueue,
     /// What was there before the first worker.
@@ -60,36 +63,39 @@ impl LiveShared {
         "/.well-known/mercure",
     ];
 
-    /// Name of the store's file in the state folder.
-    pub const STATE_FILE: &str = StateStore::FILE;
-
-    /// Live data for so many workers, with what the store holds. `notice` logs a damaged store, a new epoch
+    /// Live data of one site for so many workers, with what the store holds. `notice` logs a damaged store, a new epoch
     /// after a crash, and later failures of the store. No thread is started yet.
     ///
     /// # Errors
     /// A setting has no meaning, or the store cannot be used.
-    pub fn open(config: LiveConfig, workers: u16, notice: Notice) -> Result<Arc<Self>, LiveError> {
+    pub(crate) fn open(
+        config: LiveConfig,
+        number: u16,
+        workers: u16,
+        notice: Notice,
+    ) -> Result<Arc<Self>, LiveError> {
         config.check()?;
         let (writer_counts, hands): (Arc<WriterCounts>, Arc<Hands>) = (Arc::default(), Arc::default());
-        let (hub, keeping) = match &config.state {
+        let (hub, keeping) = match keeping::open(&config)? {
             None => (Hub::new(config.hub(workers)?, draw_epoch()), None),
-            Some(state) => {
-                let (mut store, kept) = keeping::open(state)?;
-                tell(&kept, &notice);
+            Some((mut store, kept)) => {
+                tell(&config.site, &kept, &notice);
                 let hub = Hub::restore(config.hub(workers)?, kept, draw_epoch(), 0);
                 store.agree(&hub.introduction()).map_err(LiveError::State)?;
                 let (hands, counts) = (Arc::clone(&hands), Arc::clone(&writer_counts));
-                (hub, Some(Keeping::new(store, state.sync, hands, counts, notice)))
+                let sync = config.state.as_ref().map_or(LiveSync::Always, |state| state.sync);
+                (hub, Some(Keeping::new(store, sync, hands, counts, notice)))
             }
         };
-        let (epoch, number) = (hub.version().epoch, hub.version().number);
+        let last = hub.version();
         writer_counts.topics.store(hub.topics() as u64, Relaxed);
         writer_counts.memory_bytes.store(hub.memory_bytes() as u64, Relaxed);
         Ok(Arc::new(Self {
-            epoch,
+            number,
+            epoch: last.epoch,
             queue: WriterQueue::new(HUB_QUEUE_MAX, HUB_QUEUE_BYTES_MAX),
             introduction: hub.introduction(),
-            posted: AtomicU64::new(number),
+            posted: AtomicU64::new(last.number),
             leaving_s: AtomicU64::new(0),
             writer_counts,
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
@@ -161,6 +167,16 @@ impl LiveShared {
         self.config.publish_token.is_some() || self.tokens.has_issuers()
     }
 
+    /// Name of the site: its first host, or nothing.
+    pub fn site(&self) -> &str {
+        &self.config.site
+    }
+
+    /// Mail for the part of a worker that belongs to this.
+    pub(crate) fn mail(&self, mail: LiveMail) -> Mail {
+        Mail::of_live(self.number, mail)
+    }
+
     /// Mail to workers, once they are there.
     pub(crate) fn post(&self) -> Option<&Post<Mail>> {
         self.post.get()
@@ -174,18 +190,24 @@ impl LiveShared {
 }
 
 /// Logs why a new epoch begins although there was a store: it was damaged, or its last number is not exact.
-fn tell(kept: &KeptState, notice: &Notice) {
+fn tell(site: &str, kept: &KeptState, notice: &Notice) {
+    let title = title(site);
     if let Some(aside) = &kept.set_aside {
         let aside = aside.display();
         notice(&format!(
-            "live data: what was kept is damaged, and was set aside as {aside}: a new epoch begins"
+            "{title}: what was kept is damaged, and was set aside as {aside}: a new epoch begins"
         ));
     } else if kept.epoch.is_none() && kept.number > 0 {
-        notice(
-            "live data: the server did not end in an orderly way, and live_sync was not `always`: \
-             a new epoch begins",
-        );
+        notice(&format!(
+            "{title}: the server did not end in an orderly way, and live_sync was not `always`: \
+             a new epoch begins"
+        ));
     }
+}
+
+/// What lines of the log call the live data of a site.
+pub(super) fn title(site: &str) -> String {
+    if site.is_empty() { "live data".to_owned() } else { format!("live data of {site}") }
 }
 
 /// A number that no other start had: of 48 bits, so that a version stays short.

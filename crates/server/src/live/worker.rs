@@ -1,4 +1,4 @@
-//! One worker's part of live data: its view, its readers, and its answers.
+//! One worker's part of one site's live data: its view, its readers, and its answers.
 //!
 //! It owns the view and whose turn it is. It must never wait, nor compress or format anything for a reader
 //! but its first line.
@@ -39,7 +39,6 @@ use super::shared::LiveShared;
 use super::socket::Heard;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
-use crate::shared::Mail;
 
 /// See the module's text.
 pub(crate) struct LiveWorker {
@@ -62,8 +61,8 @@ pub(crate) struct LiveWorker {
     waiting: Waiting,
     /// When readers' tokens end, with their exchanges.
     ends: BinaryHeap<Reverse<(u64, Address)>>,
-    /// For what comes compressed by WebSockets.
-    inflater: Inflater,
+    /// For what comes compressed by WebSockets, once there is one.
+    inflater: Option<Inflater>,
     /// What came last by a WebSocket, to be unmasked.
     scratch: Vec<u8>,
 }
@@ -98,7 +97,7 @@ impl LiveWorker {
             quotes: Quotes::new(&quotes_prefix),
             waiting: Waiting::new(),
             ends: BinaryHeap::new(),
-            inflater: Inflater::default(),
+            inflater: None,
             scratch: Vec::new(),
         };
         worker.ask();
@@ -277,7 +276,7 @@ impl LiveWorker {
     fn go_on_later(&mut self) {
         if let Some(post) = self.shared.post().filter(|_| !self.is_going_on) {
             self.is_going_on = true;
-            post.send_to_worker(self.index, Mail::of_live(LiveMail::GoOn));
+            post.send_to_worker(self.index, self.shared.mail(LiveMail::GoOn));
         }
     }
 
@@ -295,7 +294,7 @@ impl LiveWorker {
             return;
         }
         if let Some(post) = self.shared.post() {
-            self.behind.drain(..).for_each(|address| post.send(address, Mail::of_live(LiveMail::Again)));
+            self.behind.drain(..).for_each(|address| post.send(address, self.shared.mail(LiveMail::Again)));
         }
     }
 

@@ -58,7 +58,7 @@ impl LiveShared {
         let (shared, post) = (Arc::clone(self), post.clone());
         let check = move || {
             shared.tokens.run(|address, verdict| {
-                post.send(address, Mail::of_live(LiveMail::Checked(address, verdict)));
+                post.send(address, shared.mail(LiveMail::Checked(address, verdict)));
             });
         };
         let spawned = std::thread::Builder::new().name("live tokens".into()).spawn(check);
@@ -89,6 +89,8 @@ impl Writer {
             if let Some(letter) = self.keeping.as_mut().and_then(|keeping| keeping.look(&self.hub, now_ms)) {
                 self.tell_workers(letter);
             }
+            let looked_ms = self.now_ms();
+            self.keeping.iter_mut().for_each(|keeping| keeping.looked(now_ms, looked_ms));
             for (worker, requests) in work.requests {
                 requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
             }
@@ -218,7 +220,7 @@ impl Writer {
     fn tell_workers(&mut self, letter: Letter) {
         self.shared.posted.store(letter.number, Relaxed);
         for worker in 0..self.post.workers() {
-            self.post.send_to_worker(worker, Mail::of_live(LiveMail::News(letter.clone())));
+            self.post.send_to_worker(worker, self.shared.mail(LiveMail::News(letter.clone())));
         }
         let counts = &self.shared.writer_counts;
         counts.memory_bytes.store(self.hub.memory_bytes() as u64, Relaxed);
@@ -229,10 +231,10 @@ impl Writer {
     fn answer(&self, to: Publisher, outcomes: Vec<LineOutcome>) {
         match to {
             Publisher::Request(address) => {
-                self.post.send(address, Mail::of_live(LiveMail::Published(outcomes)));
+                self.post.send(address, self.shared.mail(LiveMail::Published(outcomes)));
             }
             Publisher::Feed(address) => {
-                self.post.send(address, Mail::of_live(LiveMail::Fed(address, outcomes)));
+                self.post.send(address, self.shared.mail(LiveMail::Fed(address, outcomes)));
             }
         }
     }
@@ -242,7 +244,7 @@ impl Writer {
         let body = encode_quickly(encoding, value.bytes()).map(Into::into);
         let coded = CodedValue { topic, number, encoding, body };
         for worker in 0..self.post.workers() {
-            self.post.send_to_worker(worker, Mail::of_live(LiveMail::Coded(coded.clone())));
+            self.post.send_to_worker(worker, self.shared.mail(LiveMail::Coded(coded.clone())));
         }
     }
 
@@ -262,7 +264,7 @@ impl Writer {
         let moment = LiveTime { up_s, unix_s: unix.as_secs(), leaving_s };
         for worker in 0..self.post.workers() {
             if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
-                self.post.send_to_worker(worker, Mail::of_live(LiveMail::Tick(moment)));
+                self.post.send_to_worker(worker, self.shared.mail(LiveMail::Tick(moment)));
             }
         }
     }

@@ -51,7 +51,7 @@ impl Handler for SitesHandler {
         match mail.content {
             MailContent::Site(site, letter) => self.resume_site(site, letter, request, answer),
             // It is for whoever stands before the sites.
-            MailContent::Live(_) => {
+            MailContent::Live(..) => {
                 answer.bytes(Status::INTERNAL_SERVER_ERROR, b"Content-Length: 0\r\n", b"")
             }
         }
@@ -63,6 +63,19 @@ impl Handler for SitesHandler {
 }
 
 impl SitesHandler {
+    /// Number of the site that answers to a host, in the table of `names`.
+    pub(crate) fn site_of(&mut self, host: &[u8]) -> usize {
+        if self.shared.generation.load(Ordering::Acquire) != self.generation {
+            self.take_over();
+        }
+        if self.sites.sites.len() == 1 { 0 } else { self.sites.hosts.find(host).site }
+    }
+
+    /// Names of the sites by number, and what tells this table from those before it.
+    pub(crate) fn names(&self) -> (usize, &[Box<str>]) {
+        (self.generation, &self.sites.hosts.names)
+    }
+
     /// See [`Handler::resume`].
     pub(crate) fn resume_site(
         &mut self,

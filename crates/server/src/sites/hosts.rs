@@ -19,6 +19,8 @@ pub(crate) struct Hosts {
     below: HashMap<Box<[u8]>, Found, RandomState>,
     /// By the site's number: the beginning of the address to which its other names lead.
     canonical: Vec<Option<Box<str>>>,
+    /// By the site's number: its first name, or nothing.
+    pub(crate) names: Vec<Box<str>>,
     /// The site of all other names.
     pub(crate) default: usize,
 }
@@ -49,7 +51,9 @@ impl Hosts {
             return Err(SiteError::Hosts(format!("two sites are the default: {first} and {second}")));
         }
         let canonical = sites.iter().map(|site| Some(origin(site.canonical_host.as_ref()?))).collect();
-        let mut hosts = Self { exact: HashMap::default(), below: HashMap::default(), canonical, default };
+        let names = sites.iter().map(|site| site.hosts.first().map_or("", String::as_str).into()).collect();
+        let (exact, below) = (HashMap::default(), HashMap::default());
+        let mut hosts = Self { exact, below, canonical, names, default };
         for (number, site) in sites.iter().enumerate() {
             for host in &site.hosts {
                 hosts.add(host, number, sites)?;

@@ -6,8 +6,8 @@ use super::*;
 fn what_is_no_store_is_set_aside() {
     let folder = Folder::new("aside");
     for (number, content) in [&b"not a store"[..], &[0; 5000], &[0xff; 70_000]].iter().enumerate() {
-        std::fs::write(folder.0.join(StateStore::FILE), content).unwrap();
-        let (mut state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
+        std::fs::write(folder.file(), content).unwrap();
+        let (mut state, kept) = StateStore::open(&folder.file(), None, Sync::Off).unwrap();
         let aside = kept.set_aside.unwrap();
         assert_eq!(aside, folder.0.join(format!("live.redb.damaged-{}", number + 1)));
         assert_eq!(std::fs::read(aside).unwrap(), *content, "nothing is lost");
@@ -26,14 +26,14 @@ fn written(name: &str) -> Vec<u8> {
         keep(&mut hub, &mut state);
     }
     state.release().unwrap();
-    std::fs::read(folder.0.join(StateStore::FILE)).unwrap()
+    std::fs::read(folder.file()).unwrap()
 }
 
 /// Opens a store with these bytes. True if it was read, and is then as it was after some batch; false if it
 /// was set aside, or the bytes are none. `told` names the case in a failure.
 fn is_read(folder: &Folder, content: &[u8], told: &str) -> bool {
-    std::fs::write(folder.0.join(StateStore::FILE), content).unwrap();
-    let (state, kept) = StateStore::open(&folder.0, Sync::Off).unwrap();
+    std::fs::write(folder.file(), content).unwrap();
+    let (state, kept) = StateStore::open(&folder.file(), None, Sync::Off).unwrap();
     drop(state);
     if let Some(path) = &kept.set_aside {
         std::fs::remove_file(path).unwrap();

@@ -141,6 +141,8 @@ mod tests {
 
     fn worker(speech: Speech) -> LiveWorker {
         let config = LiveConfig {
+            site: String::new(),
+            is_default: true,
             topics_max: 10,
             value_bytes_max: 100,
             memory_bytes: 1000,
@@ -155,7 +157,7 @@ mod tests {
             state: None,
         };
         let mut worker =
-            LiveWorker::new(LiveShared::open(config, 1, std::sync::Arc::new(|_| ())).unwrap(), 0);
+            LiveWorker::new(LiveShared::open(config, 0, 1, std::sync::Arc::new(|_| ())).unwrap(), 0);
         worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
         worker
     }

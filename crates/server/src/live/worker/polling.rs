@@ -15,7 +15,6 @@ use super::super::quotes::Quotes;
 use super::super::reply::{come_back, decode_name, refuse, text};
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
-use crate::shared::Mail;
 
 /// Place of long polls among the transports.
 const LONG_POLLS: usize = 2;
@@ -100,7 +99,7 @@ impl LiveWorker {
 
     fn tell(&self, address: Address, mail: LiveMail) {
         if let Some(post) = self.shared.post() {
-            post.send(address, Mail::of_live(mail));
+            post.send(address, self.shared.mail(mail));
         }
     }
 

@@ -56,11 +56,12 @@ impl LiveWorker {
         let mut output = Vec::new();
         if let Some(socket) = self.seats.socket(slot) {
             socket.take_unread(&mut self.scratch);
-            let is_faulty = socket.read(&mut self.scratch, &mut self.inflater, &mut output);
+            let inflater = self.inflater.get_or_insert_default();
+            let is_faulty = socket.read(&mut self.scratch, inflater, &mut output);
+            inflater.shrink(MESSAGE_BYTES_MAX);
             let counts = &self.shared.worker_counts[usize::from(self.index)];
             counts.socket_faults.fetch_add(u64::from(is_faulty), Relaxed);
         }
-        self.inflater.shrink(MESSAGE_BYTES_MAX);
         if !output.is_empty() {
             open.push(Piece::Bytes(output));
         }
