@@ -4,16 +4,19 @@
 //! host could read it.
 
 mod demo;
+mod folder;
 mod followed;
+mod patience;
 mod topic_writer;
 
-use std::io::{BufRead as _, BufReader, Read};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use self::folder::TopicFolder;
 use self::followed::Followed;
+use self::patience::patiently;
 use self::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
 use crate::output::remark;
@@ -22,19 +25,17 @@ use crate::output::remark;
 const TOKEN_VARIABLE: &str = "STAUNCH_PUBLISH_TOKEN";
 /// Longest value that is read, as long as a server may be told to take.
 const VALUE_BYTES_MAX: u64 = 16 << 20;
-/// Time between two tries of a line that the server cannot take now: a server is back within seconds.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// What is published, and where.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Topic that gets the value
+    /// Topic that gets the value; with a folder, what names of its topics begin with
     #[arg(value_name = "TOPIC", required_unless_present = "demo")]
     topic: Option<String>,
 
-    /// File with the value, or - for standard input
-    #[arg(value_name = "FILE", default_value = "-")]
-    file: PathBuf,
+    /// File with the value, or - for standard input; with --follow, a folder whose files are topics
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
 
     /// Server; without TLS
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
@@ -53,6 +54,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "demo")]
     follow: bool,
 
+    /// With a folder: a file that is removed ends its topic's value
+    #[arg(long, requires = "follow")]
+    delete: bool,
+
     /// Publish a match and quotes that are made up, until the server is gone
     #[arg(long, conflicts_with = "topic")]
     demo: bool,
@@ -68,20 +73,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(demo::run(&mut writer)?);
     }
     let topic = arguments.topic.as_deref().unwrap_or_default();
-    let name = arguments.file.display().to_string();
+    if let Some((prefix, folder)) = topic_folder(arguments) {
+        return follow_folder(&mut writer, prefix, folder, arguments.delete);
+    }
+    if arguments.delete {
+        return Err("--delete: it is for a folder whose files are topics".to_owned().into());
+    }
+    let file = arguments.file.as_deref().unwrap_or(Path::new("-"));
+    let name = file.display().to_string();
     let fault = |error: std::io::Error| Failure::from(format!("{name}: {error}"));
     if arguments.follow && name != "-" {
-        return follow(&mut writer, topic, arguments);
+        return follow(&mut writer, topic, file, !arguments.lines);
     }
     let source: Box<dyn Read> = match name.as_str() {
         "-" => Box::new(std::io::stdin()),
-        _ => Box::new(std::fs::File::open(&arguments.file).map_err(fault)?),
+        _ => Box::new(std::fs::File::open(file).map_err(fault)?),
     };
     if arguments.lines || arguments.follow {
-        for line in BufReader::new(source).split(b'\n') {
-            let value = TopicValue::of(line.map_err(fault)?);
+        let mut source = BufReader::new(source);
+        for number in 1.. {
+            let Some(line) = read_line(&mut source, number, VALUE_BYTES_MAX).map_err(fault)? else { break };
+            let value = TopicValue::of(line);
             match arguments.follow {
-                true => put_patiently(&mut writer, topic, &value)?,
+                true => put_line(&mut writer, topic, &value)?,
                 false => put(&mut writer, topic, &value)?,
             }
         }
@@ -92,47 +106,63 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     put(&mut writer, topic, &TopicValue::of(value))
 }
 
+/// The next line without its end; `None` at the end of the source.
+fn read_line(source: &mut impl BufRead, number: u64, bytes_max: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let count = source.take(bytes_max + 1).read_until(b'\n', &mut line)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if count as u64 > bytes_max {
+        return Err(std::io::Error::other(format!("line {number} has more than {bytes_max} bytes")));
+    }
+    Ok((count > 0).then_some(line))
+}
+
+/// The folder to follow, if one is named: alone, or behind what its topics' names begin with.
+fn topic_folder(arguments: &Arguments) -> Option<(&str, &Path)> {
+    let topic = arguments.topic.as_deref()?;
+    let (prefix, path) = match &arguments.file {
+        Some(file) => (topic, file.as_path()),
+        None => ("", Path::new(topic)),
+    };
+    (arguments.follow && path.is_dir()).then_some((prefix, path))
+}
+
 /// Publishes a value once; any refusal is a failure of the command.
 fn put(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
     writer.put(topic, value).map_err(|fault| fault.to_string().into())
 }
 
+/// Publishes the files of a folder as topics, and never ends by itself but for a failure.
+fn follow_folder(writer: &mut TopicWriter, prefix: &str, path: &Path, deletes: bool) -> Result<(), Failure> {
+    let name = path.display();
+    let folder = TopicFolder::new(path, prefix, VALUE_BYTES_MAX, deletes);
+    let mut folder = folder.map_err(|error| Failure::from(format!("{name}: {error}")))?;
+    remark(&format!("staunch: following {name}\n"));
+    folder.follow(writer)
+}
+
 /// Publishes each line that is added to a file, and never ends by itself but for a failure.
-fn follow(writer: &mut TopicWriter, topic: &str, arguments: &Arguments) -> Result<(), Failure> {
-    let name = arguments.file.display();
+fn follow(writer: &mut TopicWriter, topic: &str, path: &Path, from_end: bool) -> Result<(), Failure> {
+    let name = path.display();
     let fault = |error: std::io::Error| Failure::from(format!("{name}: {error}"));
-    let followed = Followed::new(&arguments.file, !arguments.lines, VALUE_BYTES_MAX);
-    let mut followed = followed.map_err(fault)?;
+    let mut followed = Followed::new(path, from_end, VALUE_BYTES_MAX).map_err(fault)?;
     let what = if followed.is_open() { "following" } else { "waiting for" };
     remark(&format!("staunch: {what} {name}\n"));
     loop {
         let line = followed.next().map_err(fault)?;
-        put_patiently(writer, topic, &TopicValue::of(line))?;
+        put_line(writer, topic, &TopicValue::of(line))?;
     }
 }
 
 /// Publishes a line, trying again until the server can take it. A line that the server refuses is reported
-/// and skipped; a refusal of the publisher itself is a failure.
-fn put_patiently(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
-    let mut is_told = false;
-    loop {
-        match writer.put(topic, value) {
-            Ok(()) => return Ok(()),
-            Err(PutFault::Later(said)) => {
-                if !is_told {
-                    remark(&format!("staunch: {said}; trying again every second\n"));
-                }
-                is_told = true;
-                // tidy: allow(clock): a server that comes back tells nobody.
-                std::thread::sleep(RETRY);
-            }
-            Err(PutFault::Value(said)) => {
-                remark(&format!("staunch: a line was left out: {said}\n"));
-                return Ok(());
-            }
-            Err(fault @ PutFault::Publisher(_)) => return Err(fault.to_string().into()),
-        }
+/// and skipped; a refusal of the publisher itself, and one for want of room, is a failure.
+fn put_line(writer: &mut TopicWriter, topic: &str, value: &TopicValue) -> Result<(), Failure> {
+    match patiently(writer, |writer| writer.put(topic, value)) {
+        Err(PutFault::Value(said)) => remark(&format!("staunch: a line was left out: {said}\n")),
+        became => became.map_err(|fault| fault.to_string())?,
     }
+    Ok(())
 }
 
 fn token(arguments: &Arguments) -> Result<String, Failure> {
@@ -146,5 +176,21 @@ fn token(arguments: &Arguments) -> Result<String, Failure> {
     match token.is_empty() || token.contains(|letter: char| !letter.is_ascii_graphic()) {
         true => Err(Failure::from("the secret has no letter, or one that is none of ASCII".to_owned())),
         false => Ok(token),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_bounded_and_named() {
+        let mut source = &b"1234\n\nlast"[..];
+        let mut next = |number| read_line(&mut source, number, 4).map_err(|error| error.to_string());
+        assert_eq!(next(1), Ok(Some(b"1234".to_vec())));
+        assert_eq!(next(2), Ok(Some(Vec::new())));
+        assert_eq!((next(3), next(4)), (Ok(Some(b"last".to_vec())), Ok(None)));
+        let fault = read_line(&mut &b"12345"[..], 7, 4).unwrap_err().to_string();
+        assert_eq!(fault, "line 7 has more than 4 bytes");
     }
 }

@@ -1,22 +1,28 @@
 //! A publisher's connection: one request after the other.
 //!
-//! It must never lose a value: one whose answer did not come is sent again on a new connection, as the latest
-//! one counts.
+//! It must never lose a value, nor publish it twice: one whose answer did not come is sent again on a new
+//! connection, with the same key.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest answer that is read: a sentence.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// Settings that a server names when it is as full as it may be.
+const LIMITS: [&str; 2] = ["`live_topics`", "`live_memory`"];
 
-/// A value, and what it is said to be.
+/// A value, what it is said to be, and the key by which a server knows that it has got it already.
 #[derive(Debug)]
 pub(super) struct TopicValue {
     kind: &'static str,
     value: Vec<u8>,
+    key: String,
 }
 
 impl TopicValue {
@@ -24,8 +30,16 @@ impl TopicValue {
     pub(super) fn of(value: Vec<u8>) -> Self {
         let is_json = matches!(value.first(), Some(b'{' | b'['))
             && serde_json::from_slice::<serde::de::IgnoredAny>(&value).is_ok();
-        Self { kind: if is_json { "application/json" } else { "text/plain" }, value }
+        Self { kind: if is_json { "application/json" } else { "text/plain" }, value, key: new_key() }
     }
+}
+
+/// A key that no other publication has: two drawn numbers, and a count.
+fn new_key() -> String {
+    static DRAWN: OnceLock<[u64; 2]> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let [high, low] = DRAWN.get_or_init(|| [(); 2].map(|()| RandomState::new().hash_one(std::process::id())));
+    format!("{high:016x}{low:016x}-{}", COUNT.fetch_add(1, Relaxed))
 }
 
 /// Why the server did not take a value, each with the sentence for the user.
@@ -35,6 +49,8 @@ pub(super) enum PutFault {
     Later(String),
     /// This value is refused (400, 409, 413, 422); another one may be taken.
     Value(String),
+    /// 503 that names a limit, which time alone does not change: another value may still be taken.
+    Full(String),
     /// Any other status: every value of this publisher, or at this address, would be refused.
     Publisher(String),
 }
@@ -42,6 +58,7 @@ pub(super) enum PutFault {
 impl PutFault {
     fn of(status: u16, said: String) -> Self {
         match status {
+            503 if LIMITS.iter().any(|limit| said.contains(limit)) => Self::Full(said),
             429 | 500.. => Self::Later(said),
             400 | 409 | 413 | 422 => Self::Value(said),
             _ => Self::Publisher(said),
@@ -51,7 +68,7 @@ impl PutFault {
 
 impl std::fmt::Display for PutFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Later(said) | Self::Value(said) | Self::Publisher(said)) = self;
+        let (Self::Later(said) | Self::Value(said) | Self::Full(said) | Self::Publisher(said)) = self;
         f.write_str(said)
     }
 }
@@ -86,14 +103,41 @@ impl TopicWriter {
     /// # Errors
     /// Nobody answers, or the server does not take it: what it said.
     pub(super) fn put(&mut self, topic: &str, content: &TopicValue) -> Result<(), PutFault> {
+        let TopicValue { kind, value, key } = content;
+        let length = value.len();
+        let lines = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\nIdempotency-Key: {key}\r\n");
+        match self.change("PUT", topic, &lines, value)? {
+            (200..300, _) => Ok(()),
+            (status, said) => Err(PutFault::of(status, said)),
+        }
+    }
+
+    /// Ends the value of a topic, if it has one.
+    ///
+    /// # Errors
+    /// As those of `put`.
+    pub(super) fn delete(&mut self, topic: &str) -> Result<(), PutFault> {
+        // The condition keeps a topic from beginning by its end.
+        match self.change("DELETE", topic, "If-Match: *\r\n", b"")? {
+            (200..300 | 412, _) => Ok(()),
+            (status, said) => Err(PutFault::of(status, said)),
+        }
+    }
+
+    /// Asks for a change of a topic; gives the status and what was said.
+    fn change(
+        &mut self,
+        method: &str,
+        topic: &str,
+        lines: &str,
+        body: &[u8],
+    ) -> Result<(u16, String), PutFault> {
         let Self { authority, token, .. } = &*self;
         let path: String = topic.bytes().map(encoded).collect();
-        let (kind, length) = (content.kind, content.value.len());
         let head = format!(
-            "PUT /topics/{path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+            "{method} /topics/{path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n{lines}\r\n"
         );
-        let request = [head.as_bytes(), &content.value].concat();
+        let request = [head.as_bytes(), body].concat();
         let is_kept = self.stream.is_some();
         let answer = match self.ask(&request) {
             // A connection that was kept may have ended meanwhile.
@@ -102,10 +146,7 @@ impl TopicWriter {
         };
         let unreachable = |error| PutFault::Later(format!("{}: {error}", self.authority));
         let (status, said) = answer.map_err(unreachable)?;
-        match status {
-            200..300 => Ok(()),
-            _ => Err(PutFault::of(status, format!("{topic}: {}", said.trim()))),
-        }
+        Ok((status, format!("{topic}: {}", said.trim())))
     }
 
     fn ask(&mut self, request: &[u8]) -> std::io::Result<(u16, String)> {
@@ -175,6 +216,8 @@ mod tests {
 
     #[test]
     fn what_is_worth_another_try() {
+        let full = "there are as many topics as `live_topics` allows, 2".to_owned();
+        assert_eq!(PutFault::of(503, full.clone()), PutFault::Full(full));
         for (status, fault) in [
             (503, PutFault::Later(String::new())),
             (429, PutFault::Later(String::new())),
@@ -184,6 +227,12 @@ mod tests {
         ] {
             assert_eq!(PutFault::of(status, String::new()), fault, "{status}");
         }
+    }
+
+    #[test]
+    fn each_value_has_a_key_of_its_own() {
+        let [one, other] = [(); 2].map(|()| TopicValue::of(b"1".to_vec()).key);
+        assert!(one != other && one.len() <= 256 && one.bytes().all(|byte| byte.is_ascii_graphic()));
     }
 
     #[test]
