@@ -209,6 +209,19 @@ impl TestSocket {
         (push["channel"].as_str().expect("a channel").to_owned(), push["pub"].clone())
     }
 
+    /// The publication of the next push; `None` when the server closes or has closed.
+    pub(crate) fn next_push(&mut self) -> Option<Value> {
+        match self.next() {
+            Some(Came::Text(text)) => {
+                let message: Value = serde_json::from_str(&text).expect("a push of JSON");
+                assert!(message["push"]["pub"].is_object(), "{text}");
+                Some(message["push"]["pub"].clone())
+            }
+            Some(Came::Close(..)) | None => None,
+            other => panic!("{other:?} in place of a push"),
+        }
+    }
+
     /// The data of the next push.
     pub(crate) fn data(&mut self) -> Value {
         self.push().1["data"].clone()

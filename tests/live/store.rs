@@ -12,7 +12,7 @@ use staunch_tests::process::binary;
 use crate::world::World;
 
 /// Topics `log.*` with rings of 3 updates, and `slow.*` that hold back what comes within 300 ms.
-const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }, \
+pub(crate) const TOPICS: &str = "live_topic = [{ match = \"log.*\", kind = \"log\", ring = 3 }, \
                       { match = \"slow.*\", every = \"300ms\" }]";
 
 /// See the module's text.

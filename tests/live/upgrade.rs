@@ -15,8 +15,8 @@ use staunch_tests::process::{binary, write_program};
 
 use crate::channels::recover;
 use crate::socket::TestSocket;
-use crate::store::{Store, end, parts, value};
-use crate::world::{ENGINES, World, ask, publisher};
+use crate::store::{Store, TOPICS, end, parts, value};
+use crate::world::{ENGINES, Events, World, ask, publisher};
 
 /// A server with its store, and the processes that took over from it by upgrades; all are ended on drop.
 pub(crate) struct Line {
@@ -48,8 +48,15 @@ impl Drop for Serving {
 }
 
 impl Line {
+    /// A server with a store of this `live_sync`; with `memory`, without one.
     pub(crate) fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
-        Self::run(|store, own| store.try_run(program, io, sync, &[own, arguments].concat()))
+        Self::run(|store, own| {
+            let arguments = [own, arguments].concat();
+            match sync {
+                "memory" => World::run(program, io, &arguments, TOPICS),
+                _ => store.try_run(program, io, sync, &arguments),
+            }
+        })
     }
 
     /// A server that is run with these arguments and maybe more.
@@ -99,7 +106,7 @@ fn publish_to_successor(world: &World, body: &str) -> String {
 #[test]
 fn the_numbering_goes_on_and_readers_recover() {
     for io in ENGINES {
-        for sync in ["always", "interval", "off"] {
+        for sync in ["always", "interval", "off", "memory"] {
             let line = Line::begin(&binary(), io, sync, &[]);
             let world = &line.world;
             let epoch = parts(&world.publish(r#"{"topic":"log.a","data":0}"#)).0;
@@ -166,8 +173,8 @@ impl Drop for Over<'_> {
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost_and_no_number_is_used_twice() {
-    for io in ENGINES {
-        let line = Line::begin(&binary(), io, "always", &[]);
+    for (io, sync) in ENGINES.into_iter().flat_map(|io| [(io, "always"), (io, "memory")]) {
+        let line = Line::begin(&binary(), io, sync, &[]);
         let epoch = parts(&line.world.publish(r#"{"topic":"a","data":0}"#)).0;
         let is_over = AtomicBool::new(false);
         let names = ["t0", "t1", "t2"];
@@ -196,12 +203,12 @@ fn nothing_that_was_acknowledged_is_lost_and_no_number_is_used_twice() {
 /// then the former process publishes them.
 #[test]
 fn a_program_that_does_not_serve_gives_the_store_back() {
-    for io in ENGINES {
+    for (io, sync) in ENGINES.into_iter().flat_map(|io| [(io, "always"), (io, "memory")]) {
         let folder = Store::new();
         let [program, begun, new] = ["server", "begun", "new"].map(|name| folder.path().join(name));
         write_program(&program, &std::fs::read(binary()).expect("the program"), 0o755);
         // The broken program is a shell script, and a confined server may not run the shell.
-        let line = Line::begin(&program, io, "always", &["--sandbox", "off"]);
+        let line = Line::begin(&program, io, sync, &["--sandbox", "off"]);
         let script = format!("#!/bin/sh\n: > {}\nsleep 1\nexit 7\n", begun.display());
         write_program(&new, script.as_bytes(), 0o755);
         std::fs::rename(&new, &program).expect("a replacement");
@@ -216,6 +223,10 @@ fn a_program_that_does_not_serve_gives_the_store_back() {
         until("it failed", || line.said().contains("this process goes on"));
         until("what was held back is published", || value(&line.world, "slow.a").0 == "2");
         assert!(!line.said().contains("cannot be kept"), "{io}: {}", line.said());
+        if sync == "memory" {
+            assert_eq!(parts(&line.world.publish(r#"{"topic":"v","data":2}"#)), (epoch, 4), "{io}");
+            continue;
+        }
         let Line { serving, world, store } = line;
         end(world, Signal::KILL);
         drop(serving);
@@ -224,4 +235,116 @@ fn a_program_that_does_not_serve_gives_the_store_back() {
         assert_eq!(parts(&next), (epoch, 4), "{io}");
         assert_eq!(value(&world, "slow.a").0, "2", "{io}");
     }
+}
+
+/// Reads a log until a value came, over as many servers as it takes: who is sent away comes back with the id of
+/// its last event. Gives all values.
+fn read_over_upgrades(address: SocketAddr, last: &str) -> Vec<String> {
+    let read = |id: &str| {
+        let resumed = if id.is_empty() { String::new() } else { format!("Last-Event-ID: {id}\r\n") };
+        Events::open(address, "a", "/events?topic=long&plain=1", &resumed)
+    };
+    let (mut events, mut values) = (read(""), Vec::<String>::new());
+    while values.last().is_none_or(|value| value != last) {
+        match events.next() {
+            Some(event) => values.push(event.data),
+            None => events = read(&events.last_id().to_owned()),
+        }
+    }
+    values
+}
+
+/// As `read_over_upgrades`, by WebSockets that recover.
+fn listen_over_upgrades(address: SocketAddr, last: u64) -> Vec<u64> {
+    let mut socket = TestSocket::connect(address, "/ws", "");
+    let epoch = socket.subscribe("long", "")["epoch"].clone();
+    let (mut values, mut offset) = (Vec::new(), 0);
+    while values.last() != Some(&last) {
+        let Some(came) = socket.next_push() else {
+            socket = TestSocket::connect(address, "/ws", "");
+            assert!(recover(&mut socket, "long", &epoch, offset), "after {offset}");
+            continue;
+        };
+        values.push(came["data"].as_u64().expect("a number"));
+        offset = came["offset"].as_u64().expect("an offset");
+    }
+    values
+}
+
+#[test]
+fn readers_miss_nothing_over_upgrades_without_a_store() {
+    for io in ENGINES {
+        let settings = "live_topic = [{ match = \"long\", kind = \"log\", ring = 10000 }]";
+        let line = Line::run(|_, own| World::run(&binary(), io, own, settings));
+        let (address, rounds, count) = (line.world.address(), 3, 40);
+        line.world.publish(r#"{"topic":"long","data":0}"#);
+        let total: u64 = rounds * count;
+        let expected: Vec<u64> = (0..=total).collect();
+        let last = &total.to_string();
+        thread::scope(|scope| {
+            let streams = [(); 3].map(|()| scope.spawn(move || read_over_upgrades(address, last)));
+            let sockets = [(); 3].map(|()| scope.spawn(move || listen_over_upgrades(address, total)));
+            for round in 0..rounds {
+                for number in 1..=count {
+                    let body = format!("{{\"topic\":\"long\",\"data\":{}}}", round * count + number);
+                    publish_to_successor(&line.world, &body);
+                }
+                line.upgrade();
+            }
+            for stream in streams {
+                let values = stream.join().expect("a reader");
+                let values: Vec<u64> = values.iter().map(|value| value.parse().expect("a number")).collect();
+                assert_eq!(values, expected, "{io}");
+            }
+            for socket in sockets {
+                let values = socket.join().expect("a reader");
+                // One that subscribes late begins with the next update.
+                assert!(expected.ends_with(&values) && values.len() > 1, "{io}: {values:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn ids_of_publishers_are_known_after_an_upgrade_without_a_store() {
+    let line = Line::begin(&binary(), "epoll", "memory", &[]);
+    line.world.publish(r#"{"topic":"log.a","data":1,"id":"urn:one"}"#);
+    line.world.publish(r#"{"topic":"log.a","data":2,"id":"urn:two"}"#);
+    line.upgrade();
+    let mut events = line.world.read("topic=log.a&plain=1", "Last-Event-ID: urn:one\r\n");
+    assert_eq!(events.data(), "2");
+    assert_eq!(events.last_id(), "urn:two");
+}
+
+/// The former process is killed while it hands over more than a pair of sockets holds: the new one says so, and
+/// does not serve a part.
+#[test]
+fn live_data_that_is_cut_off_is_not_served() {
+    let folder = Store::new();
+    let names = ["server", "real", "new", "begun", "go", "said"];
+    let [program, real, new, begun, go, said] = names.map(|name| folder.path().join(name));
+    for path in [&program, &real] {
+        write_program(path, &std::fs::read(binary()).expect("the program"), 0o755);
+    }
+    let arguments = ["--sandbox", "off", "--live-value-size", "1MiB"];
+    let line = Line::begin(&program, "epoll", "memory", &arguments);
+    let script = format!(
+        "#!/bin/sh\n: > {}\nwhile [ ! -e {} ]; do sleep 0.01; done\nexec {} \"$@\" 2> {}\n",
+        begun.display(),
+        go.display(),
+        real.display(),
+        said.display()
+    );
+    write_program(&new, script.as_bytes(), 0o755);
+    std::fs::rename(&new, &program).expect("a replacement");
+    ["a", "b", "c", "d"].iter().for_each(|topic| line.world.put(topic, &"x".repeat(1_000_000)));
+    line.signal();
+    until("the program has begun", || begun.exists());
+    line.world.signal(Signal::KILL);
+    std::fs::write(&go, "").expect("a file of ours");
+    until("the new process says what happened", || {
+        let said = std::fs::read_to_string(&said).unwrap_or_default();
+        said.contains("live data of the process before this one did not come as a whole")
+    });
+    until("nobody serves", || std::net::TcpStream::connect(line.world.address()).is_err());
 }

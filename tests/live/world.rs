@@ -119,10 +119,7 @@ impl World {
 
     /// A reader of a stream of events at a path of a host.
     pub(crate) fn read_at(&self, host: &str, path: &str, lines: &str) -> Events {
-        let mut stream = connect(self.address());
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n");
-        stream.write_all(head.as_bytes()).expect("a server that reads");
-        Events::new(stream)
+        Events::open(self.address(), host, path, lines)
     }
 }
 
@@ -248,6 +245,14 @@ pub(crate) struct Events {
 }
 
 impl Events {
+    /// A reader of a stream at a path of a host; its head was received.
+    pub(crate) fn open(address: SocketAddr, host: &str, path: &str, lines: &str) -> Self {
+        let mut stream = connect(address);
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n");
+        stream.write_all(head.as_bytes()).expect("a server that reads");
+        Self::new(stream)
+    }
+
     fn new(mut stream: TcpStream) -> Self {
         let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
         let end = loop {

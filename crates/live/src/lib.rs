@@ -10,6 +10,7 @@
 pub mod limits;
 
 mod body;
+mod carry;
 mod catch_up;
 pub mod centrifugo;
 mod encoder;
@@ -38,6 +39,7 @@ mod view;
 mod wave;
 
 pub use body::{BodyFault, LineReader, LinesMax, decode_form, read_form, read_json};
+pub use carry::{read_states, write_end, write_state};
 pub use catch_up::{Batch, CatchUp};
 pub use encoder::Encoder;
 pub use form::{Coding, Form, FormSet, Shape, Transport};

@@ -13,7 +13,7 @@
 mod fault;
 mod layout;
 mod load;
-mod record;
+pub(crate) mod record;
 mod tables;
 
 use std::fs::{File, OpenOptions};
@@ -25,6 +25,7 @@ use redb::backends::FileBackend;
 use redb::{Database, Durability, WriteTransaction};
 
 pub use fault::{StateFault, StateFaultKind};
+pub(crate) use layout::{kind_code, kind_of};
 pub use load::{KeptState, KeptTopic};
 pub(crate) use record::KeptUpdate;
 

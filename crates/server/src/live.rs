@@ -15,6 +15,7 @@ mod document;
 mod events;
 mod feed;
 mod handler;
+mod hands;
 mod keeping;
 pub(crate) mod mail;
 mod pending;

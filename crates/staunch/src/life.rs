@@ -41,6 +41,7 @@ pub(crate) struct Takeover {
     handed: Vec<Handed>,
     ready: Option<Ready>,
     agent: Option<OwnedFd>,
+    live: Option<OwnedFd>,
 }
 
 impl Takeover {
@@ -51,8 +52,8 @@ impl Takeover {
     pub(crate) fn new() -> Result<Self, String> {
         let signals = Signals::new().map_err(|error| format!("cannot watch for signals: {error}"))?;
         let program = Program::of_this_process();
-        let Received { handed, ready, agent } = handover::receive()?;
-        Ok(Self { signals, program, handed, ready, agent })
+        let Received { handed, ready, agent, live } = handover::receive()?;
+        Ok(Self { signals, program, handed, ready, agent, live })
     }
 
     /// Whether another process serves until this one does.
@@ -76,6 +77,11 @@ impl Takeover {
     /// The line to the agent that looks after certificates, if it was handed over: once.
     pub(crate) fn agent(&mut self) -> Option<OwnedFd> {
         self.agent.take()
+    }
+
+    /// The line by which live data comes from the process before, if any does: once.
+    pub(crate) fn live(&mut self) -> Option<OwnedFd> {
+        self.live.take()
     }
 
     /// Begins to obey signals, once the workers serve.

@@ -1,6 +1,10 @@
 //! `staunch serve`: sites over HTTP, in plain text and over TLS.
 
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +31,10 @@ use crate::reload::Reload;
 use crate::seeing::Seeing;
 use crate::settings;
 use crate::sites;
+
+/// How long either process of an upgrade waits for the other one to go on with live data: as long as the new one
+/// may take until it serves.
+const CARRY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Serves until it is ended.
 ///
@@ -56,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
-    let live = open_live(live, &engine, &seeing, arrival.takes_over())?;
+    let live = open_live(live, &engine, &seeing, &mut arrival)?;
     open_logs(&seeing, &config)?;
     start(&engine, &sites, live.as_ref())?;
     look_after(&certificates, agent.as_ref(), &config, &engine, &seeing, arrival.takes_over())?;
@@ -218,16 +226,20 @@ fn open_live<M: Send + 'static>(
     mut told: Vec<LiveConfig>,
     engine: &Engine<M>,
     seeing: &Seeing,
-    takes_over: bool,
+    arrival: &mut Takeover,
 ) -> Result<Option<Arc<LiveSites>>, Failure> {
     if told.is_empty() {
         return Ok(None);
     }
     let states = told.iter_mut().filter_map(|site| site.state.as_mut());
-    states.for_each(|state| state.is_awaited = takes_over);
-    let opened = LiveSites::open(told, engine.post().workers(), &seeing.notice);
+    states.for_each(|state| state.is_awaited = arrival.takes_over());
+    let mut carried = arrival.live().map(File::from);
+    let carried = carried.as_mut().map(|carried| carried as &mut dyn Read);
+    let opened = LiveSites::open(told, engine.post().workers(), carried, &seeing.notice);
     opened.map(Some).map_err(|error| match error {
-        LiveError::State(_) | LiveError::Thread(_) => Failure::from(error.to_string()),
+        LiveError::State(_) | LiveError::Thread(_) | LiveError::Carried(_) => {
+            Failure::from(error.to_string())
+        }
         _ => Failure::configuration(error.to_string()),
     })
 }
@@ -243,7 +255,7 @@ fn duties<M: Send + 'static>(
     let line = agent.clone();
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
-    let [upgrading, leaving] = [live.clone(), live.clone()];
+    let [lending, returning, leaving] = [(); 3].map(|()| live.clone());
     Duties {
         control: engine.control(),
         backend: engine.backend().0,
@@ -253,9 +265,8 @@ fn duties<M: Send + 'static>(
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
-        upgrade: Box::new(move |begins| {
-            upgrading.iter().for_each(|live| if begins { live.lend() } else { live.take_back() });
-        }),
+        lend: Box::new(move || lending.as_ref().map_or(Ok(None), |live| lend(live))),
+        take_back: Box::new(move || returning.iter().for_each(|live| live.take_back())),
         serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| {
             ending.drain(hands_over);
@@ -276,6 +287,22 @@ fn duties<M: Send + 'static>(
         agent: Box::new(move || line.as_ref()?.line()),
         say: Arc::clone(&seeing.notice),
     }
+}
+
+/// Stops the numbering of live data for a new process. Gives the end of a pair of sockets at which that one
+/// reads what is held without a store, if anything is.
+fn lend(live: &LiveSites) -> Result<Option<OwnedFd>, String> {
+    let fault = |error: std::io::Error| format!("live data cannot be handed over: {error}");
+    if !live.has_unstored() {
+        live.lend(std::io::sink()).map_err(fault)?;
+        return Ok(None);
+    }
+    let (own, other) = UnixStream::pair().map_err(fault)?;
+    // A process that takes over and knows nothing of this never reads.
+    own.set_write_timeout(Some(CARRY_PATIENCE)).map_err(fault)?;
+    other.set_read_timeout(Some(CARRY_PATIENCE)).map_err(fault)?;
+    live.lend(own).map_err(fault)?;
+    Ok(Some(other.into()))
 }
 
 /// In how many seconds readers of live data leave: before the drain is over, for what is under way needs some

@@ -20,11 +20,11 @@ pub(super) const UPDATES: TableDefinition<'_, (&str, u64), &[u8]> = TableDefinit
 const KINDS: [Kind; 3] = [Kind::Value, Kind::Log, Kind::Json];
 
 /// The code of a kind.
-pub(super) fn kind_code(kind: Kind) -> u8 {
+pub(crate) fn kind_code(kind: Kind) -> u8 {
     KINDS.iter().position(|known| *known == kind).map_or(u8::MAX, |code| code as u8)
 }
 
 /// The kind of a code; `None` if no kind has it.
-pub(super) fn kind_of(code: u8) -> Option<Kind> {
+pub(crate) fn kind_of(code: u8) -> Option<Kind> {
     KINDS.get(usize::from(code)).copied()
 }

@@ -28,7 +28,7 @@ pub(crate) struct KeptUpdate {
 }
 
 /// The update as bytes.
-pub(super) fn write(update: &Update) -> Vec<u8> {
+pub(crate) fn write(update: &Update) -> Vec<u8> {
     let mark = |is_set: bool, mark: u8| if is_set { mark } else { 0 };
     let marks = mark(update.private, PRIVATE)
         | mark(update.id.is_some(), HAS_ID)
@@ -56,7 +56,7 @@ pub(super) fn write(update: &Update) -> Vec<u8> {
 }
 
 /// The update of a record; `None` if it is damaged.
-pub(super) fn read(number: u64, record: &[u8]) -> Option<KeptUpdate> {
+pub(crate) fn read(number: u64, record: &[u8]) -> Option<KeptUpdate> {
     let (&[layout, marks, tag], mut rest) = record.split_first_chunk::<3>()?;
     if layout != LAYOUT {
         return None;

@@ -143,6 +143,8 @@ pub enum LiveError {
     ShortToken,
     /// The store cannot be opened, read or written.
     State(StateFault),
+    /// What the process before held did not come as a whole.
+    Carried(std::io::Error),
     /// A thread cannot be started.
     Thread(std::io::Error),
 }
@@ -161,6 +163,9 @@ impl fmt::Display for LiveError {
                 write!(formatter, "publish_token: it has at least {PUBLISH_TOKEN_BYTES_MIN} bytes")
             }
             Self::State(fault) => write!(formatter, "live_state: {fault}"),
+            Self::Carried(error) => {
+                write!(formatter, "live data of the process before this one did not come as a whole: {error}")
+            }
             Self::Thread(error) => write!(formatter, "cannot start a thread of live data: {error}"),
         }
     }

@@ -1,14 +1,14 @@
 //! Keeps live data in the store, for the writer: writes each letter, syncs at the interval, tries again after
-//! a failure, and hands the store over in an upgrade.
+//! a failure, and releases the store to a new process.
 //!
 //! It owns the store. It must never let a reader or publisher hear of an update that is not in the store:
 //! after a restart its number would be given out again.
 //!
-//! Order in each turn of the writer: `look`, `refusal` before publications are numbered, `keep` for the
-//! letter, answers, `obey`.
+//! Order in each turn of the writer: `look` while the store is this process's, `refusal` before publications
+//! are numbered, `keep` for the letter, answers, `release` if another process is to have it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use staunch_engine::Notice;
@@ -58,40 +58,10 @@ impl From<LiveSync> for Sync {
     }
 }
 
-/// Which process has the store. The thread that runs an upgrade sets it; the writer reads it.
-#[derive(Debug, Default)]
-pub(crate) struct Hands(AtomicU8);
-
-/// What [`Hands`] says: who has the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hand {
-    /// This process.
-    Own,
-    /// A new process may open it; if that one does not come to serve, this one takes it back.
-    Lent,
-    /// The new process serves, and keeps it.
-    Gone,
-}
-
-impl Hands {
-    pub(crate) fn put(&self, hand: Hand) {
-        self.0.store(hand as u8, Relaxed);
-    }
-
-    fn get(&self) -> Hand {
-        match self.0.load(Relaxed) {
-            0 => Hand::Own,
-            1 => Hand::Lent,
-            _ => Hand::Gone,
-        }
-    }
-}
-
 /// See the module's text.
 pub(crate) struct Keeping {
     store: StateStore,
     sync: Sync,
-    hands: Arc<Hands>,
     counts: Arc<WriterCounts>,
     notice: Notice,
     /// Letter that could not be written; workers get it once the store has it.
@@ -105,17 +75,10 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
-    pub(crate) fn new(
-        store: StateStore,
-        sync: LiveSync,
-        hands: Arc<Hands>,
-        counts: Arc<WriterCounts>,
-        notice: Notice,
-    ) -> Self {
+    pub(crate) fn new(store: StateStore, sync: LiveSync, counts: Arc<WriterCounts>, notice: Notice) -> Self {
         Self {
             store,
             sync: sync.into(),
-            hands,
             counts,
             notice,
             unkept: None,
@@ -125,33 +88,20 @@ impl Keeping {
         }
     }
 
-    /// Whether publications wait in the queue: the store is lent, and it is not known yet who will serve; or
-    /// it was taken back, and `look` has not opened it yet.
-    pub(crate) fn holds_back(&self) -> bool {
-        match self.hands.get() {
-            Hand::Lent => true,
-            Hand::Own => !self.store.is_open() && self.fault.is_none(),
-            Hand::Gone => false,
-        }
+    /// Whether `look` has to open the store before anything is numbered: it was taken back.
+    pub(crate) fn is_released(&self) -> bool {
+        !self.store.is_open() && self.fault.is_none()
     }
 
     /// Why publications are refused now; none if the hub may number them.
     pub(crate) fn refusal(&self) -> Option<NotTaken> {
-        let sentence = match (self.hands.get(), &self.fault) {
-            (Hand::Gone, _) => "another process serves now".to_owned(),
-            (_, Some(_)) => "what is published cannot be kept at present".to_owned(),
-            (_, None) => return None,
-        };
-        Some(NotTaken { status: 503, sentence })
+        let sentence = "what is published cannot be kept at present";
+        self.fault.is_some().then(|| NotTaken { status: 503, sentence: sentence.to_owned() })
     }
 
     /// When `look` has to be called: for the next sync, or to open the store again.
     pub(crate) fn next_ms(&self) -> Option<u64> {
-        match self.hands.get() {
-            Hand::Own if !self.store.is_open() => Some(self.retry_ms),
-            Hand::Own => self.sync_ms,
-            Hand::Lent | Hand::Gone => None,
-        }
+        if self.store.is_open() { self.sync_ms } else { Some(self.retry_ms) }
     }
 
     /// `look` has taken from one time to the other: if it has failed, the next try is put off by as much as that
@@ -166,27 +116,16 @@ impl Keeping {
     /// Syncs, or opens the store again, if it is time to. Gives the letter that could not be written before,
     /// if the store has it now: workers are to be told.
     pub(crate) fn look(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
-        match self.hands.get() {
-            Hand::Own if !self.store.is_open() && now_ms >= self.retry_ms => {
-                return self.open_again(hub, now_ms);
+        if !self.store.is_open() {
+            return if now_ms >= self.retry_ms { self.open_again(hub, now_ms) } else { None };
+        }
+        if self.sync_ms.is_some_and(|sync_ms| sync_ms <= now_ms) {
+            self.sync_ms = None;
+            if let Err(fault) = self.store.sync() {
+                self.fail(&fault, now_ms);
             }
-            Hand::Own if self.sync_ms.is_some_and(|sync_ms| sync_ms <= now_ms) => {
-                self.sync_ms = None;
-                if let Err(fault) = self.store.sync() {
-                    self.fail(&fault, now_ms);
-                }
-            }
-            _ => {}
         }
         None
-    }
-
-    /// Releases the store if an upgrade asks for it. Called after answers are sent, so that
-    /// publishers hear of what was numbered.
-    pub(crate) fn obey(&mut self) {
-        if self.hands.get() != Hand::Own {
-            self.release();
-        }
     }
 
     /// Writes a letter to the store. Gives it back for the workers; none if the write failed. `posted` is the
@@ -268,8 +207,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("live.redb");
         let (store, _) = StateStore::open(&path, None, Sync::Always).unwrap();
-        let (hands, counts, notice) = (Arc::default(), Arc::default(), Arc::new(|_: &str| ()));
-        let mut keeping = Keeping::new(store, LiveSync::Always, hands, counts, notice);
+        let mut keeping = Keeping::new(store, LiveSync::Always, Arc::default(), Arc::new(|_: &str| ()));
         keeping.release();
         keeping.looked(0, 500);
         assert_eq!(keeping.next_ms(), Some(0), "nothing has failed");

@@ -6,6 +6,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
@@ -15,7 +16,8 @@ use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, TopicName};
 
 use super::config::{LiveConfig, LiveError, LiveSync};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
-use super::keeping::{self, Hand, Hands, Keeping};
+use super::hands::{Carried, Hand, Hands};
+use super::keeping::{self, Keeping};
 use super::mail::LiveMail;
 use super::queue::WriterQueue;
 use super::script::Script;
@@ -45,7 +47,7 @@ pub struct LiveShared {
     pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,
     /// Thread of the writer, until `end` waits for it.
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
-    hands: Arc<Hands>,
+    pub(super) hands: Hands,
     pub(super) post: OnceLock<Post<Mail>>,
 }
 
@@ -63,7 +65,8 @@ impl LiveShared {
         "/.well-known/mercure",
     ];
 
-    /// Live data of one site for so many workers, with what the store holds. `notice` logs a damaged store, a new epoch
+    /// Live data of one site for so many workers, with what the store holds, or, without a store, with what was
+    /// `carried` here from the process before. `notice` logs a damaged store, a new epoch
     /// after a crash, and later failures of the store. No thread is started yet.
     ///
     /// # Errors
@@ -72,19 +75,23 @@ impl LiveShared {
         config: LiveConfig,
         number: u16,
         workers: u16,
+        carried: Option<KeptState>,
         notice: Notice,
     ) -> Result<Arc<Self>, LiveError> {
         config.check()?;
-        let (writer_counts, hands): (Arc<WriterCounts>, Arc<Hands>) = (Arc::default(), Arc::default());
+        let writer_counts: Arc<WriterCounts> = Arc::default();
         let (hub, keeping) = match keeping::open(&config)? {
-            None => (Hub::new(config.hub(workers)?, draw_epoch()), None),
+            None => match carried {
+                Some(kept) => (Hub::restore(config.hub(workers)?, kept, draw_epoch(), 0), None),
+                None => (Hub::new(config.hub(workers)?, draw_epoch()), None),
+            },
             Some((mut store, kept)) => {
                 tell(&config.site, &kept, &notice);
                 let hub = Hub::restore(config.hub(workers)?, kept, draw_epoch(), 0);
                 store.agree(&hub.introduction()).map_err(LiveError::State)?;
-                let (hands, counts) = (Arc::clone(&hands), Arc::clone(&writer_counts));
+                let counts = Arc::clone(&writer_counts);
                 let sync = config.state.as_ref().map_or(LiveSync::Always, |state| state.sync);
-                (hub, Some(Keeping::new(store, sync, hands, counts, notice)))
+                (hub, Some(Keeping::new(store, sync, counts, notice)))
             }
         };
         let last = hub.version();
@@ -104,7 +111,7 @@ impl LiveShared {
             caches: config.caches(),
             hub: Mutex::new(Some((hub, keeping))),
             writer: Mutex::default(),
-            hands,
+            hands: Hands::default(),
             post: OnceLock::new(),
             config,
         }))
@@ -119,25 +126,26 @@ impl LiveShared {
         let _ = writer.map(JoinHandle::join);
     }
 
-    /// Releases the store for a new process, at the begin of an upgrade. Publications wait until `take_back`
-    /// or `hand_over`.
-    pub fn lend(&self) {
-        self.put(Hand::Lent);
+    /// Stops numbering for a new process, at the begin of an upgrade: the store is released to it, or what is
+    /// held without one is given to `carry`. Publications wait until `take_back` or `hand_over`.
+    pub(super) fn lend(&self, carry: &Sender<Carried>) {
+        self.hands.lend(self.config.state.is_none().then(|| carry.clone()));
+        self.queue.ring();
     }
 
-    /// Takes the store back, because the new process did not come to serve.
-    pub fn take_back(&self) {
-        self.put(Hand::Own);
+    /// Goes on numbering, because the new process did not come to serve.
+    pub(super) fn take_back(&self) {
+        self.settle(Hand::Own);
     }
 
-    /// Leaves the store to the new process, which serves now. With a store, publications here get 503 from
-    /// now on, so that publishers go to the new process.
-    pub fn hand_over(&self) {
-        self.put(Hand::Gone);
+    /// Leaves the numbering to the new process, which serves now. Publications here get 503 from now on, so
+    /// that publishers go to the new process.
+    pub(super) fn hand_over(&self) {
+        self.settle(Hand::Gone);
     }
 
-    fn put(&self, hand: Hand) {
-        self.hands.put(hand);
+    fn settle(&self, hand: Hand) {
+        self.hands.settle(hand);
         self.queue.ring();
     }
 

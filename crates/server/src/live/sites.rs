@@ -3,12 +3,15 @@
 //! It owns the list, which stays as it was at the start: a site is found in it by its name, whatever tables of
 //! sites come later. It must never let one site see anything of another.
 
-use std::sync::Arc;
+use std::io::{self, BufWriter, Read, Write};
+use std::sync::{Arc, mpsc};
 
 use staunch_engine::{Address, Notice, Post};
+use staunch_live::{read_states, write_end, write_state};
 
 use super::config::{LiveConfig, LiveError};
 use super::counts::LiveFigures;
+use super::hands::Carried;
 use super::shared::LiveShared;
 use super::worker::LiveWorker;
 use crate::shared::Mail;
@@ -20,15 +23,26 @@ pub struct LiveSites {
 }
 
 impl LiveSites {
-    /// Live data of these sites for so many workers, with what their stores hold. `notice` logs a damaged
-    /// store, a new epoch after a crash, and later failures of a store. No thread is started yet.
+    /// Live data of these sites for so many workers, with what their stores hold. What the process before held
+    /// without a store comes by `carried`, written by its `lend`. `notice` logs a damaged store, a new epoch
+    /// after a crash, and later failures of a store. No thread is started yet.
     ///
     /// # Errors
-    /// A setting has no meaning, or a store cannot be used.
-    pub fn open(configs: Vec<LiveConfig>, workers: u16, notice: &Notice) -> Result<Arc<Self>, LiveError> {
-        let numbered = (0..).zip(configs);
-        let open = |(number, config)| LiveShared::open(config, number, workers, Arc::clone(notice));
-        Ok(Arc::new(Self { sites: numbered.map(open).collect::<Result<_, _>>()? }))
+    /// A setting has no meaning, a store cannot be used, or what was carried ends too early.
+    pub fn open(
+        configs: Vec<LiveConfig>,
+        workers: u16,
+        carried: Option<&mut dyn Read>,
+        notice: &Notice,
+    ) -> Result<Arc<Self>, LiveError> {
+        let carried = carried.map(|mut input| read_states(&mut input)).transpose();
+        let mut carried = carried.map_err(LiveError::Carried)?.unwrap_or_default();
+        let open = |(number, config): (u16, LiveConfig)| {
+            let kept = carried.remove(&config.site);
+            LiveShared::open(config, number, workers, kept, Arc::clone(notice))
+        };
+        let sites = (0..).zip(configs).map(open).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Self { sites }))
     }
 
     /// Starts the threads behind it. To be called once.
@@ -49,19 +63,37 @@ impl LiveSites {
         self.iter().for_each(LiveShared::end);
     }
 
-    /// Releases the stores for a new process, at the begin of an upgrade. Publications wait until `take_back`
-    /// or `hand_over`.
-    pub fn lend(&self) {
-        self.iter().for_each(LiveShared::lend);
+    /// Whether anything is held without a store, so that `lend` has something to write.
+    pub fn has_unstored(&self) -> bool {
+        self.iter().any(|site| site.state_folder().is_none())
     }
 
-    /// Takes the stores back, because the new process did not come to serve.
+    /// Stops numbering for a new process, at the begin of an upgrade: stores are released, and what is held
+    /// without one is written to `out` by a thread of its own. Publications wait until `take_back` or
+    /// `hand_over`.
+    ///
+    /// # Errors
+    /// The thread cannot be started; then `take_back` is due.
+    pub fn lend(&self, out: impl Write + Send + 'static) -> io::Result<()> {
+        let (carry, told) = mpsc::channel::<Carried>();
+        self.iter().for_each(|site| site.lend(&carry));
+        drop(carry);
+        let write = move || {
+            let mut out = BufWriter::new(out);
+            let write = |(site, letter): Carried| write_state(&site, &letter, &mut out);
+            // An error is a new process that is gone, of which whoever started it hears.
+            let _ = told.into_iter().try_for_each(write).and_then(|()| write_end(&mut out));
+        };
+        std::thread::Builder::new().name("live carrier".into()).spawn(write).map(drop)
+    }
+
+    /// Goes on numbering, because the new process did not come to serve.
     pub fn take_back(&self) {
         self.iter().for_each(LiveShared::take_back);
     }
 
-    /// Leaves the stores to the new process, which serves now. With a store, publications here get 503 from
-    /// now on, so that publishers go to the new process.
+    /// Leaves the numbering to the new process, which serves now. Publications here get 503 from now on, so
+    /// that publishers go to the new process.
     pub fn hand_over(&self) {
         self.iter().for_each(LiveShared::hand_over);
     }

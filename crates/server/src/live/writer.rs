@@ -12,6 +12,7 @@ use staunch_engine::Post;
 use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Letter, Publication};
 
 use super::config::LiveError;
+use super::hands::Hand;
 use super::keeping::Keeping;
 use super::mail::{CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
 use super::queue::{CodingWish, Publisher, Publishing};
@@ -86,11 +87,7 @@ impl Writer {
                 return;
             }
             let now_ms = self.now_ms();
-            if let Some(letter) = self.keeping.as_mut().and_then(|keeping| keeping.look(&self.hub, now_ms)) {
-                self.tell_workers(letter);
-            }
-            let looked_ms = self.now_ms();
-            self.keeping.iter_mut().for_each(|keeping| keeping.looked(now_ms, looked_ms));
+            self.look_at_store(now_ms);
             for (worker, requests) in work.requests {
                 requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
             }
@@ -105,7 +102,8 @@ impl Writer {
                 refusal.iter().for_each(|refusal| refuse(&mut outcomes, refusal));
                 self.answer(to, outcomes);
             }
-            self.keeping.iter_mut().for_each(Keeping::obey);
+            // After the answers, so that publishers hear of what was numbered.
+            self.hand_over();
             work.codings.into_iter().for_each(|wish| self.code(wish));
             self.tick((now_ms / 1000) as u32);
         }
@@ -119,7 +117,8 @@ impl Writer {
     fn patience(&self) -> Option<Duration> {
         let readers = self.shared.worker_counts.iter().map(|counts| counts.all_readers()).sum::<u64>();
         let tick_ms = (readers > 0).then(|| u64::from(self.told_s + 1) * 1000);
-        let keep_ms = self.keeping.as_ref().and_then(Keeping::next_ms);
+        let keeping = self.keeping.as_ref().filter(|_| self.shared.hands.get() == Hand::Own);
+        let keep_ms = keeping.and_then(Keeping::next_ms);
         let next_ms = self.look_ms.into_iter().chain(tick_ms).chain(keep_ms).min()?;
         Some(Duration::from_millis(next_ms.saturating_sub(self.now_ms()).max(1)))
     }
@@ -174,14 +173,45 @@ impl Writer {
         }
     }
 
-    /// Whether the store is lent in an upgrade: publications wait in the queue.
+    /// Whether publications wait in the queue: it is not known who will serve, or the store was taken back and is
+    /// not open yet.
     fn is_lent(&self) -> bool {
-        self.keeping.as_ref().is_some_and(Keeping::holds_back)
+        match self.shared.hands.get() {
+            Hand::Lent => true,
+            Hand::Own => self.keeping.as_ref().is_some_and(Keeping::is_released),
+            Hand::Gone => false,
+        }
     }
 
     /// Why publications are refused now; none if they may be numbered.
     fn refusal(&self) -> Option<NotTaken> {
+        if self.shared.hands.get() == Hand::Gone {
+            let sentence = "another process serves now".to_owned();
+            return Some(NotTaken { status: 503, sentence });
+        }
         self.keeping.as_ref().and_then(Keeping::refusal)
+    }
+
+    /// Syncs the store, or opens it again, if it is time to and the store is this process's.
+    fn look_at_store(&mut self, now_ms: u64) {
+        let Some(keeping) = self.keeping.as_mut().filter(|_| self.shared.hands.get() == Hand::Own) else {
+            return;
+        };
+        let letter = keeping.look(&self.hub, now_ms);
+        keeping.looked(now_ms, self.started.elapsed().as_millis() as u64);
+        letter.into_iter().for_each(|letter| self.tell_workers(letter));
+    }
+
+    /// Gives what is held to a new process that wants it: releases the store, or tells all without one.
+    fn hand_over(&mut self) {
+        if self.shared.hands.get() == Hand::Own {
+            return;
+        }
+        self.keeping.iter_mut().for_each(Keeping::release);
+        if let Some(wanted) = self.shared.hands.take_wanted() {
+            // An error here is a new process that is gone.
+            let _ = wanted.send((self.shared.site().to_owned(), self.hub.introduction()));
+        }
     }
 
     /// Writes the hub's letter to the store, then sends it to the workers. If the write fails the workers get

@@ -51,6 +51,8 @@ pub(super) struct Received {
     pub(super) ready: Option<Ready>,
     /// The line to the agent that looks after certificates.
     pub(super) agent: Option<OwnedFd>,
+    /// The line by which live data comes.
+    pub(super) live: Option<OwnedFd>,
 }
 
 /// What is said on the pipe.
@@ -79,7 +81,7 @@ pub(super) fn receive() -> Result<Received, String> {
     let meant = env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     let count = env::var("LISTEN_FDS").ok().filter(|_| meant).and_then(|count| count.parse().ok());
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
-    Ok(Received { handed: from_systemd(count.unwrap_or(0), &names)?, ready: None, agent: None })
+    Ok(Received { handed: from_systemd(count.unwrap_or(0), &names)?, ready: None, agent: None, live: None })
 }
 
 /// As [`describe`] has written it.
@@ -103,8 +105,9 @@ fn from_process(text: &str) -> Result<Received, String> {
         handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))
     };
     let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
-    let agent = told["agent"].is_number().then(|| pipe("agent")).transpose()?;
-    Ok(Received { handed, ready: Some(Ready { word, left }), agent })
+    let line = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
+    let (agent, live) = (line("agent")?, line("live")?);
+    Ok(Received { handed, ready: Some(Ready { word, left }), agent, live })
 }
 
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
@@ -129,15 +132,15 @@ fn claim(number: i32) -> Result<OwnedFd, String> {
 }
 
 /// What the next process is told: these sockets, with the names under which some addresses are known, and its
-/// ends of the pipes: to say that it serves, and to hear that this process has left; and the line to the
-/// agent that looks after certificates, if there is one.
+/// ends of the pipes: to say that it serves, and to hear that this process has left; and the lines to the
+/// agent that looks after certificates, and of live data, if there are any.
 pub(super) fn describe(
     sockets: &[Inherited],
     known: &[Handed],
     backend: &str,
     number_of: impl Fn(&OwnedFd) -> i32,
     pipes: [&OwnedFd; 2],
-    agent: Option<&OwnedFd>,
+    lines: [Option<&OwnedFd>; 2],
 ) -> String {
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
@@ -151,8 +154,11 @@ pub(super) fn describe(
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
     let [ready, left] = pipes.map(&number_of);
-    let agent = agent.map(number_of);
-    json!({"backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent}).to_string()
+    let [agent, live] = lines.map(|line| line.map(&number_of));
+    let told = json!({
+        "backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent, "live": live,
+    });
+    told.to_string()
 }
 
 #[cfg(test)]
@@ -172,12 +178,15 @@ mod tests {
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
-        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]], None);
+        let live = OwnedFd::from(File::create("/dev/null").unwrap());
+        let lines = [None, Some(&live)];
+        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]], lines);
+        let live = live.into_raw_fd();
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
         let numbers = pipes.map(IntoRawFd::into_raw_fd);
         assert!(number > 2 && numbers.iter().all(|number| *number > 2));
-        let Received { mut handed, ready, agent } = from_process(&text).unwrap();
-        assert!(agent.is_none());
+        let Received { mut handed, ready, agent, live: received } = from_process(&text).unwrap();
+        assert!(agent.is_none() && received.is_some_and(|received| received.as_raw_fd() == live));
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));

@@ -201,8 +201,10 @@ impl Watch {
     }
 
     fn upgrade(&self, affairs: &mut Affairs) {
-        (self.duties.upgrade)(true);
-        match Upgrade::start(&self.program, &self.handed, &self.duties, clock::now_ms()) {
+        let begun = (self.duties.lend)().and_then(|live| {
+            Upgrade::start(&self.program, &self.handed, &self.duties, live, clock::now_ms())
+        });
+        match begun {
             Ok(upgrade) => {
                 let path = self.program.path.display();
                 self.say(&format!("upgrading: {path} was started as process {}", upgrade.process()));
@@ -241,7 +243,7 @@ impl Watch {
                 self.say(&format!("process {process} serves now; this one ends when its connections do"));
             }
             UpgradeEnd::Failed(why) => {
-                (self.duties.upgrade)(false);
+                (self.duties.take_back)();
                 self.say(&format!("the upgrade failed, this process goes on: {why}"));
             }
         }

@@ -4,7 +4,7 @@
 //! not make it.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -35,7 +35,7 @@ pub(super) enum UpgradeEnd {
 }
 
 impl Upgrade {
-    /// Starts the program.
+    /// Starts the program, and leaves it the line by which live data passes.
     ///
     /// # Errors
     /// Why it cannot be started.
@@ -43,6 +43,7 @@ impl Upgrade {
         program: &Program,
         known: &[Handed],
         duties: &Duties,
+        live: Option<OwnedFd>,
         now_ms: u64,
     ) -> Result<Self, String> {
         let start = || -> io::Result<(Child, PipeReader, PipeWriter)> {
@@ -52,9 +53,11 @@ impl Upgrade {
             let heard = descriptors::inheritable(&heard)?;
             let sockets = duties.control.inheritable()?;
             let agent = (duties.agent)().map(descriptors::inheritable).transpose()?;
+            let live = live.map(descriptors::inheritable).transpose()?;
             let pipes = [&word, &heard];
+            let lines = [agent.as_ref(), live.as_ref()];
             let number_of = AsRawFd::as_raw_fd;
-            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, agent.as_ref());
+            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, lines);
             let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
             Ok((child, pipe, left))
         };

@@ -157,7 +157,7 @@ mod tests {
             state: None,
         };
         let mut worker =
-            LiveWorker::new(LiveShared::open(config, 0, 1, std::sync::Arc::new(|_| ())).unwrap(), 0);
+            LiveWorker::new(LiveShared::open(config, 0, 1, None, std::sync::Arc::new(|_| ())).unwrap(), 0);
         worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
         worker
     }
