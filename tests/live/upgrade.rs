@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -146,8 +146,8 @@ fn the_numbering_goes_on_and_readers_recover() {
 }
 
 /// Publishes 1, 2, 3 and so on to a topic until `is_over`, the same number again after a 503. Gives the
-/// version of each number.
-fn publish_until(address: SocketAddr, topic: &str, is_over: &AtomicBool) -> Vec<String> {
+/// version of each number; `count` is how many there are.
+fn publish_until(address: SocketAddr, topic: &str, is_over: &AtomicBool, count: &AtomicUsize) -> Vec<String> {
     let mut versions: Vec<String> = Vec::new();
     while !is_over.load(Relaxed) {
         let body = (versions.len() + 1).to_string();
@@ -155,7 +155,10 @@ fn publish_until(address: SocketAddr, topic: &str, is_over: &AtomicBool) -> Vec<
         let lines = publisher("application/json");
         let answer = ask(address, "PUT", &path, &lines, body.as_bytes());
         match answer.status {
-            200 => versions.push(answer.field("etag").expect("a version").to_owned()),
+            200 => {
+                versions.push(answer.field("etag").expect("a version").to_owned());
+                count.store(versions.len(), Relaxed);
+            }
             _ => assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")), "{answer:?}"),
         }
     }
@@ -178,16 +181,26 @@ fn nothing_that_was_acknowledged_is_lost_and_no_number_is_used_twice() {
         let epoch = parts(&line.world.publish(r#"{"topic":"a","data":0}"#)).0;
         let is_over = AtomicBool::new(false);
         let names = ["t0", "t1", "t2"];
+        let counts = [const { AtomicUsize::new(0) }; 3];
         let published = thread::scope(|scope| {
             let (address, over) = (line.world.address(), Over(&is_over));
-            let publish = |name| {
-                let is_over = over.0;
-                scope.spawn(move || publish_until(address, name, is_over))
-            };
-            let publishers = names.map(publish);
-            (0..4).for_each(|_| line.upgrade());
+            let publishers: Vec<_> = names
+                .iter()
+                .zip(&counts)
+                .map(|(name, count)| {
+                    let is_over = over.0;
+                    scope.spawn(move || publish_until(address, name, is_over, count))
+                })
+                .collect();
+            for _ in 0..4 {
+                let before = counts.each_ref().map(|count| count.load(Relaxed));
+                line.upgrade();
+                let goes_on = |(count, before): (&AtomicUsize, &usize)| count.load(Relaxed) > *before;
+                until("each publisher goes on", || counts.iter().zip(&before).all(goes_on));
+            }
             drop(over);
-            publishers.map(|publisher| publisher.join().expect("a publisher"))
+            let published = publishers.into_iter().map(|publisher| publisher.join().expect("a publisher"));
+            published.collect::<Vec<_>>()
         });
         for (name, versions) in names.iter().zip(&published) {
             let last = parts(versions.last().expect("something was published")).1;
