@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::hub::{Content, Hub, HubSettings, Publication};
+use crate::letter::News;
+use crate::name::TopicName;
 use crate::topic::{Kind, TopicRules};
 use crate::update::Value;
 use crate::version::Epoch;
