@@ -1,5 +1,5 @@
-//! `staunch publish --follow`: lines of a file that grows, is replaced and is cut, of standard input, and files
-//! of a folder.
+//! `staunch publish --follow`: lines of a file that grows, is replaced and is cut, of standard input, and
+//! files of a folder.
 //!
 //! It must never leave a process behind.
 
@@ -12,8 +12,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{binary, finish};
 
+use crate::line::Line;
 use crate::store::Store;
-use crate::upgrade::Line;
 use crate::world::{ENGINES, TOKEN, World};
 
 /// A running `staunch publish --follow`; killed on drop.

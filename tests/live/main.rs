@@ -8,6 +8,8 @@ mod channels;
 mod ends;
 mod failing;
 mod follow;
+mod limits;
+mod line;
 mod mercure;
 mod peers;
 mod reading;

@@ -5,9 +5,9 @@ use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::binary;
 
+use crate::line::Line;
 use crate::socket::TestSocket;
 use crate::store::{Store, end, parts};
-use crate::upgrade::Line;
 use crate::world::{ENGINES, Reply, TOKEN, World, ask_host};
 
 /// The secret of publishers at `b.example`.

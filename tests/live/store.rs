@@ -31,7 +31,8 @@ impl Store {
         Self { folder, disk: None }
     }
 
-    /// A folder with a file system of these options; none, and a line that says so, where it cannot be mounted.
+    /// A folder with a file system of these options; none, and a line that says so, where it cannot be
+    /// mounted.
     pub(crate) fn mounted(options: &str) -> Option<Self> {
         let mut store = Self::new();
         store.disk = Some(Disk::mount(store.folder.clone(), options)?);

@@ -5,87 +5,18 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{binary, write_program};
 
 use crate::channels::recover;
+use crate::line::Line;
 use crate::socket::TestSocket;
-use crate::store::{Store, TOPICS, end, parts, value};
+use crate::store::{Store, parts, value};
 use crate::world::{ENGINES, Events, World, ask, publisher};
-
-/// A server with its store, and the processes that took over from it by upgrades; all are ended on drop.
-pub(crate) struct Line {
-    serving: Serving,
-    pub(crate) world: World,
-    pub(crate) store: Store,
-}
-
-/// The process that serves now, known by the file of its PID.
-struct Serving {
-    file: PathBuf,
-    first: Pid,
-}
-
-impl Serving {
-    fn process(&self) -> Option<Pid> {
-        Pid::from_raw(std::fs::read_to_string(&self.file).ok()?.trim().parse().ok()?)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // The first process is ended by `World`.
-        if let Some(process) = self.process().filter(|process| *process != self.first) {
-            let _ = kill_process(process, Signal::KILL);
-            until("the successor is gone", || test_kill_process(process).is_err());
-        }
-    }
-}
-
-impl Line {
-    /// A server with a store of this `live_sync`; with `memory`, without one.
-    pub(crate) fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
-        Self::run(|store, own| {
-            let arguments = [own, arguments].concat();
-            match sync {
-                "memory" => World::run(program, io, &arguments, TOPICS),
-                _ => store.try_run(program, io, sync, &arguments),
-            }
-        })
-    }
-
-    /// A server that is run with these arguments and maybe more.
-    pub(crate) fn run(run: impl FnOnce(&Store, &[&str]) -> Result<World, String>) -> Self {
-        let store = Store::new();
-        let [file, log] = ["pid", "said"].map(|name| store.path().join(name));
-        let names = [&file, &log].map(|path| path.to_str().expect("a name of ours"));
-        let own = ["--pid-file", names[0], "--error-log", names[1], "--drain-timeout", "2s"];
-        let world = run(&store, &own).unwrap_or_else(|fault| panic!("{fault}"));
-        let number = i32::try_from(world.server.process_id()).expect("a number");
-        let first = Pid::from_raw(number).expect("a process");
-        Self { serving: Serving { file, first }, world, store }
-    }
-
-    pub(crate) fn said(&self) -> String {
-        std::fs::read_to_string(self.store.path().join("said")).unwrap_or_default()
-    }
-
-    fn signal(&self) -> Pid {
-        let process = self.serving.process().expect("a process");
-        kill_process(process, Signal::USR2).expect("a process of ours");
-        process
-    }
-
-    pub(crate) fn upgrade(&self) {
-        let before = self.signal();
-        until("another process serves", || self.serving.process().is_some_and(|now| now != before));
-    }
-}
 
 /// Publishes JSON after an upgrade, and gives the version. A connection may still come to the former process,
 /// which answers 503: then it is sent again.
@@ -240,9 +171,7 @@ fn a_program_that_does_not_serve_gives_the_store_back() {
             assert_eq!(parts(&line.world.publish(r#"{"topic":"v","data":2}"#)), (epoch, 4), "{io}");
             continue;
         }
-        let Line { serving, world, store } = line;
-        end(world, Signal::KILL);
-        drop(serving);
+        let store = line.kill();
         let world = store.serve(io, "always");
         let next = world.publish(r#"{"topic":"v","data":2}"#);
         assert_eq!(parts(&next), (epoch, 4), "{io}");
@@ -250,8 +179,8 @@ fn a_program_that_does_not_serve_gives_the_store_back() {
     }
 }
 
-/// Reads a log until a value came, over as many servers as it takes: who is sent away comes back with the id of
-/// its last event. Gives all values.
+/// Reads a log until a value came, over as many servers as it takes: who is sent away comes back with the id
+/// of its last event. Gives all values.
 fn read_over_upgrades(address: SocketAddr, last: &str) -> Vec<String> {
     let read = |id: &str| {
         let resumed = if id.is_empty() { String::new() } else { format!("Last-Event-ID: {id}\r\n") };
@@ -329,8 +258,8 @@ fn ids_of_publishers_are_known_after_an_upgrade_without_a_store() {
     assert_eq!(events.last_id(), "urn:two");
 }
 
-/// The former process is killed while it hands over more than a pair of sockets holds: the new one says so, and
-/// does not serve a part.
+/// The former process is killed while it hands over more than a pair of sockets holds: the new one says so,
+/// and does not serve a part.
 #[test]
 fn live_data_that_is_cut_off_is_not_served() {
     let folder = Store::new();

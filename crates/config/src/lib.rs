@@ -5,6 +5,7 @@
 //! never open a file, look up a name or ask the system anything; who calls it does.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod config;
 mod environment;
 mod foreign;

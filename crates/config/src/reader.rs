@@ -79,8 +79,9 @@ impl<'a> Reader<'a> {
         Self { flags: &[], environment: &[], table, place, inherited, entries, faults }
     }
 
-    /// For those of these keys that this table does not say, what the one around it says holds from now on. Of
-    /// keys that say one thing in several ways (`either`) none is inherited if this table says one of them.
+    /// For those of these keys that this table does not say, what the one around it says holds from now on.
+    /// Of keys that say one thing in several ways (`either`) none is inherited if this table says one of
+    /// them.
     pub fn inherit(&mut self, around: &Reader<'_>, keys: &'static [Key], either: &[&str]) {
         let says_one = self.table.iter().any(|(name, _)| either.contains(&name.text.as_str()));
         let is_left = |key: &&Key| !says_one || !either.contains(&key.name);

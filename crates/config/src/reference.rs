@@ -22,8 +22,8 @@ fn chapters() -> Vec<Chapter> {
     vec![
         (
             "The server",
-            "These stand at the top of the file, before any `[[...]]`. They hold for the whole server; those of \
-             live data stand in a `[[site]]` as well, and hold for that site then.",
+            "These stand at the top of the file, before any `[[...]]`. They hold for the whole server; \
+             those of live data stand in a `[[site]]` as well, and hold for that site then.",
             GLOBAL.to_vec(),
         ),
         (

@@ -18,7 +18,8 @@ pub const INTERESTS_PER_SOCKET_MAX: usize = 1_000;
 pub const VALUE_BYTES_DEFAULT: usize = 64 * 1024;
 /// Longest value that may be set as the limit: a frame is sent whole, so longer ones stop others.
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Longest part of what passes to the process that takes over: an update with its patch, and names of its topics.
+/// Longest part of what passes to the process that takes over: an update with its patch, and names of its
+/// topics.
 pub const CARRIED_FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Longest `id` and `type` of an update: ids are UUIDs or URLs.
 pub const ID_BYTES_MAX: usize = 256;

@@ -213,8 +213,8 @@ fn write(
     Ok(transaction.commit()?)
 }
 
-/// Opens the file, or creates it with mode 600: private updates stand in it. With `is_verified` the checksum of
-/// every page is, for redb panics later on a page that somebody else has damaged.
+/// Opens the file, or creates it with mode 600: private updates stand in it. With `is_verified` the checksum
+/// of every page is, for redb panics later on a page that somebody else has damaged.
 fn open_database(path: &Path, is_verified: bool) -> Result<Database, StateFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

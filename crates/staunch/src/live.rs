@@ -22,8 +22,8 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Vec<LiveConfig
     let sites: Vec<&Site> = config.sites.iter().filter(|site| site.live.live).collect();
     if sites.len() > LIVE_SITES_MAX {
         let text = format!(
-            "live: {} sites have live data, and {LIVE_SITES_MAX} may: say `live = true` in those that need it, \
-             not at the top",
+            "live: {} sites have live data, and {LIVE_SITES_MAX} may: say `live = true` in those that need \
+             it, not at the top",
             sites.len()
         );
         return Err(Failure::configuration(text));

@@ -74,6 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let topic = arguments.topic.as_deref().unwrap_or_default();
     if let Some((prefix, folder)) = topic_folder(arguments) {
+        if arguments.lines {
+            return Err("--lines: a file of a folder is one value".to_owned().into());
+        }
         return follow_folder(&mut writer, prefix, folder, arguments.delete);
     }
     if arguments.delete {
@@ -91,12 +94,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if arguments.lines || arguments.follow {
         let mut source = BufReader::new(source);
-        for number in 1.. {
-            let Some(line) = read_line(&mut source, number, VALUE_BYTES_MAX).map_err(fault)? else { break };
-            let value = TopicValue::of(line);
+        let mut number = 0;
+        while let Some(line) = read_line(&mut source, number + 1, VALUE_BYTES_MAX).map_err(fault)? {
+            number += 1;
             match arguments.follow {
-                true => put_line(&mut writer, topic, &value)?,
-                false => put(&mut writer, topic, &value)?,
+                true => put_line(&mut writer, topic, &TopicValue::of(line))?,
+                false => put(&mut writer, topic, &TopicValue::of(line))?,
             }
         }
         return Ok(());

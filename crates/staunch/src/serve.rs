@@ -32,8 +32,8 @@ use crate::seeing::Seeing;
 use crate::settings;
 use crate::sites;
 
-/// How long either process of an upgrade waits for the other one to go on with live data: as long as the new one
-/// may take until it serves.
+/// How long either process of an upgrade waits for the other one to go on with live data: as long as the new
+/// one may take until it serves.
 const CARRY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Serves until it is ended.
@@ -221,7 +221,8 @@ fn content(
     move || (sites.figures(), live.as_ref().map(|live| live.figures()))
 }
 
-/// Live data, if a site has any. What was kept is read by the user who will write it, and within the confinement.
+/// Live data, if a site has any. What was kept is read by the user who will write it, and within the
+/// confinement.
 fn open_live<M: Send + 'static>(
     mut told: Vec<LiveConfig>,
     engine: &Engine<M>,

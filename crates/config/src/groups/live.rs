@@ -14,8 +14,9 @@ group! {
     Live, "Live data", possible;
 
     /// Serve live data: /publish, /topics/NAME, /live/NAME, /events, /ws, /live.js
-    /// The endpoints answer before the site's files and without the rules for its paths. Each site has topics,
-    /// readers and limits of its own: what stands at the top holds for each site that does not say it itself.
+    /// The endpoints answer before the site's files and without the rules for its paths. Each site has
+    /// topics, readers and limits of its own: what stands at the top holds for each site that does not say it
+    /// itself.
     live: OnOff = Some("off"), Value, restart, "true";
     /// Secret of 32 bytes and more; who shows it may publish
     /// `Authorization: Bearer SECRET`. Without it, and without `publish_token_file`, nobody may publish.

@@ -1,7 +1,7 @@
 //! Which process numbers updates while an upgrade is under way: this one, or the new one.
 //!
-//! It owns what the thread that runs an upgrade says to a writer. It must never let both number: a writer stops
-//! before it hands anything over, and goes on only if the new process is known to be gone.
+//! It owns what the thread that runs an upgrade says to a writer. It must never let both number: a writer
+//! stops before it hands anything over, and goes on only if the new process is known to be gone.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::Sender;

@@ -22,15 +22,15 @@ use super::mail::NotTaken;
 const SYNC_MS: u64 = 1_000;
 /// Milliseconds from a failure of the store to the next try: soon after there is room again.
 const RETRY_MS: u64 = 1_000;
-/// A try that takes long, for a large file is repaired before it can be written, is followed by a wait of so many
-/// times as long: the writer has other things to do.
+/// A try that takes long, for a large file is repaired before it can be written, is followed by a wait of so
+/// many times as long: the writer has other things to do.
 const RETRY_WAIT_TIMES: u64 = 9;
 /// Milliseconds that a new process waits for the store in an upgrade: the old one closes it at once, which
 /// takes one sync of the disk.
 const PATIENCE_MS: u64 = 10_000;
 
-/// Opens the store, and gives it with what it holds; none if there is to be none. In an upgrade (`is_awaited`)
-/// waits up to `PATIENCE_MS` for the old process to release it.
+/// Opens the store, and gives it with what it holds; none if there is to be none. In an upgrade
+/// (`is_awaited`) waits up to `PATIENCE_MS` for the old process to release it.
 pub(crate) fn open(config: &LiveConfig) -> Result<Option<(StateStore, KeptState)>, LiveError> {
     let (Some(state), Some((path, common))) = (&config.state, config.state_files()) else { return Ok(None) };
     let mut left_ms = if state.is_awaited { PATIENCE_MS } else { 0 };
@@ -104,8 +104,8 @@ impl Keeping {
         if self.store.is_open() { self.sync_ms } else { Some(self.retry_ms) }
     }
 
-    /// `look` has taken from one time to the other: if it has failed, the next try is put off by as much as that
-    /// was long.
+    /// `look` has taken from one time to the other: if it has failed, the next try is put off by as much as
+    /// that was long.
     pub(crate) fn looked(&mut self, from_ms: u64, to_ms: u64) {
         if self.fault.is_some() {
             let wait_ms = to_ms.saturating_sub(from_ms).saturating_mul(RETRY_WAIT_TIMES);

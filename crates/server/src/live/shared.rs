@@ -65,9 +65,9 @@ impl LiveShared {
         "/.well-known/mercure",
     ];
 
-    /// Live data of one site for so many workers, with what the store holds, or, without a store, with what was
-    /// `carried` here from the process before. `notice` logs a damaged store, a new epoch
-    /// after a crash, and later failures of the store. No thread is started yet.
+    /// Live data of one site for so many workers, with what the store holds, or, without a store, with what
+    /// was `carried` here from the process before. `notice` logs a damaged store, a new epoch after a crash,
+    /// and later failures of the store. No thread is started yet.
     ///
     /// # Errors
     /// A setting has no meaning, or the store cannot be used.

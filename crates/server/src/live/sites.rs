@@ -1,7 +1,7 @@
 //! Live data of all sites that have it, as the program and each worker's handler reach it.
 //!
-//! It owns the list, which stays as it was at the start: a site is found in it by its name, whatever tables of
-//! sites come later. It must never let one site see anything of another.
+//! It owns the list, which stays as it was at the start: a site is found in it by its name, whatever tables
+//! of sites come later. It must never let one site see anything of another.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::sync::{Arc, mpsc};
@@ -23,9 +23,9 @@ pub struct LiveSites {
 }
 
 impl LiveSites {
-    /// Live data of these sites for so many workers, with what their stores hold. What the process before held
-    /// without a store comes by `carried`, written by its `lend`. `notice` logs a damaged store, a new epoch
-    /// after a crash, and later failures of a store. No thread is started yet.
+    /// Live data of these sites for so many workers, with what their stores hold. What the process before
+    /// held without a store comes by `carried`, written by its `lend`. `notice` logs a damaged store, a new
+    /// epoch after a crash, and later failures of a store. No thread is started yet.
     ///
     /// # Errors
     /// A setting has no meaning, a store cannot be used, or what was carried ends too early.

@@ -173,8 +173,8 @@ impl Writer {
         }
     }
 
-    /// Whether publications wait in the queue: it is not known who will serve, or the store was taken back and is
-    /// not open yet.
+    /// Whether publications wait in the queue: it is not known who will serve, or the store was taken back
+    /// and is not open yet.
     fn is_lent(&self) -> bool {
         match self.shared.hands.get() {
             Hand::Lent => true,

@@ -37,8 +37,8 @@ pub(crate) struct Duties {
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
-    /// Told that another process is about to take over; gives what that one is to be left beside the sockets, the
-    /// line by which live data passes.
+    /// Told that another process is about to take over; gives what that one is to be left beside the sockets,
+    /// the line by which live data passes.
     pub(crate) lend: Box<dyn Fn() -> Result<Option<OwnedFd>, String> + Send>,
     /// Told that the other process did not take over.
     pub(crate) take_back: Box<dyn Fn() + Send>,

@@ -1,7 +1,7 @@
 //! A folder whose files are topics: each file's content is the value of the topic of its name.
 //!
-//! It owns which files count and when. It must never publish a file before its writer has closed it or given it
-//! its name, but for what is there at the start.
+//! It owns which files count and when. It must never publish a file before its writer has closed it or given
+//! it its name, but for what is there at the start.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -68,7 +68,8 @@ impl TopicFolder {
         })
     }
 
-    /// Publishes the files that are there, and then each that changes. Never ends by itself but for a failure.
+    /// Publishes the files that are there, and then each that changes. Never ends by itself but for a
+    /// failure.
     ///
     /// # Errors
     /// The folder is gone or cannot be read; the server refuses this publisher.

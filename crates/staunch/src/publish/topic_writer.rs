@@ -135,7 +135,8 @@ impl TopicWriter {
         let Self { authority, token, .. } = &*self;
         let path: String = topic.bytes().map(encoded).collect();
         let head = format!(
-            "{method} /topics/{path} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {token}\r\n{lines}\r\n"
+            "{method} /topics/{path} HTTP/1.1\r\nHost: {authority}\r\n\
+             Authorization: Bearer {token}\r\n{lines}\r\n"
         );
         let request = [head.as_bytes(), body].concat();
         let is_kept = self.stream.is_some();

@@ -1,0 +1,88 @@
+//! A server that is taken over by another process (USR2), again and again.
+//!
+//! It must never leave a process behind.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use staunch_tests::house::waiting::until;
+
+use crate::store::{Store, TOPICS, end};
+use crate::world::World;
+
+/// A server with its store, and the processes that took over from it by upgrades; all are ended on drop.
+pub(crate) struct Line {
+    serving: Serving,
+    pub(crate) world: World,
+    pub(crate) store: Store,
+}
+
+/// The process that serves now, known by the file of its PID.
+struct Serving {
+    file: PathBuf,
+    first: Pid,
+}
+
+impl Serving {
+    fn process(&self) -> Option<Pid> {
+        Pid::from_raw(std::fs::read_to_string(&self.file).ok()?.trim().parse().ok()?)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // The first process is ended by `World`.
+        if let Some(process) = self.process().filter(|process| *process != self.first) {
+            let _ = kill_process(process, Signal::KILL);
+            until("the successor is gone", || test_kill_process(process).is_err());
+        }
+    }
+}
+
+impl Line {
+    /// A server with a store of this `live_sync`; with `memory`, without one.
+    pub(crate) fn begin(program: &Path, io: &str, sync: &str, arguments: &[&str]) -> Self {
+        Self::run(|store, own| {
+            let arguments = [own, arguments].concat();
+            match sync {
+                "memory" => World::run(program, io, &arguments, TOPICS),
+                _ => store.try_run(program, io, sync, &arguments),
+            }
+        })
+    }
+
+    /// A server that is run with these arguments and maybe more.
+    pub(crate) fn run(run: impl FnOnce(&Store, &[&str]) -> Result<World, String>) -> Self {
+        let store = Store::new();
+        let [file, log] = ["pid", "said"].map(|name| store.path().join(name));
+        let names = [&file, &log].map(|path| path.to_str().expect("a name of ours"));
+        let own = ["--pid-file", names[0], "--error-log", names[1], "--drain-timeout", "2s"];
+        let world = run(&store, &own).unwrap_or_else(|fault| panic!("{fault}"));
+        let number = i32::try_from(world.server.process_id()).expect("a number");
+        let first = Pid::from_raw(number).expect("a process");
+        Self { serving: Serving { file, first }, world, store }
+    }
+
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.store.path().join("said")).unwrap_or_default()
+    }
+
+    pub(crate) fn signal(&self) -> Pid {
+        let process = self.serving.process().expect("a process");
+        kill_process(process, Signal::USR2).expect("a process of ours");
+        process
+    }
+
+    /// Kills all processes; gives what is left of it.
+    pub(crate) fn kill(self) -> Store {
+        let Self { serving, world, store } = self;
+        end(world, Signal::KILL);
+        drop(serving);
+        store
+    }
+
+    pub(crate) fn upgrade(&self) {
+        let before = self.signal();
+        until("another process serves", || self.serving.process().is_some_and(|now| now != before));
+    }
+}
