@@ -190,7 +190,7 @@ fn read_over_upgrades(address: SocketAddr, last: &str) -> Vec<String> {
     while values.last().is_none_or(|value| value != last) {
         match events.next() {
             Some(event) => values.push(event.data),
-            None => events = read(&events.last_id().to_owned()),
+            None => events = read(events.last_id()),
         }
     }
     values

@@ -214,7 +214,7 @@ fn tell(site: &str, kept: &KeptState, notice: &Notice) {
 }
 
 /// What lines of the log call the live data of a site.
-pub(super) fn title(site: &str) -> String {
+fn title(site: &str) -> String {
     if site.is_empty() { "live data".to_owned() } else { format!("live data of {site}") }
 }
 

@@ -53,7 +53,7 @@ impl LiveSites {
         self.sites.iter().try_for_each(|site| site.start(post))
     }
 
-    /// That of each site.
+    /// The live data of each site.
     pub fn iter(&self) -> impl Iterator<Item = &LiveShared> {
         self.sites.iter().map(|site| &**site)
     }
@@ -140,8 +140,8 @@ impl LiveParts {
         let site = sites.site_of(host);
         let (generation, names) = sites.names();
         if self.generation != Some(generation) {
-            let place = |name: &Box<str>| self.names.iter().position(|own| own == name);
-            self.of_sites = names.iter().map(place).collect();
+            let place = |name: &str| self.names.iter().position(|own| **own == *name);
+            self.of_sites = names.iter().map(|name| place(name)).collect();
             self.generation = Some(generation);
         }
         let place = self.of_sites.get(site).copied().flatten()?;

@@ -103,7 +103,7 @@ impl Writer {
                 self.answer(to, outcomes);
             }
             // After the answers, so that publishers hear of what was numbered.
-            self.hand_over();
+            self.give_away();
             work.codings.into_iter().for_each(|wish| self.code(wish));
             self.tick((now_ms / 1000) as u32);
         }
@@ -203,7 +203,7 @@ impl Writer {
     }
 
     /// Gives what is held to a new process that wants it: releases the store, or tells all without one.
-    fn hand_over(&mut self) {
+    fn give_away(&mut self) {
         if self.shared.hands.get() == Hand::Own {
             return;
         }
