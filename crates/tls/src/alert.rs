@@ -58,10 +58,44 @@ pub enum Fault {
     Refused(Alert, &'static str),
     /// The peer ended the connection by this alert.
     PeerAlert(u8),
+    /// The client has not shown a certificate that is good here. rustls has told it why.
+    Certificate(CertificateFault),
     /// A plain HTTP request came where TLS is spoken. The answer is a plain 400.
     PlainHttp,
     /// A key has sealed as many records as it may, and this version has no way to change it.
     Exhausted,
+}
+
+/// What is wrong with a client's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// It has to show one, and has none.
+    Missing,
+    /// It has ended, or has not begun.
+    Expired,
+    /// It was revoked.
+    Revoked,
+    /// No authority named here vouches for it.
+    UnknownIssuer,
+    /// No list that is good says whether it was revoked.
+    UnknownStatus,
+    /// Its chain is too long, breaks a constraint, is signed wrongly, or cannot be read.
+    Bad,
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "no client's certificate where one is required",
+            Self::Expired => "a client's certificate that is not valid now",
+            Self::Revoked => "a client's certificate that was revoked",
+            Self::UnknownIssuer => "a client's certificate of an unknown authority",
+            Self::UnknownStatus => {
+                "a client's certificate of which no fresh list says whether it was revoked"
+            }
+            Self::Bad => "a client's certificate that is not good",
+        })
+    }
 }
 
 impl Fault {
@@ -71,7 +105,7 @@ impl Fault {
         match self {
             Self::Refused(alert, _) => Some(alert),
             Self::Exhausted => Some(Alert::CloseNotify),
-            Self::PeerAlert(_) | Self::PlainHttp => None,
+            Self::Certificate(_) | Self::PeerAlert(_) | Self::PlainHttp => None,
         }
     }
 }
@@ -81,6 +115,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Refused(alert, why) => write!(f, "{why} (alert {}, {alert:?})", *alert as u8),
             Self::PeerAlert(number) => write!(f, "the peer ended the connection with alert {number}"),
+            Self::Certificate(fault) => fault.fmt(f),
             Self::PlainHttp => f.write_str("a plain HTTP request came where TLS is spoken"),
             Self::Exhausted => f.write_str("a key has sealed as many records as it may"),
         }

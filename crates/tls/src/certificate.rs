@@ -6,6 +6,7 @@ mod renewal;
 mod request;
 mod store;
 
+pub(crate) use pair::span;
 pub use pair::{CertificatePair, PairFault};
 pub use request::{CertificateRequest, RequestFault};
 pub use store::CertificateStore;

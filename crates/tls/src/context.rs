@@ -1,43 +1,37 @@
-//! What all handshakes of a listener share: certificates, tickets, protocols, the time.
+//! What all handshakes of a listener share: certificates, tickets, protocols, policies, the time.
 //!
-//! It owns the configuration of rustls: TLS 1.3 and 1.2, suites with forward secrecy and authenticated
-//! encryption, nothing kept on this side between connections. It must never be changed once made: what
-//! changes is in the store of certificates and in the tickets, and whether HTTP/2 is offered.
+//! It must never be changed once made: what changes is in the store of certificates, in the tickets and in the
+//! table of policies of client certificates, and whether HTTP/2 is offered.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection};
-use rustls::version::{TLS12, TLS13};
+use rustls::server::{NoClientAuth, UnbufferedServerConnection};
 
 use crate::certificate::CertificateStore;
 use crate::challenge::{ACME_TLS, ChallengeCertificates};
+use crate::client::{Asking, PolicyTable, SitePolicy};
 use crate::clock::WallTime;
-use crate::facts::SecretTaker;
+use crate::configs::{Configs, Recipe};
 use crate::ticket::Tickets;
-
-/// HTTP/2, as it is called in lists of protocols.
-const HTTP2: &[u8] = b"h2";
 
 /// The configuration of handshakes, shared by all workers.
 pub struct TlsContext {
-    config: Arc<ServerConfig>,
-    /// The same without HTTP/2.
-    without_http2: Arc<ServerConfig>,
+    recipe: Recipe,
+    /// For clients that are asked for nothing.
+    configs: Configs,
     /// For an authority that checks a name by a handshake.
     of_challenges: Arc<ServerConfig>,
     challenges: Arc<ChallengeCertificates>,
+    policies: ArcSwap<PolicyTable>,
     offers_http2: AtomicBool,
-    certificates: Arc<CertificateStore>,
     tickets: Arc<Tickets>,
-    time: Arc<WallTime>,
-    protocols: Vec<&'static [u8]>,
 }
 
 impl TlsContext {
     /// A context that offers these protocols, the preferred first (`h2`, `http/1.1`; RFC 7301). With none, a
-    /// client's list is not looked at.
+    /// client's list is not looked at. No client is asked for a certificate.
     #[must_use]
     pub fn new(
         certificates: Arc<CertificateStore>,
@@ -45,41 +39,28 @@ impl TlsContext {
         time: Arc<WallTime>,
         protocols: &[&'static [u8]],
     ) -> Self {
-        let provider = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_details(provider, Arc::clone(&time) as _)
-            .with_protocol_versions(&[&TLS13, &TLS12])
-            .expect("ring has suites of both versions")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&certificates) as _);
-        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        config.ticketer = Arc::clone(&tickets) as _;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.enable_secret_extraction = true;
-        config.key_log = Arc::new(SecretTaker);
-        let mut without_http2 = config.clone();
-        without_http2.alpn_protocols.retain(|name| name != HTTP2);
+        let recipe = Recipe { certificates, time, protocols: protocols.to_vec() };
+        let config = recipe.config(Arc::new(NoClientAuth), Arc::clone(&tickets) as _);
         let challenges = Arc::new(ChallengeCertificates::default());
         let mut of_challenges = config.clone();
         of_challenges.alpn_protocols = vec![ACME_TLS.to_vec()];
         of_challenges.send_tls13_tickets = 0;
         of_challenges.cert_resolver = Arc::clone(&challenges) as _;
         Self {
-            config: Arc::new(config),
-            without_http2: Arc::new(without_http2),
+            recipe,
+            configs: Configs::of(config),
             of_challenges: Arc::new(of_challenges),
             challenges,
+            policies: ArcSwap::default(),
             offers_http2: AtomicBool::new(true),
-            certificates,
             tickets,
-            time,
-            protocols: protocols.to_vec(),
         }
     }
 
     /// The certificates, to look at or to exchange.
     #[must_use]
     pub fn certificates(&self) -> &CertificateStore {
-        &self.certificates
+        &self.recipe.certificates
     }
 
     /// Certificates for an authority that checks a name by a handshake.
@@ -99,14 +80,28 @@ impl TlsContext {
         self.offers_http2.store(on, Ordering::Relaxed);
     }
 
-    /// Tells the time that handshakes go by, in seconds since 1970.
-    pub fn tell_time(&self, unix_s: u64) {
-        self.time.set(unix_s);
+    /// From now on clients of these sites are asked for certificates as their policies say.
+    pub fn ask_clients(&self, sites: &[SitePolicy]) {
+        self.policies.store(Arc::new(PolicyTable::new(sites, &self.recipe, &self.tickets)));
     }
 
-    pub(crate) fn connection(&self) -> Result<UnbufferedServerConnection, rustls::Error> {
+    /// Tells the time that handshakes go by, in seconds since 1970.
+    pub fn tell_time(&self, unix_s: u64) {
+        self.recipe.time.set(unix_s);
+    }
+
+    /// What a client is asked for that asks for this name, if that is anything.
+    pub(crate) fn asking(&self, name: Option<&str>) -> Option<Arc<Asking>> {
+        self.policies.load().find(name)
+    }
+
+    pub(crate) fn connection(
+        &self,
+        asking: Option<&Asking>,
+    ) -> Result<UnbufferedServerConnection, rustls::Error> {
         let offers_http2 = self.offers_http2.load(Ordering::Relaxed);
-        let config = if offers_http2 { &self.config } else { &self.without_http2 };
+        let configs = asking.map_or(&self.configs, |asking| &asking.configs);
+        let config = if offers_http2 { &configs.with_http2 } else { &configs.without_http2 };
         UnbufferedServerConnection::new(Arc::clone(config))
     }
 
@@ -117,6 +112,6 @@ impl TlsContext {
 
     /// The protocol with that name, as it was given.
     pub(crate) fn protocol(&self, name: &[u8]) -> Option<&'static [u8]> {
-        self.protocols.iter().copied().find(|own| *own == name)
+        self.recipe.protocols.iter().copied().find(|own| *own == name)
     }
 }

@@ -1,6 +1,6 @@
 //! What a handshake and the callbacks of rustls tell each other while rustls works.
 //!
-//! rustls asks for a certificate and gives secrets through traits of a shared configuration, which know
+//! rustls asks for a certificate, has a client's verified, and gives secrets through traits of a shared configuration, which know
 //! nothing of the connection at work. It works on the thread that called it and returns, so a value of that
 //! thread stands between. It must never keep anything after [`during`] returned.
 use std::cell::RefCell;
@@ -18,6 +18,8 @@ pub(crate) struct HandshakeFacts {
     /// Traffic secrets of TLS 1.3, once rustls has them.
     pub(crate) client_secret: Option<Secret>,
     pub(crate) server_secret: Option<Secret>,
+    /// The last second in which what was verified of the client holds.
+    pub(crate) verified_until_unix_s: Option<u64>,
 }
 
 thread_local! {
@@ -37,6 +39,16 @@ pub(crate) fn during<T>(facts: &mut HandshakeFacts, work: impl FnOnce() -> T) ->
 /// The address that the client of the handshake at work connected to.
 pub(crate) fn local() -> Option<IpAddr> {
     FACTS.with_borrow(|facts| facts.local)
+}
+
+/// What was verified of the client holds until this second.
+pub(crate) fn set_verified_until(unix_s: u64) {
+    FACTS.with_borrow_mut(|facts| facts.verified_until_unix_s = Some(unix_s));
+}
+
+/// The last second in which what was verified of the client holds: the end of time if that is nothing.
+pub(crate) fn verified_until() -> u64 {
+    FACTS.with_borrow(|facts| facts.verified_until_unix_s.unwrap_or(u64::MAX))
 }
 
 /// Takes the traffic secrets from rustls. Nothing is written anywhere.

@@ -3,6 +3,8 @@
 //! It owns the bound of what a peer may make us keep. rustls does the work; it is given one record at a time,
 //! so that it never sees what follows the handshake. It must never go on after a fault. Order of calls:
 //! [`Handshake::feed`] until it says [`HandshakeProgress::Done`], then [`Handshake::finish`].
+mod found;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use zeroize::Zeroize;
 
 use crate::alert::{Alert, Fault};
 use crate::awake::Awake;
+use crate::client::{Asking, ClientIdentity};
 use crate::context::TlsContext;
 use crate::direction::Direction;
 use crate::facts::{self, HandshakeFacts};
@@ -23,6 +26,7 @@ use crate::limits::{
 };
 use crate::secret::Secret;
 use crate::suite::Suite;
+use found::{NO_CERTIFICATE, fault_of};
 
 /// A connection whose handshake is not over. It is large; whoever has many keeps them boxed and few.
 pub struct Handshake {
@@ -37,6 +41,8 @@ pub struct Handshake {
     hello_records: u32,
     facts: HandshakeFacts,
     server_name: Option<Box<str>>,
+    /// What the client is asked for, if that is anything.
+    asking: Option<Arc<Asking>>,
 }
 
 /// How far a handshake is.
@@ -64,6 +70,8 @@ pub struct Agreed {
     pub group_number: Option<u16>,
     /// Whether a ticket took the place of certificate and signature.
     pub is_resumed: bool,
+    /// Who the client is, if it was asked and has a certificate: shown now, or when its ticket was made.
+    pub client: Option<Arc<ClientIdentity>>,
 }
 
 impl Handshake {
@@ -79,6 +87,7 @@ impl Handshake {
             hello_records: 0,
             facts: HandshakeFacts { local, ..HandshakeFacts::default() },
             server_name: None,
+            asking: None,
         }
     }
 
@@ -128,7 +137,7 @@ impl Handshake {
     /// # Errors
     /// It is not over.
     pub fn finish(self) -> Result<(Awake, Agreed), Fault> {
-        let Self { context, connection, facts, server_name, .. } = self;
+        let Self { context, connection, facts, server_name, asking, .. } = self;
         let connection = connection.filter(|connection| !connection.is_handshaking()).ok_or(UNFINISHED)?;
         let number = connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite()));
         let suite = Suite::of(number).ok_or(UNFINISHED)?;
@@ -139,6 +148,13 @@ impl Handshake {
             suite_number: number,
             group_number: connection.negotiated_key_exchange_group().map(|group| u16::from(group.name())),
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            client: match (asking, connection.peer_certificates()) {
+                (Some(asking), Some([certificate, ..])) => {
+                    let identity = ClientIdentity::of(certificate, asking.number).ok_or(UNFINISHED)?;
+                    Some(Arc::new(identity))
+                }
+                _ => None,
+            },
         };
         let (secrets, _) = connection.dangerous_into_kernel_connection().map_err(|_| UNFINISHED)?;
         let (sent, our_keys) = secrets.tx;
@@ -225,7 +241,8 @@ impl Handshake {
             }
             self.server_name = Some(name.into());
         }
-        let connection = self.context.connection();
+        self.asking = self.context.asking(hello.server_name);
+        let connection = self.context.connection(self.asking.as_deref());
         self.connection = Some(connection.map_err(|_| UNFINISHED)?);
         Ok(true)
     }
@@ -256,9 +273,6 @@ impl Handshake {
 }
 
 const UNFINISHED: Fault = Fault::Refused(Alert::InternalError, "the handshake is not over");
-
-const NO_CERTIFICATE: Fault =
-    Fault::Refused(Alert::HandshakeFailure, "no certificate of a kind that the client can check");
 
 /// Steps through what rustls wants until it needs more bytes or is done.
 fn drive(
@@ -347,28 +361,4 @@ fn key_and_nonce(secrets: &ConnectionTrafficSecrets) -> Option<Secret> {
     let secret = Secret::new(&bytes[..length]);
     bytes.zeroize();
     secret
-}
-
-/// The sentence for what rustls found; the alert it chose is in the output.
-fn fault_of(error: &rustls::Error) -> Fault {
-    use rustls::Error as E;
-    match error {
-        E::AlertReceived(alert) => Fault::PeerAlert(u8::from(*alert)),
-        E::PeerIncompatible(_) => {
-            Fault::Refused(Alert::HandshakeFailure, "no version, suite or group in common")
-        }
-        E::NoApplicationProtocol => Fault::Refused(Alert::NoApplicationProtocol, "no protocol in common"),
-        E::PeerMisbehaved(_) => Fault::Refused(Alert::IllegalParameter, "a handshake against the rules"),
-        E::InvalidMessage(_) => Fault::Refused(Alert::DecodeError, "a message that cannot be read"),
-        E::InappropriateMessage { .. } | E::InappropriateHandshakeMessage { .. } => {
-            Fault::Refused(Alert::UnexpectedMessage, "a message that must not come now")
-        }
-        E::DecryptError => Fault::Refused(Alert::BadRecordMac, "a record that cannot be opened"),
-        E::PeerSentOversizedRecord => Fault::Refused(Alert::RecordOverflow, "a record longer than it may be"),
-        E::NoCertificatesPresented | E::InvalidCertificate(_) => {
-            Fault::Refused(Alert::HandshakeFailure, "a client's certificate that is not good")
-        }
-        E::General(why) if why.contains("no server certificate") => NO_CERTIFICATE,
-        _ => Fault::Refused(Alert::InternalError, "the handshake failed"),
-    }
 }

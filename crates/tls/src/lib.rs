@@ -1,7 +1,7 @@
 //! TLS 1.3 and 1.2 for servers, without input or output: bytes in, bytes out.
 //!
 //! It owns handshakes (rustls does the work; no other crate sees a type of it), the record layer, tickets,
-//! certificates and a local authority. It must never open a file or a socket, read a clock, write a secret,
+//! certificates, policies of client certificates and a local authority. It must never open a file or a socket, read a clock, write a secret,
 //! or show one: no secret is `Debug`, and all of ours are wiped when they go.
 //!
 //! A connection is in one of three states, each a type, and moves between them by value:
@@ -23,7 +23,9 @@ mod asleep;
 mod awake;
 mod certificate;
 mod challenge;
+mod client;
 mod clock;
+mod configs;
 mod context;
 mod direction;
 mod facts;
@@ -36,11 +38,14 @@ mod secret;
 mod suite;
 mod ticket;
 
-pub use alert::{Alert, Fault};
+pub use alert::{Alert, CertificateFault, Fault};
 pub use asleep::Asleep;
 pub use awake::{Awake, OpenedRecords};
 pub use certificate::{CertificatePair, CertificateRequest, CertificateStore, PairFault, RequestFault};
 pub use challenge::ChallengeCertificates;
+pub use client::{
+    ClientAuthority, ClientAuthorityFault, ClientIdentity, ClientPolicy, ListsFault, SitePolicy,
+};
 pub use clock::WallTime;
 pub use context::TlsContext;
 pub use handshake::{Agreed, Handshake, HandshakeProgress};

@@ -70,6 +70,20 @@ pub const TICKET_FILES_MAX: usize = 16;
 /// Bytes of a ticket at most. Client certificates in it are the largest part.
 pub const TICKET_BYTES_MAX: usize = 1 << 14;
 
+/// Bytes of a session with a client's certificates at most, for which a ticket is made: twice as many would not
+/// leave room in a ClientHello for anything else. Three certificates with RSA keys of 4 096 bits take 6 KB.
+pub const SESSION_BYTES_MAX: usize = 1 << 13;
+/// Bytes of a client's name at most: a subject of ten parts with 64 characters each, the longest that RFC 5280
+/// allows for most of them, and their types.
+pub const SUBJECT_BYTES_MAX: usize = 1 << 10;
+/// Authorities of clients at most. Each is tried in turn for a client whose issuer has several keys, and their
+/// names stand in every handshake.
+pub const AUTHORITIES_MAX: usize = 64;
+/// Lists of revoked certificates at most: two for each authority.
+pub const LISTS_MAX: usize = 2 * AUTHORITIES_MAX;
+/// Bytes of a file with such lists at most: 300 000 revoked certificates take 12 MB.
+pub const LISTS_BYTES_MAX: usize = 1 << 24;
+
 /// Bytes of a PEM file at most: a chain of ten certificates with RSA keys of 4 096 bits takes 30 KB.
 pub const PEM_BYTES_MAX: usize = 1 << 20;
 /// Certificates in a chain at most. Public chains have two to four.
@@ -79,4 +93,5 @@ pub const RSA_BITS_MIN: usize = 2_048;
 
 const _: () = assert!(TICKET_LIFETIME_SECONDS as u64 <= TICKET_KEY_SECONDS * (TICKET_KEYS_COUNT as u64 - 1));
 const _: () = assert!(HELLO_BYTES_MAX < HANDSHAKE_BYTES_MAX);
+const _: () = assert!(SESSION_BYTES_MAX < HELLO_BYTES_MAX && SESSION_BYTES_MAX < TICKET_BYTES_MAX);
 const _: () = assert!(RECORDS_BEFORE_UPDATE_MAX < RECORDS_GCM_MAX);

@@ -289,7 +289,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// A span of time in days, or in hours if it is short.
-fn span(seconds: u64) -> String {
+pub(crate) fn span(seconds: u64) -> String {
     match seconds / 3_600 {
         0 => "less than an hour".to_owned(),
         1 => "an hour".to_owned(),

@@ -1,0 +1,14 @@
+//! Client certificates: who vouches for them, who has to show one, and who a client is by the one it showed.
+//!
+//! It must never read a file: text in, policies out. What is verified here is told once, as a
+//! [`ClientIdentity`]; no other part of the crate judges a certificate of a client.
+mod authority;
+mod bound_tickets;
+mod identity;
+mod policies;
+mod verifier;
+
+pub use authority::{ClientAuthority, ClientAuthorityFault, ListsFault};
+pub use identity::ClientIdentity;
+pub(crate) use policies::{Asking, PolicyTable};
+pub use policies::{ClientPolicy, SitePolicy};

@@ -1,0 +1,47 @@
+//! Who a client is by its certificate.
+//!
+//! It must never be made of a certificate that was not verified, and never keep the certificate itself.
+use std::fmt::Write as _;
+
+use ring::digest::{SHA256, digest};
+use x509_cert::Certificate;
+use x509_cert::der::Decode as _;
+
+use crate::limits::SUBJECT_BYTES_MAX;
+
+/// What is known of a client that has proved to own a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ClientIdentity {
+    /// The number of the policy whose authorities vouch for it: [`super::ClientPolicy::number`].
+    pub policy: u64,
+    /// The subject of the certificate as text (RFC 4514), at most [`SUBJECT_BYTES_MAX`] bytes.
+    pub subject: Box<str>,
+    /// The SHA-256 digest of the certificate.
+    pub fingerprint: [u8; 32],
+}
+
+impl ClientIdentity {
+    /// Whom this certificate names. `None`: it cannot be read, or its subject is longer than any.
+    pub(crate) fn of(der: &[u8], policy: u64) -> Option<Self> {
+        let subject = Certificate::from_der(der).ok()?.tbs_certificate().subject().to_string();
+        let fingerprint = digest(&SHA256, der).as_ref().try_into().ok()?;
+        let is_short = subject.len() <= SUBJECT_BYTES_MAX;
+        is_short.then(|| Self { policy, subject: subject.into(), fingerprint })
+    }
+
+    /// The fingerprint in small hexadecimal letters, without separators.
+    #[must_use]
+    pub fn fingerprint_hex(&self) -> String {
+        self.fingerprint.iter().fold(String::with_capacity(64), |mut text, byte| {
+            // Writing into a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    /// Memory that it takes, in bytes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.subject.len()
+    }
+}

@@ -1,0 +1,106 @@
+//! Which clients have to show a certificate, by the name that they ask for.
+//!
+//! It owns the table, which is exchanged as a whole: handshakes at work keep what they began with, open
+//! connections are not touched. It must never decide what is served: who serves a site asks whom the
+//! connection's certificate names, for the Host field may name another site than the handshake did.
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ring::digest::{Context, SHA256};
+
+use super::authority::ClientAuthority;
+use super::bound_tickets::BoundTickets;
+use super::verifier::PolicyVerifier;
+use crate::configs::{Configs, Recipe};
+use crate::ticket::Tickets;
+
+/// What the clients of a site are asked for.
+#[derive(Clone)]
+pub struct ClientPolicy {
+    /// Tells the authorities from those of other policies for as long as the process lives, whatever is in
+    /// their files.
+    pub number: u64,
+    /// Who vouches for clients.
+    pub authority: Arc<ClientAuthority>,
+    /// Whether a client without a certificate is refused.
+    pub is_required: bool,
+}
+
+/// The hosts of a site, and what its clients are asked for.
+#[derive(Clone)]
+pub struct SitePolicy {
+    /// Names in small letters; `*.` stands for every name below.
+    pub hosts: Vec<String>,
+    /// Whether the site answers for all names that no other has, and for clients that ask for none.
+    pub is_default: bool,
+    /// `None`: nothing.
+    pub clients: Option<ClientPolicy>,
+}
+
+/// Policies by name: the exact one, then the longest `*.name` above, then the default.
+#[derive(Default)]
+pub(crate) struct PolicyTable {
+    exact: HashMap<String, Place>,
+    /// By what follows the star, dot included.
+    below: HashMap<String, Place>,
+    default: Place,
+    /// Whether anything is asked for at any name.
+    asks: bool,
+}
+
+/// What is asked for at a name, if anything is.
+type Place = Option<Arc<Asking>>;
+
+/// A policy, ready for handshakes.
+pub(crate) struct Asking {
+    pub(crate) number: u64,
+    pub(crate) configs: Configs,
+}
+
+impl PolicyTable {
+    pub(crate) fn new(sites: &[SitePolicy], recipe: &Recipe, tickets: &Arc<Tickets>) -> Self {
+        let mut table = Self { asks: sites.iter().any(|site| site.clients.is_some()), ..Self::default() };
+        for site in sites {
+            let place = site.clients.as_ref().map(|policy| Arc::new(Asking::new(policy, recipe, tickets)));
+            if site.is_default {
+                table.default.clone_from(&place);
+            }
+            for host in &site.hosts {
+                let host = host.strip_suffix('.').unwrap_or(host);
+                match host.strip_prefix('*') {
+                    Some(below) => table.below.insert(below.to_owned(), place.clone()),
+                    None => table.exact.insert(host.to_owned(), place.clone()),
+                };
+            }
+        }
+        table
+    }
+
+    /// What a client is asked for that asks for this name.
+    pub(crate) fn find(&self, name: Option<&str>) -> Place {
+        if !self.asks {
+            return None;
+        }
+        let Some(name) = name else { return self.default.clone() };
+        let name = name.to_ascii_lowercase();
+        let below = || name.match_indices('.').find_map(|(dot, _)| self.below.get(&name[dot..]));
+        self.exact.get(&name).or_else(below).unwrap_or(&self.default).clone()
+    }
+}
+
+impl Asking {
+    fn new(policy: &ClientPolicy, recipe: &Recipe, tickets: &Arc<Tickets>) -> Self {
+        let ClientPolicy { number, authority, is_required } = policy;
+        let mut digest = Context::new(&SHA256);
+        digest.update(&[u8::from(*is_required)]);
+        digest.update(&authority.digest);
+        let bound = BoundTickets {
+            tickets: Arc::clone(tickets),
+            time: Arc::clone(&recipe.time),
+            digest: digest.finish().as_ref().try_into().expect("SHA-256 has 32 bytes"),
+        };
+        let verifier = PolicyVerifier { authority: Arc::clone(authority), is_required: *is_required };
+        let config = recipe.config(Arc::new(verifier), Arc::new(bound));
+        Self { number: *number, configs: Configs::of(config) }
+    }
+}

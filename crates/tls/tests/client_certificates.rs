@@ -1,0 +1,432 @@
+//! Client certificates in memory, with a client of rustls: who is let in, who is told what, and what a ticket
+//! is good for.
+#[path = "house/clients.rs"]
+mod clients;
+mod house;
+
+use std::sync::Arc;
+
+use clients::{Authority, DAY, Shown, valid};
+use house::{House, Side, house, now};
+use rcgen::{GeneralSubtree, NameConstraints, SanType};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::{
+    AlertDescription, ClientConfig, ClientConnection, Error, RootCertStore, SupportedProtocolVersion,
+};
+use staunch_tls::{
+    Agreed, Alert, CertificateFault, ClientAuthority, ClientPolicy, Fault, HandshakeProgress, SitePolicy,
+};
+
+const TLS13: &SupportedProtocolVersion = &rustls::version::TLS13;
+const TLS12: &SupportedProtocolVersion = &rustls::version::TLS12;
+const VERSIONS: [&SupportedProtocolVersion; 2] = [TLS13, TLS12];
+
+/// A client that shows this certificate, or none.
+fn client(
+    house: &House,
+    version: &'static SupportedProtocolVersion,
+    shown: Option<&Shown>,
+) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from_pem_slice(house.authority.certificate_pem().as_bytes()).expect("PEM");
+    roots.add(root).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .expect("a version of ring's")
+        .with_root_certificates(roots);
+    Arc::new(match shown {
+        None => builder.with_no_client_auth(),
+        Some(shown) => {
+            let chain = shown.chain.iter().map(|der| CertificateDer::from(der.clone())).collect();
+            let key = PrivatePkcs8KeyDer::from(shown.key.clone()).into();
+            builder.with_client_auth_cert(chain, key).expect("a key that fits")
+        }
+    })
+}
+
+/// How a handshake went: what was agreed upon, or why it was refused and which alert the client got.
+fn shake(house: &House, config: &Arc<ClientConfig>, name: &str) -> Result<Agreed, (Fault, AlertDescription)> {
+    let name = name.to_owned().try_into().expect("a name");
+    let mut client = ClientConnection::new(Arc::clone(config), name).expect("a client");
+    let mut side = Side::new(&house.context);
+    loop {
+        let mut bytes = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut bytes).expect("memory");
+        }
+        let result = side.receive(&bytes);
+        let mut answers = &std::mem::take(&mut side.output)[..];
+        while !answers.is_empty() {
+            client.read_tls(&mut answers).expect("memory");
+            match (client.process_new_packets(), result) {
+                (Ok(_), _) => {}
+                (Err(Error::AlertReceived(alert)), Err(fault)) => return Err((fault, alert)),
+                (Err(error), result) => panic!("{error}, {result:?}"),
+            }
+        }
+        assert_eq!(result, Ok(()), "a fault without an alert");
+        if let (Some(agreed), false) = (&side.agreed, client.is_handshaking()) {
+            return Ok(agreed.clone());
+        }
+    }
+}
+
+fn policy(authority: ClientAuthority, is_required: bool) -> ClientPolicy {
+    ClientPolicy { number: 7, authority: Arc::new(authority), is_required }
+}
+
+/// Asks the clients of all names.
+fn ask(house: &House, policy: Option<ClientPolicy>) {
+    house.context.ask_clients(&[SitePolicy { hosts: Vec::new(), is_default: true, clients: policy }]);
+}
+
+fn read(authority: &Authority, lists: Option<&str>) -> ClientAuthority {
+    ClientAuthority::read(authority.pem().as_bytes(), lists.map(str::as_bytes), now())
+        .expect("a good authority")
+}
+
+#[test]
+fn a_good_certificate_names_its_client() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let middle = root.below("middle", |_| ());
+    for (shown, required) in [(root.client("anna", |_| ()), true), (middle.client("anna", |_| ()), false)] {
+        ask(&house, Some(policy(read(&root, None), required)));
+        for version in VERSIONS {
+            let agreed = shake(&house, &client(&house, version, Some(&shown)), "localhost").expect("let in");
+            let identity = agreed.client.expect("verified");
+            assert_eq!((&*identity.subject, identity.policy), ("CN=anna,O=House", 7));
+            let digest = ring::digest::digest(&ring::digest::SHA256, &shown.chain[0]);
+            assert_eq!(identity.fingerprint, digest.as_ref());
+            assert_eq!(identity.fingerprint_hex().len(), 64);
+            assert!(!agreed.is_resumed);
+        }
+    }
+}
+
+#[test]
+fn one_without_a_certificate_is_let_in_where_it_is_optional() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    for version in VERSIONS {
+        let config = client(&house, version, None);
+        ask(&house, Some(policy(read(&root, None), false)));
+        assert_eq!(shake(&house, &config, "localhost").expect("let in").client, None);
+        ask(&house, Some(policy(read(&root, None), true)));
+        let (fault, alert) = shake(&house, &config, "localhost").expect_err("refused");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::Missing));
+        assert_eq!(alert, AlertDescription::CertificateRequired);
+    }
+}
+
+#[test]
+fn one_that_is_not_asked_shows_nothing() {
+    let house = house();
+    let shown = Authority::root("root", now() - DAY).client("anna", |_| ());
+    for version in VERSIONS {
+        let agreed = shake(&house, &client(&house, version, Some(&shown)), "localhost").expect("let in");
+        assert_eq!(agreed.client, None);
+    }
+}
+
+/// Every certificate that must not pass, with what is said of it.
+fn bad_ones(root: &Authority) -> Vec<(&'static str, Shown, CertificateFault, AlertDescription)> {
+    let deep = (0..19).fold(root.below("0", |_| ()), |above, place| above.below(&place.to_string(), |_| ()));
+    let deeper = (0..8).fold(root.below("0", |_| ()), |above, place| above.below(&place.to_string(), |_| ()));
+    let excluding = root.below("constrained", |params| {
+        let permitted_subtrees = vec![GeneralSubtree::DnsName("example.org".into())];
+        params.name_constraints = Some(NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() });
+    });
+    let stranger = Authority::root("root", now() - DAY);
+    use AlertDescription as A;
+    use CertificateFault as F;
+    let mut forged = root.client("forged", |_| ());
+    forged.key = root.client("other", |_| ()).key;
+    vec![
+        (
+            "expired",
+            root.client("old", |params| valid(params, now() - 9 * DAY, now() - DAY)),
+            F::Expired,
+            A::CertificateExpired,
+        ),
+        (
+            "not yet valid",
+            root.client("early", |params| valid(params, now() + DAY, now() + 2 * DAY)),
+            F::Expired,
+            A::CertificateExpired,
+        ),
+        ("self-signed", Shown::self_signed("me", now() - DAY), F::UnknownIssuer, A::UnknownCA),
+        (
+            "unknown issuer",
+            Authority::root("who", now() - DAY).client("x", |_| ()),
+            F::UnknownIssuer,
+            A::UnknownCA,
+        ),
+        ("an issuer of the same name", stranger.client("anna", |_| ()), F::Bad, A::DecryptError),
+        ("chain of 20", deep.client("deep", |_| ()), F::Bad, A::CertificateUnknown),
+        ("chain of 9", deeper.client("deep", |_| ()), F::Bad, A::CertificateUnknown),
+        (
+            "name constraint",
+            excluding.client("named", |params| {
+                params.subject_alt_names = vec![SanType::DnsName("example.net".try_into().expect("a name"))];
+            }),
+            F::Bad,
+            A::CertificateUnknown,
+        ),
+        (
+            "for servers",
+            root.client("server", |params| {
+                params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+            }),
+            F::Bad,
+            A::UnsupportedCertificate,
+        ),
+        ("subject of 2 000 bytes", root.client(&"x".repeat(2_000), |_| ()), F::Bad, A::BadCertificate),
+    ]
+}
+
+#[test]
+fn a_bad_certificate_gets_its_alert() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    for (what, shown, expected, expected_alert) in bad_ones(&root) {
+        for version in VERSIONS {
+            // Optional is no leave to show a bad one.
+            for is_required in [true, false] {
+                ask(&house, Some(policy(read(&root, None), is_required)));
+                let refused = shake(&house, &client(&house, version, Some(&shown)), "localhost");
+                let (fault, alert) = refused.expect_err(what);
+                let got = (fault, alert);
+                assert_eq!(got, (Fault::Certificate(expected), expected_alert), "{what}, {version:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_revoke_and_have_to_be_fresh_and_whole() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let middle = root.below("middle", |_| ());
+    let (good, bad, below) =
+        (root.client("good", |_| ()), root.client("bad", |_| ()), middle.client("below", |_| ()));
+    let list = root.list(&[&bad], now() - DAY, now() + DAY);
+    let refusal = |shown: &Shown, version| {
+        let refused = shake(&house, &client(&house, version, Some(shown)), "localhost");
+        refused.map(|agreed| agreed.client.is_some())
+    };
+    use AlertDescription as A;
+    use CertificateFault as F;
+    for version in VERSIONS {
+        ask(&house, Some(policy(read(&root, Some(&list)), true)));
+        assert_eq!(refusal(&good, version), Ok(true));
+        let revoked = Err((Fault::Certificate(F::Revoked), A::CertificateRevoked));
+        assert_eq!(refusal(&bad, version), revoked);
+        // The authority in the middle has no list.
+        let unknown = Err((Fault::Certificate(F::UnknownStatus), A::UnknownCA));
+        assert_eq!(refusal(&below, version), unknown);
+        let both = format!("{list}{}", middle.list(&[], now() - DAY, now() + DAY));
+        ask(&house, Some(policy(read(&root, Some(&both)), true)));
+        assert_eq!(refusal(&below, version), Ok(true));
+        // A list that another has signed with the same name says nothing.
+        let forged = Authority::root("root", now() - DAY).list(&[], now() - DAY, now() + DAY);
+        ask(&house, Some(policy(read(&root, Some(&forged)), true)));
+        let forged = Err((Fault::Certificate(F::UnknownStatus), A::HandshakeFailure));
+        assert_eq!(refusal(&good, version), forged);
+        // It grows stale while it is in use.
+        ask(&house, Some(policy(read(&root, Some(&list)), true)));
+        house.context.tell_time(now() + DAY + 60);
+        assert_eq!(refusal(&good, version), unknown);
+        house.context.tell_time(now());
+    }
+}
+
+#[test]
+fn an_authority_that_ended_vouches_for_nobody() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let shown = root.client("anna", |params| valid(params, now() - DAY, now() + 90 * DAY));
+    ask(&house, Some(policy(read(&root, None), true)));
+    house.context.tell_time(now() + 10 * DAY);
+    for version in VERSIONS {
+        let refused = shake(&house, &client(&house, version, Some(&shown)), "localhost");
+        let (fault, alert) = refused.expect_err("refused");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::UnknownIssuer));
+        assert_eq!(alert, AlertDescription::UnknownCA);
+    }
+}
+
+/// Shakes hands twice with one client: whether the second was resumed, and whom it named.
+fn again(house: &House, config: &Arc<ClientConfig>, between: impl FnOnce()) -> (bool, Option<String>) {
+    let first = shake(house, config, "localhost").expect("let in");
+    assert!(!first.is_resumed);
+    between();
+    let second = shake(house, config, "localhost").expect("let in");
+    (second.is_resumed, second.client.map(|identity| identity.subject.to_string()))
+}
+
+#[test]
+fn a_resumed_session_keeps_what_was_verified() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let shown = root.client("anna", |_| ());
+    ask(&house, Some(policy(read(&root, None), true)));
+    for version in VERSIONS {
+        let config = client(&house, version, Some(&shown));
+        let anna = Some("CN=anna,O=House".to_owned());
+        assert_eq!(again(&house, &config, || ()), (true, anna.clone()));
+        // And so on: the ticket of a resumed session is as good.
+        let third = shake(&house, &config, "localhost").expect("let in");
+        assert_eq!((third.is_resumed, third.client.map(|client| client.subject.to_string())), (true, anna));
+    }
+}
+
+#[test]
+fn a_ticket_is_good_for_its_policy_alone() {
+    let root = Authority::root("root", now() - DAY);
+    let other = Authority::root("other", now() - DAY);
+    let both = format!("{}{}", root.pem(), other.pem());
+    let both = || ClientAuthority::read(both.as_bytes(), None, now()).expect("two authorities");
+    let shown = root.client("anna", |_| ());
+    let list = |from| root.list(&[], from, now() + DAY);
+    for version in VERSIONS {
+        let house = house();
+        let config = |shown| client(&house, version, shown);
+        // One that showed nothing must show something now.
+        let nobody = config(None);
+        ask(&house, Some(policy(read(&root, None), false)));
+        assert_eq!(again(&house, &nobody, || ()), (true, None));
+        ask(&house, Some(policy(read(&root, None), true)));
+        let (fault, _) = shake(&house, &nobody, "localhost").expect_err("refused");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::Missing));
+        // Nor does a ticket of a site that asks for nothing help.
+        let nobody = config(None);
+        ask(&house, None);
+        assert_eq!(again(&house, &nobody, || ()), (true, None));
+        ask(&house, Some(policy(read(&root, None), true)));
+        assert!(shake(&house, &nobody, "localhost").is_err());
+        // Other authorities, and another list, look at the certificate anew.
+        let anna = Some("CN=anna,O=House".to_owned());
+        let full = (false, anna.clone());
+        let change = || ask(&house, Some(policy(both(), true)));
+        assert_eq!(again(&house, &config(Some(&shown)), change), full);
+        ask(&house, Some(policy(read(&root, Some(&list(now() - DAY))), true)));
+        let change = || ask(&house, Some(policy(read(&root, Some(&list(now() - 60))), true)));
+        assert_eq!(again(&house, &config(Some(&shown)), change), full);
+        let revoked = root.list(&[&shown], now() - 30, now() + DAY);
+        let with_ticket = config(Some(&shown));
+        assert_eq!(again(&house, &with_ticket, || ()), (true, anna));
+        ask(&house, Some(policy(read(&root, Some(&revoked)), true)));
+        let (fault, _) = shake(&house, &with_ticket, "localhost").expect_err("revoked");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::Revoked));
+    }
+}
+
+#[test]
+fn a_ticket_ends_with_the_certificate_and_the_list() {
+    let root = Authority::root("root", now() - DAY);
+    let hour = 3_600;
+    let brief = root.client("brief", |params| valid(params, now() - DAY, now() + hour));
+    let long = root.client("long", |_| ());
+    for version in VERSIONS {
+        let house = house();
+        ask(&house, Some(policy(read(&root, None), true)));
+        let config = client(&house, version, Some(&brief));
+        assert!(again(&house, &config, || ()).0);
+        house.context.tell_time(now() + hour + 60);
+        let (fault, _) = shake(&house, &config, "localhost").expect_err("its certificate has ended");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::Expired));
+        house.context.tell_time(now());
+        let list = root.list(&[], now() - DAY, now() + hour);
+        ask(&house, Some(policy(read(&root, Some(&list)), true)));
+        let config = client(&house, version, Some(&long));
+        assert!(again(&house, &config, || ()).0);
+        house.context.tell_time(now() + hour + 60);
+        let (fault, _) = shake(&house, &config, "localhost").expect_err("the list is stale");
+        assert_eq!(fault, Fault::Certificate(CertificateFault::UnknownStatus));
+    }
+}
+
+#[test]
+fn a_session_too_long_for_a_ticket_is_not_resumed() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let long = root.client("long", |params| {
+        let name = |place: usize| {
+            SanType::DnsName(format!("{place}.{}", "x".repeat(50)).try_into().expect("a name"))
+        };
+        params.subject_alt_names = (0..200).map(name).collect();
+    });
+    assert!(long.chain[0].len() > staunch_tls::limits::SESSION_BYTES_MAX);
+    ask(&house, Some(policy(read(&root, None), true)));
+    for version in VERSIONS {
+        let (is_resumed, client) = again(&house, &client(&house, version, Some(&long)), || ());
+        assert_eq!((is_resumed, client.as_deref()), (false, Some("CN=long,O=House")));
+    }
+}
+
+#[test]
+fn each_name_has_its_policy() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let required = || Some(policy(read(&root, None), true));
+    let site = |hosts: &[&str], is_default, clients| SitePolicy {
+        hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        is_default,
+        clients,
+    };
+    house.context.ask_clients(&[
+        site(&["localhost", "a.house.local"], true, None),
+        site(&["*.house.local"], false, required()),
+        site(&["b.house.local"], false, Some(policy(read(&root, None), false))),
+    ]);
+    let nobody = client(&house, TLS13, None);
+    for (name, is_let_in) in [
+        ("localhost", true),
+        ("a.house.local", true),
+        ("A.House.Local", true),
+        ("b.house.local", true),
+        ("c.house.local", false),
+    ] {
+        assert_eq!(shake(&house, &nobody, name).is_ok(), is_let_in, "{name}");
+    }
+    // Who asks for no name is for the default.
+    assert!(shake(&house, &nobody, "127.0.0.1").is_ok());
+    ask(&house, required());
+    assert!(shake(&house, &nobody, "127.0.0.1").is_err());
+}
+
+#[test]
+fn a_handshake_holds_no_chain_without_end() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    ask(&house, Some(policy(read(&root, None), true)));
+    let mut shown = root.client("anna", |_| ());
+    let long = root.client("long", |params| {
+        params.subject_alt_names = (0..400)
+            .map(|place| SanType::DnsName(format!("{place}.{}", "x".repeat(50)).try_into().expect("a name")))
+            .collect();
+    });
+    shown.chain.extend((0..6).map(|_| long.chain[0].clone()));
+    let config = client(&house, TLS13, Some(&shown));
+    let name = "localhost".try_into().expect("a name");
+    let mut client = ClientConnection::new(config, name).expect("a client");
+    let mut handshake = staunch_tls::Handshake::new(Arc::clone(&house.context), None);
+    let fault = loop {
+        let (mut bytes, mut answers) = (Vec::new(), Vec::new());
+        while client.wants_write() {
+            client.write_tls(&mut bytes).expect("memory");
+        }
+        match handshake.feed(&bytes, &mut answers).1 {
+            Ok(HandshakeProgress::Done) => panic!("a chain of 140 KB was taken"),
+            Ok(HandshakeProgress::Pending) => {}
+            Err(fault) => break fault,
+        }
+        client.read_tls(&mut &answers[..]).expect("memory");
+        client.process_new_packets().expect("the server's flight");
+    };
+    assert!(matches!(fault, Fault::Refused(Alert::DecodeError, _)), "{fault:?}");
+    assert!(handshake.held_bytes() < 128 * 1024, "{}", handshake.held_bytes());
+}
