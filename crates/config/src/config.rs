@@ -4,14 +4,16 @@
 
 use crate::group::Group;
 use crate::groups::{
-    Acme, Certificates, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
+    Acme, ClientAuth, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
     Process, Tls,
 };
 use crate::key::{Form, Key};
 use crate::node::{self, Misprint, Name, Node, ValueKind};
 use crate::reader::{Fault, GivenKey, Origin, Reader};
 use crate::report::{Faults, Section};
+use crate::site::Site;
 use crate::sources::{File, Sources};
+use crate::whole;
 
 /// Two ways of saying who may publish: a site that says one of them inherits neither.
 const PUBLISH_TOKENS: [&str; 2] = ["publish_token", "publish_token_file"];
@@ -41,32 +43,6 @@ pub struct Config {
     pub sites: Vec<Site>,
     /// Each value with its origin, in the order of a file.
     pub sections: Vec<Section>,
-}
-
-/// One site.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Site {
-    /// Hosts it answers for, without port, in lower case; `*.` stands for every host below.
-    pub hosts: Vec<String>,
-    /// Where requests for its other hosts are redirected to.
-    pub canonical_host: Option<String>,
-    /// Certificates of its own.
-    pub tls: Option<Certificates>,
-    /// Whether it answers for all other hosts.
-    pub default: bool,
-    /// Live data: publishing, polling, streams of events.
-    pub live: Live,
-    /// What is served, and how.
-    pub content: Content,
-    /// Rules for paths: all that match hold, the later over the earlier.
-    pub paths: Vec<PathRule>,
-}
-
-impl Site {
-    /// What the site is called: its first host; nothing for one that names none.
-    pub fn name(&self) -> &str {
-        self.hosts.first().map_or("", String::as_str)
-    }
 }
 
 /// The settings as far as they could be read: to be looked at further, and then told about as a whole.
@@ -157,7 +133,10 @@ fn read_all(
     let mut sections = vec![Section { title: String::new(), entries: std::mem::take(&mut reader.entries) }];
     sections.append(&mut within);
     if let (Some(network), Some(pressure)) = (&network, &pressure) {
-        possible(reader, &sections, network, pressure);
+        whole::limits(reader, &sections, network, pressure);
+    }
+    if let (Some(tls), Some(sites)) = (&tls, &sites) {
+        whole::clients(reader, &sections, tls, sites);
     }
     let whole = || {
         Some(Config {
@@ -194,6 +173,7 @@ fn only_site(
         hosts: Vec::new(),
         canonical_host: None,
         tls: None,
+        client_auth: None,
         default: true,
         live: live?.clone(),
         content: content?,
@@ -260,8 +240,9 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
     reader.faults.append(&mut inner.faults);
     sections.push(Section { title: "site".into(), entries: inner.entries });
     let paths = path_rules(reader, entries, "site.path", sections);
-    let Names { hosts, canonical_host, tls, default } = names?;
-    Some(Site { hosts, canonical_host, tls, default, live: live?, content: content?, paths: paths? })
+    let Names { hosts, canonical_host, tls, client_auth, default } = names?;
+    let (live, content, paths) = (live?, content?, paths?);
+    Some(Site { hosts, canonical_host, tls, client_auth, default, live, content, paths })
 }
 
 /// With several sites, nothing may be said that sounds as if it were for one of them.
@@ -348,23 +329,6 @@ fn whose_host(sites: &[Site]) -> Option<(usize, String)> {
     Some((index, "nobody would ever see this site: write `hosts`, or `default = true`".into()))
 }
 
-/// Limits that cannot all hold.
-fn possible(reader: &mut Reader<'_>, sections: &[Section], network: &Network, pressure: &Pressure) {
-    let Some(most) = network.max_connections else { return };
-    let mut refuse = |key: &str, text: String| {
-        let origin = sections[0].entries.iter().find(|entry| entry.key.name == key);
-        let origin = origin.map_or(Origin::Default, |entry| entry.origin);
-        let place = if let Origin::File(place) = origin { Some(place) } else { None };
-        reader.faults.push(Fault { key: key.into(), origin, place, text });
-    };
-    if let Some(soft) = pressure.soft_connections.filter(|soft| *soft > most) {
-        refuse("soft_connections", format!("{soft} is more than max_connections ({most})"));
-    }
-    if let Some(reserved) = pressure.reserved_connections.filter(|reserved| *reserved >= most) {
-        refuse("reserved_connections", format!("{reserved} leaves nothing of max_connections ({most})"));
-    }
-}
-
 fn fault_at(place: Option<usize>, text: String) -> Fault {
     Fault { key: String::new(), origin: Origin::File(place.unwrap_or(0)), place, text }
 }
@@ -376,6 +340,11 @@ impl Config {
     /// Not on settings that were read: they have exactly one such site.
     pub fn default_site(&self) -> &Site {
         self.sites.iter().find(|site| site.default).expect("exactly one site is the default")
+    }
+
+    /// Whose certificates the clients of a site show, if they are asked.
+    pub fn client_auth<'a>(&'a self, site: &'a Site) -> Option<&'a ClientAuth> {
+        site.client_auth.as_ref().unwrap_or(&self.tls.client_auth).as_ref()
     }
 }
 

@@ -26,6 +26,10 @@ const WORDS: &[(&[&str], &str)] = &[
         &["ssl", "https", "certificate", "ssl_certificate", "ssl_certificate_key", "ssl_protocols", "acme"],
         TLS,
     ),
+    (
+        &["ssl_verify_client", "ssl_client_certificate", "ssl_crl", "sslverifyclient", "client_authority"],
+        "write `client_auth = { mode = \"required\", authority = \"clients.pem\" }`",
+    ),
     (&["http3", "quic"], "HTTP/1.1 and HTTP/2 are spoken, HTTP/3 is not there yet"),
     (
         &[

@@ -12,7 +12,7 @@ pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
 pub use site::{BasicAuth, Content, Cors, Names, PathRule, Redirect};
-pub use tls::{CertificateFiles, Certificates, Tls};
+pub use tls::{CertificateFiles, Certificates, ClientAuth, Tls};
 
 use crate::group::Group;
 use crate::key::Key;

@@ -17,12 +17,15 @@ mod reader;
 mod redirects;
 pub mod reference;
 mod report;
+mod site;
 mod sources;
 pub mod syntax;
 pub mod units;
+mod whole;
 
-pub use config::{Config, Reading, Site, flags, read, read_whole};
+pub use config::{Config, Reading, flags, read, read_whole};
 pub use environment::unknown_variables;
 pub use reader::{GivenKey, Origin};
 pub use report::{Faults, Section, describe, show};
+pub use site::Site;
 pub use sources::{File, Sources};

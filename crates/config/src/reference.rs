@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::group::Group;
 use crate::groups::{
-    BasicAuth, CertificateFiles, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule,
-    Redirect,
+    BasicAuth, CertificateFiles, ClientAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names,
+    PathRule, Redirect,
 };
 use crate::key::{Form, Key};
 
@@ -39,6 +39,7 @@ fn chapters() -> Vec<Chapter> {
             one(PathRule::KEYS),
         ),
         ("Certificates", "The entries of `tls`.", one(CertificateFiles::KEYS)),
+        ("Certificates of clients", "The entries of `client_auth` of a site.", one(ClientAuth::KEYS)),
         ("Redirects", "The entries of `redirects`.", one(Redirect::KEYS)),
         ("Rules for topics", "The entries of `live_topic`.", one(LiveTopicRule::KEYS)),
         ("Issuers of tokens", "The entries of `live_issuer`.", one(LiveIssuerRule::KEYS)),

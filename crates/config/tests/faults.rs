@@ -72,6 +72,39 @@ const FAULTS: &[(&str, &str)] = &[
     ("try = [\"$path\", 500]", "a.toml:1:17: try: 500 is not PATH|STATUS: write 403, 404 or 410"),
     ("try = [\"/index.html\"]", "a.toml:1:1: try: \"$path\" stands first"),
     ("try = [\"$path\", 404, \"/a\"]", "a.toml:1:1: try: a status stands last"),
+    (
+        "tls = 'local'\nclient_auth = { mode = 'off', authority = 'a' }",
+        "a.toml:2:24: client_auth: mode: \"off\" is not optional|required: write one of optional|required",
+    ),
+    ("tls = 'local'\nclient_auth = { }", "a.toml:2:15: client_auth: authority: missing: write for example"),
+    (
+        "tls = 'local'\nclient_auth = { authority = 'a', crl = 'b' }",
+        "a.toml:2:34: client_auth: unknown key `crl`",
+    ),
+    ("tls = 'local'\nclient_auth = true", "a.toml:2:15: client_auth: true is not a table"),
+    ("client_auth = { authority = 'a' }", "a.toml:1:1: client_auth: no certificate of the server is named"),
+    (
+        "[[site]]\nclient_auth = { authority = 'a' }",
+        "a.toml:2:1: client_auth: no certificate of the server is named",
+    ),
+    (
+        "tls = 'local'\n[[path]]\nmatch = '*'\nclient_auth = 'required'",
+        "a.toml:4:1: client_auth: the site asks no client for a certificate",
+    ),
+    (
+        "tls = 'local'\nclient_auth = { authority = 'a' }\n[[site]]\nhosts = ['a']\n[[site.path]]\nmatch = '*'\n\
+         client_auth = 'required'\n[[site]]\nhosts = ['b']\nclient_auth = 'off'\n[[site.path]]\nmatch = '*'\n\
+         client_auth = 'CN=anna,O=House'",
+        "a.toml:13:1: client_auth: the site asks no client for a certificate",
+    ),
+    (
+        "tls = 'local'\nclient_auth = { authority = 'a' }\n[[path]]\nmatch = '*'\nclient_auth = []",
+        "a.toml:5:1: client_auth: nobody is named",
+    ),
+    (
+        "tls = 'local'\nclient_auth = { authority = 'a' }\n[[path]]\nmatch = '*'\nclient_auth = ['anna']",
+        "a.toml:5:16: client_auth: \"anna\" is not SUBJECT|SHA256: write a subject such as CN=anna",
+    ),
     ("redirects = [{ from = \"/a\" }]", "a.toml:1:14: redirects: to: missing: write for example"),
     ("redirects = [{ from = \"/a\", to = \"//b\" }]", "a.toml:1:34: redirects: to: \"//b\" is not TARGET"),
     ("trusted_proxies = [\"10.0.0.0/33\"]", "a.toml:1:20: trusted_proxies: \"10.0.0.0/33\" is not CIDR"),
@@ -130,6 +163,7 @@ fn a_word_of_another_server_is_answered_with_ours() {
             "ssl_certificate = 'a'",
             "unknown key `ssl_certificate`: write `tls = { certificate = \"chain.pem\"",
         ),
+        ("ssl_verify_client = 'on'", "unknown key `ssl_verify_client`: write `client_auth = { mode ="),
         ("proxy_pass = 'a'", "unknown key `proxy_pass`: this server answers from files"),
         ("server_name = 'a'", "unknown key `server_name`: write `hosts = "),
         ("try_files = 'a'", "unknown key `try_files`: write `try = "),

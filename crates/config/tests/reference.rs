@@ -4,8 +4,8 @@ use std::path::Path;
 
 use staunch_config::group::Group;
 use staunch_config::groups::{
-    BasicAuth, CertificateFiles, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names, PathRule,
-    Redirect,
+    BasicAuth, CertificateFiles, ClientAuth, Content, Cors, GLOBAL, LiveIssuerRule, LiveTopicRule, Names,
+    PathRule, Redirect,
 };
 use staunch_config::key::Key;
 use staunch_config::{Config, File, Sources, read, reference};
@@ -21,18 +21,28 @@ type Around = fn(&str, &str) -> String;
 /// Each group with the file around one line of it.
 fn groups() -> Vec<(&'static [Key], Around)> {
     let mut groups: Vec<(&'static [Key], Around)> = Vec::new();
-    groups
-        .extend(GLOBAL.iter().map(|(_, keys)| (*keys, (|_, line| format!("{line}\nroot = 'a'")) as Around)));
+    groups.extend(GLOBAL.iter().map(|(_, keys)| {
+        let around: Around = |name, line| match name {
+            "client_auth" => format!("{line}\ntls = 'local'\nroot = 'a'"),
+            _ => format!("{line}\nroot = 'a'"),
+        };
+        (*keys, around)
+    }));
     groups.push((Content::KEYS, |name, line| match name {
         "root" => line.into(),
         _ => format!("{line}\nroot = 'a'"),
     }));
     groups.push((Names::KEYS, |name, line| match name {
         "canonical_host" => format!("[[site]]\nroot = 'a'\nhosts = [\"example.org\"]\n{line}"),
+        "client_auth" => format!("[[site]]\nroot = 'a'\ntls = 'local'\n{line}"),
         _ => format!("[[site]]\nroot = 'a'\n{line}"),
     }));
     groups.push((PathRule::KEYS, |name, line| match name {
         "match" => format!("root = 'a'\n[[path]]\n{line}"),
+        "client_auth" => {
+            let site = "root = 'a'\ntls = 'local'\nclient_auth = { authority = 'a' }";
+            format!("{site}\n[[path]]\nmatch = \"/*\"\n{line}")
+        }
         _ => format!("root = 'a'\n[[path]]\nmatch = \"/*\"\n{line}"),
     }));
     groups.push((Redirect::KEYS, |name, line| {
@@ -43,6 +53,10 @@ fn groups() -> Vec<(&'static [Key], Around)> {
     groups.push((CertificateFiles::KEYS, |name, line| match name {
         "certificate" => format!("root = 'a'\ntls = {{ {line} }}"),
         _ => format!("root = 'a'\n[[tls]]\ncertificate = 'a'\n{line}"),
+    }));
+    groups.push((ClientAuth::KEYS, |name, line| {
+        let authority = if name == "authority" { "" } else { "authority = 'a', " };
+        format!("root = 'a'\ntls = 'local'\nclient_auth = {{ {authority}{line} }}")
     }));
     groups.push((LiveTopicRule::KEYS, |name, line| match name {
         "match" => format!("root = 'a'\nlive_topic = [{{ {line} }}]"),

@@ -286,7 +286,7 @@ impl Connection {
             return turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
         }
         if is_misdirected {
-            answer.misdirected();
+            let _ = answer.misdirected();
             return turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }
         let answered = turn.handler.handle(request, answer);

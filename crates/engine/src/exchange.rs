@@ -23,6 +23,7 @@ use std::net::IpAddr;
 
 use staunch_protocol::Status;
 use staunch_protocol::http1::{KeptRequest, Request};
+use staunch_tls::ClientIdentity;
 
 use self::address::Address;
 use self::open::{Ended, OpenState};
@@ -85,6 +86,8 @@ pub struct Finished<'a> {
     pub unix_ms: u64,
     /// Who asked, if peers are told apart.
     pub peer: Option<IpAddr>,
+    /// Who the client is, if it showed a certificate.
+    pub identity: Option<&'a ClientIdentity>,
     /// Why it ended.
     pub why: Ended,
 }

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
+use staunch_tls::ClientIdentity;
 
 use crate::exchange::Finished;
 use crate::exchange::address::Address;
@@ -106,4 +107,6 @@ pub struct Refused<'a> {
     pub request: Option<&'a Request<'a>>,
     /// Who asked, if peers are told apart.
     pub peer: Option<IpAddr>,
+    /// Who the client is, if it showed a certificate.
+    pub identity: Option<&'a ClientIdentity>,
 }

@@ -52,5 +52,6 @@ pub use start_error::StartError;
 pub use stats::{Stats, TlsHandshake, TlsRefusal};
 pub use staunch_netio::clock::thread_busy_ns;
 pub use staunch_netio::{Address as TargetAddress, FilePart, FileStamp, Outgoing, Part, Slice, Target};
+pub use staunch_tls::ClientIdentity;
 pub use upstream::{Upstream, UpstreamDeadline, UpstreamEvent, UpstreamLoss, UpstreamTimeouts, Upstreams};
 pub use worker::Worker;

@@ -8,19 +8,21 @@ mod drawing;
 mod handshakes;
 mod rests;
 mod settings;
+mod visitors;
 mod wall;
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use staunch_netio::{FileReader, Outgoing, Slot};
-use staunch_tls::{Agreed, Asleep, Awake, Fault, Handshake};
+use staunch_tls::{Agreed, Asleep, Awake, ClientIdentity, Fault, Handshake};
 
 pub(crate) use self::drawing::Drawn;
 use self::drawing::Means;
 use self::handshakes::Handshakes;
 use self::rests::Rests;
 pub use self::settings::TlsSettings;
+use self::visitors::Visitors;
 use self::wall::{ActiveWall, NameMark, Shaking, Wall, WallKeys};
 pub(crate) use self::wall::{OpenedContent, OpenedInput};
 use crate::limits::{AWAKE_MAX, AWAKE_MS, LOOKS_MAX};
@@ -35,6 +37,7 @@ pub(crate) struct Secured {
     walls: Vec<Wall>,
     handshakes: Handshakes,
     rests: Rests,
+    visitors: Visitors,
     means: Means,
     /// Connections whose next bytes nobody reads ahead yet.
     cold: Vec<Slot>,
@@ -78,6 +81,17 @@ impl Secured {
         };
         // Who speaks HTTP/1.0 may name no host.
         name != 0 && !host.is_empty() && name != mark(&self.marks, host)
+    }
+
+    /// Who the client of a connection is, if it showed a certificate.
+    pub(crate) fn identity(&self, slot: Slot) -> Option<&ClientIdentity> {
+        self.visitors.get(slot)
+    }
+
+    /// Whether the client of a connection showed a certificate that would not be verified now as it was then.
+    pub(crate) fn is_outdated(&self, slot: Slot) -> bool {
+        let identity = self.visitors.get(slot).zip(self.settings.as_ref());
+        identity.is_some_and(|(identity, settings)| !settings.context.upholds(identity))
     }
 
     /// When the handshake of a connection has to be over, if it is not.
@@ -128,6 +142,9 @@ impl Secured {
             if let Ok(Some(agreed)) = &result {
                 let name = agreed.server_name.as_deref().unwrap_or_default();
                 wall.name = mark(&self.marks, name.as_bytes());
+                if let Some(identity) = &agreed.client {
+                    self.visitors.insert(slot, identity.clone());
+                }
                 self.awake += 1;
                 self.rests.push(slot, now_ms);
             }
@@ -257,6 +274,7 @@ impl Secured {
     /// A connection has no wall any more: it is over, or speaks plain. Gives back what was not drawn.
     pub(crate) fn tear_down(&mut self, slot: Slot) -> Option<Box<Outgoing>> {
         let wall = std::mem::take(self.walls.get_mut(slot as usize)?);
+        self.visitors.remove(slot);
         match wall {
             Wall::Active(mut wall) => {
                 match wall.keys {
@@ -277,8 +295,8 @@ impl Secured {
     /// Memory of a wall, in bytes.
     pub(crate) fn held_bytes(&self, slot: Slot) -> usize {
         match self.walls.get(slot as usize) {
-            Some(Wall::Active(wall)) => wall.held_bytes(),
-            Some(Wall::Asleep(..)) => size_of::<Asleep>(),
+            Some(Wall::Active(wall)) => wall.held_bytes() + self.visitors.held_bytes(slot),
+            Some(Wall::Asleep(..)) => size_of::<Asleep>() + self.visitors.held_bytes(slot),
             Some(Wall::None | Wall::Awaited { .. }) | None => 0,
         }
     }
@@ -297,6 +315,7 @@ impl Secured {
     pub(crate) fn shrink(&mut self) {
         self.means.shrink();
         self.rests.shrink();
+        self.visitors.shrink();
         self.cold.shrink_to_fit();
     }
 }

@@ -84,7 +84,7 @@ pub struct Stats {
     /// Handshakes of TLS that are over: see [`TlsHandshake`].
     tls_handshakes: [Counter; 4],
     /// Handshakes that came to nothing: see [`TlsRefusal`].
-    tls_refusals: [Counter; 6],
+    tls_refusals: [Counter; 12],
     /// Secured connections ended for a fault of the peer's records.
     pub tls_faults: Counter,
     /// Secured connections whose peer sent no more and had not said that this is its end.
@@ -140,6 +140,18 @@ pub enum TlsRefusal {
     TimedOut,
     /// Too many others were at work.
     Crowded,
+    /// The client has to show a certificate, and has none.
+    CertificateMissing,
+    /// The client's certificate is not valid now.
+    CertificateExpired,
+    /// The client's certificate was revoked.
+    CertificateRevoked,
+    /// No authority named here vouches for the client's certificate.
+    CertificateUnknown,
+    /// No fresh list says whether the client's certificate was revoked.
+    RevocationUnknown,
+    /// The client's certificate is not good otherwise.
+    CertificateBad,
 }
 
 /// Requests of a worker that were not counted before.

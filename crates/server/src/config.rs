@@ -37,8 +37,37 @@ pub struct SiteConfig {
     pub canonical_host: Option<String>,
     /// Whether it answers to all other names. Without one the first site does.
     pub default: bool,
+    /// Whose certificates its clients show, if they are asked.
+    pub clients: Option<ClientDemand>,
     /// What rules there are.
     pub rules: SiteRules,
+}
+
+/// What a site asks of its clients' certificates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientDemand {
+    /// The policy that has to have verified them: [`staunch_engine::ClientIdentity::policy`].
+    pub policy: u64,
+    /// Whether a client without one is refused, whatever it asks for.
+    pub is_required: bool,
+}
+
+/// What a rule asks of a client's certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum DemandedIdentity {
+    /// Any that was verified.
+    Any,
+    /// That of one of these.
+    OneOf(Vec<KnownIdentity>),
+}
+
+/// How a rule names a client.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum KnownIdentity {
+    /// By the subject of its certificate, as text (RFC 4514).
+    Subject(String),
+    /// By the SHA-256 digest of its certificate.
+    Fingerprint([u8; 32]),
 }
 
 /// What a site does besides serving files. Nothing of it costs a request anything that it does not concern.
@@ -88,6 +117,8 @@ pub struct PathRule {
     pub allow: Option<Vec<Network>>,
     /// Networks whose clients get 403, even if they are allowed.
     pub deny_networks: Option<Vec<Network>>,
+    /// Which certificate a client has to have shown; all others get 403. `Some(None)`: none.
+    pub clients: Option<Option<DemandedIdentity>>,
     /// Who may see it; `Some(None)`: everybody.
     pub basic_auth: Option<Option<BasicAuth>>,
     /// Which other origins' scripts may read it; `Some(None)`: none.
@@ -148,6 +179,7 @@ impl Default for SiteConfig {
             hosts: Vec::new(),
             canonical_host: None,
             default: false,
+            clients: None,
             rules: SiteRules::default(),
         }
     }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod admission;
 mod checks;
 mod config;
 mod content;
@@ -32,7 +33,8 @@ mod status;
 
 pub use admin::{Admin, MoreMetrics, Now, Page, Pages};
 pub use config::{
-    Attempts, BasicAuth, Cors, Network, PathRule, RedirectRule, SiteConfig, SiteError, SiteRules,
+    Attempts, BasicAuth, ClientDemand, Cors, DemandedIdentity, KnownIdentity, Network, PathRule,
+    RedirectRule, SiteConfig, SiteError, SiteRules,
 };
 pub use content::negotiate::Encoding;
 pub use content::{listing, range};

@@ -1,5 +1,5 @@
 //! What rules say of a request before anything is served: a redirect, a preflight, 403, networks,
-//! credentials.
+//! certificates, credentials.
 //!
 //! It owns what one worker remembers of credentials. It must never check any itself: that takes long, so
 //! other threads do it, and the request waits for their mail. Order of calls: `pass` for each path that plays
@@ -90,6 +90,12 @@ impl Permission {
         if !ruling.networks.is_empty() && !ruling.networks.admit(errand.answer.client(request)) {
             errand.answer.note_denied();
             return Passage::Refused(Problem::Forbidden, errand);
+        }
+        if let Some(demanded) = &ruling.clients {
+            let identity = site.load.config.clients.and_then(|demand| demand.known(errand.answer.identity()));
+            if !demanded.admits(identity) {
+                return Passage::Refused(Problem::Forbidden, errand);
+            }
         }
         match &ruling.auth {
             Some(auth) => {

@@ -8,6 +8,7 @@ pub(crate) mod attempts;
 pub(crate) mod auth;
 pub(crate) mod glob;
 mod hashing;
+mod identities;
 pub(crate) mod line;
 pub(crate) mod networks;
 pub(crate) mod sharing;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use staunch_engine::Trusted;
 use staunch_protocol::Status;
 
-use crate::config::{PathRule, SiteRules};
+use crate::config::{DemandedIdentity, PathRule, SiteRules};
 use crate::limits::{RULE_FIELDS_BYTES_MAX, RULES_MAX, RULINGS_KEPT_MAX};
 use attempts::Tries;
 use auth::Auth;
@@ -56,6 +57,7 @@ struct Rule {
     tries: Option<Option<Tries>>,
     allow: Option<Trusted>,
     deny: Option<Trusted>,
+    clients: Option<Option<Arc<DemandedIdentity>>>,
     auth: Option<Option<Arc<Auth>>>,
     sharing: Option<Option<Arc<Sharing>>>,
 }
@@ -82,6 +84,8 @@ pub(crate) struct Ruling {
     pub(crate) deny: bool,
     /// Which clients are served by their networks.
     pub(crate) networks: Networks,
+    /// Which clients are served by their certificates.
+    pub(crate) clients: Option<Arc<DemandedIdentity>>,
     /// Where it has gone.
     pub(crate) redirect: Option<Arc<Redirect>>,
     /// Who may see it.
@@ -215,7 +219,8 @@ impl Rule {
         let tries = rule.attempts.as_ref().map(|said| said.as_ref().map(Tries::new).transpose());
         let tries = tries.transpose().map_err(fault)?;
         let (allow, deny) = (networks::of(&rule.allow), networks::of(&rule.deny_networks));
-        Ok(Self { glob, rule: rule.clone(), tries, allow, deny, auth, sharing })
+        let clients = rule.clients.as_ref().map(|demanded| demanded.clone().map(Arc::new));
+        Ok(Self { glob, rule: rule.clone(), tries, allow, deny, clients, auth, sharing })
     }
 
     fn apply(&self, lines: &mut Lines, ruling: &mut Ruling) {
@@ -231,6 +236,7 @@ impl Rule {
         let Networks { allow, deny } = &mut ruling.networks;
         *allow = self.allow.clone().unwrap_or(std::mem::take(allow));
         *deny = self.deny.clone().unwrap_or(std::mem::take(deny));
+        ruling.clients = self.clients.clone().unwrap_or(ruling.clients.take());
         ruling.work_us = rule.response_work_us.unwrap_or(ruling.work_us);
         ruling.auth = self.auth.clone().unwrap_or(ruling.auth.take());
         ruling.sharing = self.sharing.clone().unwrap_or(ruling.sharing.take());

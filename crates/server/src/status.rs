@@ -1,6 +1,7 @@
-//! What the server knows about itself, as JSON at a path of the operator's choice.
+//! What the server knows about itself, as JSON at a path of the operator's choice; and what stands before all
+//! sites.
 //!
-//! It must never be reachable unless asked for, and never cost a request elsewhere more than a comparison.
+//! The page must never be reachable unless asked for, and never cost a request elsewhere more than a comparison.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Deadline, Status};
 
+use crate::admission;
 use crate::https::HttpsHosts;
 use crate::live::LiveHandler;
 use crate::sites::SitesShared;
@@ -110,17 +112,36 @@ impl StatusPage {
     }
 }
 
-/// Sites with a page about the server, if one is asked for, and with those of them that are led to HTTPS.
+/// Sites with a page about the server, if one is asked for, with those of them that are led to HTTPS, and with
+/// those that ask their clients for certificates.
 pub struct Reporting {
     sites: LiveHandler,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
+    all: Arc<SitesShared>,
 }
 
 impl Reporting {
     /// The handler of one worker.
-    pub fn new(sites: LiveHandler, page: Option<Arc<StatusPage>>, https: Arc<HttpsHosts>) -> Self {
-        Self { sites, page, https }
+    pub fn new(
+        sites: LiveHandler,
+        page: Option<Arc<StatusPage>>,
+        https: Arc<HttpsHosts>,
+        all: Arc<SitesShared>,
+    ) -> Self {
+        Self { sites, page, https, all }
+    }
+
+    /// Answers for whom the request's site does not admit, by leading it to HTTPS or by a refusal.
+    #[cold]
+    #[inline(never)]
+    fn admit<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answer<'a>, Answered> {
+        let answer = match admission::admit(&self.all, request, answer) {
+            Ok(answer) => return Ok(answer),
+            Err(answer) => answer,
+        };
+        let led = if self.https.is_on() { self.https.lead(request, answer) } else { Err(answer) };
+        Err(led.unwrap_or_else(admission::refuse))
     }
 }
 
@@ -128,7 +149,13 @@ impl Handler for Reporting {
     type Mail = <LiveHandler as Handler>::Mail;
 
     #[inline]
-    fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+    fn handle(&mut self, request: &Request<'_>, mut answer: Answer<'_>) -> Answered {
+        if self.all.ask_clients() {
+            match self.admit(request, answer) {
+                Ok(admitted) => answer = admitted,
+                Err(answered) => return answered,
+            }
+        }
         match &self.page {
             Some(page)
                 if request.path == page.path.as_bytes()

@@ -1,9 +1,11 @@
-//! Certificates and keys: from files or of the local authority, read whole and exchanged as a whole.
+//! Certificates and keys: from files or of the local authority, read whole and exchanged as a whole; and who
+//! vouches for clients.
 //!
 //! It owns what handshakes go by for as long as the process lives. It must never keep a key but within the
 //! store, and never go on with a half of what was told: whatever is wrong is said in a sentence, and what was
 //! there before goes on.
 
+mod clients;
 mod named_files;
 mod of_authority;
 mod state_folder;
@@ -23,6 +25,7 @@ use staunch_engine::{Notice, TlsSettings};
 use staunch_server::HttpsHosts;
 use staunch_tls::{CertificatePair, CertificateStore, LocalAuthority, Tickets, TlsContext, WallTime};
 
+use self::clients::{ClientPolicies, ClientsInUse};
 use self::named_files::{WARNED_PART, named_files, refuse_lone_key};
 pub(crate) use self::of_authority::{state_store, store, wanted_names};
 use self::state_folder::StateFolder;
@@ -63,6 +66,7 @@ struct InUse {
     fault: String,
     /// Where HTTPS is spoken.
     port: u16,
+    clients: ClientsInUse,
 }
 
 /// Everything that was read, to be taken into use.
@@ -79,6 +83,8 @@ pub(crate) struct Pairs {
     mark: u64,
     /// When the local authority has to sign anew; 0 if it never does.
     renewal_unix_s: u64,
+    /// Read when the settings are, and looked after apart.
+    clients: ClientPolicies,
 }
 
 impl Pairs {
@@ -112,7 +118,7 @@ pub(crate) fn are_named(config: &Config) -> bool {
 pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
     let all = named_files(config);
     let named = all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten();
-    named.chain(of_authority::files(config)).collect()
+    named.chain(of_authority::files(config)).chain(clients::files(config)).collect()
 }
 
 /// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
@@ -123,7 +129,8 @@ pub(crate) fn test(config: &Config) -> Result<(), Failure> {
     refuse_lone_key(config)?;
     store(config)?;
     let now = now_unix_s();
-    named_files(config).iter().try_for_each(|named| named.read(now).map(drop))
+    named_files(config).iter().try_for_each(|named| named.read(now).map(drop))?;
+    clients::read(config, now).map(drop)
 }
 
 /// The folder of the local authority, if it is asked for and known.
@@ -185,6 +192,14 @@ impl Certificates {
     /// # Errors
     /// What is wrong with a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
+        let clients = clients::read(config, now_unix_s())?;
+        let mut read = self.read_pairs(config)?;
+        read.warnings.extend_from_slice(&clients.warnings);
+        Ok(Pairs { clients, ..read })
+    }
+
+    /// The certificates and keys of the server.
+    fn read_pairs(&self, config: &Config) -> Result<Pairs, Failure> {
         let now = now_unix_s();
         let mut read = Pairs::default();
         let mut hasher = DefaultHasher::new();
@@ -227,7 +242,8 @@ impl Certificates {
         let (mark, renewal_unix_s) = (read.mark, read.renewal_unix_s);
         let config = Some(config.clone());
         let files = config.as_ref().map_or_else(Vec::new, files);
-        *self.in_use() = InUse { config, mark, renewal_unix_s, fault: String::new(), port };
+        let clients = ClientsInUse::of(&read.clients, &self.context);
+        *self.in_use() = InUse { config, mark, renewal_unix_s, fault: String::new(), port, clients };
         let unwatched = self.watched.add(&files);
         self.watched.tell();
         let line = |folder: &PathBuf| {
@@ -244,9 +260,10 @@ impl Certificates {
         self.https.replace(read.names().filter(|_| leads), port);
     }
 
-    /// What each certificate in use is for, and its last second since 1970.
+    /// What each certificate in use is for, and its last second since 1970; and so of files about clients.
     pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
-        self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        let own = self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        own.into_iter().chain(self.in_use().clients.ends()).collect()
     }
 
     /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
@@ -256,9 +273,13 @@ impl Certificates {
             say(&format!("the keys of tickets stay as they were: {fault}"));
         }
         let mut in_use = self.in_use();
+        let Some(config) = in_use.config.clone() else { return };
+        in_use.clients.look(&config, &self.context, has_changed, say);
         let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
-        let Some(config) = in_use.config.clone().filter(|_| has_changed || is_due) else { return };
-        match self.read(&config) {
+        if !has_changed && !is_due {
+            return;
+        }
+        match self.read_pairs(&config) {
             Ok(read) if read.mark == in_use.mark && !is_due => in_use.fault.clear(),
             Ok(read) => {
                 self.take_into_use(&read, &config, in_use.port);

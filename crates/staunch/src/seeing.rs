@@ -196,6 +196,9 @@ fn field(field: &LogField) -> Field {
         LogField::Worker => Field::Worker,
         LogField::ForwardedFor => Field::ForwardedFor,
         LogField::User => Field::User,
+        LogField::ClientVerify => Field::ClientVerify,
+        LogField::ClientSubject => Field::ClientSubject,
+        LogField::ClientFingerprint => Field::ClientFingerprint,
     }
 }
 

@@ -100,7 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (log, https) = (Arc::clone(&seeing.log), Arc::clone(&certificates.https));
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        Logged::new(Reporting::new(handler, page.clone(), Arc::clone(&https)), Arc::clone(&log), worker)
+        let all = Reporting::new(handler, page.clone(), Arc::clone(&https), Arc::clone(&sites));
+        Logged::new(all, Arc::clone(&log), worker)
     });
     live.iter().for_each(|live| live.end());
     gate.into_iter().for_each(|gate| gate.take_down());

@@ -3,17 +3,29 @@
 //! It must never judge a value: the settings were read strictly, and what only the whole can tell is refused
 //! when the sites are opened.
 
-use staunch_config::groups::{BasicAuth, Certificates, Cors, PathRule, Redirect};
-use staunch_config::syntax::access::Denied;
+use staunch_config::groups::{BasicAuth, Certificates, ClientAuth, Cors, PathRule, Redirect};
+use staunch_config::syntax::access::{AllowedClients, ClientName, Denied};
 use staunch_config::syntax::attempt::Try;
-use staunch_config::syntax::choice::Coding;
+use staunch_config::syntax::choice::{ClientAuthMode, Coding};
 use staunch_config::syntax::text::AddressBlock;
 use staunch_config::{Config, Site};
-use staunch_server::{Attempts, Encoding, Network, RedirectRule, SiteConfig, SiteRules};
+use staunch_server::{
+    Attempts, ClientDemand, DemandedIdentity, Encoding, KnownIdentity, Network, RedirectRule, SiteConfig,
+    SiteRules,
+};
 
 /// All sites of the settings.
 pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
-    config.sites.iter().map(|one| site(one, hsts(config, one))).collect()
+    let demand = |told: &ClientAuth| ClientDemand {
+        policy: told.number(),
+        is_required: told.mode == ClientAuthMode::Required,
+    };
+    let clients = |one| config.client_auth(one).map(demand);
+    config
+        .sites
+        .iter()
+        .map(|one| SiteConfig { clients: clients(one), ..site(one, hsts(config, one)) })
+        .collect()
 }
 
 /// What tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain text a browser
@@ -39,6 +51,7 @@ fn site(site: &Site, hsts: Option<(String, String)>) -> SiteConfig {
         hosts: site.hosts.clone(),
         canonical_host: site.canonical_host.clone(),
         default: site.default,
+        clients: None,
         rules: SiteRules {
             headers: hsts.into_iter().chain(content.headers.iter().cloned()).collect(),
             error_pages: content.error_pages.iter().cloned().collect(),
@@ -75,9 +88,21 @@ fn path(rule: &PathRule) -> staunch_server::PathRule {
             Denied::Nobody | Denied::Everybody => Vec::new(),
         }),
         attempts: rule.attempts.as_ref().map(|said| said.as_deref().map(attempts)),
+        clients: rule.client_auth.as_ref().map(|allowed| allowed.as_ref().map(clients)),
         basic_auth: rule.basic_auth.as_ref().map(|auth| auth.as_ref().map(basic_auth)),
         cors: rule.cors.as_ref().map(|sharing| sharing.as_ref().map(cors)),
         response_work_us: rule.response_work.map(|work| u32::try_from(work.as_micros()).unwrap_or(u32::MAX)),
+    }
+}
+
+fn clients(allowed: &AllowedClients) -> DemandedIdentity {
+    let known = |name: &ClientName| match name {
+        ClientName::Subject(subject) => KnownIdentity::Subject(subject.clone()),
+        ClientName::Fingerprint(digest) => KnownIdentity::Fingerprint(*digest),
+    };
+    match allowed {
+        AllowedClients::Verified => DemandedIdentity::Any,
+        AllowedClients::OneOf(all) => DemandedIdentity::OneOf(all.iter().map(known).collect()),
     }
 }
 

@@ -10,5 +10,6 @@ mod verifier;
 
 pub use authority::{ClientAuthority, ClientAuthorityFault, ListsFault};
 pub use identity::ClientIdentity;
+pub(crate) use identity::Proof;
 pub(crate) use policies::{Asking, PolicyTable};
-pub use policies::{ClientPolicy, SitePolicy};
+pub use policies::{CertificatePolicy, SitePolicy};

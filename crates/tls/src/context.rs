@@ -11,7 +11,7 @@ use rustls::server::{NoClientAuth, UnbufferedServerConnection};
 
 use crate::certificate::CertificateStore;
 use crate::challenge::{ACME_TLS, ChallengeCertificates};
-use crate::client::{Asking, PolicyTable, SitePolicy};
+use crate::client::{Asking, ClientIdentity, PolicyTable, SitePolicy};
 use crate::clock::WallTime;
 use crate::configs::{Configs, Recipe};
 use crate::ticket::Tickets;
@@ -83,6 +83,13 @@ impl TlsContext {
     /// From now on clients of these sites are asked for certificates as their policies say.
     pub fn ask_clients(&self, sites: &[SitePolicy]) {
         self.policies.store(Arc::new(PolicyTable::new(sites, &self.recipe, &self.tickets)));
+    }
+
+    /// Whether a client would be verified now as it was then: the files of its authorities are the same, and
+    /// nothing has ended since.
+    #[must_use]
+    pub fn upholds(&self, identity: &ClientIdentity) -> bool {
+        self.policies.load().upholds(identity, self.recipe.time.unix_s())
     }
 
     /// Tells the time that handshakes go by, in seconds since 1970.

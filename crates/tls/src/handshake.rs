@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 
 use crate::alert::{Alert, Fault};
 use crate::awake::Awake;
-use crate::client::{Asking, ClientIdentity};
+use crate::client::{Asking, ClientIdentity, Proof};
 use crate::context::TlsContext;
 use crate::direction::Direction;
 use crate::facts::{self, HandshakeFacts};
@@ -150,8 +150,9 @@ impl Handshake {
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
             client: match (asking, connection.peer_certificates()) {
                 (Some(asking), Some([certificate, ..])) => {
-                    let identity = ClientIdentity::of(certificate, asking.number).ok_or(UNFINISHED)?;
-                    Some(Arc::new(identity))
+                    let until_unix_s = facts.verified_until_unix_s.ok_or(UNFINISHED)?;
+                    let proof = Proof { authority: asking.authority, until_unix_s };
+                    Some(ClientIdentity::of(certificate, asking.number, proof).ok_or(UNFINISHED)?.into())
                 }
                 _ => None,
             },

@@ -44,7 +44,7 @@ pub use awake::{Awake, OpenedRecords};
 pub use certificate::{CertificatePair, CertificateRequest, CertificateStore, PairFault, RequestFault};
 pub use challenge::ChallengeCertificates;
 pub use client::{
-    ClientAuthority, ClientAuthorityFault, ClientIdentity, ClientPolicy, ListsFault, SitePolicy,
+    CertificatePolicy, ClientAuthority, ClientAuthorityFault, ClientIdentity, ListsFault, SitePolicy,
 };
 pub use clock::WallTime;
 pub use context::TlsContext;

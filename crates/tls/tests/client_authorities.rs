@@ -43,10 +43,10 @@ fn an_authority_that_has_ended_is_left_out_beside_another() {
     let (root, old) = (Authority::root("root", NOW - DAY), Authority::root("old", NOW - 13 * DAY));
     let both = format!("{}{}", old.pem(), root.pem());
     let read = ClientAuthority::read(both.as_bytes(), None, NOW).expect("one is good");
-    assert_eq!(read.until_unix_s(), NOW + 9 * DAY);
+    assert_eq!(read.authorities_until_unix_s(), NOW + 9 * DAY);
     // Before it ended its end was what is next.
     let read = ClientAuthority::read(both.as_bytes(), None, NOW - 4 * DAY);
-    assert_eq!(read.expect("one is good").until_unix_s(), NOW - 3 * DAY);
+    assert_eq!(read.expect("both are good").authorities_until_unix_s(), NOW - 3 * DAY);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn faulty_lists_are_named() {
     };
     let read =
         ClientAuthority::read(root.pem().as_bytes(), Some(good.as_bytes()), NOW).expect("both are good");
-    assert_eq!(read.until_unix_s(), NOW + DAY);
+    assert_eq!(read.lists_until_unix_s(), Some(NOW + DAY));
     assert_eq!(of_lists(""), ListsFault::NoList);
     assert_eq!(of_lists(&root.pem()), ListsFault::NoList);
     assert!(matches!(of_lists(&good[..good.len() / 2]), ListsFault::Pem(_)), "half written");

@@ -15,7 +15,7 @@ use rustls::{
     AlertDescription, ClientConfig, ClientConnection, Error, RootCertStore, SupportedProtocolVersion,
 };
 use staunch_tls::{
-    Agreed, Alert, CertificateFault, ClientAuthority, ClientPolicy, Fault, HandshakeProgress, SitePolicy,
+    Agreed, Alert, CertificateFault, CertificatePolicy, ClientAuthority, Fault, HandshakeProgress, SitePolicy,
 };
 
 const TLS13: &SupportedProtocolVersion = &rustls::version::TLS13;
@@ -73,12 +73,12 @@ fn shake(house: &House, config: &Arc<ClientConfig>, name: &str) -> Result<Agreed
     }
 }
 
-fn policy(authority: ClientAuthority, is_required: bool) -> ClientPolicy {
-    ClientPolicy { number: 7, authority: Arc::new(authority), is_required }
+fn policy(authority: ClientAuthority, is_required: bool) -> CertificatePolicy {
+    CertificatePolicy { number: 7, authority: Arc::new(authority), is_required }
 }
 
 /// Asks the clients of all names.
-fn ask(house: &House, policy: Option<ClientPolicy>) {
+fn ask(house: &House, policy: Option<CertificatePolicy>) {
     house.context.ask_clients(&[SitePolicy { hosts: Vec::new(), is_default: true, clients: policy }]);
 }
 
@@ -256,6 +256,27 @@ fn an_authority_that_ended_vouches_for_nobody() {
         assert_eq!(fault, Fault::Certificate(CertificateFault::UnknownIssuer));
         assert_eq!(alert, AlertDescription::UnknownCA);
     }
+}
+
+#[test]
+fn what_was_verified_holds_until_a_file_changes_or_something_ends() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let shown = root.client("anna", |params| valid(params, now() - DAY, now() + 2 * DAY));
+    let list = root.list(&[], now() - DAY, now() + DAY);
+    ask(&house, Some(policy(read(&root, Some(&list)), true)));
+    let agreed = shake(&house, &client(&house, TLS13, Some(&shown)), "localhost").expect("let in");
+    let identity = agreed.client.expect("verified");
+    assert!(house.context.upholds(&identity));
+    ask(&house, Some(policy(read(&root, Some(&list)), false)));
+    assert!(house.context.upholds(&identity), "the same files");
+    house.context.tell_time(now() + DAY + 60);
+    assert!(!house.context.upholds(&identity), "the list is stale");
+    house.context.tell_time(now());
+    ask(&house, Some(policy(read(&root, None), true)));
+    assert!(!house.context.upholds(&identity), "other files");
+    ask(&house, None);
+    assert!(!house.context.upholds(&identity), "nobody vouches");
 }
 
 /// Shakes hands twice with one client: whether the second was resumed, and whom it named.

@@ -1,10 +1,10 @@
 //! Keys of a site, and of the rules for its paths.
 
-use super::tls::CertificateSource;
+use super::tls::{CertificateSource, ClientAuth};
 use crate::group::{Conflict, Inline, group};
 use crate::node::{Node, ValueKind};
 use crate::redirects::{self, Rule};
-use crate::syntax::access::{Denial, Denied};
+use crate::syntax::access::{AllowedClients, ClientCertificate, Denial, Denied};
 use crate::syntax::attempt::{Attempt, Try};
 use crate::syntax::choice::{Coding, OnOff};
 use crate::syntax::text::{Block, FilePath, Folder, Size, Time, Words, Work};
@@ -31,6 +31,11 @@ group! {
     /// Written as there. A certificate that is not for all of `hosts` is refused.
     tls: OrOff<CertificateSource> = Some("off"), File, reload,
         "{ certificate = \"/etc/staunch/chain.pem\", key = \"/etc/staunch/key.pem\" }";
+    /// Ask its clients for certificates
+    /// Everything that is asked of its hosts is refused then without one that was verified for this site: by
+    /// 421 on a connection that was made for another, by 403 in plain HTTP.
+    client_auth: OrInherit<OrOff<Inline<ClientAuth>>> = Some("inherit"), File, reload,
+        "{ mode = \"optional\", authority = \"/etc/staunch/clients.pem\" }";
     /// Whether it answers for all other hosts as well
     /// Without such a site, the first one does.
     default: OnOff = Some("off"), File, reload, "true";
@@ -126,6 +131,12 @@ group! {
     /// Refuse everybody (403), or the clients of these networks
     /// `deny` goes before `allow`: who is on both lists is refused.
     deny: OrInherit<Denial> = Some("inherit"), File, reload, "[\"192.0.2.0/24\", \"2001:db8::/32\"]";
+    /// Serve clients alone that showed a certificate, any or one of these; others get 403
+    /// A subject is written as in the log (RFC 4514), a fingerprint is the certificate's SHA-256. `off` lets
+    /// everybody in, whatever an earlier rule says. The site says whose certificates are asked for
+    /// (`client_auth`, `optional` or `required`). Goes before passwords.
+    client_auth: OrInherit<OrOff<ClientCertificate>> = Some("inherit"), File, reload,
+        "[\"CN=anna,O=Example\", \"CN=bert,O=Example\"]";
     /// Ask for a name and a password
     /// `off` asks nobody, whatever an earlier rule says.
     basic_auth: OrInherit<OrOff<Inline<BasicAuth>>> = Some("inherit"), File, reload,
@@ -229,7 +240,13 @@ fn order_of(attempts: &Option<Vec<Try>>) -> Conflict {
 }
 
 fn of_a_path(rule: &PathRule) -> Conflict {
-    access_of_somebody(rule).or_else(|| order_of(rule.attempts.as_ref()?))
+    access_of_somebody(rule).or_else(|| no_client(rule)).or_else(|| order_of(rule.attempts.as_ref()?))
+}
+
+fn no_client(rule: &PathRule) -> Conflict {
+    let nobody = matches!(rule.client_auth, Some(Some(AllowedClients::OneOf(ref all))) if all.is_empty());
+    nobody
+        .then(|| ("client_auth", "nobody is named: `required` is for every client with a certificate".into()))
 }
 
 fn access_of_somebody(rule: &PathRule) -> Conflict {

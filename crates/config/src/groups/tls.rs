@@ -1,8 +1,10 @@
 //! Keys of HTTPS: where it is spoken, and with which certificates.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use crate::group::{Group as _, Inline, group};
 use crate::node::{Node, ValueKind};
-use crate::syntax::choice::OnOff;
+use crate::syntax::choice::{ClientAuthMode, OnOff};
 use crate::syntax::text::{FilePath, Listen, LongTime};
 use crate::syntax::{Complaint, Many, OrOff, Syntax, wrong_kind};
 
@@ -26,6 +28,11 @@ group! {
     /// Address and port for HTTPS, or a port alone; may be given several times
     /// Nothing is listened at there without a certificate. See `listen`.
     tls_listen: Many<Listen> = Some("127.0.0.1:8443"), Values, reload, "[\"127.0.0.1:8443\", \"[::1]:8443\"]";
+    /// Ask clients for certificates, at all sites that say nothing else
+    /// Whoever shows one that is not good is refused in the handshake; see docs/tls.md for what reaches rules
+    /// (`client_auth` of a path) and logs.
+    client_auth: OrOff<Inline<ClientAuth>> = Some("off"), File, reload,
+        "{ authority = \"/etc/staunch/clients.pem\", revoked = \"/etc/staunch/clients.crl\" }";
     /// Answer plain HTTP by a redirect to HTTPS (308)
     /// For hosts with a certificate.
     https_redirect: OnOff = Some("on"), Value, reload, "false";
@@ -45,6 +52,32 @@ group! {
     certificate: FilePath = None, File, reload, "\"/etc/staunch/chain.pem\"";
     /// File with its key, in PEM; off: it stands in the certificate's file
     key: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/key.pem\"";
+}
+
+group! {
+    /// Which certificates clients show.
+    ClientAuth, "Certificates of clients", |_| None;
+
+    /// Whether a client without a certificate is let in
+    /// With `required` its handshake is refused (alert certificate_required). With `optional` rules of paths can
+    /// ask for one.
+    mode: ClientAuthMode = Some("required"), File, reload, "\"optional\"";
+    /// File with the certificates of who signs those of clients, in PEM
+    /// Several may stand in it. One that has expired is left out; the last one may not have.
+    authority: FilePath = None, File, reload, "\"/etc/staunch/clients.pem\"";
+    /// File with their lists of revoked certificates (CRL), in PEM
+    /// Then each authority in a client's chain needs a list. One that is past its next update is refused, and
+    /// so are clients while there is no newer one.
+    revoked: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/clients.crl\"";
+}
+
+impl ClientAuth {
+    /// Tells its files from those of others, in one process: what one has verified is nothing to another.
+    pub fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.authority, &self.revoked).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// Where certificates come from.

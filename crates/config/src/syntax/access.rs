@@ -1,6 +1,6 @@
-//! Who may not have something.
+//! Who may have something, and who may not.
 //!
-//! It must never judge an address: it says which networks are meant.
+//! It must never judge an address or a certificate: it says which are meant.
 
 use crate::node::{Node, ValueKind};
 use crate::syntax::choice::OnOff;
@@ -47,6 +47,117 @@ impl Syntax for Denial {
             Denied::Nobody => <OnOff as Scalar>::write(&false),
             Denied::Everybody => <OnOff as Scalar>::write(&true),
             Denied::Networks(blocks) => <Many<Block> as Syntax>::write(blocks),
+        }
+    }
+}
+
+/// Which clients' certificates are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedClients {
+    /// Any that is verified.
+    Verified,
+    /// One of these.
+    OneOf(Vec<ClientName>),
+}
+
+/// A client, by its certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientName {
+    /// The subject, as text (RFC 4514).
+    Subject(String),
+    /// The SHA-256 digest.
+    Fingerprint([u8; 32]),
+}
+
+/// `required`, one subject or fingerprint, or a list of such. A subject has commas, so no text is cut at one.
+#[derive(Debug)]
+pub struct ClientCertificate;
+
+const REQUIRED: &str = "required";
+
+impl Syntax for ClientCertificate {
+    type Value = AllowedClients;
+
+    fn word() -> String {
+        format!("{REQUIRED}|{},...", OneClient::WORD)
+    }
+
+    fn read(node: &Node, complaints: &mut Vec<Complaint>) -> Option<AllowedClients> {
+        match &node.kind {
+            ValueKind::Text(text) if text == REQUIRED => Some(AllowedClients::Verified),
+            ValueKind::List(items) => {
+                let read = items.iter().map(|item| <OneClient as Syntax>::read(item, complaints));
+                let read: Vec<_> = read.collect();
+                read.into_iter().collect::<Option<_>>().map(AllowedClients::OneOf)
+            }
+            _ => <OneClient as Syntax>::read(node, complaints).map(|one| AllowedClients::OneOf(vec![one])),
+        }
+    }
+
+    fn write(clients: &AllowedClients) -> Node {
+        match clients {
+            AllowedClients::Verified => Node::text(REQUIRED),
+            AllowedClients::OneOf(all) => {
+                Node::new(ValueKind::List(all.iter().map(<OneClient as Scalar>::write).collect()))
+            }
+        }
+    }
+}
+
+/// `CN=anna,O=Example`, or 64 hexadecimal digits, which may have colons between them.
+#[derive(Debug)]
+pub struct OneClient;
+
+impl Scalar for OneClient {
+    type Value = ClientName;
+    const WORD: &'static str = "SUBJECT|SHA256";
+    const IS_TEXT: bool = true;
+
+    fn parse(text: &str) -> Result<ClientName, String> {
+        if text.contains('=') {
+            return Ok(ClientName::Subject(text.into()));
+        }
+        let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        let byte = |[high, low]: &[u8; 2]| {
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
+        };
+        let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+        let bytes: Option<[u8; 32]> = bytes.filter(|_| rest.is_empty()).and_then(|all| all.try_into().ok());
+        let text =
+            "write a subject such as CN=anna,O=Example, or a SHA-256 fingerprint of 64 hexadecimal digits";
+        bytes.map(ClientName::Fingerprint).ok_or_else(|| text.into())
+    }
+
+    fn write(client: &ClientName) -> Node {
+        match client {
+            ClientName::Subject(subject) => Node::text(subject.as_str()),
+            ClientName::Fingerprint(bytes) => {
+                Node::text(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_named_by_subject_or_fingerprint() {
+        let subject = |text: &str| Ok(ClientName::Subject(text.into()));
+        assert_eq!(OneClient::parse("CN=anna,O=House"), subject("CN=anna,O=House"));
+        let fingerprint = Ok(ClientName::Fingerprint([0xab; 32]));
+        assert_eq!(OneClient::parse(&"ab".repeat(32)), fingerprint);
+        assert_eq!(OneClient::parse(["AB"; 32].join(":").as_str()), fingerprint);
+        for wrong in ["", "anna", &"ab".repeat(31), &"ab".repeat(33), &"a".repeat(63), &"xy".repeat(32)] {
+            assert!(OneClient::parse(wrong).is_err(), "{wrong}");
+        }
+        for name in [subject("CN=anna"), fingerprint] {
+            let name = name.expect("right");
+            let node = <OneClient as Scalar>::write(&name);
+            assert_eq!(<OneClient as Syntax>::read(&node, &mut Vec::new()), Some(name));
         }
     }
 }

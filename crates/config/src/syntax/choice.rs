@@ -80,6 +80,13 @@ choices! {
         /// A handshake.
         TlsAlpn = "tls-alpn-01",
     }
+    /// Whether clients have to show a certificate.
+    ClientAuthMode {
+        /// They may.
+        Optional = "optional",
+        /// They have to.
+        Required = "required",
+    }
     /// What readers of a topic are promised.
     TopicKind {
         /// The latest counts.
@@ -155,5 +162,11 @@ choices! {
         ForwardedFor = "forwarded_for",
         /// Who gave a password.
         User = "user",
+        /// Whether the client showed a certificate.
+        ClientVerify = "client_verify",
+        /// Whose it is.
+        ClientSubject = "client_subject",
+        /// Its SHA-256.
+        ClientFingerprint = "client_fingerprint",
     }
 }

@@ -320,6 +320,7 @@ impl Connection {
             body_bytes: state.body_bytes,
             unix_ms: turn.context.unix_ms,
             peer,
+            identity: turn.context.identity(),
             why,
         });
     }

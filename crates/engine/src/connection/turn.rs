@@ -77,7 +77,8 @@ impl<H: Handler> Turn<'_, H> {
             None => clients.address(slot),
         });
         let (body_bytes, unix_ms) = (body_bytes as u64, self.context.unix_ms);
-        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer });
+        let identity = self.context.identity();
+        self.handler.refused(&Refused { status, body_bytes, unix_ms, request, peer, identity });
     }
 
     /// A wait ended by mail after so long.

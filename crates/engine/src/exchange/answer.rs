@@ -9,6 +9,7 @@ use std::sync::Arc;
 use staunch_netio::Outgoing;
 use staunch_protocol::http1::{Request, Session};
 use staunch_protocol::{BodyIn, Fields, Status};
+use staunch_tls::ClientIdentity;
 
 use super::address::Address;
 use super::answered::Answered;
@@ -169,11 +170,26 @@ impl<'a> Answer<'a> {
         self.context.is_secured()
     }
 
-    /// The request is not for whom the connection was made.
+    /// Who the client is by the certificate that it showed when the connection was made. It counts where
+    /// [`ClientIdentity::policy`] is that of the site, and nowhere else: the request may be for another.
+    pub fn identity(&self) -> Option<&'a ClientIdentity> {
+        self.context.identity()
+    }
+
+    /// If the client showed a certificate, and files of authorities have changed since or something has ended,
+    /// the connection ends with this answer: on a new one the client is verified anew.
+    pub fn end_if_outdated(&mut self) {
+        let slot = self.context.address.slot;
+        if self.context.secured.is_some_and(|secured| secured.is_outdated(slot)) {
+            self.pen.close_after_response(self.outgoing);
+        }
+    }
+
+    /// The request is not for whom the connection was made: 421 (RFC 9110, section 15.5.20).
     #[cold]
-    pub(crate) fn misdirected(self) {
+    pub fn misdirected(self) -> Answered {
         let (fields, body) = MISDIRECTED;
-        let _ = self.bytes(Status::MISDIRECTED_REQUEST, fields, body);
+        self.bytes(Status::MISDIRECTED_REQUEST, fields, body)
     }
 
     /// The answer comes later, by mail to [`Answer::address`].

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use staunch_tls::ClientIdentity;
+
 use super::address::Address;
 use super::outbox::Outbox;
 use crate::clients::Clients;
@@ -38,6 +40,11 @@ impl<'a> Context<'a> {
     #[inline]
     pub(crate) fn is_misdirected(&self, host: &[u8]) -> bool {
         self.secured.is_some_and(|secured| secured.is_misdirected(self.address.slot, host))
+    }
+
+    /// Who the client is, if it showed a certificate.
+    pub(crate) fn identity(&self) -> Option<&'a ClientIdentity> {
+        self.secured?.identity(self.address.slot)
     }
 
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,

@@ -6,7 +6,7 @@
 
 use staunch_netio::{FileReader, Input, Io, Slot};
 use staunch_protocol::Deadline;
-use staunch_tls::{Agreed, Alert, Fault};
+use staunch_tls::{Agreed, Alert, CertificateFault, Fault};
 
 use super::Worker;
 use crate::connection::Phase;
@@ -83,11 +83,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             }
             Err(Fault::PlainHttp) => self.refuse_plain(slot, bytes),
             Err(fault) => {
-                self.stats.count_refusal(match fault {
-                    Fault::Refused(Alert::UnrecognizedName, _) => TlsRefusal::UnknownName,
-                    Fault::PeerAlert(_) => TlsRefusal::Left,
-                    _ => TlsRefusal::Refused,
-                });
+                self.stats.count_refusal(why(fault));
                 self.part(slot);
             }
         }
@@ -251,5 +247,20 @@ fn how(agreed: &Agreed) -> TlsHandshake {
         (true, true) => TlsHandshake::Resumed13,
         (false, false) => TlsHandshake::Full12,
         (false, true) => TlsHandshake::Resumed12,
+    }
+}
+
+/// Why a handshake came to nothing, for who counts.
+fn why(fault: Fault) -> TlsRefusal {
+    match fault {
+        Fault::Refused(Alert::UnrecognizedName, _) => TlsRefusal::UnknownName,
+        Fault::PeerAlert(_) => TlsRefusal::Left,
+        Fault::Certificate(CertificateFault::Missing) => TlsRefusal::CertificateMissing,
+        Fault::Certificate(CertificateFault::Expired) => TlsRefusal::CertificateExpired,
+        Fault::Certificate(CertificateFault::Revoked) => TlsRefusal::CertificateRevoked,
+        Fault::Certificate(CertificateFault::UnknownIssuer) => TlsRefusal::CertificateUnknown,
+        Fault::Certificate(CertificateFault::UnknownStatus) => TlsRefusal::RevocationUnknown,
+        Fault::Certificate(CertificateFault::Bad) => TlsRefusal::CertificateBad,
+        Fault::Refused(..) | Fault::PlainHttp | Fault::Exhausted => TlsRefusal::Refused,
     }
 }

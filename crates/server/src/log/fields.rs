@@ -14,6 +14,7 @@ const REFERER: u32 = 1 << 2;
 const USER_AGENT: u32 = 1 << 3;
 const FORWARDED_FOR: u32 = 1 << 4;
 pub(super) const AUTHORIZATION: u32 = 1 << 5;
+pub(super) const IDENTITY: u32 = 1 << 6;
 const SEARCHED: u32 = REFERER | USER_AGENT | FORWARDED_FOR | AUTHORIZATION;
 
 /// What lines of this form need, as bits.
@@ -24,6 +25,7 @@ pub(super) fn wanted(format: &Format) -> u32 {
         Field::UserAgent => USER_AGENT,
         Field::ForwardedFor => FORWARDED_FOR,
         Field::User => AUTHORIZATION,
+        Field::ClientVerify | Field::ClientSubject | Field::ClientFingerprint => IDENTITY,
         _ => 0,
     };
     ON | match format {

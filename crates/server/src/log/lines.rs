@@ -143,7 +143,21 @@ fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &
         Field::ForwardedFor => plain(record.forwarded_for, out),
         Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
         Field::Worker => number(u64::from(worker), out),
+        Field::ClientVerify => out.extend_from_slice(verdict(record)),
+        Field::ClientSubject => plain(record.subject, out),
+        Field::ClientFingerprint => plain(&digits(record.fingerprint), out),
     }
+}
+
+/// What nginx says of a client's certificate (`$ssl_client_verify`). One that is not good ends the handshake.
+fn verdict(record: &Record<'_>) -> &'static [u8] {
+    if record.fingerprint.is_empty() { b"NONE" } else { b"SUCCESS" }
+}
+
+/// Bytes as small hexadecimal digits.
+fn digits(bytes: &[u8]) -> Vec<u8> {
+    let halves = bytes.iter().flat_map(|&byte| [byte >> 4, byte & 15]);
+    halves.map(|half| HEX[usize::from(half)].to_ascii_lowercase()).collect()
 }
 
 fn fill_time(second: &Second, out: &mut Vec<u8>) {
@@ -189,6 +203,9 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
             Field::ForwardedFor => string(record.forwarded_for, out),
             Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
             Field::Worker => number(u64::from(worker), out),
+            Field::ClientVerify => string(verdict(record), out),
+            Field::ClientSubject => string(record.subject, out),
+            Field::ClientFingerprint => string(&digits(record.fingerprint), out),
         }
     }
     out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });

@@ -7,15 +7,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use staunch_engine::{
-    Address, Answer, Answered, Body, Departure, Finished, Handler, Open, Outbox, Refused, Upstream,
-    UpstreamEvent,
+    Address, Answer, Answered, Body, ClientIdentity, Departure, Finished, Handler, Open, Outbox, Refused,
+    Upstream, UpstreamEvent,
 };
 use staunch_protocol::Version;
 use staunch_protocol::http1::Request;
 
 use super::access::AccessLog;
 use super::feeder::Feeder;
-use super::fields::{self, AUTHORIZATION, HOST};
+use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
 use super::record::Record;
 
 /// See the module's text.
@@ -32,6 +32,7 @@ struct Before<'a> {
     unix_ms: u64,
     waited_ms: u32,
     client: Option<IpAddr>,
+    identity: Option<&'a ClientIdentity>,
     guarded: &'a Cell<bool>,
 }
 
@@ -59,7 +60,7 @@ impl<H> Logged<H> {
             client: before.client,
             status,
             body_bytes,
-            ..of_request(wanted, request)
+            ..of_request(wanted, request, before.identity)
         });
     }
 
@@ -71,14 +72,15 @@ impl<H> Logged<H> {
             client: finished.peer,
             status: finished.status.code(),
             body_bytes: finished.body_bytes,
-            ..of_request(wanted & !AUTHORIZATION, finished.request)
+            ..of_request(wanted & !AUTHORIZATION, finished.request, finished.identity)
         });
     }
 
     #[cold]
     fn note_refused(&mut self, wanted: u32, refused: &Refused<'_>) {
         let wanted = wanted & !AUTHORIZATION;
-        let pieces = refused.request.map_or(Record::default(), |request| of_request(wanted, request));
+        let of = |request| of_request(wanted, request, refused.identity);
+        let pieces = refused.request.map_or(Record::default(), of);
         self.feed(&Record {
             unix_ms: refused.unix_ms,
             client: refused.peer,
@@ -91,17 +93,19 @@ impl<H> Logged<H> {
 
 impl<'a> Before<'a> {
     #[inline]
-    fn of(request: &Request<'_>, answer: &Answer<'a>) -> Self {
+    fn of(wanted: u32, request: &Request<'_>, answer: &Answer<'a>) -> Self {
         Self {
             unix_ms: answer.unix_ms(),
             waited_ms: answer.waited_ms(),
             client: answer.client(request),
+            identity: if wanted & IDENTITY != 0 { answer.identity() } else { None },
             guarded: answer.guarded(),
         }
     }
 }
 
-fn of_request<'a>(wanted: u32, request: &Request<'a>) -> Record<'a> {
+fn of_request<'a>(wanted: u32, request: &Request<'a>, identity: Option<&'a ClientIdentity>) -> Record<'a> {
+    let identity = identity.filter(|_| wanted & IDENTITY != 0);
     let found = fields::find(request.head, wanted);
     Record {
         request_line: fields::request_line(request),
@@ -111,6 +115,8 @@ fn of_request<'a>(wanted: u32, request: &Request<'a>) -> Record<'a> {
         user_agent: found.user_agent,
         forwarded_for: found.forwarded_for,
         credentials: found.authorization,
+        subject: identity.map_or(&[], |identity| identity.subject.as_bytes()),
+        fingerprint: identity.map_or(&[], |identity| &identity.fingerprint),
         ..Record::default()
     }
 }
@@ -124,7 +130,7 @@ impl<H: Handler> Handler for Logged<H> {
         if wanted == 0 {
             return self.inner.handle(request, answer);
         }
-        let before = Before::of(request, &answer);
+        let before = Before::of(wanted, request, &answer);
         let answered = self.inner.handle(request, answer);
         self.note(wanted, request, &before, &answered);
         answered
@@ -132,7 +138,7 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn resume(&mut self, mail: H::Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let wanted = self.log.wanted();
-        let before = Before::of(request, &answer);
+        let before = Before::of(wanted, request, &answer);
         let answered = self.inner.resume(mail, request, answer);
         if wanted != 0 {
             self.note(wanted, request, &before, &answered);
@@ -142,7 +148,7 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn woken(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let wanted = self.log.wanted();
-        let before = Before::of(request, &answer);
+        let before = Before::of(wanted, request, &answer);
         let answered = self.inner.woken(request, answer);
         if wanted != 0 {
             self.note(wanted, request, &before, &answered);
@@ -152,7 +158,7 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let wanted = self.log.wanted();
-        let before = Before::of(request, &answer);
+        let before = Before::of(wanted, request, &answer);
         let answered = self.inner.collected(body, request, answer);
         if wanted != 0 {
             self.note(wanted, request, &before, &answered);

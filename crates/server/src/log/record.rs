@@ -6,8 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Length, status, family, version, time, length of the body, address, the lengths of the pieces, and the
 /// wait.
-const HEADER_BYTES: usize = 56;
-const PIECES_COUNT: usize = 6;
+const HEADER_BYTES: usize = 60;
+const PIECES_COUNT: usize = 8;
+/// Where the wait stands: behind the lengths of the pieces.
+const WAIT_AT: usize = HEADER_BYTES - 4;
 /// Of a request line or a field's value no more is kept: as much as a request line may have.
 const PIECE_BYTES_MAX: usize = 8 * 1024;
 
@@ -29,6 +31,9 @@ pub(super) struct Record<'a> {
     pub(super) forwarded_for: &'a [u8],
     /// The Authorization field, where a rule asked for it: a name is in it, and what nobody may see.
     pub(super) credentials: &'a [u8],
+    /// Subject and SHA-256 of the certificate that the client showed.
+    pub(super) subject: &'a [u8],
+    pub(super) fingerprint: &'a [u8],
 }
 
 impl<'a> Record<'a> {
@@ -41,6 +46,8 @@ impl<'a> Record<'a> {
             self.user_agent,
             self.forwarded_for,
             self.credentials,
+            self.subject,
+            self.fingerprint,
         ]
         .map(|piece| &piece[..piece.len().min(PIECE_BYTES_MAX)]);
         let length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
@@ -59,7 +66,7 @@ impl<'a> Record<'a> {
         for (index, piece) in pieces.iter().enumerate() {
             header[40 + 2 * index..42 + 2 * index].copy_from_slice(&(piece.len() as u16).to_le_bytes());
         }
-        header[52..].copy_from_slice(&self.waited_ms.to_le_bytes());
+        header[WAIT_AT..].copy_from_slice(&self.waited_ms.to_le_bytes());
         out.clear();
         out.extend_from_slice(&header);
         for piece in pieces {
@@ -83,9 +90,10 @@ impl<'a> Record<'a> {
         for (index, piece) in pieces.iter_mut().enumerate() {
             (*piece, rest) = rest.split_at_checked(usize::from(word(40 + 2 * index)))?;
         }
-        let [request_line, host, referer, user_agent, forwarded_for, credentials] = pieces;
+        let [request_line, host, referer, user_agent, forwarded_for, credentials, subject, fingerprint] =
+            pieces;
         let (unix_ms, status, body_bytes) = (long(8), word(4), long(16));
-        let waited_ms = u32::from(word(52)) | u32::from(word(54)) << 16;
+        let waited_ms = u32::from(word(WAIT_AT)) | u32::from(word(WAIT_AT + 2)) << 16;
         let record = Self {
             unix_ms,
             client,
@@ -99,6 +107,8 @@ impl<'a> Record<'a> {
             user_agent,
             forwarded_for,
             credentials,
+            subject,
+            fingerprint,
         };
         Some((record, rest))
     }
@@ -123,6 +133,8 @@ mod tests {
             user_agent: b"",
             forwarded_for: &[0; 300],
             credentials: b"anna",
+            subject: b"CN=anna",
+            fingerprint: &[7; 32],
         };
         let plain = Record { client: Some("192.0.2.1".parse().unwrap()), ..Record::default() };
         let (mut bytes, mut one) = (Vec::new(), Vec::new());

@@ -90,6 +90,9 @@ impl Piece {
             "http_user_agent" => Self::Field(Field::UserAgent),
             "http_x_forwarded_for" => Self::Field(Field::ForwardedFor),
             "request_time" => Self::RequestTime,
+            "ssl_client_verify" => Self::Field(Field::ClientVerify),
+            "ssl_client_s_dn" => Self::Field(Field::ClientSubject),
+            "ssl_client_fingerprint_sha256" => Self::Field(Field::ClientFingerprint),
             _ => return None,
         })
     }
@@ -135,6 +138,9 @@ fields! {
     ForwardedFor "forwarded_for" "The first X-Forwarded-For as sent: not to be trusted.",
     DurationUs "duration_us" "How long the request waited for content, in steps of 1000; 0 if not at all.",
     Worker "worker" "Number of the worker that answered.",
+    ClientVerify "client_verify" "SUCCESS if the client showed a certificate that was verified, else NONE.",
+    ClientSubject "client_subject" "Subject of that certificate (RFC 4514).",
+    ClientFingerprint "client_fingerprint" "SHA-256 of that certificate, in hexadecimal digits.",
 }
 
 impl Field {

@@ -70,13 +70,27 @@ fn what_was_answered_is_written() {
     ask(&mut logged, "GET /one HTTP/1.1\r\nHost: a\r\n\r\n");
     ask(&mut logged, "HEAD /two HTTP/1.1\r\nHost: a\r\n\r\n");
     let status = Status::BAD_REQUEST;
-    logged.refused(&Refused { status, body_bytes: 30, unix_ms: 1, request: None, peer: None });
+    logged.refused(&Refused {
+        status,
+        body_bytes: 30,
+        unix_ms: 1,
+        request: None,
+        peer: None,
+        identity: None,
+    });
     log.set(Some(settings(&second, Format::Combined))).unwrap();
     // What is fed before the thread has heard of the change still goes the old way.
     assert!(log.finish(PATIENCE));
     let refused = "127.0.0.1".parse().ok();
     ask(&mut logged, "GET /three HTTP/1.0\r\nUser-Agent: u\r\nReferer: r\r\n\r\n");
-    logged.refused(&Refused { status, body_bytes: 30, unix_ms: 1, request: None, peer: refused });
+    logged.refused(&Refused {
+        status,
+        body_bytes: 30,
+        unix_ms: 1,
+        request: None,
+        peer: refused,
+        identity: None,
+    });
     assert!(log.finish(PATIENCE));
     log.set(None).unwrap();
     ask(&mut logged, "GET /after HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -115,8 +129,14 @@ fn a_full_disk_is_said_once_and_got_over() {
     let log = AccessLog::new(notice);
     log.set(Some(settings(Path::new("/dev/full"), few()))).unwrap();
     let mut logged = Logged::new(Ten, Arc::clone(&log), 0);
-    let refused =
-        |unix_ms| Refused { status: Status::BAD_REQUEST, body_bytes: 0, unix_ms, request: None, peer: None };
+    let refused = |unix_ms| Refused {
+        status: Status::BAD_REQUEST,
+        body_bytes: 0,
+        unix_ms,
+        request: None,
+        peer: None,
+        identity: None,
+    };
     for unix_ms in [1000, 1500, 1999] {
         logged.refused(&refused(unix_ms));
         assert!(log.finish(PATIENCE));
@@ -154,8 +174,14 @@ fn nobody_waits_for_a_log_that_stands_still() {
     assert!(dropped > 0 && dropped < requests as u64, "{dropped} of {requests}");
     // Whoever reads sets it free again. Holding both ends, a pipe never says that it is over.
     std::thread::spawn(move || std::io::copy(&mut &reader, &mut std::io::sink()));
-    let refused =
-        Refused { status: Status::BAD_REQUEST, body_bytes: 0, unix_ms: 1_000_000, request: None, peer: None };
+    let refused = Refused {
+        status: Status::BAD_REQUEST,
+        body_bytes: 0,
+        unix_ms: 1_000_000,
+        request: None,
+        peer: None,
+        identity: None,
+    };
     while !log.finish(PATIENCE) {}
     logged.refused(&refused);
     assert!(log.finish(PATIENCE));

@@ -227,13 +227,19 @@ const HANDSHAKES: [(&str, TlsHandshake); 4] = [
     ("1.2 resumed", TlsHandshake::Resumed12),
 ];
 
-const TLS_REFUSALS: [(&str, TlsRefusal); 6] = [
+const TLS_REFUSALS: [(&str, TlsRefusal); 12] = [
     ("plain_http", TlsRefusal::PlainHttp),
     ("unknown_name", TlsRefusal::UnknownName),
     ("refused", TlsRefusal::Refused),
     ("left", TlsRefusal::Left),
     ("timed_out", TlsRefusal::TimedOut),
     ("crowded", TlsRefusal::Crowded),
+    ("certificate_missing", TlsRefusal::CertificateMissing),
+    ("certificate_expired", TlsRefusal::CertificateExpired),
+    ("certificate_revoked", TlsRefusal::CertificateRevoked),
+    ("certificate_unknown", TlsRefusal::CertificateUnknown),
+    ("revocation_unknown", TlsRefusal::RevocationUnknown),
+    ("certificate_bad", TlsRefusal::CertificateBad),
 ];
 
 impl TlsFigures {

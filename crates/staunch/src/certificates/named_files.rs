@@ -94,7 +94,7 @@ impl NamedFiles {
 }
 
 /// Reads a file. A device or a pipe would never end.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is no file"));
     }

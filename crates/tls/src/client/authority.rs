@@ -28,8 +28,8 @@ pub struct ClientAuthority {
     pub(crate) digest: [u8; 32],
     /// The last second in which any of the authorities is valid.
     pub(crate) last_unix_s: u64,
-    /// The last second in which all lists say how things stand; the end of time without a list.
-    pub(crate) lists_until_unix_s: u64,
+    /// The last second in which all lists say how things stand, if there are any.
+    lists_until_unix_s: Option<u64>,
     /// The last second in which the first of the authorities is valid.
     first_unix_s: u64,
 }
@@ -140,14 +140,14 @@ impl ClientAuthority {
         let mut digest = Context::new(&SHA256);
         let roots = read_roots(authorities_pem, now_unix_s, &mut digest)?;
         let lists = lists_pem.map_or(Ok(Vec::new()), read_lists).map_err(ClientAuthorityFault::Lists)?;
-        let mut lists_until_unix_s = u64::MAX;
+        let mut lists_until_unix_s = None;
         for (place, list) in lists.iter().enumerate() {
             let fault = |fault| ClientAuthorityFault::Lists(fault);
             let until = next_update(list).ok_or_else(|| fault(ListsFault::List(place + 1)))?;
             if until < now_unix_s {
                 return Err(fault(ListsFault::Stale(place + 1, now_unix_s - until)));
             }
-            lists_until_unix_s = lists_until_unix_s.min(until);
+            lists_until_unix_s = Some(lists_until_unix_s.unwrap_or(until).min(until));
             feed(&mut digest, list);
         }
         Ok(Self {
@@ -159,10 +159,21 @@ impl ClientAuthority {
         })
     }
 
-    /// The last second in which what was read says the same as now: then an authority ends or a list is due.
+    /// The last second in which all that are used are valid.
     #[must_use]
-    pub fn until_unix_s(&self) -> u64 {
-        self.first_unix_s.min(self.lists_until_unix_s)
+    pub fn authorities_until_unix_s(&self) -> u64 {
+        self.first_unix_s
+    }
+
+    /// The last second in which all lists say how things stand, if there are any.
+    #[must_use]
+    pub fn lists_until_unix_s(&self) -> Option<u64> {
+        self.lists_until_unix_s
+    }
+
+    /// The last second in which what was read says the same as now: then an authority ends or a list is due.
+    pub(crate) fn until_unix_s(&self) -> u64 {
+        self.lists_until_unix_s.unwrap_or(u64::MAX).min(self.first_unix_s)
     }
 }
 

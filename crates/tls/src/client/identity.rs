@@ -12,21 +12,31 @@ use crate::limits::SUBJECT_BYTES_MAX;
 /// What is known of a client that has proved to own a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
-    /// The number of the policy whose authorities vouch for it: [`super::ClientPolicy::number`].
+    /// The number of the policy whose authorities vouch for it: [`super::CertificatePolicy::number`].
     pub policy: u64,
     /// The subject of the certificate as text (RFC 4514), at most [`SUBJECT_BYTES_MAX`] bytes.
     pub subject: Box<str>,
     /// The SHA-256 digest of the certificate.
     pub fingerprint: [u8; 32],
+    /// By what it was verified, and until when that holds.
+    pub(crate) proof: Proof,
+}
+
+/// By what a certificate was verified, and the last second in which that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Proof {
+    /// [`super::ClientAuthority::digest`], cut.
+    pub(crate) authority: u64,
+    pub(crate) until_unix_s: u64,
 }
 
 impl ClientIdentity {
-    /// Whom this certificate names. `None`: it cannot be read, or its subject is longer than any.
-    pub(crate) fn of(der: &[u8], policy: u64) -> Option<Self> {
-        let subject = Certificate::from_der(der).ok()?.tbs_certificate().subject().to_string();
+    /// Whom this certificate names, which was verified. `None`: it cannot be read, or its subject is longer than
+    /// any.
+    pub(crate) fn of(der: &[u8], policy: u64, proof: Proof) -> Option<Self> {
+        let subject = subject(&Certificate::from_der(der).ok()?)?;
         let fingerprint = digest(&SHA256, der).as_ref().try_into().ok()?;
-        let is_short = subject.len() <= SUBJECT_BYTES_MAX;
-        is_short.then(|| Self { policy, subject: subject.into(), fingerprint })
+        Some(Self { policy, subject: subject.into(), fingerprint, proof })
     }
 
     /// The fingerprint in small hexadecimal letters, without separators.
@@ -44,4 +54,9 @@ impl ClientIdentity {
     pub fn held_bytes(&self) -> usize {
         size_of::<Self>() + self.subject.len()
     }
+}
+
+/// The subject of a certificate, if it is not longer than any.
+pub(super) fn subject(certificate: &Certificate) -> Option<String> {
+    Some(certificate.tbs_certificate().subject().to_string()).filter(|text| text.len() <= SUBJECT_BYTES_MAX)
 }

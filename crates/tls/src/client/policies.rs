@@ -10,13 +10,14 @@ use ring::digest::{Context, SHA256};
 
 use super::authority::ClientAuthority;
 use super::bound_tickets::BoundTickets;
+use super::identity::{ClientIdentity, Proof};
 use super::verifier::PolicyVerifier;
 use crate::configs::{Configs, Recipe};
 use crate::ticket::Tickets;
 
 /// What the clients of a site are asked for.
 #[derive(Clone)]
-pub struct ClientPolicy {
+pub struct CertificatePolicy {
     /// Tells the authorities from those of other policies for as long as the process lives, whatever is in
     /// their files.
     pub number: u64,
@@ -34,7 +35,7 @@ pub struct SitePolicy {
     /// Whether the site answers for all names that no other has, and for clients that ask for none.
     pub is_default: bool,
     /// `None`: nothing.
-    pub clients: Option<ClientPolicy>,
+    pub clients: Option<CertificatePolicy>,
 }
 
 /// Policies by name: the exact one, then the longest `*.name` above, then the default.
@@ -44,6 +45,8 @@ pub(crate) struct PolicyTable {
     /// By what follows the star, dot included.
     below: HashMap<String, Place>,
     default: Place,
+    /// The number of each policy, and what its authority's digest begins with.
+    authorities: HashMap<u64, u64>,
     /// Whether anything is asked for at any name.
     asks: bool,
 }
@@ -54,6 +57,8 @@ type Place = Option<Arc<Asking>>;
 /// A policy, ready for handshakes.
 pub(crate) struct Asking {
     pub(crate) number: u64,
+    /// What the digest of the authority begins with.
+    pub(crate) authority: u64,
     pub(crate) configs: Configs,
 }
 
@@ -62,6 +67,7 @@ impl PolicyTable {
         let mut table = Self { asks: sites.iter().any(|site| site.clients.is_some()), ..Self::default() };
         for site in sites {
             let place = site.clients.as_ref().map(|policy| Arc::new(Asking::new(policy, recipe, tickets)));
+            table.authorities.extend(place.iter().map(|asking| (asking.number, asking.authority)));
             if site.is_default {
                 table.default.clone_from(&place);
             }
@@ -86,11 +92,17 @@ impl PolicyTable {
         let below = || name.match_indices('.').find_map(|(dot, _)| self.below.get(&name[dot..]));
         self.exact.get(&name).or_else(below).unwrap_or(&self.default).clone()
     }
+
+    /// Whether a client would be verified at this moment as it was then.
+    pub(crate) fn upholds(&self, identity: &ClientIdentity, now_unix_s: u64) -> bool {
+        let Proof { authority, until_unix_s } = identity.proof;
+        self.authorities.get(&identity.policy) == Some(&authority) && now_unix_s <= until_unix_s
+    }
 }
 
 impl Asking {
-    fn new(policy: &ClientPolicy, recipe: &Recipe, tickets: &Arc<Tickets>) -> Self {
-        let ClientPolicy { number, authority, is_required } = policy;
+    fn new(policy: &CertificatePolicy, recipe: &Recipe, tickets: &Arc<Tickets>) -> Self {
+        let CertificatePolicy { number, authority, is_required } = policy;
         let mut digest = Context::new(&SHA256);
         digest.update(&[u8::from(*is_required)]);
         digest.update(&authority.digest);
@@ -101,6 +113,7 @@ impl Asking {
         };
         let verifier = PolicyVerifier { authority: Arc::clone(authority), is_required: *is_required };
         let config = recipe.config(Arc::new(verifier), Arc::new(bound));
-        Self { number: *number, configs: Configs::of(config) }
+        let authority = u64::from_be_bytes(*authority.digest.first_chunk().expect("a digest is longer"));
+        Self { number: *number, authority, configs: Configs::of(config) }
     }
 }

@@ -15,7 +15,7 @@ use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
 use super::authority::ClientAuthority;
-use super::identity::ClientIdentity;
+use super::identity::subject;
 use crate::certificate::PairFault;
 use crate::facts;
 use crate::limits::CHAIN_CERTIFICATES_MAX;
@@ -61,15 +61,15 @@ impl ClientCertVerifier for PolicyVerifier {
             return Err(CertificateError::UnknownIssuer.into());
         }
         let verified = self.authority.verifier.verify_client_cert(end_entity, intermediates, now)?;
-        let whole = || {
-            // Numbers of policies do not matter here: it is looked whether there can be an identity.
-            ClientIdentity::of(end_entity, 0)?;
-            intermediates
-                .iter()
-                .try_fold(last_second(end_entity)?, |until, one| Some(until.min(last_second(one)?)))
-        };
-        let until = whole().ok_or(CertificateError::BadEncoding)?;
-        facts::set_verified_until(until.min(self.authority.until_unix_s()));
+        let bad = || Error::from(CertificateError::BadEncoding);
+        let parse = |der: &CertificateDer<'_>| Certificate::from_der(der).map_err(|_| bad());
+        let own = parse(end_entity)?;
+        subject(&own).ok_or_else(bad)?;
+        let mut until = last_second(&own).min(self.authority.until_unix_s());
+        for der in intermediates {
+            until = until.min(last_second(&parse(der)?));
+        }
+        facts::set_verified_until(until);
         Ok(verified)
     }
 
@@ -97,7 +97,6 @@ impl ClientCertVerifier for PolicyVerifier {
 }
 
 /// The last second in which a certificate is valid.
-fn last_second(der: &[u8]) -> Option<u64> {
-    let certificate = Certificate::from_der(der).ok()?;
-    Some(certificate.tbs_certificate().validity().not_after.to_unix_duration().as_secs())
+fn last_second(certificate: &Certificate) -> u64 {
+    certificate.tbs_certificate().validity().not_after.to_unix_duration().as_secs()
 }

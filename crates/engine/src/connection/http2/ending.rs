@@ -89,6 +89,7 @@ impl<H: Handler> Round<'_, '_, H> {
             body_bytes: state.body_bytes,
             unix_ms: self.turn.context.unix_ms,
             peer,
+            identity: self.turn.context.identity(),
             why,
         });
     }

@@ -89,7 +89,7 @@ impl<H: Handler> Round<'_, '_, H> {
             return self.turn.tell(Status::TOO_MANY_REQUESTS, TOO_SOON_BODY.len(), Some(request));
         }
         if self.turn.context.is_misdirected(request.host) {
-            self.ask(number, request, 0, |_, _, answer| answer.misdirected());
+            self.ask(number, request, 0, |_, _, answer| _ = answer.misdirected());
             self.discard_body(number, request);
             return self.turn.tell(Status::MISDIRECTED_REQUEST, MISDIRECTED.1.len(), Some(request));
         }

@@ -18,6 +18,8 @@ fn record() -> Record<'static> {
         user_agent: b"curl/8",
         forwarded_for: b"",
         credentials: b"Basic YW5uYTpzZWNyZXQ=",
+        subject: b"",
+        fingerprint: b"",
     }
 }
 
@@ -41,6 +43,25 @@ fn the_version_is_the_one_that_was_spoken() {
     assert_eq!((&json["target"], &json["version"]), (&"/a?b=c".into(), &"HTTP/2.0".into()));
     let none = Record { request_line: b"", ..record };
     assert!(line(Format::Combined, &none).contains("\"-\" 200"));
+}
+
+#[test]
+fn who_showed_a_certificate_is_told() {
+    let words = "$ssl_client_verify $ssl_client_fingerprint_sha256 \"$ssl_client_s_dn\"";
+    let of_text = || Format::of_text(words).unwrap();
+    assert_eq!(line(of_text(), &record()), "NONE - \"-\"");
+    let shown = Record { subject: b"CN=an\"na,O=H", fingerprint: &[0xa7; 32], ..record() };
+    let digits = "a7".repeat(32);
+    assert_eq!(line(of_text(), &shown), format!("SUCCESS {digits} \"CN=an\\x22na,O=H\""));
+    let json: serde_json::Value = serde_json::from_str(&line(all(), &shown)).unwrap();
+    assert_eq!(json["client_verify"], "SUCCESS");
+    assert_eq!(
+        (&json["client_subject"], &json["client_fingerprint"]),
+        (&"CN=an\"na,O=H".into(), &digits.into())
+    );
+    let json: serde_json::Value = serde_json::from_str(&line(all(), &record())).unwrap();
+    assert_eq!(json["client_verify"], "NONE");
+    assert!(json["client_subject"].is_null() && json["client_fingerprint"].is_null());
 }
 
 #[test]

@@ -1,0 +1,31 @@
+//! One site, as the settings say it.
+
+use crate::groups::{Certificates, ClientAuth, Content, Live, PathRule};
+
+/// One site.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Hosts it answers for, without port, in lower case; `*.` stands for every host below.
+    pub hosts: Vec<String>,
+    /// Where requests for its other hosts are redirected to.
+    pub canonical_host: Option<String>,
+    /// Certificates of its own.
+    pub tls: Option<Certificates>,
+    /// Whose certificates its clients show; `None`: as at the top. See [`Config::client_auth`].
+    pub client_auth: Option<Option<ClientAuth>>,
+    /// Whether it answers for all other hosts.
+    pub default: bool,
+    /// Live data: publishing, polling, streams of events.
+    pub live: Live,
+    /// What is served, and how.
+    pub content: Content,
+    /// Rules for paths: all that match hold, the later over the earlier.
+    pub paths: Vec<PathRule>,
+}
+
+impl Site {
+    /// What the site is called: its first host; nothing for one that names none.
+    pub fn name(&self) -> &str {
+        self.hosts.first().map_or("", String::as_str)
+    }
+}

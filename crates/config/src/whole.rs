@@ -1,0 +1,52 @@
+//! What only the settings as a whole can tell: values that are right each, and not together.
+
+use crate::groups::{Network, Pressure, Tls};
+use crate::reader::{Fault, Origin, Reader};
+use crate::report::Section;
+use crate::site::Site;
+
+/// Limits that cannot all hold.
+pub(crate) fn limits(reader: &mut Reader<'_>, sections: &[Section], network: &Network, pressure: &Pressure) {
+    let Some(most) = network.max_connections else { return };
+    if let Some(soft) = pressure.soft_connections.filter(|soft| *soft > most) {
+        let text = format!("{soft} is more than max_connections ({most})");
+        refuse(reader, &sections[0], "soft_connections", text);
+    }
+    if let Some(reserved) = pressure.reserved_connections.filter(|reserved| *reserved >= most) {
+        let text = format!("{reserved} leaves nothing of max_connections ({most})");
+        refuse(reader, &sections[0], "reserved_connections", text);
+    }
+}
+
+/// Certificates of clients that nobody is asked for, and such as nobody could show.
+pub(crate) fn clients(reader: &mut Reader<'_>, sections: &[Section], tls: &Tls, sites: &[Site]) {
+    let mut of_sites = sections.iter().filter(|section| section.title == "site");
+    let mut of_paths = sections.iter().filter(|section| section.title.ends_with("path"));
+    let is_named = |site: &Site| site.tls.is_some();
+    let is_secured = tls.tls.is_some() || tls.tls_certificate.is_some() || sites.iter().any(is_named);
+    let unsecured = "no certificate of the server is named (`tls`), so there is no HTTPS to show one with";
+    if tls.client_auth.is_some() && !is_secured {
+        refuse(reader, &sections[0], "client_auth", unsecured.into());
+    }
+    for site in sites {
+        let section = of_sites.next().unwrap_or(&sections[0]);
+        if matches!(site.client_auth, Some(Some(_))) && !is_secured {
+            refuse(reader, section, "client_auth", unsecured.into());
+        }
+        let is_asked = site.client_auth.as_ref().unwrap_or(&tls.client_auth).is_some();
+        for rule in &site.paths {
+            let section = of_paths.next();
+            if let (false, Some(Some(_)), Some(section)) = (is_asked, &rule.client_auth, section) {
+                let text = "the site asks no client for a certificate: write `client_auth` there as well";
+                refuse(reader, section, "client_auth", text.into());
+            }
+        }
+    }
+}
+
+fn refuse(reader: &mut Reader<'_>, section: &Section, key: &str, text: String) {
+    let origin = section.entries.iter().find(|entry| entry.key.name == key);
+    let origin = origin.map_or(Origin::Default, |entry| entry.origin);
+    let place = if let Origin::File(place) = origin { Some(place) } else { None };
+    reader.faults.push(Fault { key: key.into(), origin, place, text });
+}
