@@ -5,6 +5,9 @@
 
 mod answers;
 mod browser;
+#[path = "../../crates/tls/tests/house/clients.rs"]
+mod certificates;
+mod clients;
 mod pairs;
 mod strangers;
 mod world;

@@ -92,9 +92,10 @@ const FAULTS: &[(&str, &str)] = &[
         "a.toml:4:1: client_auth: the site asks no client for a certificate",
     ),
     (
-        "tls = 'local'\nclient_auth = { authority = 'a' }\n[[site]]\nhosts = ['a']\n[[site.path]]\nmatch = '*'\n\
-         client_auth = 'required'\n[[site]]\nhosts = ['b']\nclient_auth = 'off'\n[[site.path]]\nmatch = '*'\n\
-         client_auth = 'CN=anna,O=House'",
+        "tls = 'local'\nclient_auth = { authority = 'a' }\n[[site]]\nhosts = ['a']\n\
+         [[site.path]]\nmatch = '*'\nclient_auth = 'required'\n\
+         [[site]]\nhosts = ['b']\nclient_auth = 'off'\n\
+         [[site.path]]\nmatch = '*'\nclient_auth = 'CN=anna,O=House'",
         "a.toml:13:1: client_auth: the site asks no client for a certificate",
     ),
     (

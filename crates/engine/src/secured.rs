@@ -209,6 +209,12 @@ impl Secured {
         }
     }
 
+    /// Whether a fault has ended what was agreed upon, or was to be.
+    pub(crate) fn is_given_up(&self, slot: Slot) -> bool {
+        let wall = self.walls.get(slot as usize);
+        matches!(wall, Some(Wall::Active(wall)) if matches!(wall.keys, WallKeys::Gone))
+    }
+
     /// Fills `output` with the next piece that stands to be sent on a connection.
     pub(crate) fn fill(&mut self, slot: Slot, bytes_max: usize, output: &mut Vec<u8>) -> Drawn {
         match self.walls.get_mut(slot as usize) {

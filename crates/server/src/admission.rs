@@ -1,7 +1,7 @@
 //! Who may ask anything of a site that asks its clients for certificates.
 //!
-//! It stands before everything that answers for a host, so that nothing there is had without a certificate. It
-//! must never go by the name that the connection was made for: the request says which site it is for.
+//! It stands before everything that answers for a host, so that nothing there is had without a certificate.
+//! It must never go by the name that the connection was made for: the request says which site it is for.
 
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
@@ -15,7 +15,7 @@ const PLAIN: (&[u8], &[u8]) = (
     b"403 Forbidden: a certificate is required here, and HTTPS to show it with\n",
 );
 
-/// Gives the answer back to be given by others: `Ok` if the client is one that the site of its request admits.
+/// Gives the answer back to be given by others: `Ok` if the site of the request admits the client.
 pub(crate) fn admit<'a>(
     sites: &SitesShared,
     request: &Request<'_>,

@@ -1,7 +1,8 @@
-//! What the server knows about itself, as JSON at a path of the operator's choice; and what stands before all
-//! sites.
+//! What the server knows about itself, as JSON at a path of the operator's choice; and what stands before
+//! all sites.
 //!
-//! The page must never be reachable unless asked for, and never cost a request elsewhere more than a comparison.
+//! The page must never be reachable unless asked for, and never cost a request elsewhere more than a
+//! comparison.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,8 +113,8 @@ impl StatusPage {
     }
 }
 
-/// Sites with a page about the server, if one is asked for, with those of them that are led to HTTPS, and with
-/// those that ask their clients for certificates.
+/// Sites with a page about the server, if one is asked for, with those of them that are led to HTTPS, and
+/// with those that ask their clients for certificates.
 pub struct Reporting {
     sites: LiveHandler,
     page: Option<Arc<StatusPage>>,

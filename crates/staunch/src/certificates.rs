@@ -274,7 +274,7 @@ impl Certificates {
         }
         let mut in_use = self.in_use();
         let Some(config) = in_use.config.clone() else { return };
-        in_use.clients.look(&config, &self.context, has_changed, say);
+        in_use.clients.look((&config, now_unix_s()), &self.context, has_changed, say);
         let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
         if !has_changed && !is_due {
             return;

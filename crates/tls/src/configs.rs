@@ -1,5 +1,5 @@
-//! Configurations of rustls: TLS 1.3 and 1.2, suites with forward secrecy and authenticated encryption, nothing
-//! kept on this side between connections.
+//! Configurations of rustls: TLS 1.3 and 1.2, suites with forward secrecy and authenticated encryption,
+//! nothing kept on this side between connections.
 //!
 //! It must never be given secrets: certificates and tickets are asked for when a handshake needs them.
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What a handshake and the callbacks of rustls tell each other while rustls works.
 //!
-//! rustls asks for a certificate, has a client's verified, and gives secrets through traits of a shared configuration, which know
-//! nothing of the connection at work. It works on the thread that called it and returns, so a value of that
-//! thread stands between. It must never keep anything after [`during`] returned.
+//! rustls asks for a certificate, has a client's verified, and gives secrets through traits of a shared
+//! configuration, which know nothing of the connection at work. It works on the thread that called it and
+//! returns, so a value of that thread stands between. It must never keep anything after [`during`] returned.
 use std::cell::RefCell;
 use std::net::IpAddr;
 

@@ -1,8 +1,9 @@
 //! TLS 1.3 and 1.2 for servers, without input or output: bytes in, bytes out.
 //!
 //! It owns handshakes (rustls does the work; no other crate sees a type of it), the record layer, tickets,
-//! certificates, policies of client certificates and a local authority. It must never open a file or a socket, read a clock, write a secret,
-//! or show one: no secret is `Debug`, and all of ours are wiped when they go.
+//! certificates, policies of client certificates and a local authority. It must never open a file or a
+//! socket, read a clock, write a secret, or show one: no secret is `Debug`, and all of ours are wiped when
+//! they go.
 //!
 //! A connection is in one of three states, each a type, and moves between them by value:
 //!

@@ -70,14 +70,15 @@ pub const TICKET_FILES_MAX: usize = 16;
 /// Bytes of a ticket at most. Client certificates in it are the largest part.
 pub const TICKET_BYTES_MAX: usize = 1 << 14;
 
-/// Bytes of a session with a client's certificates at most, for which a ticket is made: twice as many would not
-/// leave room in a ClientHello for anything else. Three certificates with RSA keys of 4 096 bits take 6 KB.
+/// Bytes of a session with a client's certificates at most, for which a ticket is made: twice as many would
+/// not leave room in a ClientHello for anything else. Three certificates with RSA keys of 4 096 bits take
+/// 6 KB.
 pub const SESSION_BYTES_MAX: usize = 1 << 13;
-/// Bytes of a client's name at most: a subject of ten parts with 64 characters each, the longest that RFC 5280
-/// allows for most of them, and their types.
+/// Bytes of a client's name at most: a subject of ten parts with 64 characters each, the longest that
+/// RFC 5280, appendix A.1, allows for most of them, and their types.
 pub const SUBJECT_BYTES_MAX: usize = 1 << 10;
-/// Authorities of clients at most. Each is tried in turn for a client whose issuer has several keys, and their
-/// names stand in every handshake.
+/// Authorities of clients at most. Each is tried in turn for a client whose issuer has several keys, and
+/// their names stand in every handshake.
 pub const AUTHORITIES_MAX: usize = 64;
 /// Lists of revoked certificates at most: two for each authority.
 pub const LISTS_MAX: usize = 2 * AUTHORITIES_MAX;

@@ -72,8 +72,8 @@ fn faulty_lists_are_named() {
     assert_eq!(sentence, "list 2 of revoked certificates is stale: its next was due 2 days ago");
 }
 
-/// RUSTSEC-2026-0104: an empty BIT STRING in an extension of a list made webpki panic. Here and in every place
-/// it is refused or read, and nothing panics.
+/// RUSTSEC-2026-0104: an empty BIT STRING in an extension of a list made webpki panic. Whatever is damaged
+/// is refused or read, and nothing panics.
 #[test]
 fn a_list_that_is_damaged_anywhere_is_no_reason_to_panic() {
     let root = Authority::root("root", NOW - DAY);

@@ -22,8 +22,8 @@ group! {
     /// `$time_iso8601`, `$request`, `$request_method`, `$request_uri`, `$server_protocol`, `$host`,
     /// `$status`, `$body_bytes_sent`, `$http_referer`, `$http_user_agent`, `$http_x_forwarded_for`,
     /// `$request_time` (seconds the request waited for content), and of clients that show certificates
-    /// `$ssl_client_verify` (`SUCCESS` or `NONE`), `$ssl_client_s_dn` and `$ssl_client_fingerprint_sha256`. What a client sent is escaped as in
-    /// `combined`, and is `-` if it sent nothing.
+    /// `$ssl_client_verify` (`SUCCESS` or `NONE`), `$ssl_client_s_dn` and `$ssl_client_fingerprint_sha256`.
+    /// What a client sent is escaped as in `combined`, and is `-` if it sent nothing.
     access_log_format: LogForm = Some("combined"), Value, reload,
         "\"$remote_addr $host \\\"$request\\\" $status $body_bytes_sent $request_time\"";
     /// Fields of a JSON line, in this order

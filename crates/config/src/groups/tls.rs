@@ -59,8 +59,8 @@ group! {
     ClientAuth, "Certificates of clients", |_| None;
 
     /// Whether a client without a certificate is let in
-    /// With `required` its handshake is refused (alert certificate_required). With `optional` rules of paths can
-    /// ask for one.
+    /// With `required` its handshake is refused (alert certificate_required). With `optional` rules of paths
+    /// can ask for one.
     mode: ClientAuthMode = Some("required"), File, reload, "\"optional\"";
     /// File with the certificates of who signs those of clients, in PEM
     /// Several may stand in it. One that has expired is left out; the last one may not have.

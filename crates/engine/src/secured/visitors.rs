@@ -48,8 +48,8 @@ impl Visitors {
         self.by_slot.get(&slot).map(Arc::as_ref)
     }
 
-    /// Memory that counts for a connection, in bytes: as if no other were of the same client, and twice the two
-    /// entries, for tables have room to spare.
+    /// Memory that counts for a connection, in bytes: as if no other were of the same client, and twice the
+    /// two entries, for tables have room to spare.
     pub(crate) fn held_bytes(&self, slot: Slot) -> usize {
         const ENTRIES_BYTES: usize = 2 * (size_of::<(Slot, Arc<ClientIdentity>)>() + size_of::<usize>());
         self.get(slot).map_or(0, |identity| identity.held_bytes() + ENTRIES_BYTES)

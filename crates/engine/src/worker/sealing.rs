@@ -177,7 +177,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// Everything is sent and nothing more will be read: the peer is told so, within its records first.
     fn say_farewell_sealed(&mut self, slot: Slot, linger: bool) {
         if !self.secured.has_keys(slot) {
-            return self.close(slot);
+            return self.say_farewell(slot, linger && self.secured.is_given_up(slot));
         }
         let ends_now = !linger || self.connections[slot as usize].has_ended();
         if self.close_records(slot, ends_now) {

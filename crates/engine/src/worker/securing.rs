@@ -84,9 +84,19 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Err(Fault::PlainHttp) => self.refuse_plain(slot, bytes),
             Err(fault) => {
                 self.stats.count_refusal(why(fault));
-                self.part(slot);
+                match fault {
+                    Fault::Certificate(_) => self.turn_away(slot),
+                    _ => self.part(slot),
+                }
             }
         }
+    }
+
+    /// A client without a good certificate is told so. In TLS 1.3 it has asked already when it hears of it,
+    /// and what it asked must not cost it the alert.
+    fn turn_away(&mut self, slot: Slot) {
+        self.connections[slot as usize].phase = Phase::Ending { linger: true };
+        self.flush(slot);
     }
 
     /// Who speaks plain HTTP is told so in plain text.

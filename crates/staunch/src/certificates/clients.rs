@@ -16,7 +16,6 @@ use staunch_engine::Notice;
 use staunch_tls::{CertificatePolicy, ClientAuthority, ClientAuthorityFault, SitePolicy, TlsContext};
 
 use super::named_files::read_file;
-use super::now_unix_s;
 use crate::config::Failure;
 
 /// An authority is warned about when fewer days are left.
@@ -121,8 +120,13 @@ impl ClientsInUse {
     }
 
     /// Reads files that have changed, or of which something has ended.
-    pub(super) fn look(&mut self, config: &Config, context: &TlsContext, has_changed: bool, say: &Notice) {
-        let now = now_unix_s();
+    pub(super) fn look(
+        &mut self,
+        (config, now): (&Config, u64),
+        context: &TlsContext,
+        has_changed: bool,
+        say: &Notice,
+    ) {
         let is_over = self.ends.iter().any(|(_, end)| *end < now);
         if !has_changed && !is_over {
             return;

@@ -127,8 +127,8 @@ impl ClientAuthority {
     /// Reads the certificates of authorities, and their lists of revoked certificates (RFC 5280, section 5)
     /// if there are any. An authority that is not valid now is left out, unless none is left.
     ///
-    /// With lists there has to be one for every authority in the chain of a client, and each is good until its
-    /// `nextUpdate`.
+    /// With lists there has to be one for every authority in the chain of a client, and each is good until
+    /// its `nextUpdate`.
     ///
     /// # Errors
     /// Everything that makes them useless now.
@@ -142,10 +142,11 @@ impl ClientAuthority {
         let lists = lists_pem.map_or(Ok(Vec::new()), read_lists).map_err(ClientAuthorityFault::Lists)?;
         let mut lists_until_unix_s = None;
         for (place, list) in lists.iter().enumerate() {
-            let fault = |fault| ClientAuthorityFault::Lists(fault);
-            let until = next_update(list).ok_or_else(|| fault(ListsFault::List(place + 1)))?;
+            let unreadable = ClientAuthorityFault::Lists(ListsFault::List(place + 1));
+            let until = next_update(list).ok_or(unreadable)?;
             if until < now_unix_s {
-                return Err(fault(ListsFault::Stale(place + 1, now_unix_s - until)));
+                let stale = ListsFault::Stale(place + 1, now_unix_s - until);
+                return Err(ClientAuthorityFault::Lists(stale));
             }
             lists_until_unix_s = Some(lists_until_unix_s.unwrap_or(until).min(until));
             feed(&mut digest, list);

@@ -2,8 +2,9 @@
 //!
 //! A session in a ticket says which certificate its client showed, or that it showed none, and resuming it
 //! verifies nothing anew. So a ticket carries the digest of the policy it was made under (mode, authorities,
-//! lists) and the last second in which all that was verified is valid. Under any other policy, after any change
-//! of authorities or lists, and after that second it is no ticket, and the client makes a full handshake.
+//! lists) and the last second in which all that was verified is valid. Under any other policy, after any
+//! change of authorities or lists, and after that second it is no ticket, and the client makes a full
+//! handshake. It must never be opened without both having been compared.
 use std::fmt;
 use std::sync::Arc;
 

@@ -31,8 +31,8 @@ pub(crate) struct Proof {
 }
 
 impl ClientIdentity {
-    /// Whom this certificate names, which was verified. `None`: it cannot be read, or its subject is longer than
-    /// any.
+    /// Whom this certificate names, which was verified. `None`: it cannot be read, or its subject is longer
+    /// than any.
     pub(crate) fn of(der: &[u8], policy: u64, proof: Proof) -> Option<Self> {
         let subject = subject(&Certificate::from_der(der).ok()?)?;
         let fingerprint = digest(&SHA256, der).as_ref().try_into().ok()?;
