@@ -65,6 +65,15 @@ def kept():
     assert secured.read() == b""
 
 
+def asked_later():
+    """A connection that is open when the site begins to require what it has not shown."""
+    secured = connect(context())
+    assert ask(secured)[0] == 200
+    print("open", flush=True)
+    sys.stdin.readline()
+    assert ask(secured)[0] == 421
+
+
 def crowd():
     """Many connections that rest, until they are told to leave."""
     made = context()
@@ -87,4 +96,4 @@ def refused():
             raise AssertionError(version)
 
 
-{one.__name__: one for one in (resumed, kept, crowd, refused)}[WHAT]()
+{one.__name__: one for one in (resumed, kept, asked_later, crowd, refused)}[WHAT]()

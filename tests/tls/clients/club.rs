@@ -102,3 +102,8 @@ pub(super) fn go_on(mut child: Child) {
     let status = child.wait().expect("a child of ours");
     assert!(status.success(), "{status}");
 }
+
+/// The process of a server.
+pub(super) fn process(to: &Secured) -> rustix::process::Pid {
+    rustix::process::Pid::from_raw(to.server.process_id().cast_signed()).expect("a process")
+}

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{finish, is_installed, serve_by};
 
-use super::club::{Club, go_on, hear, python};
+use super::club::{Club, go_on, hear, process, python};
 use crate::certificates::{Authority, DAY, Shown, valid};
 use crate::world::{BACKENDS, curl, free_address, now, run, text};
 
@@ -107,6 +107,34 @@ fn changed_files_about_clients_are_taken_whole_or_not_at_all() {
         go_on(kept);
         let refused = club.ask("https://localhost:PORT/page", &to, Some(&anna), &[]);
         assert!(refused.contains("alert certificate revoked"), "{refused}");
+    }
+}
+
+#[test]
+fn a_reload_asks_from_then_on() {
+    if !is_installed("curl") || !is_installed("python3") {
+        return;
+    }
+    let club = Club::new();
+    let anna = club.write("anna", &club.root.client("anna", |_| ()));
+    for backend in BACKENDS {
+        let log = format!("reload-{backend}.log");
+        let top = |client_auth: &str| format!("error_log = \"DIR/{log}\"\nroot = \"ROOT\"\n{client_auth}");
+        let Some(to) = club.serve(backend, &top(""), "") else { continue };
+        let said = || fs::read_to_string(club.house.path(&log)).unwrap_or_default();
+        let ask = |shown| club.ask("https://localhost:PORT/page", &to, shown, &[]);
+        let mut open = python(&club.house, &to, None, &["asked_later"]);
+        hear(&mut open, "open");
+        club.settings(&top("client_auth = { authority = \"DIR/root.pem\" }"), "");
+        rustix::process::kill_process(process(&to), rustix::process::Signal::HUP).expect("it lives");
+        until("nobody is let in", || ask(None).contains("alert certificate required"));
+        assert_eq!(ask(Some(&anna)), "200");
+        go_on(open);
+        club.settings(&top("client_auth = { authority = \"DIR/nowhere.pem\" }"), "");
+        rustix::process::kill_process(process(&to), rustix::process::Signal::HUP).expect("it lives");
+        let expected = "the configuration stays as it was: client_auth: ";
+        until("the missing file is said", || said().contains(expected) && said().contains("nowhere.pem"));
+        assert_eq!(ask(Some(&anna)), "200");
     }
 }
 

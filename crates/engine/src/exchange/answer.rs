@@ -181,7 +181,7 @@ impl<'a> Answer<'a> {
     pub fn end_if_outdated(&mut self) {
         let slot = self.context.address.slot;
         if self.context.secured.is_some_and(|secured| secured.is_outdated(slot)) {
-            self.pen.close_after_response(self.outgoing);
+            self.pen.close_at_once(self.outgoing);
         }
     }
 

@@ -198,6 +198,14 @@ impl Pen<'_> {
         }
     }
 
+    /// As [`Self::close_after_response`], and nothing that is on its way is answered.
+    pub(super) fn close_at_once(&mut self, outgoing: &mut Outgoing) {
+        match self {
+            Self::Http1(pen) => pen.session.close_after_response(),
+            Self::Http2(pen) => pen.http2.session.leave_now(outgoing.bytes()),
+        }
+    }
+
     /// The body of the request is wanted, or not.
     pub(super) fn read_body(&mut self, request: &Request<'_>, reads: bool, outgoing: &mut Outgoing) {
         match self {

@@ -262,6 +262,22 @@ fn what_comes_after_the_end_harms_no_answer() {
 }
 
 #[test]
+fn leaving_now_answers_nothing_that_comes_behind() {
+    let mut driver = driver(WAITS);
+    driver.deliver(&get(1, "/5"));
+    driver.session.leave_now(&mut driver.out);
+    driver.session.leave_now(&mut driver.out);
+    let frames = driver.new_frames();
+    assert_eq!((frames.len(), &frames[0].payload[..8]), (1, &[0, 0, 0, 1, 0, 0, 0, 0][..]));
+    assert!(!driver.deliver(&get(3, "/5")));
+    assert_eq!(driver.told.len(), 1);
+    driver.answer_all();
+    assert!(driver.deliver(b""));
+    assert_eq!(driver.over, 1);
+    driver.end();
+}
+
+#[test]
 fn a_connection_is_left_before_its_numbers_end() {
     let mut driver = driver(WAITS);
     driver.deliver(&get(0x7fff_efff, "/5"));

@@ -65,8 +65,12 @@ pub(crate) struct Asking {
 impl PolicyTable {
     pub(crate) fn new(sites: &[SitePolicy], recipe: &Recipe, tickets: &Arc<Tickets>) -> Self {
         let mut table = Self { asks: sites.iter().any(|site| site.clients.is_some()), ..Self::default() };
+        let mut known: HashMap<(u64, bool), Arc<Asking>> = HashMap::new();
         for site in sites {
-            let place = site.clients.as_ref().map(|policy| Arc::new(Asking::new(policy, recipe, tickets)));
+            let place = site.clients.as_ref().map(|policy| {
+                let asking = known.entry((policy.number, policy.is_required));
+                Arc::clone(asking.or_insert_with(|| Arc::new(Asking::new(policy, recipe, tickets))))
+            });
             table.authorities.extend(place.iter().map(|asking| (asking.number, asking.authority)));
             if site.is_default {
                 table.default.clone_from(&place);

@@ -43,6 +43,15 @@ impl Session {
         }
     }
 
+    /// As [`Self::leave`], but what is on its way is not answered: the peer is told the last stream that is,
+    /// and may send the others anew on another connection.
+    pub fn leave_now(&mut self, out: &mut Vec<u8>) {
+        match self.phase {
+            Phase::Open | Phase::Leaving => self.tell_last_stream(out),
+            Phase::Preface | Phase::Settings | Phase::Left | Phase::Closed => self.leave(out),
+        }
+    }
+
     /// The peer knows that we leave: what it sends from now on is not looked at.
     pub(super) fn tell_last_stream(&mut self, out: &mut Vec<u8>) {
         frame::push_goaway(self.last_stream, ErrorCode::NO_ERROR, "", out);
