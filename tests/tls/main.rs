@@ -9,5 +9,7 @@ mod browser;
 mod certificates;
 mod clients;
 mod pairs;
+mod session_file;
 mod strangers;
+mod tickets;
 mod world;

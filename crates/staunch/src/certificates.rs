@@ -8,7 +8,9 @@
 mod clients;
 mod named_files;
 mod of_authority;
+mod sealed_memory;
 mod state_folder;
+mod ticket_keys;
 mod watching;
 
 use std::collections::HashSet;
@@ -23,12 +25,15 @@ use staunch_config::groups::Certificates as Told;
 use staunch_config::{Config, Site};
 use staunch_engine::{Notice, TlsSettings};
 use staunch_server::HttpsHosts;
-use staunch_tls::{CertificatePair, CertificateStore, LocalAuthority, Tickets, TlsContext, WallTime};
+use staunch_tls::{
+    CertificatePair, CertificateStore, LocalAuthority, TicketKeys, Tickets, TlsContext, WallTime,
+};
 
 use self::clients::{ClientPolicies, ClientsInUse};
 use self::named_files::{WARNED_PART, named_files, refuse_lone_key};
 pub(crate) use self::of_authority::{state_store, store, wanted_names};
 use self::state_folder::StateFolder;
+pub(crate) use self::ticket_keys::{hand_over as hand_over_tickets, take_over as take_over_tickets};
 use self::watching::WatchedFolders;
 use crate::config::Failure;
 use crate::reach::OwnAddresses;
@@ -64,6 +69,8 @@ struct InUse {
     renewal_unix_s: u64,
     /// What was said last of files that cannot be used.
     fault: String,
+    /// What was said last of keys of tickets that cannot be used.
+    ticket_fault: String,
     /// Where HTTPS is spoken.
     port: u16,
     clients: ClientsInUse,
@@ -85,6 +92,8 @@ pub(crate) struct Pairs {
     renewal_unix_s: u64,
     /// Read when the settings are, and looked after apart.
     clients: ClientPolicies,
+    /// Keys of tickets, if they are from files.
+    ticket_keys: Option<TicketKeys>,
 }
 
 impl Pairs {
@@ -114,11 +123,16 @@ pub(crate) fn are_named(config: &Config) -> bool {
     tls.tls.is_some() || tls.tls_certificate.is_some() || config.sites.iter().any(|site| site.tls.is_some())
 }
 
-/// All files that the settings name, with keys.
+/// All files that the settings name, with keys, and one that stands for those of the folder with keys of
+/// tickets.
 pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
     let all = named_files(config);
     let named = all.into_iter().flat_map(|named| [Some(named.files.certificate), named.files.key]).flatten();
-    named.chain(of_authority::files(config)).chain(clients::files(config)).collect()
+    named
+        .chain(of_authority::files(config))
+        .chain(clients::files(config))
+        .chain(ticket_keys::file(config))
+        .collect()
 }
 
 /// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
@@ -128,6 +142,7 @@ pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
 pub(crate) fn test(config: &Config) -> Result<(), Failure> {
     refuse_lone_key(config)?;
     store(config)?;
+    ticket_keys::read(config)?;
     let now = now_unix_s();
     named_files(config).iter().try_for_each(|named| named.read(now).map(drop))?;
     clients::read(config, now).map(drop)
@@ -193,9 +208,10 @@ impl Certificates {
     /// What is wrong with a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
         let clients = clients::read(config, now_unix_s())?;
+        let ticket_keys = ticket_keys::read(config)?;
         let mut read = self.read_pairs(config)?;
         read.warnings.extend_from_slice(&clients.warnings);
-        Ok(Pairs { clients, ..read })
+        Ok(Pairs { clients, ticket_keys, ..read })
     }
 
     /// The certificates and keys of the server.
@@ -239,17 +255,18 @@ impl Certificates {
         // A port that the kernel has chosen stays as it was.
         let port = if port == 0 { self.in_use().port } else { port };
         self.take_into_use(read, config, port);
+        let chosen = self.context.tickets().choose(read.ticket_keys.as_ref());
         let (mark, renewal_unix_s) = (read.mark, read.renewal_unix_s);
         let config = Some(config.clone());
         let files = config.as_ref().map_or_else(Vec::new, files);
         let clients = ClientsInUse::of(&read.clients, &self.context);
-        *self.in_use() = InUse { config, mark, renewal_unix_s, fault: String::new(), port, clients };
+        *self.in_use() = InUse { config, mark, renewal_unix_s, port, clients, ..InUse::default() };
         let unwatched = self.watched.add(&files);
         self.watched.tell();
         let line = |folder: &PathBuf| {
             format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
         };
-        unwatched.iter().map(line).collect()
+        unwatched.iter().map(line).chain(chosen.err().map(|fault| ticket_keys::stay(&fault))).collect()
     }
 
     fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
@@ -270,7 +287,7 @@ impl Certificates {
     /// sign anew.
     fn look(&self, has_changed: bool, say: &Notice) {
         if let Err(fault) = self.context.tickets().rotate() {
-            say(&format!("the keys of tickets stay as they were: {fault}"));
+            say(&ticket_keys::stay(&fault));
         }
         let mut in_use = self.in_use();
         let Some(config) = in_use.config.clone() else { return };
@@ -279,6 +296,7 @@ impl Certificates {
         if !has_changed && !is_due {
             return;
         }
+        ticket_keys::look(&config, self.context.tickets(), &mut in_use.ticket_fault, say);
         match self.read_pairs(&config) {
             Ok(read) if read.mark == in_use.mark && !is_due => in_use.fault.clear(),
             Ok(read) => {

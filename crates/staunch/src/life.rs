@@ -28,6 +28,7 @@ use std::os::fd::OwnedFd;
 use staunch_engine::Inherited;
 
 pub(crate) use duties::{Duties, Reloaded};
+pub(crate) use handover::Further;
 pub(crate) use keeper::Keeper;
 
 use handover::{Handed, Ready, Received};
@@ -40,8 +41,7 @@ pub(crate) struct Takeover {
     program: Program,
     handed: Vec<Handed>,
     ready: Option<Ready>,
-    agent: Option<OwnedFd>,
-    live: Option<OwnedFd>,
+    further: Further,
 }
 
 impl Takeover {
@@ -52,8 +52,8 @@ impl Takeover {
     pub(crate) fn new() -> Result<Self, String> {
         let signals = Signals::new().map_err(|error| format!("cannot watch for signals: {error}"))?;
         let program = Program::of_this_process();
-        let Received { handed, ready, agent, live } = handover::receive()?;
-        Ok(Self { signals, program, handed, ready, agent, live })
+        let Received { handed, ready, further } = handover::receive()?;
+        Ok(Self { signals, program, handed, ready, further })
     }
 
     /// Whether another process serves until this one does.
@@ -76,12 +76,17 @@ impl Takeover {
 
     /// The line to the agent that looks after certificates, if it was handed over: once.
     pub(crate) fn agent(&mut self) -> Option<OwnedFd> {
-        self.agent.take()
+        self.further.agent.take()
+    }
+
+    /// The keys of tickets in sealed memory, if they were handed over: once.
+    pub(crate) fn tickets(&mut self) -> Option<OwnedFd> {
+        self.further.tickets.take()
     }
 
     /// The line by which live data comes from the process before, if any does: once.
     pub(crate) fn live(&mut self) -> Option<OwnedFd> {
-        self.live.take()
+        self.further.live.take()
     }
 
     /// Begins to obey signals, once the workers serve.

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::certificates::{self, Certificates, Pairs};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
 use crate::gate::{ServedGate, WorkingGate};
-use crate::life::{Duties, Takeover};
+use crate::life::{Duties, Further, Takeover};
 use crate::live;
 use crate::reach::OwnAddresses;
 use crate::reload::Reload;
@@ -55,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     settings.notice = Arc::clone(&seeing.notice);
     let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
     // As the user who starts the server: keys are often nobody else's to read.
-    let (certificates, pairs) = secure(&config, &handed, &mut settings)?;
+    let (certificates, pairs) = secure(&config, &mut arrival, &mut settings, &seeing)?;
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = bind(settings, &mut arrival, &config)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
@@ -117,14 +116,18 @@ fn bind(settings: Settings, arrival: &mut Takeover, config: &Config) -> Result<E
     Ok(engine)
 }
 
-/// Reads certificates, and tells the engine where TLS is spoken.
+/// Reads certificates and keys of tickets, and tells the engine where TLS is spoken.
 fn secure(
     config: &Config,
-    handed: &[(String, SocketAddr)],
+    arrival: &mut Takeover,
     settings: &mut Settings,
+    seeing: &Seeing,
 ) -> Result<(Arc<Certificates>, Pairs), Failure> {
-    let secured = settings::secured(config, handed, &settings.listen)?;
+    let secured = settings::secured(config, &arrival.names(), &settings.listen)?;
     let certificates = Arc::new(Certificates::new()?);
+    if let Some(tickets) = arrival.tickets() {
+        certificates::take_over_tickets(certificates.context.tickets(), tickets, &seeing.notice);
+    }
     let pairs = certificates.read(config)?;
     settings.tls = Some(certificates.settings(config, secured));
     Ok((certificates, pairs))
@@ -254,7 +257,8 @@ fn duties<M: Send + 'static>(
     live: Option<Arc<LiveSites>>,
     agent: Option<Agent>,
 ) -> Duties {
-    let line = agent.clone();
+    let (line, certificates) = (agent.clone(), Arc::clone(&reload.certificates));
+    let say = Arc::clone(&seeing.notice);
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     let [lending, returning, leaving] = [(); 3].map(|()| live.clone());
@@ -286,7 +290,11 @@ fn duties<M: Send + 'static>(
             leaving.iter().for_each(|live| live.end());
             finishing.finish_own();
         }),
-        agent: Box::new(move || line.as_ref()?.line()),
+        further: Box::new(move || Further {
+            agent: line.as_ref().and_then(Agent::line),
+            tickets: certificates::hand_over_tickets(certificates.context.tickets(), &say),
+            live: None,
+        }),
         say: Arc::clone(&seeing.notice),
     }
 }

@@ -53,4 +53,4 @@ pub use handshake::{Agreed, Handshake, HandshakeProgress};
 pub use hello::ClientHello;
 pub use local_authority::{AuthorityFault, IssuedPair, LocalAuthority};
 pub use suite::Suite;
-pub use ticket::{TicketFault, Tickets};
+pub use ticket::{TicketFault, TicketKeys, Tickets};

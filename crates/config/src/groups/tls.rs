@@ -41,6 +41,11 @@ group! {
     /// is told `0` over HTTPS, so begin with a day. Not said for `tls = "local"`, nor without
     /// `https_redirect`.
     hsts: OrOff<LongTime> = Some("off"), Value, reload, "\"365d\"";
+    /// Folder with keys of tickets, for machines that share them
+    /// Files of 80 bytes (`openssl rand 80`) or 48, as nginx reads them; not for others to read. The newest
+    /// seals, all open. Files are added and removed while the server runs. `off`: keys are made in memory,
+    /// changed every 8 hours, and pass an upgrade.
+    ticket_keys: OrOff<FilePath> = Some("off"), File, reload, "\"/etc/staunch/tickets\"";
 }
 
 group! {

@@ -52,7 +52,9 @@ impl WatchedFolders {
     }
 
     fn watch(&self, folder: &Path) -> bool {
-        let changes = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE;
+        let come = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE;
+        // A key of tickets that is removed opens no longer; one that others could read is good once they cannot.
+        let changes = come | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::ATTRIB;
         inotify::add_watch(&self.inotify, folder, changes).is_ok()
     }
 

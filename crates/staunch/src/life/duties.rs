@@ -2,12 +2,13 @@
 //!
 //! It must never decide when something is done: the keeper does.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use staunch_engine::Control;
+
+use super::handover::Further;
 
 /// Tells the one who runs the server a line.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
@@ -49,8 +50,8 @@ pub(crate) struct Duties {
     /// Waits until live data is kept, which takes as long as a disk does, and, but not long, for the last
     /// lines said.
     pub(crate) finish: Box<dyn Fn() + Send>,
-    /// The line to the agent that looks after certificates, if there is one: for the program that takes over.
-    pub(crate) agent: Box<dyn Fn() -> Option<OwnedFd> + Send>,
+    /// Descriptors beside the sockets, for the program that takes over.
+    pub(crate) further: Box<dyn Fn() -> Further + Send>,
     /// Further variables for the program that takes over.
     pub(crate) environment: Vec<(&'static str, String)>,
     /// Where lines go.

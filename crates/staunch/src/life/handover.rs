@@ -1,6 +1,6 @@
 //! What passes from one process to the next: listening sockets by address, a pipe on which the next one says
-//! that it serves, and one that ends when the former one has left the sockets. And what systemd leaves to a
-//! service that it starts.
+//! that it serves, and one that ends when the former one has left the sockets; further descriptors by name.
+//! And what systemd leaves to a service that it starts.
 //!
 //! Both are agreed on by variables of the environment: STAUNCH_HANDOVER here, LISTEN_FDS there
 //! (sd_listen_fds(3)). It must never believe that something was left without looking.
@@ -49,10 +49,18 @@ pub(super) struct Ready {
 pub(super) struct Received {
     pub(super) handed: Vec<Handed>,
     pub(super) ready: Option<Ready>,
+    pub(super) further: Further,
+}
+
+/// Descriptors beside the sockets, by what they are.
+#[derive(Debug, Default)]
+pub(crate) struct Further {
     /// The line to the agent that looks after certificates.
-    pub(super) agent: Option<OwnedFd>,
+    pub(crate) agent: Option<OwnedFd>,
+    /// The keys of tickets, in sealed memory.
+    pub(crate) tickets: Option<OwnedFd>,
     /// The line by which live data comes.
-    pub(super) live: Option<OwnedFd>,
+    pub(crate) live: Option<OwnedFd>,
 }
 
 /// What is said on the pipe.
@@ -81,7 +89,11 @@ pub(super) fn receive() -> Result<Received, String> {
     let meant = env::var("LISTEN_PID").is_ok_and(|pid| pid == std::process::id().to_string());
     let count = env::var("LISTEN_FDS").ok().filter(|_| meant).and_then(|count| count.parse().ok());
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
-    Ok(Received { handed: from_systemd(count.unwrap_or(0), &names)?, ready: None, agent: None, live: None })
+    Ok(Received {
+        handed: from_systemd(count.unwrap_or(0), &names)?,
+        ready: None,
+        further: Further::default(),
+    })
 }
 
 /// As [`describe`] has written it.
@@ -105,9 +117,10 @@ fn from_process(text: &str) -> Result<Received, String> {
         handover::claim(pipe).map_err(|error| format!("descriptor {pipe}: {error}"))
     };
     let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
-    let line = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
-    let (agent, live) = (line("agent")?, line("live")?);
-    Ok(Received { handed, ready: Some(Ready { word, left }), agent, live })
+    let further = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
+    let further =
+        Further { agent: further("agent")?, tickets: further("tickets")?, live: further("live")? };
+    Ok(Received { handed, ready: Some(Ready { word, left }), further })
 }
 
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
@@ -132,15 +145,14 @@ fn claim(number: i32) -> Result<OwnedFd, String> {
 }
 
 /// What the next process is told: these sockets, with the names under which some addresses are known, and its
-/// ends of the pipes: to say that it serves, and to hear that this process has left; and the lines to the
-/// agent that looks after certificates, and of live data, if there are any.
+/// ends of the pipes: to say that it serves, and to hear that this process has left; and further descriptors.
 pub(super) fn describe(
     sockets: &[Inherited],
     known: &[Handed],
     backend: &str,
     number_of: impl Fn(&OwnedFd) -> i32,
     pipes: [&OwnedFd; 2],
-    lines: [Option<&OwnedFd>; 2],
+    further: &Further,
 ) -> String {
     let describe = |inherited: &Inherited| {
         let descriptors: Vec<i32> = inherited.sockets.iter().map(&number_of).collect();
@@ -154,9 +166,16 @@ pub(super) fn describe(
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
     let [ready, left] = pipes.map(&number_of);
-    let [agent, live] = lines.map(|line| line.map(&number_of));
+    let further = [&further.agent, &further.tickets, &further.live];
+    let [agent, tickets, live] = further.map(|one| one.as_ref().map(&number_of));
     let told = json!({
-        "backend": backend, "sockets": sockets, "ready": ready, "left": left, "agent": agent, "live": live,
+        "backend": backend,
+        "sockets": sockets,
+        "ready": ready,
+        "left": left,
+        "agent": agent,
+        "tickets": tickets,
+        "live": live,
     });
     told.to_string()
 }
@@ -178,15 +197,18 @@ mod tests {
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
-        let live = OwnedFd::from(File::create("/dev/null").unwrap());
-        let lines = [None, Some(&live)];
-        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, [&pipes[0], &pipes[1]], lines);
-        let live = live.into_raw_fd();
+        let [tickets, live] = [(); 2].map(|()| Some(OwnedFd::from(File::create("/dev/null").unwrap())));
+        let further = Further { agent: None, tickets, live };
+        let ends = [&pipes[0], &pipes[1]];
+        let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, ends, &further);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
         let numbers = pipes.map(IntoRawFd::into_raw_fd);
         assert!(number > 2 && numbers.iter().all(|number| *number > 2));
-        let Received { mut handed, ready, agent, live: received } = from_process(&text).unwrap();
-        assert!(agent.is_none() && received.is_some_and(|received| received.as_raw_fd() == live));
+        let further_numbers = [further.tickets, further.live].map(|one| one.map(IntoRawFd::into_raw_fd));
+        let Received { mut handed, ready, further } = from_process(&text).unwrap();
+        assert!(further.agent.is_none());
+        let received = [&further.tickets, &further.live].map(|one| one.as_ref().map(AsRawFd::as_raw_fd));
+        assert_eq!(received, further_numbers);
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));

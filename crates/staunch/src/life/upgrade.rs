@@ -1,7 +1,7 @@
 //! The start of the process that takes over, until it says that it serves.
 //!
-//! It must never let that process keep anything but the sockets and the pipe, nor leave one behind that did
-//! not make it.
+//! It must never let that process keep anything but what it is told of, nor leave one behind that did not make
+//! it.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use staunch_netio::handover as descriptors;
 
 use super::duties::Duties;
-use super::handover::{self, Handed};
+use super::handover::{self, Further, Handed};
 use super::program::Program;
 
 /// How long the next process may take until it serves, in milliseconds: many sites are opened in a second.
@@ -52,12 +52,15 @@ impl Upgrade {
             let (heard, left) = io::pipe()?;
             let heard = descriptors::inheritable(&heard)?;
             let sockets = duties.control.inheritable()?;
-            let agent = (duties.agent)().map(descriptors::inheritable).transpose()?;
-            let live = live.map(descriptors::inheritable).transpose()?;
+            let Further { agent, tickets, .. } = (duties.further)();
+            let further = Further {
+                agent: agent.map(descriptors::inheritable).transpose()?,
+                tickets: tickets.map(descriptors::inheritable).transpose()?,
+                live: live.map(descriptors::inheritable).transpose()?,
+            };
             let pipes = [&word, &heard];
-            let lines = [agent.as_ref(), live.as_ref()];
             let number_of = AsRawFd::as_raw_fd;
-            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, lines);
+            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, &further);
             let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
             Ok((child, pipe, left))
         };
