@@ -1,7 +1,7 @@
 //! Sessions as OpenSSL keeps them in files, and visits by them.
 //!
-//! It owns the little of DER (X.690) that is needed to look at a ticket and to change it. It must never accept
-//! what it does not know.
+//! It owns the little of DER (X.690) that is needed to look at a ticket and to change it. It must never
+//! accept what it does not know.
 
 use std::fs;
 use std::io::Write as _;

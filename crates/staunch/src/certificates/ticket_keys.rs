@@ -1,7 +1,8 @@
-//! Keys of tickets: from the files of a folder, read whole or not at all, the newest first; and from one process
-//! to the next.
+//! Keys of tickets: from the files of a folder, read whole or not at all, the newest first; and from one
+//! process to the next.
 //!
-//! It owns the sentences about them. It must never believe in a key that others could have read, nor write one.
+//! It owns the sentences about them. It must never believe in a key that others could have read, nor write
+//! one.
 
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
@@ -55,8 +56,8 @@ pub(super) fn read(config: &Config) -> Result<Option<TicketKeys>, Failure> {
         .map_err(|fault| blame(fault.place().and_then(|place| paths.get(place)).unwrap_or(folder), &fault))
 }
 
-/// Reads the files again, if the settings name a folder. `known_fault`: what was said last of those that cannot
-/// be used.
+/// Reads the files again, if the settings name a folder. `known_fault`: what was said last of those that
+/// cannot be used.
 pub(super) fn look(config: &Config, tickets: &Tickets, known_fault: &mut String, say: &Notice) {
     let read = read(config).map_err(|failure| failure.text);
     match read.and_then(|keys| tickets.choose(keys.as_ref()).map_err(|fault| fault.to_string())) {

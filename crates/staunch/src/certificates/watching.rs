@@ -53,7 +53,8 @@ impl WatchedFolders {
 
     fn watch(&self, folder: &Path) -> bool {
         let come = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE;
-        // A key of tickets that is removed opens no longer; one that others could read is good once they cannot.
+        // A key of tickets that is removed opens no longer; one that others could read is good once they
+        // cannot.
         let changes = come | WatchFlags::MOVED_FROM | WatchFlags::DELETE | WatchFlags::ATTRIB;
         inotify::add_watch(&self.inotify, folder, changes).is_ok()
     }

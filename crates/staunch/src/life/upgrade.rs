@@ -1,7 +1,7 @@
 //! The start of the process that takes over, until it says that it serves.
 //!
-//! It must never let that process keep anything but what it is told of, nor leave one behind that did not make
-//! it.
+//! It must never let that process keep anything but what it is told of, nor leave one behind that did not
+//! make it.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

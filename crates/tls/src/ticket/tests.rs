@@ -1,4 +1,5 @@
-//! Tickets that open and those that do not; keys that rotate, are left to another process, or come from files.
+//! Tickets that open and those that do not; keys that rotate, are left to another process, or come from
+//! files.
 use super::*;
 
 const START: u64 = 1_000_000;
