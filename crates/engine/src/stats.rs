@@ -83,6 +83,8 @@ pub struct Stats {
     pub http2_calmed: Counter,
     /// Handshakes of TLS that are over: see [`TlsHandshake`].
     tls_handshakes: [Counter; 4],
+    /// Handshakes with the hybrid key exchange, of all that are over.
+    pub tls_hybrid: Counter,
     /// Handshakes that came to nothing: see [`TlsRefusal`].
     tls_refusals: [Counter; 12],
     /// Secured connections ended for a fault of the peer's records.

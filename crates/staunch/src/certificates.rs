@@ -273,6 +273,7 @@ impl Certificates {
         self.store.replace(&read.pairs, false);
         *self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = read.expiries();
         self.context.offer_http2(config.network.http2);
+        self.context.offer_hybrid(config.tls.tls_hybrid);
         let leads = config.tls.https_redirect && port != 0;
         self.https.replace(read.names().filter(|_| leads), port);
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::ring;
+use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ProducesTickets};
 use rustls::version::{TLS12, TLS13};
@@ -19,6 +19,8 @@ const HTTP2: &[u8] = b"h2";
 
 /// What all configurations of a listener have in common.
 pub(crate) struct Recipe {
+    /// Suites and groups: one for all, because a hybrid group lives as long as the process.
+    pub(crate) provider: Arc<CryptoProvider>,
     pub(crate) certificates: Arc<CertificateStore>,
     pub(crate) time: Arc<WallTime>,
     pub(crate) protocols: Vec<&'static [u8]>,
@@ -37,8 +39,8 @@ impl Recipe {
         verifier: Arc<dyn ClientCertVerifier>,
         tickets: Arc<dyn ProducesTickets>,
     ) -> ServerConfig {
-        let provider = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_details(provider, Arc::clone(&self.time) as _)
+        let (provider, time) = (Arc::clone(&self.provider), Arc::clone(&self.time));
+        let mut config = ServerConfig::builder_with_details(provider, time as _)
             .with_protocol_versions(&[&TLS13, &TLS12])
             .expect("ring has suites of both versions")
             .with_client_cert_verifier(verifier)

@@ -1,7 +1,7 @@
 //! What all handshakes of a listener share: certificates, tickets, protocols, policies, the time.
 //!
-//! It must never be changed once made: what changes is in the store of certificates, in the tickets and in
-//! the table of policies of client certificates, and whether HTTP/2 is offered.
+//! It must never be changed once made: what changes is in the store of certificates, in the tickets and in the
+//! table of policies of client certificates, and whether HTTP/2 and the hybrid group are offered.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +14,7 @@ use crate::challenge::{ACME_TLS, ChallengeCertificates};
 use crate::client::{Asking, ClientIdentity, PolicyTable, SitePolicy};
 use crate::clock::WallTime;
 use crate::configs::{Configs, Recipe};
+use crate::hybrid::Hybrid;
 use crate::ticket::Tickets;
 
 /// The configuration of handshakes, shared by all workers.
@@ -26,6 +27,7 @@ pub struct TlsContext {
     challenges: Arc<ChallengeCertificates>,
     policies: ArcSwap<PolicyTable>,
     offers_http2: AtomicBool,
+    hybrid: &'static Hybrid,
     tickets: Arc<Tickets>,
 }
 
@@ -39,7 +41,9 @@ impl TlsContext {
         time: Arc<WallTime>,
         protocols: &[&'static [u8]],
     ) -> Self {
-        let recipe = Recipe { certificates, time, protocols: protocols.to_vec() };
+        let hybrid = Hybrid::new();
+        let provider = Arc::new(hybrid.provider());
+        let recipe = Recipe { provider, certificates, time, protocols: protocols.to_vec() };
         let config = recipe.config(Arc::new(NoClientAuth), Arc::clone(&tickets) as _);
         let challenges = Arc::new(ChallengeCertificates::default());
         let mut of_challenges = config.clone();
@@ -53,6 +57,7 @@ impl TlsContext {
             challenges,
             policies: ArcSwap::default(),
             offers_http2: AtomicBool::new(true),
+            hybrid,
             tickets,
         }
     }
@@ -78,6 +83,11 @@ impl TlsContext {
     /// Whether handshakes from now on offer HTTP/2, if it is among the protocols.
     pub fn offer_http2(&self, on: bool) {
         self.offers_http2.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether handshakes from now on know the group X25519MLKEM768, as they do at first.
+    pub fn offer_hybrid(&self, on: bool) {
+        self.hybrid.offer(on);
     }
 
     /// From now on clients of these sites are asked for certificates as their policies say.

@@ -32,12 +32,15 @@ mod direction;
 mod facts;
 mod handshake;
 pub mod hello;
+mod hybrid;
 pub mod limits;
 mod local_authority;
 mod pem;
 mod secret;
 mod suite;
 mod ticket;
+#[cfg(test)]
+mod trial;
 
 pub use alert::{Alert, CertificateFault, Fault};
 pub use asleep::Asleep;

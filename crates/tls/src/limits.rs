@@ -59,6 +59,11 @@ pub const SECRET_BYTES_MAX: usize = 48;
 /// Bytes of a sleeping connection: two secrets, two counters, a suite.
 pub const ASLEEP_BYTES_MAX: usize = 128;
 
+/// Bytes of a key of ML-KEM-768, which a client sends (FIPS 203, table 3).
+pub const MLKEM_KEY_BYTES: usize = 1_184;
+/// Bytes of its ciphertext, which the server answers.
+pub const MLKEM_CIPHERTEXT_BYTES: usize = 1_088;
+
 /// Seconds after which tickets are sealed with a new key.
 pub const TICKET_KEY_SECONDS: u64 = 8 * 60 * 60;
 /// Seconds a ticket is good for: as long as its key is kept in any case.

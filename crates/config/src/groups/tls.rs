@@ -41,6 +41,10 @@ group! {
     /// is told `0` over HTTPS, so begin with a day. Not said for `tls = "local"`, nor without
     /// `https_redirect`.
     hsts: OrOff<LongTime> = Some("off"), Value, reload, "\"365d\"";
+    /// Exchange keys by X25519MLKEM768 with clients that can
+    /// What is recorded of such a connection stays secret from a quantum computer. A full handshake costs
+    /// nearly twice as many instructions.
+    tls_hybrid: OnOff = Some("on"), File, reload, "false";
     /// Folder with keys of tickets, for machines that share them
     /// Files of 80 bytes (`openssl rand 80`) or 48, as nginx reads them; not for others to read. The newest
     /// seals, all open. Files are added and removed while the server runs. `off`: keys are made in memory,

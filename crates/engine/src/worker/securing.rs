@@ -76,6 +76,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Ok(None) => self.flush(slot),
             Ok(Some(agreed)) => {
                 self.stats.count_handshake(how(&agreed));
+                self.stats.tls_hybrid.add(u64::from(agreed.is_hybrid()));
                 let connection = &mut self.connections[slot as usize];
                 // The time for the first request begins here.
                 connection.leave_line(now_ms, connection.late);

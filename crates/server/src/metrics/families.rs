@@ -89,6 +89,11 @@ fn tls(workers: &[WorkerFigures], out: &mut Exposition) {
         let count = sum(workers, |one| one.tls.handshakes.get(name).copied().unwrap_or(0));
         out.sample(&[("version", version), ("kind", kind)], count);
     }
+    out.counter(
+        "staunch_tls_handshakes_hybrid_total",
+        "Handshakes whose keys were exchanged by X25519MLKEM768, of all that are over.",
+    )
+    .sample(&[], sum(workers, |one| one.tls.hybrid));
     out.counter("staunch_tls_handshakes_refused_total", "Handshakes that came to nothing, by reason.");
     by_reason("reason", workers, |one| &one.tls.refusals, out);
     out.counter("staunch_tls_faults_total", "Secured connections ended for a fault of the peer's records.")

@@ -131,6 +131,8 @@ pub struct Http2Figures {
 pub struct TlsFigures {
     /// Handshakes that are over, by version and kind: `1.3 full`, `1.3 resumed` and so on.
     pub handshakes: ByReason,
+    /// Handshakes with the hybrid key exchange, of all that are over.
+    pub hybrid: u64,
     /// Handshakes that came to nothing.
     pub refusals: ByReason,
     /// Handshakes at work.
@@ -249,6 +251,7 @@ impl TlsFigures {
         Self {
             handshakes: handshakes.into(),
             refusals: refusals.into(),
+            hybrid: stats.tls_hybrid.get(),
             shaking: stats.tls_shaking.get(),
             awake: stats.tls_awake.get(),
             asleep: stats.tls_asleep.get(),
