@@ -12,6 +12,7 @@ use rustls::version::{TLS12, TLS13};
 
 use crate::certificate::CertificateStore;
 use crate::clock::WallTime;
+use crate::compression;
 use crate::facts::SecretTaker;
 
 /// HTTP/2, as it is called in lists of protocols.
@@ -50,6 +51,7 @@ impl Recipe {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.enable_secret_extraction = true;
         config.key_log = Arc::new(SecretTaker);
+        compression::offer(&mut config);
         config
     }
 }

@@ -5,9 +5,11 @@
 //! returns, so a value of that thread stands between. It must never keep anything after [`during`] returned.
 use std::cell::RefCell;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use rustls::KeyLog;
 
+use crate::compression::CompressedChain;
 use crate::secret::Secret;
 
 /// The facts of the handshake at work on this thread.
@@ -15,6 +17,8 @@ use crate::secret::Secret;
 pub(crate) struct HandshakeFacts {
     /// The address that the client connected to.
     pub(crate) local: Option<IpAddr>,
+    /// The chain that was chosen for the client.
+    pub(crate) chain: Option<Arc<CompressedChain>>,
     /// Traffic secrets of TLS 1.3, once rustls has them.
     pub(crate) client_secret: Option<Secret>,
     pub(crate) server_secret: Option<Secret>,
@@ -49,6 +53,16 @@ pub(crate) fn set_verified_until(unix_s: u64) {
 /// The last second in which what was verified of the client holds: the end of time if that is nothing.
 pub(crate) fn verified_until() -> u64 {
     FACTS.with_borrow(|facts| facts.verified_until_unix_s.unwrap_or(u64::MAX))
+}
+
+/// Notes the chain that was chosen for the client of the handshake at work.
+pub(crate) fn choose_chain(chain: &Arc<CompressedChain>) {
+    FACTS.with_borrow_mut(|facts| facts.chain = Some(Arc::clone(chain)));
+}
+
+/// The chain that was chosen for the client of the handshake at work.
+pub(crate) fn chain() -> Option<Arc<CompressedChain>> {
+    FACTS.with_borrow(|facts| facts.chain.clone())
 }
 
 /// Takes the traffic secrets from rustls. Nothing is written anywhere.

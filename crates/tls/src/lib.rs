@@ -26,6 +26,7 @@ mod certificate;
 mod challenge;
 mod client;
 mod clock;
+mod compression;
 mod configs;
 mod context;
 mod direction;

@@ -16,6 +16,7 @@ use x509_cert::der::{Decode, Reader, SliceReader};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
+use crate::compression::CompressedChain;
 use crate::limits::{CHAIN_CERTIFICATES_MAX, PEM_BYTES_MAX, RSA_BITS_MIN};
 
 /// `rsaEncryption` (RFC 8017, appendix A.1).
@@ -27,6 +28,7 @@ const WEAK_SIGNATURES: &[&str] =
 /// A chain and its key, ready for handshakes. The key is rustls', which shows it to nobody.
 pub struct CertificatePair {
     pub(crate) key: Arc<CertifiedKey>,
+    pub(crate) compressed: Arc<CompressedChain>,
     names: Vec<String>,
     addresses: Vec<IpAddr>,
     not_before_unix_s: u64,
@@ -146,6 +148,7 @@ impl CertificatePair {
         let validity = parsed[0].tbs_certificate().validity();
         let (names, addresses) = subjects(&parsed[0]);
         Ok(Self {
+            compressed: Arc::new(CompressedChain::new(&key.cert)),
             key: Arc::new(key),
             names,
             addresses,

@@ -102,8 +102,10 @@ impl ResolvesServerCert for CertificateStore {
         table
             .candidates(hello.server_name(), facts::local())?
             .iter()
-            .map(|pair| &pair.key)
-            .find(|key| key.key.choose_scheme(schemes).is_some())
-            .map(Arc::clone)
+            .find(|pair| pair.key.key.choose_scheme(schemes).is_some())
+            .map(|pair| {
+                facts::choose_chain(&pair.compressed);
+                Arc::clone(&pair.key)
+            })
     }
 }
