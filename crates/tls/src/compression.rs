@@ -1,32 +1,19 @@
 //! Chains of certificates, compressed for clients that can read them so (RFC 8879).
 //!
-//! It owns the codings, and the form in which a chain stands in a handshake. A handshake must never compress:
-//! a chain is prepared when it is read, and one that is not is sent as it is.
-#[cfg(test)]
-mod tests;
-
+//! It owns the codings, and the form in which a chain stands in a handshake. It must never be used by a
+//! handshake but for what is prepared.
 use std::io::Write as _;
-use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use rustls::compress::{CertCompressor, CompressionCache, CompressionFailed, CompressionLevel};
-use rustls::{CertificateCompressionAlgorithm as Coding, ServerConfig};
+use rustls::CertificateCompressionAlgorithm as Coding;
 use rustls_pki_types::CertificateDer;
-
-use crate::facts;
 
 /// The level of Brotli that takes a tenth of a millisecond for a chain. Level 10 takes fifty times as long,
 /// and saves another twentieth.
 const BROTLI_QUALITY: i32 = 5;
 /// Bits of Brotli's window. With 16 and less this level works thirty times as long.
 const BROTLI_WINDOW_BITS: i32 = 18;
-
-/// Has handshakes of this configuration send prepared chains, in the coding that is ours first.
-pub(crate) fn offer(config: &mut ServerConfig) {
-    config.cert_compressors = vec![&Prepared(Coding::Brotli), &Prepared(Coding::Zlib)];
-    config.cert_compression_cache = Arc::new(CompressionCache::Disabled);
-}
 
 /// A chain as it stands in a message, and compressed.
 pub(crate) struct CompressedChain {
@@ -44,7 +31,7 @@ impl CompressedChain {
     }
 
     /// What was prepared for this message, if it is the chain's.
-    fn prepared(&self, message: &[u8], coding: Coding) -> Option<&[u8]> {
+    pub(crate) fn prepared(&self, message: &[u8], coding: Coding) -> Option<&[u8]> {
         let compressed = match coding {
             Coding::Brotli => self.brotli.as_deref(),
             Coding::Zlib => self.zlib.as_deref(),
@@ -56,7 +43,7 @@ impl CompressedChain {
 
 /// A `Certificate` message of a server (RFC 8446, section 4.4.2): no context, and to no certificate
 /// extensions.
-fn message(chain: &[CertificateDer<'_>]) -> Vec<u8> {
+pub(crate) fn message(chain: &[CertificateDer<'_>]) -> Vec<u8> {
     let mut list = Vec::new();
     for certificate in chain {
         list.extend_from_slice(&length_of(certificate));
@@ -88,19 +75,4 @@ fn zlib(message: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(message).ok()?;
     encoder.finish().ok()
-}
-
-/// Gives rustls what was prepared of the chain that the handshake at work has chosen.
-#[derive(Debug)]
-struct Prepared(Coding);
-
-impl CertCompressor for Prepared {
-    fn compress(&self, message: Vec<u8>, _: CompressionLevel) -> Result<Vec<u8>, CompressionFailed> {
-        let chain = facts::chain().ok_or(CompressionFailed)?;
-        chain.prepared(&message, self.0).map(<[u8]>::to_vec).ok_or(CompressionFailed)
-    }
-
-    fn algorithm(&self) -> Coding {
-        self.0
-    }
 }

@@ -11,8 +11,8 @@ use rustls::server::{NoServerSessionStorage, ProducesTickets};
 use rustls::version::{TLS12, TLS13};
 
 use crate::certificate::CertificateStore;
+use crate::chain_answer;
 use crate::clock::WallTime;
-use crate::compression;
 use crate::facts::SecretTaker;
 
 /// HTTP/2, as it is called in lists of protocols.
@@ -51,7 +51,7 @@ impl Recipe {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.enable_secret_extraction = true;
         config.key_log = Arc::new(SecretTaker);
-        compression::offer(&mut config);
+        chain_answer::offer(&mut config);
         config
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
-use rustls::{ConnectionTrafficSecrets, HandshakeKind};
+use rustls::{ConnectionTrafficSecrets, HandshakeKind, NamedGroup};
 use zeroize::Zeroize;
 
 use crate::alert::{Alert, Fault};
@@ -72,6 +72,14 @@ pub struct Agreed {
     pub is_resumed: bool,
     /// Who the client is, if it was asked and has a certificate: shown now, or when its ticket was made.
     pub client: Option<Arc<ClientIdentity>>,
+}
+
+impl Agreed {
+    /// Whether the keys were exchanged by X25519MLKEM768.
+    #[must_use]
+    pub fn is_hybrid(&self) -> bool {
+        self.group_number == Some(u16::from(NamedGroup::X25519MLKEM768))
+    }
 }
 
 impl Handshake {

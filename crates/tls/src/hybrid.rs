@@ -20,18 +20,9 @@ use rustls::crypto::{
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 use zeroize::Zeroizing;
 
-use crate::handshake::Agreed;
 use crate::limits::{MLKEM_CIPHERTEXT_BYTES, MLKEM_KEY_BYTES};
 
 const FAULTY_SHARE: Error = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
-
-impl Agreed {
-    /// Whether the keys were exchanged by X25519MLKEM768.
-    #[must_use]
-    pub fn is_hybrid(&self) -> bool {
-        self.group_number == Some(u16::from(NamedGroup::X25519MLKEM768))
-    }
-}
 
 /// The group, which can be switched off.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ mod alert;
 mod asleep;
 mod awake;
 mod certificate;
+mod chain_answer;
 mod challenge;
 mod client;
 mod clock;

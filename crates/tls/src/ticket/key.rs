@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::{aead, hkdf};
 use zeroize::Zeroize;
 
-use super::TicketFault;
+use super::fault::TicketFault;
 
 pub(super) const NAME_BYTES: usize = 16;
 const SECRET_BYTES: usize = 32;

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::read::ZlibDecoder;
 use rustls::compress::{CertDecompressor, DecompressionFailed};
+use rustls_pki_types::CertificateDer;
 
 use super::*;
+use crate::compression::{CompressedChain, message};
 use crate::trial::Trial;
 
 /// A client's reader of one coding, which counts the bytes it was given.
