@@ -97,7 +97,7 @@ fn sessions_go_on_after_a_reload_and_after_upgrades() {
 }
 
 #[test]
-fn forged_and_cut_tickets_get_a_full_handshake() {
+fn row_05_forged_and_cut_tickets_get_a_full_handshake() {
     if !is_installed("openssl") {
         return;
     }

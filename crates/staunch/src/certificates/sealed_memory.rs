@@ -34,7 +34,7 @@ pub(super) fn write(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What [`write`] has written.
+/// What [`write()`] has written.
 ///
 /// # Errors
 /// The descriptor is one of something else.
