@@ -1,5 +1,6 @@
 //! Modules of `kernel/` in an emulated machine that ends at the first warning of its kernel.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -38,6 +39,50 @@ impl Guest<'_> {
         let output = guest.arg(&path).output().expect("xtask runs");
         std::fs::remove_file(&path).expect("the script is there");
         output
+    }
+}
+
+/// Ways in which khttpd serves.
+pub(crate) const KHTTPD_MODES: [&str; 4] = ["kthread", "wq", "ready", "softirq"];
+
+/// What a script said in a machine that came to its end.
+pub(crate) struct Said {
+    series: String,
+    pub(crate) out: String,
+    error: String,
+}
+
+impl Guest<'_> {
+    /// Runs a script that must succeed; what it said.
+    pub(crate) fn say(&self, script: &str) -> Said {
+        let output = self.run(script);
+        let (out, error) = said(&output);
+        let said = Said { series: self.series.to_owned(), out, error };
+        assert!(output.status.success(), "{said}");
+        said
+    }
+}
+
+impl Said {
+    /// How often a line was said.
+    pub(crate) fn count(&self, line: &str) -> usize {
+        self.out.lines().filter(|said| *said == line).count()
+    }
+
+    /// Asserts that a line was said.
+    pub(crate) fn has(&self, line: &str) {
+        assert!(self.count(line) > 0, "no {line:?} in {self}");
+    }
+
+    /// Asserts that each line was said, behind this beginning.
+    pub(crate) fn has_all(&self, beginning: &str, lines: &[&str]) {
+        lines.iter().for_each(|line| self.has(&format!("{beginning}{line}")));
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:\n{}{}", self.series, self.out, self.error)
     }
 }
 
@@ -128,19 +173,18 @@ fn khttpd_serves_a_folder_in_each_way() {
         return;
     }
     for series in series_with_modules() {
-        let (out, error) = said(&run(series, "khttpd", include_str!("khttpd.sh")));
-        let has = |line: &str| {
-            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
-        };
-        for mode in ["kthread", "wq", "ready", "softirq"] {
-            has(&format!("{mode} statuses: 200 200 404 403 403 301 404 "));
-            has(&format!("{mode} listed: 500"));
-            has(&format!("{mode} unloaded"));
+        let guest = Guest { series, modules: &["khttpd"], programs: &[], words: &[] };
+        let said = guest.say(include_str!("khttpd.sh"));
+        for mode in KHTTPD_MODES {
+            said.has_all(
+                &format!("{mode} "),
+                &["statuses: 200 200 404 403 403 301 404 ", "listed: 500", "unloaded"],
+            );
         }
-        has("nothing is left");
-        has("told: listen=127.0.0.1:80: cannot be listened on (error -98)");
+        said.has("nothing is left");
+        said.has("told: listen=127.0.0.1:80: cannot be listened on (error -98)");
         for name in ["root= is missing", "root=/nowhere: ", "mode=odd: ", "connections=0: ", "head_ms=1: "] {
-            assert!(out.contains(&format!("told: {name}")), "{series}: no {name:?} in\n{out}{error}");
+            assert!(said.out.contains(&format!("told: {name}")), "no {name:?} in {said}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::handover::process;
-use crate::modules::{Guest, said};
+use crate::modules::{Guest, KHTTPD_MODES};
 use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
 use staunch_tests::process::{binary, is_installed};
 
@@ -35,17 +35,12 @@ fn trace_points_tell_what_khttpd_does() {
     }
     for series in series_with_modules() {
         let guest = Guest { series, modules: &["khttpd"], programs: &[process()], words: &[] };
-        let output = guest.run(include_str!("points.sh"));
-        let (out, error) = said(&output);
-        assert!(output.status.success(), "{series}: {out}{error}");
-        let has = |line: &str| {
-            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
-        };
-        for mode in ["kthread", "wq", "ready", "softirq"] {
-            POINTS.iter().for_each(|line| has(&format!("{mode} {line}")));
+        let said = guest.say(include_str!("points.sh"));
+        for mode in KHTTPD_MODES {
+            said.has_all(&format!("{mode} "), &POINTS);
         }
-        has("expired: head");
-        has("the instance is gone");
+        said.has("expired: head");
+        said.has("the instance is gone");
     }
 }
 
@@ -79,40 +74,29 @@ fn requests_are_traced_under_each_kernel() {
     for series in SERIES_WITH_HEADERS {
         let programs = [binary(), PathBuf::from("/usr/bin/setpriv")];
         let guest = Guest { series, modules: &["khttpd"], programs: &programs, words: &[] };
-        let output = guest.run(include_str!("trace.sh"));
-        let (out, error) = said(&output);
-        assert!(output.status.success(), "{series}: {out}{error}");
-        let has = |line: &str| {
-            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}{error}")
-        };
-        has("told: 3 staunch: khttpd is not loaded: `staunch kernel load --root DIR` loads it");
-        assert!(
-            out.contains("told: 1 staunch: tracefs is not mounted: mount -t tracefs"),
-            "{series}: {out}{error}"
-        );
+        let said = guest.say(include_str!("trace.sh"));
+        let out = said.out.as_str();
+        said.has("told: 3 staunch: khttpd is not loaded: `staunch kernel load --root DIR` loads it");
+        assert!(out.contains("told: 1 staunch: tracefs is not mounted: mount -t tracefs"), "{said}");
         // A user who may not read tracefs, and one who may read it and not write.
-        let refused = "told: 77 staunch: tracefs is not for this user: try as root";
-        assert_eq!(out.lines().filter(|line| *line == refused).count(), 2, "{series}: {out}{error}");
-        has("1");
-        has("all is as before");
-        has("all is as before, again");
-        assert_eq!(out.matches("\nended: 0").count(), 2, "{series}: {out}{error}");
-        assert_eq!(out.matches("\nunloaded").count(), 2, "{series}: {out}{error}");
+        assert_eq!(said.count("told: 77 staunch: tracefs is not for this user: try as root"), 2, "{said}");
+        said.has_all("", &["1", "all is as before", "all is as before, again"]);
+        assert_eq!((said.count("ended: 0"), said.count("unloaded")), (2, 2), "{said}");
 
-        assert_whole(&out);
-        assert_missing(&out, "signal: ", "the function graph: a signal came before it");
-        assert_missing(&out, "without: ", "khttpd was unloaded meanwhile");
+        assert_whole(out);
+        assert_missing(out, "signal: ", "the function graph: a signal came before it");
+        assert_missing(out, "without: ", "khttpd was unloaded meanwhile");
         assert_missing(
-            &out,
+            out,
             "kthread: ",
             "the function graph: somebody traces already (current_tracer is function",
         );
         assert_missing(
-            &out,
+            out,
             "event: ",
             "the function graph: somebody traces already (set_event is khttpd:khttpd_hit",
         );
-        let threads = json(&out, "kthread: ")["threads"].clone();
+        let threads = json(out, "kthread: ")["threads"].clone();
         assert!(
             threads
                 .as_array()
@@ -125,7 +109,7 @@ fn requests_are_traced_under_each_kernel() {
         let theirs =
             "missing: the function graph: somebody traces already (set_graph_function is khttpd_serve";
         assert!(out.contains(theirs), "{out}");
-        has("khttpd_serve [khttpd]");
+        said.has("khttpd_serve [khttpd]");
     }
 }
 

@@ -2,7 +2,6 @@
 # when the command is ended, or the module unloaded, while it records.
 umask 022
 mkdir www; echo hello > www/a.txt; head -c 400000 /dev/zero > www/big.bin
-sleep 0.3
 ask() {
 	while :; do
 		printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /big.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' |
