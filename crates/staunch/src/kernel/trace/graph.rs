@@ -40,7 +40,9 @@ pub(super) struct Call {
 pub(super) struct Graph {
     pub(super) functions: BTreeMap<String, FunctionCost>,
     pub(super) parts: BTreeMap<KernelPart, f64>,
-    /// Outermost calls in which requests were parsed, each with the calls beneath it.
+    /// How many outermost calls there were in which requests were parsed.
+    pub(super) requests_count: usize,
+    /// The first of them, each with the calls beneath it.
     pub(super) requests: Vec<Vec<Call>>,
     stacks: BTreeMap<Thread, Vec<Frame>>,
 }
@@ -105,10 +107,16 @@ impl Graph {
         }
         match stack.last_mut().filter(|above| !WAITERS.contains(&above.function.as_str())) {
             Some(above) => above.adopt(frame, us),
-            None if frame.asked && !waits && self.requests.len() < REQUESTS_MAX => {
-                self.requests.push(frame.whole(us));
-            }
+            None if frame.asked && !waits => self.keep(frame, us),
             None => {}
+        }
+    }
+
+    /// Counts a request, and keeps it while there is room.
+    fn keep(&mut self, frame: Frame, us: f64) {
+        self.requests_count += 1;
+        if self.requests.len() < REQUESTS_MAX {
+            self.requests.push(frame.whole(us));
         }
     }
 
@@ -187,7 +195,7 @@ fn microseconds(text: &str) -> Option<f64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Graph, Step, read};
+    use super::{Graph, REQUESTS_MAX, Step, read};
     use crate::kernel::trace::part::KernelPart;
 
     fn graph(text: &str) -> Graph {
@@ -256,6 +264,17 @@ mod tests {
         let graph = graph(&text.concat());
         assert!((graph.functions["f"].own_us - 3.0).abs() < 1e-9);
         assert!((graph.functions["g"].own_us - 9.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn requests_that_are_not_kept_are_counted() {
+        let request = [
+            line("             ", "khttpd_serve [khttpd]() {"),
+            line("             ", "/* khttpd_request: connection=a path=/ */"),
+            line("  5.000 us   ", "}"),
+        ];
+        let graph = graph(&request.concat().repeat(REQUESTS_MAX + 3));
+        assert_eq!((graph.requests_count, graph.requests.len()), (REQUESTS_MAX + 3, REQUESTS_MAX));
     }
 
     #[test]

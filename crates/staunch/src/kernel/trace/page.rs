@@ -64,9 +64,18 @@ fn graph_section(body: &mut String, graph: &GraphReport) {
         "<h2>A request</h2><p class=\"quiet\">The one whose time is in the middle of {}; calls of less than \
          1 % of it are left out. On a loopback interface the peer's side of TCP runs within the send.</p>\
          <pre><code>{}</code></pre>",
-        words::count(graph.requests as u64),
+        among(graph),
         escape(&calls(&graph.typical))
     );
+}
+
+/// How many requests the typical one was chosen among, and of how many they were the first.
+fn among(graph: &GraphReport) -> String {
+    let kept = words::count(graph.requests_kept as u64);
+    if graph.requests_kept == graph.requests {
+        return kept;
+    }
+    format!("the first {kept} of {}", words::count(graph.requests as u64))
 }
 
 /// The calls of a request, one a line, each indented beneath its caller.

@@ -46,8 +46,10 @@ pub(super) struct TraceReport {
 /// What the function graph has shown.
 #[derive(Debug, Serialize)]
 pub(super) struct GraphReport {
-    /// Outermost calls in which requests were parsed and that were kept.
+    /// Outermost calls in which requests were parsed.
     pub(super) requests: usize,
+    /// The first so many of them, among which the typical one was chosen.
+    pub(super) requests_kept: usize,
     /// The functions that took most time themselves, the costliest first.
     pub(super) functions: Vec<(String, FunctionCost)>,
     /// Each part's share of all time beneath the module.
@@ -67,7 +69,8 @@ impl GraphReport {
         let shares =
             if whole > 0.0 { KernelPart::ALL.map(|part| (part, share(part))).to_vec() } else { Vec::new() };
         let typical = graph.typical().unwrap_or(&[]).to_vec();
-        Self { requests: graph.requests.len(), functions, shares, typical }
+        let (requests, requests_kept) = (graph.requests_count, graph.requests.len());
+        Self { requests, requests_kept, functions, shares, typical }
     }
 }
 
