@@ -2,8 +2,8 @@
 /*
  * /dev/khttpd: connections that the module does not serve itself, for a process that does.
  *
- * Readable while one waits. KHTTPD_TAKE gives the descriptor of its socket, which does not block and is
- * closed on exec; the request is unread in it. EAGAIN where none waits.
+ * Readable while one waits. KHTTPD_TAKE gives the descriptor of its socket, which does not block, has
+ * TCP_NODELAY and is closed on exec; the request is unread in it. EAGAIN where none waits.
  */
 #ifndef KHTTPD_HANDOVER_H
 #define KHTTPD_HANDOVER_H

@@ -1,9 +1,11 @@
-# `staunch serve` behind khttpd: one site on one port, by the module of the machine and the server as shipped.
-# What each request says is compared in handover.rs.
+# `staunch serve` behind khttpd: one site on one port, by the module of the machine and the server as shipped, by
+# each of the `ways`. What each request says is compared in handover.rs.
 umask 022
 here=$(pwd)
 mkdir -p www other
 echo hello > www/a.txt
+# Longer than what is copied into memory.
+head -c 400000 /dev/zero | tr '\0' x > www/big.bin
 token=0123456789abcdef0123456789abcdef
 
 load() { insmod /modules/khttpd.ko root=$here/www listen=127.0.0.1:80 "$@"; }
@@ -22,29 +24,44 @@ rmmod khttpd
 insmod /modules/khttpd.ko root=$here/other listen=127.0.0.1:80 hand_over=
 echo "another folder: $(refused)"
 rmmod khttpd
-echo "io_uring: $(refused --io uring)"
 
-load hand_over=/live,/status.json || exit 1
-echo "nobody: $(put a)"
-serve > said 2>&1 &
-until [ -e pid ]; do sleep 0.1; done
-grep khttpd said
-echo "a file: $(get /a.txt)"
-echo "a body: $(put a | cut -d '|' -f 1)"
-echo "a path: $(get /live/a)"
-echo "both: $(printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /live/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | grep -aE '^(HTTP|hello|abc)' | tr '\n' '|')"
-counts handed_over
+# More connections at a time than there are slots, and rooms on the way to them: each is answered, if only by 503.
+crowd() {
+	rm -f crowd.*
+	for i in $(seq 40); do put c > crowd.$i & putting="$putting $!"; done
+	wait $putting; putting=
+	cat crowd.* | grep -cE '^HTTP/1.1 (200|503) '
+}
 
-# An upgrade: the new process opens the device again, and takes connections.
-first=$(cat pid)
-kill -USR2 $first
-until [ "$(cat pid 2>/dev/null)" != "$first" ] && [ -e pid ]; do sleep 0.1; done
-while kill -0 $first 2>/dev/null; do sleep 0.1; done
-echo "upgraded: $(put b | cut -d '|' -f 1)"
+for way in $ways; do
+	load hand_over=/live,/status.json,/big.bin || exit 1
+	echo "$way nobody: $(put a)"
+	serve --io $way --max-connections 16 --access-log $here/log > said 2>&1 &
+	until [ -e pid ]; do sleep 0.1; done
+	grep khttpd said
+	echo "$way:$(grep -o ' engine  *[a-z_]*' said)"
+	echo "$way a file: $(get /a.txt)"
+	echo "$way a body: $(put a | cut -d '|' -f 1)"
+	echo "$way a path: $(get /live/a)"
+	echo "$way both: $(printf 'GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\nGET /live/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | timeout 60 nc 127.0.0.1 80 | tr -d '\r' | grep -aE '^(HTTP|hello|abc)' | tr '\n' '|')"
+	echo "$way large: $(printf 'GET /big.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' | timeout 60 nc 127.0.0.1 80 | tail -c 400000 | tr -d x | wc -c)"
+	echo "$way crowd: $(crowd)"
+	echo "$way $(counts handed_over)"
+	until grep -q 'PUT /topics/c' log; do sleep 0.1; done
+	echo "$way from $(cut -d ' ' -f 1 log | sort -u)"
+	rm log
 
-# The server ends: no process has the device open, and the module can be unloaded.
-second=$(cat pid)
-kill $second
-while kill -0 $second 2>/dev/null; do sleep 0.1; done
-echo "nobody any more: $(put c)"
-rmmod khttpd && echo unloaded
+	# An upgrade: the new process opens the device again, and takes connections.
+	first=$(cat pid)
+	kill -USR2 $first
+	until [ "$(cat pid 2>/dev/null)" != "$first" ] && [ -e pid ]; do sleep 0.1; done
+	while kill -0 $first 2>/dev/null; do sleep 0.1; done
+	echo "$way upgraded: $(put b | cut -d '|' -f 1)"
+
+	# The server ends: no process has the device open, and the module can be unloaded.
+	second=$(cat pid)
+	kill $second
+	while kill -0 $second 2>/dev/null; do sleep 0.1; done
+	echo "$way nobody any more: $(put c)"
+	rmmod khttpd && echo "$way unloaded"
+done

@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,12 @@ static void answer(int connection)
 	char bytes[4096], head[128];
 	ssize_t count;
 	int length, flags = fcntl(connection, F_GETFL), closes = fcntl(connection, F_GETFD);
+	int now = 0;
+	socklen_t size = sizeof(now);
 
+	getsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &now, &size);
+	if (!now)
+		printf("a descriptor that delays\n");
 	if (!(flags & O_NONBLOCK) || !(closes & FD_CLOEXEC))
 		printf("a descriptor that blocks or is inherited\n");
 	/* All of it was there before the connection was taken. */

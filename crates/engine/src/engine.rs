@@ -123,11 +123,7 @@ impl<M: Send + 'static> Engine<M> {
     ///
     /// # Errors
     /// EMFILE.
-    ///
-    /// # Panics
-    /// Unless epoll was asked for: io_uring accepts at sockets alone.
     pub fn take_from(&mut self, device: &OwnedFd) -> io::Result<()> {
-        assert!(self.settings.io == IoChoice::Epoll, "epoll takes connections from a device");
         for listeners in &mut self.sockets.listeners {
             listeners.push((ListenerName::HANDOVER, device.try_clone()?));
         }

@@ -2,7 +2,7 @@
 //! others, raw packets, the server in the kernel.
 //!
 //! It must never be needed to answer a request: the gate, the load generator, the laboratory and the doctor
-//! ask, and the engine only while it starts; the epoll backend takes connections at khttpd's device.
+//! ask, and the engine only while it starts; backends take connections at khttpd's device.
 
 pub mod cpu;
 pub mod interface;

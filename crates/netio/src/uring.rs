@@ -17,6 +17,7 @@ mod closing;
 mod connecting;
 mod features;
 mod files;
+mod handed;
 mod in_flight;
 mod listeners;
 mod passages;
@@ -27,6 +28,7 @@ mod ring;
 mod sending;
 mod slots;
 mod state;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod token;

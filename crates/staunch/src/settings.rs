@@ -30,7 +30,7 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
         // Who starts the server has the certificates.
         tls: None,
         workers: workers(&config.network)?,
-        io: io(&config.network)?,
+        io: io(&config.network),
         connections_max: config.network.max_connections,
         memory_budget_bytes: config.pressure.memory_budget,
         timeouts: timeouts(&config.deadlines),
@@ -42,16 +42,12 @@ pub(crate) fn of(config: &Config, handed: &[(String, SocketAddr)]) -> Result<Set
     })
 }
 
-/// The way to the network. io_uring accepts at sockets, and khttpd hands over at a device.
-fn io(network: &Network) -> Result<IoChoice, Failure> {
-    match (network.io, network.behind_khttpd) {
-        (IoWay::Uring, true) => {
-            let text = "io: \"uring\" takes no connections from khttpd; with behind_khttpd, leave io out";
-            Err(Failure::configuration(text.to_owned()))
-        }
-        (_, true) | (IoWay::Epoll, _) => Ok(IoChoice::Epoll),
-        (IoWay::Auto, false) => Ok(IoChoice::Auto),
-        (IoWay::Uring, false) => Ok(IoChoice::Uring),
+/// The way to the network.
+fn io(network: &Network) -> IoChoice {
+    match network.io {
+        IoWay::Auto => IoChoice::Auto,
+        IoWay::Epoll => IoChoice::Epoll,
+        IoWay::Uring => IoChoice::Uring,
     }
 }
 

@@ -34,7 +34,7 @@ group! {
     /// Over TLS it is offered in the handshake (ALPN). With it off the preface is answered 505. A reload is
     /// for new connections.
     http2: OnOff = Some("on"), Value, reload, "false";
-    /// Serve what khttpd, loaded with `hand_over`, does not (epoll)
+    /// Serve what khttpd, loaded with `hand_over`, does not
     /// khttpd serves the files of the site on its addresses, and hands over every connection with another
     /// method, a body, an Upgrade or one of its `hand_over` paths: one site on one port. It must be loaded
     /// with `hand_over` and serve the same folder, and the server must be allowed to open `/dev/khttpd`. Both

@@ -14,12 +14,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with, acceptfrom_with, getpeername, sockopt};
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 
 use crate::host::khttpd;
 use crate::{Queue, socket};
@@ -77,7 +76,7 @@ impl Listener {
     /// What waits, and how much may; `None` once it was given up.
     pub(super) fn queue(&self) -> Option<Queue> {
         let socket = self.socket.as_ref()?.as_fd();
-        if self.is_device { Some(queue_of_device(socket)) } else { socket::queue(socket) }
+        if self.is_device { Some(khttpd::queue(socket)) } else { socket::queue(socket) }
     }
 
     /// See [`crate::Io::open_door`].
@@ -123,8 +122,11 @@ impl Listener {
                 return self.stop(epoll, Errno::NFILE);
             }
             self.left -= 1;
-            let accepted =
-                if self.is_device { take(socket, learns_peers) } else { accept_one(socket, learns_peers) };
+            let accepted = if self.is_device {
+                khttpd::accept(socket.as_fd(), learns_peers)
+            } else {
+                accept_one(socket, learns_peers)
+            };
             match accepted {
                 Ok((socket, peer)) => {
                     self.used_up = self.left == 0;
@@ -152,22 +154,6 @@ fn accept_one(listener: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option
     } else {
         Ok((accept_with(listener, flags)?, None))
     }
-}
-
-/// A connection that khttpd has accepted, with what accepted ones inherit here from their listener.
-fn take(device: &OwnedFd, learns_peers: bool) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
-    let socket = khttpd::take(device.as_fd())?;
-    sockopt::set_tcp_nodelay(&socket, true)?;
-    socket::bound_unsent(&socket).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    let peer = if learns_peers { getpeername(&socket).ok().flatten() } else { None };
-    Ok((socket, peer.and_then(|peer| peer.try_into().ok())))
-}
-
-/// The device tells whether a connection waits, not how many do.
-fn queue_of_device(device: BorrowedFd<'_>) -> Queue {
-    let mut wait = [PollFd::from_borrowed_fd(device, PollFlags::IN)];
-    let is_ready = poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0);
-    Queue { waiting: u32::from(is_ready), limit: khttpd::WAITING_MAX }
 }
 
 /// Errors of one connection that was gone before it was accepted: accept(2), "Error handling", and a signal.

@@ -10,6 +10,7 @@
 //! descriptor.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::squeue::Flags;
@@ -82,35 +83,13 @@ impl Uring {
         let listener = &mut self.listeners[index as usize];
         let peer = listener.callers.take(caller);
         if !cqueue::more(flags) {
-            listener.outstanding -= 1;
             if !listener.place.multishot {
                 self.rings[ring_index].claims -= 1;
             }
-            if listener.outstanding == 0 {
-                listener.cancelling = false;
-                listener.leaving = None;
-            }
+            listener.note_end();
         }
         let completion = if result >= 0 {
-            let Some(slot) = self.placement.slot_accepted(ring_index, result as u32) else {
-                self.send_away(ring_index, result as u32);
-                self.arm_accepts(index as usize);
-                return None;
-            };
-            let overtakes = self.slots.is_closing_by_link(slot);
-            if overtakes {
-                self.end_linked_close(slot);
-            }
-            self.rings[ring_index].accepted += 1;
-            self.slots.open(slot);
-            self.peer = peer.map(|peer| (slot, peer));
-            let accepted = Completion::Accepted { listener: index as u16, slot };
-            if overtakes {
-                self.pending.push_back(accepted);
-                None
-            } else {
-                Some(accepted)
-            }
+            self.placed(index, result as u32, peer)
         } else if is_transient(-result) {
             None
         } else {
@@ -118,6 +97,34 @@ impl Uring {
         };
         self.arm_accepts(index as usize);
         completion
+    }
+
+    /// The kernel has placed a connection of a listener in the ring whose completions are handed out, under
+    /// this direct descriptor.
+    pub(super) fn placed(
+        &mut self,
+        index: u32,
+        descriptor: u32,
+        peer: Option<SocketAddr>,
+    ) -> Option<Completion> {
+        let ring_index = self.batch_ring;
+        let Some(slot) = self.placement.slot_accepted(ring_index, descriptor) else {
+            self.send_away(ring_index, descriptor);
+            return None;
+        };
+        let overtakes = self.slots.is_closing_by_link(slot);
+        if overtakes {
+            self.end_linked_close(slot);
+        }
+        self.rings[ring_index].accepted += 1;
+        self.slots.open(slot);
+        self.peer = peer.map(|peer| (slot, peer));
+        let accepted = Completion::Accepted { listener: index as u16, slot };
+        if overtakes {
+            self.pending.push_back(accepted);
+            return None;
+        }
+        Some(accepted)
     }
 
     /// Closes a connection that the kernel has placed among ours, which it does only if it counts differently
@@ -140,13 +147,16 @@ impl Uring {
     }
 
     /// Brings what is armed in line with what is wanted and possible.
-    fn arm_accepts(&mut self, index: usize) {
+    pub(super) fn arm_accepts(&mut self, index: usize) {
         let listener = &self.listeners[index];
         if listener.cancelling {
             return;
         }
         if !listener.wanted {
             return self.cancel_accepts(index);
+        }
+        if listener.device.is_some() {
+            return self.watch_device(index);
         }
         let (outstanding, present) = (listener.outstanding, listener.place);
         match self.choose_place(index) {
@@ -205,15 +215,18 @@ impl Uring {
             // Each of them has its slot, so this ring is not full.
             return Some(present);
         }
+        let ring = self.ring_with_room()?;
+        Some(Place { ring, multishot: multishot && self.rings[ring].free() > roomy })
+    }
+
+    /// The first ring with a free slot, which is made if that is possible.
+    pub(super) fn ring_with_room(&mut self) -> Option<usize> {
         if let Some(ring) = self.rings.iter().position(|ring| ring.free() > 0) {
-            return Some(Place { ring, multishot: false });
+            return Some(ring);
         }
         let ring = self.rings.len();
         let accepts = self.placement.table(ring).is_some_and(|table| table.accepted > 0);
-        if !accepts || self.add_ring().is_err() {
-            return None;
-        }
-        Some(Place { ring, multishot: multishot && self.rings[ring].free() > roomy })
+        (accepts && self.add_ring().is_ok()).then_some(ring)
     }
 
     fn cancel_accepts(&mut self, index: usize) {
@@ -222,6 +235,9 @@ impl Uring {
             return;
         }
         listener.cancelling = true;
+        if listener.device.is_some() {
+            return self.unwatch_device(index);
+        }
         let ring = &mut self.rings[listener.place.ring];
         let cancel = |caller| {
             let accepts = CancelBuilder::user_data(pack(Operation::Accept, caller, index as u32)).all();
@@ -235,7 +251,7 @@ impl Uring {
         ring.push(&cancel(0).user_data(pack(Operation::AcceptCancel, 0, index as u32)));
     }
 
-    fn accept_stopped(&mut self, index: usize, errno: i32) -> Option<Completion> {
+    pub(super) fn accept_stopped(&mut self, index: usize, errno: i32) -> Option<Completion> {
         let listener = &mut self.listeners[index];
         let was_wanted = std::mem::replace(&mut listener.wanted, false);
         was_wanted.then_some(Completion::AcceptStopped { listener: index as u16, errno })
@@ -243,7 +259,7 @@ impl Uring {
 }
 
 /// Whether an error of accept(2) says something of one connection only, or nothing at all.
-fn is_transient(errno: i32) -> bool {
+pub(super) fn is_transient(errno: i32) -> bool {
     matches!(
         errno,
         libc::ECANCELED

@@ -6,6 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::callers::Callers;
+use super::handed::Device;
+use crate::host::khttpd;
 use crate::{Queue, socket};
 
 /// How accepting is armed: on which ring, and whether by one multishot operation or by single ones.
@@ -19,7 +21,7 @@ pub(crate) struct Place {
 
 /// One listener.
 pub(crate) struct Listener {
-    /// The listening socket; `None` once it was given up.
+    /// The listening socket, or the device; `None` once it was given up.
     pub(crate) socket: Option<OwnedFd>,
     /// The socket afterwards, while accepts name it.
     pub(crate) leaving: Option<OwnedFd>,
@@ -29,23 +31,31 @@ pub(crate) struct Listener {
     pub(crate) wanted: bool,
     /// Where accepts are armed; meaningful while some are outstanding.
     pub(crate) place: Place,
-    /// How many accept operations are with the kernel.
+    /// How many operations for it are with the kernel.
     pub(crate) outstanding: u32,
     /// They are being cancelled.
     pub(crate) cancelling: bool,
     /// Where the kernel writes who is connecting, if that is to be learnt.
     pub(crate) callers: Callers,
+    /// Only for khttpd's device in place of a socket.
+    pub(crate) device: Option<Device>,
 }
 
 impl Listener {
-    /// Takes a listening socket. It becomes a blocking one: io_uring waits by itself, and must not be told
-    /// EAGAIN.
+    /// Takes a listening socket, or khttpd's device. A socket becomes a blocking one: io_uring waits by
+    /// itself, and must not be told EAGAIN.
     ///
     /// # Errors
-    /// When it is not a listening socket.
+    /// When it is neither.
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&socket, false)?;
-        let backlog = socket::queue(socket.as_fd()).ok_or(io::ErrorKind::InvalidInput)?.limit;
+        let device = khttpd::is_device(&socket)?.then(Device::new);
+        let backlog = if device.is_some() {
+            // No accept of many shots empties it.
+            0
+        } else {
+            rustix::io::ioctl_fionbio(&socket, false)?;
+            socket::queue(socket.as_fd()).ok_or(io::ErrorKind::InvalidInput)?.limit
+        };
         let place = Place { ring: 0, multishot: false };
         let socket = Some(socket);
         Ok(Self {
@@ -57,6 +67,7 @@ impl Listener {
             outstanding: 0,
             cancelling: false,
             callers: Callers::default(),
+            device,
         })
     }
 
@@ -68,6 +79,7 @@ impl Listener {
     /// What waits, and how much may; `None` once it is gone.
     pub(crate) fn queue(&self) -> Option<Queue> {
         match &self.socket {
+            Some(device) if self.device.is_some() => Some(khttpd::queue(device.as_fd())),
             Some(socket) => socket::queue(socket.as_fd()),
             None => (!self.is_gone()).then_some(Queue { waiting: 0, limit: self.backlog }),
         }
@@ -76,6 +88,15 @@ impl Listener {
     /// See [`crate::Io::open_door`].
     pub(crate) fn open_door(&self) {
         let _ = self.socket.as_ref().map(|socket| socket::admit_newcomers(socket.as_fd()));
+    }
+
+    /// One of its operations has come back from the kernel.
+    pub(crate) fn note_end(&mut self) {
+        self.outstanding -= 1;
+        if self.outstanding == 0 {
+            self.cancelling = false;
+            self.leaving = None;
+        }
     }
 
     /// Whether its number may be used again: nothing of it is with the kernel.

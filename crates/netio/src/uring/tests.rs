@@ -4,12 +4,13 @@
 //! It must never depend on the time something takes: what is awaited is waited for.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
+use super::handed::Device;
 use super::slots::CLOSE_LINKED;
 use super::state::Burst;
 use super::token::{Operation, pack};
@@ -251,4 +252,54 @@ fn progress_is_seen_up_to_the_last_bytes() {
         // What fits into the socket at once may go unseen at the end.
         assert!(seen + ANSWER_BYTES / 2 >= bytes, "{seen} of {bytes} bytes were seen being taken");
     }
+}
+
+/// A listener that stands for khttpd's device, and a connection as it is taken from there, with its peer.
+fn handed(io: &mut Uring) -> (usize, OwnedFd, TcpStream) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (connection, _) = listener.accept().unwrap();
+    connection.set_nonblocking(true).unwrap();
+    let number = usize::from(io.add_listener(listener.into()).unwrap());
+    io.listeners[number].device = Some(Device::new());
+    (number, connection.into(), peer)
+}
+
+#[test]
+fn a_connection_that_was_handed_over_is_one_like_others() {
+    let Some(mut scene) = Scene::new() else { return };
+    let (device, connection, mut peer) = handed(&mut scene.io);
+    let address = peer.local_addr().unwrap();
+    let claims = scene.io.rings[0].claims;
+    scene.io.take_in(device, 0, 0, connection, Some(address));
+    let slot = match scene.next() {
+        Completion::Accepted { listener, slot } if usize::from(listener) == device => slot,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(scene.io.peer_address(slot), Some(address));
+    assert_eq!((scene.io.rings[0].claims, scene.io.rings[0].accepted), (claims, 1));
+    peer.write_all(b"hello").unwrap();
+    scene.io.receive(slot);
+    scene.receive(1);
+    scene.io.close(slot);
+    assert!(matches!(scene.next(), Completion::Closed { .. }));
+    scene.io.submit_and_wait(Some(Duration::ZERO)).unwrap();
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0, "its normal descriptor keeps it");
+}
+
+#[test]
+fn a_connection_that_cannot_be_placed_ends_and_is_told() {
+    let Some(mut scene) = Scene::of(1, Duration::from_secs(10)) else { return };
+    let (_peer, _slot) = scene.connection();
+    // The table is full, which the listener has to say, too.
+    assert!(matches!(scene.next(), Completion::AcceptStopped { listener: 0, .. }));
+    let (device, connection, mut peer) = handed(&mut scene.io);
+    scene.io.listeners[device].wanted = true;
+    let claims = scene.io.rings[0].claims;
+    scene.io.take_in(device, 0, 0, connection, None);
+    let stopped = scene.next();
+    assert!(matches!(stopped, Completion::AcceptStopped { errno: libc::ENFILE, .. }), "{stopped:?}");
+    assert_eq!(scene.io.rings[0].claims, claims);
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0);
 }

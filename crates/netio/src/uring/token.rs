@@ -2,8 +2,8 @@
 //!
 //! Owns their layout: operation (8 bits), marks (8), generation (16), index (32). It must never hold a
 //! pointer, so that a completion can be checked instead of believed. The index is a slot or a listener, as
-//! the operation says; the generation counts the uses of a slot, and with an accept names the
-//! room for the peer's address.
+//! the operation says; the generation counts the uses of a slot, and with an accept or a take names
+//! its room.
 
 /// What was asked of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +57,13 @@ pub(crate) enum Operation {
     WatchRoom,
     /// Setting an option of a slot: nobody asks what came of it.
     Tune,
+    /// Waiting for a connection at khttpd's device; the index is a listener.
+    Offer,
+    /// Moving a connection from there into the table; the index is a listener.
+    TakeIn,
 }
 
-const OPERATIONS: [Operation; 24] = [
+const OPERATIONS: [Operation; 26] = [
     Operation::Accept,
     Operation::AcceptCancel,
     Operation::Receive,
@@ -84,6 +88,8 @@ const OPERATIONS: [Operation; 24] = [
     Operation::Watch,
     Operation::WatchRoom,
     Operation::Tune,
+    Operation::Offer,
+    Operation::TakeIn,
 ];
 
 /// Marks the completion of what stands in the place of an operation, because its chain was divided.

@@ -109,6 +109,8 @@ impl Uring {
             Operation::Receive | Operation::Send => {}
             Operation::Accept => return self.accepted(index, generation, result, flags),
             Operation::AcceptCancel => return self.accepts_cancelled(index),
+            Operation::Offer => return self.offered(index, result),
+            Operation::TakeIn => return self.taken_in(index, generation, result),
             Operation::Wake => return self.woken(flags),
             Operation::RingReady => return self.rings_ready(flags),
             Operation::DrainTimer => return self.drain_timer_over(),
