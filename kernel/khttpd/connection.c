@@ -80,10 +80,14 @@ static void khttpd_connection_write_space(struct sock *sk)
 	khttpd_connection_wake(sk);
 }
 
-/* Callbacks of a socket are replaced, never called on: nobody else waits for it. */
-static void khttpd_connection_attach(struct khttpd_connection *connection)
+/*
+ * Callbacks of a socket are replaced, never called on: nobody else waits for it. Whether something had come
+ * before, of which no callback tells.
+ */
+static bool khttpd_connection_attach(struct khttpd_connection *connection)
 {
 	struct sock *sk = connection->socket->sk;
+	bool is_empty;
 
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = connection;
@@ -98,7 +102,9 @@ static void khttpd_connection_attach(struct khttpd_connection *connection)
 		sk->sk_use_task_frag = false;
 #endif
 	}
+	is_empty = khttpd_socket_is_empty(sk);
 	write_unlock_bh(&sk->sk_callback_lock);
+	return !is_empty;
 }
 
 static void khttpd_connection_detach(struct khttpd_connection *connection)
@@ -168,6 +174,7 @@ static bool khttpd_connection_enter(struct khttpd_connection *connection)
 int khttpd_connection_make(struct socket *socket)
 {
 	struct khttpd_connection *connection = kmem_cache_zalloc(connections, GFP_KERNEL);
+	bool has_come;
 
 	if (!connection)
 		return -ENOMEM;
@@ -184,11 +191,11 @@ int khttpd_connection_make(struct socket *socket)
 	kref_get(&connection->references);
 	trace_khttpd_accept(connection);
 	khttpd_modes_prepare(connection);
-	khttpd_connection_attach(connection);
+	has_come = khttpd_connection_attach(connection);
 	khttpd_connection_expect(connection, KHTTPD_HEAD_DEADLINE, true);
 	if (khttpd_modes_start(connection))
 		khttpd_connection_close(connection);
-	else
+	else if (has_come)
 		khttpd_modes_kick(connection);
 	khttpd_connection_put(connection);
 	return 0;

@@ -155,6 +155,13 @@ struct khttpd_connection {
 	struct khttpd_folder *folder;
 };
 
+/* Whether there is nothing to read in a socket: no bytes, no end, no error. */
+static inline bool khttpd_socket_is_empty(const struct sock *sk)
+{
+	return skb_queue_empty_lockless(&sk->sk_receive_queue) &&
+	       !(READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) && !READ_ONCE(sk->sk_err);
+}
+
 struct khttpd_listener {
 	struct socket *socket;
 };

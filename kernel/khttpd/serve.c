@@ -135,6 +135,12 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	return khttpd_serve_sent(connection, sent);
 }
 
+/* Room for answers, taken for the first of them: a connection that is handed over needs none. */
+static bool khttpd_serve_has_output(struct khttpd_connection *connection)
+{
+	return connection->output.at || khttpd_memory_take(&connection->output, KHTTPD_OUTPUT_BYTES);
+}
+
 /* Answers one request whose head is complete. */
 static void khttpd_serve_answer(struct khttpd_connection *connection,
 				const struct khttpd_request *request, struct khttpd_text head)
@@ -209,6 +215,10 @@ static size_t khttpd_serve_step(struct khttpd_connection *connection, struct kht
 			connection->phase = KHTTPD_LEAVES;
 		return 0;
 	}
+	if (verdict != KHTTPD_INCOMPLETE && !khttpd_serve_has_output(connection)) {
+		connection->broken = true;
+		return 0;
+	}
 	if (verdict == KHTTPD_COMPLETE) {
 		rest = khttpd_text_from(input, request.head_bytes);
 		if (khttpd_body_check(&request, rest, &refusal)) {
@@ -275,13 +285,11 @@ static void khttpd_serve_wait(struct khttpd_connection *connection)
 		khttpd_serve_forget(connection);
 }
 
-/* Room for more input, and for an answer to it. */
+/* Room for more input. */
 static bool khttpd_serve_make_room(struct khttpd_connection *connection)
 {
 	struct khttpd_room *input = &connection->input;
 
-	if (!connection->output.at && !khttpd_memory_take(&connection->output, KHTTPD_OUTPUT_BYTES))
-		return false;
 	if (!input->at)
 		return khttpd_memory_take(input, KHTTPD_INPUT_BYTES);
 	if (connection->input_length < input->size)
@@ -326,7 +334,14 @@ static enum khttpd_served khttpd_serve_receive(struct khttpd_connection *connect
 {
 	int count;
 
-	if (connection->peer_ended || !khttpd_serve_make_room(connection))
+	if (connection->peer_ended)
+		return KHTTPD_ENDED;
+	/* Whatever comes from now on is told. */
+	if (khttpd_socket_is_empty(connection->socket->sk)) {
+		khttpd_serve_wait(connection);
+		return KHTTPD_WAITS;
+	}
+	if (!khttpd_serve_make_room(connection))
 		return KHTTPD_ENDED;
 	count = khttpd_serve_hear(connection);
 	if (count == -EAGAIN) {
@@ -374,7 +389,7 @@ static enum khttpd_served khttpd_serve_unavailable(struct khttpd_connection *con
 {
 	struct khttpd_output output = { .room = KHTTPD_OUTPUT_BYTES };
 
-	if (!connection->output.at && !khttpd_memory_take(&connection->output, KHTTPD_OUTPUT_BYTES))
+	if (!khttpd_serve_has_output(connection))
 		return KHTTPD_ENDED;
 	output.at = connection->output.at;
 	khttpd_reply_unavailable(&output);
@@ -413,7 +428,7 @@ static bool khttpd_serve_expire(struct khttpd_connection *connection)
 		return true;
 	}
 	if (connection->deadline != KHTTPD_HEAD_DEADLINE || !connection->input_length ||
-	    !khttpd_serve_make_room(connection))
+	    !khttpd_serve_has_output(connection))
 		return false;
 	khttpd_serve_refuse(connection, &late);
 	return true;

@@ -142,11 +142,6 @@ static bool khttpd_softirq_may(const struct khttpd_connection *connection)
 	       !(READ_ONCE(connection->flags) & apart);
 }
 
-static bool khttpd_softirq_is_empty(const struct sock *sk)
-{
-	return skb_queue_empty(&sk->sk_receive_queue) && !(sk->sk_shutdown & RCV_SHUTDOWN);
-}
-
 /* Answers what can be answered. Whether nothing is left to do. */
 static bool khttpd_softirq_serve(struct khttpd_connection *connection)
 {
@@ -168,7 +163,7 @@ static bool khttpd_softirq_serve(struct khttpd_connection *connection)
 	atomic64_add(desk->count, &khttpd.requests);
 	connection->deadline = KHTTPD_DEADLINES;
 	khttpd_connection_expect(connection, KHTTPD_IDLE_DEADLINE, false);
-	return all && khttpd_softirq_is_empty(sk);
+	return all && khttpd_socket_is_empty(sk);
 }
 
 bool khttpd_softirq(struct khttpd_connection *connection)
