@@ -3,7 +3,8 @@
 //! It plays the client of each server and mode in turn. Each line it says is `count SERVER MODE WORK REQUESTS
 //! NANOSECONDS`, or `canary NANOSECONDS` for a loop that costs the same wherever nothing else runs; where one
 //! instruction takes one nanosecond, these are instructions of the whole machine, its client included. The
-//! caller takes differences. It must never be run outside of a machine made for it.
+//! caller takes differences. Words name servers, where not all are meant. It must never be run outside of a
+//! machine made for it.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
@@ -27,11 +28,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of the file in it, and of what kecho is asked for.
 const BODY_BYTES: usize = 100;
 
-/// Servers, with their modes.
-const SERVERS: [(&str, &[&str]); 3] = [
+/// How a server ends that cannot have its mode under this kernel.
+const NOT_HERE: i32 = 78;
+
+/// Servers, with their modes. `behind` is `staunch` behind khttpd, which hands each connection over.
+const SERVERS: [(&str, &[&str]); 4] = [
     ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]),
     ("khttpd", &["kthread", "wq", "ready", "softirq"]),
-    ("staunch", &["epoll"]),
+    ("staunch", &["epoll", "uring"]),
+    ("behind", &["epoll", "uring"]),
 ];
 
 fn main() -> ExitCode {
@@ -53,8 +58,10 @@ fn count() -> Result<(), String> {
     std::fs::create_dir_all(root())
         .and_then(|()| std::fs::write(root().join("100"), [b'x'; BODY_BYTES]))
         .map_err(|error| format!("{}: {error}", root().display()))?;
-    for (server, modes) in SERVERS {
-        for mode in modes {
+    let named: Vec<String> = std::env::args().skip(1).collect();
+    let is_meant = |server: &str| named.is_empty() || named.iter().any(|name| name == server);
+    for (server, modes) in SERVERS.iter().filter(|(server, _)| is_meant(server)) {
+        for mode in *modes {
             count_one(server, mode).map_err(|error| format!("{server} {mode}: {error}"))?;
         }
     }
@@ -63,7 +70,7 @@ fn count() -> Result<(), String> {
 
 /// Counts one server in one mode.
 fn count_one(server: &str, mode: &str) -> Result<(), String> {
-    let running = Running::begin(server, mode)?;
+    let Some(running) = Running::begin(server, mode)? else { return Ok(()) };
     let said = |error: io::Error| error.to_string();
     canary();
     // What is made once is made before anything is counted.
@@ -147,54 +154,75 @@ fn new(requests: usize) -> io::Result<Duration> {
     Ok(begin.elapsed())
 }
 
-/// A server that runs: a module, or a process.
-enum Running {
-    Module(String),
-    Process(Child),
+/// A server that runs: a module, a process, or both.
+struct Running {
+    process: Option<Child>,
+    module: Option<&'static str>,
 }
 
 impl Running {
-    fn begin(server: &str, mode: &str) -> Result<Self, String> {
+    /// Begins; `None` where the mode is not to be had under this kernel.
+    fn begin(server: &str, mode: &str) -> Result<Option<Self>, String> {
         let address = format!("127.0.0.1:{PORT}");
-        let running = match server {
-            "staunch" => Self::Process(
-                Command::new("staunch")
-                    .arg("serve")
-                    .arg(root())
-                    .args(["--workers", "1", "--io", mode, "--listen", &address])
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .map_err(|error| format!("staunch: {error}"))?,
-            ),
-            _ => {
-                let place = match server {
-                    "kecho" => vec![format!("port={PORT}"), "speaks=lab".to_owned()],
-                    _ => vec![format!("listen={address}"), format!("root={}", root().display())],
-                };
-                let file = format!("/modules/{server}.ko");
-                run(Command::new("insmod").arg(file).arg(format!("mode={mode}")).args(place))?;
-                Self::Module(server.to_owned())
+        let place = [format!("listen={address}"), format!("root={}", root().display())];
+        let kecho = [format!("port={PORT}"), "speaks=lab".to_owned()];
+        let mut running = Self { process: None, module: None };
+        match server {
+            "kecho" => running.load("kecho", &[&kecho[..], &[format!("mode={mode}")]].concat())?,
+            "khttpd" => running.load("khttpd", &[&place[..], &[format!("mode={mode}")]].concat())?,
+            "behind" => {
+                running.load("khttpd", &[&place[..], &["hand_over=/100".to_owned()]].concat())?;
+                running.serve(mode, &format!("127.0.0.1:{}", PORT + 1), &["--behind-khttpd"])?;
             }
-        };
+            _ => running.serve(mode, &address, &[])?,
+        }
         let begin = Instant::now();
-        while connect().is_err() {
+        while new(1).is_err() {
+            if running.is_not_here()? {
+                running.end()?;
+                return Ok(None);
+            }
             if begin.elapsed() > PATIENCE {
-                return Err("it does not begin to listen".to_owned());
+                return Err("it does not begin to serve".to_owned());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(running)
+        Ok(Some(running))
+    }
+
+    fn load(&mut self, module: &'static str, parameters: &[String]) -> Result<(), String> {
+        run(Command::new("insmod").arg(format!("/modules/{module}.ko")).args(parameters))?;
+        self.module = Some(module);
+        Ok(())
+    }
+
+    fn serve(&mut self, io: &str, address: &str, words: &[&str]) -> Result<(), String> {
+        let process = Command::new("staunch")
+            .arg("serve")
+            .arg(root())
+            .args(["--workers", "1", "--io", io, "--listen", address])
+            .args(words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        self.process = Some(process.map_err(|error| format!("staunch: {error}"))?);
+        Ok(())
+    }
+
+    fn is_not_here(&mut self) -> Result<bool, String> {
+        let Some(process) = &mut self.process else { return Ok(false) };
+        match process.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if status.code() == Some(NOT_HERE) => Ok(true),
+            Some(status) => Err(format!("staunch: {status}")),
+            None => Ok(false),
+        }
     }
 
     fn end(self) -> Result<(), String> {
-        match self {
-            Self::Module(name) => run(Command::new("rmmod").arg(name)),
-            Self::Process(mut child) => {
-                let ended = child.kill().and_then(|()| child.wait());
-                ended.map(drop).map_err(|error| error.to_string())
-            }
+        if let Some(mut process) = self.process {
+            process.kill().and_then(|()| process.wait()).map_err(|error| error.to_string())?;
         }
+        self.module.map_or(Ok(()), |module| run(Command::new("rmmod").arg(module)))
     }
 }
 
