@@ -20,15 +20,18 @@ static void khttpd_connection_free(struct kref *references)
 {
 	struct khttpd_connection *connection =
 		container_of(references, struct khttpd_connection, references);
+	struct khttpd_namespace *namespace = connection->namespace;
 
 	khttpd_file_end(&connection->sending);
 	khttpd_folder_close(connection->folder);
 	khttpd_serve_forget(connection);
 	if (connection->socket)
-		sock_release(connection->socket);
+		khttpd_namespace_release(connection->socket);
 	kmem_cache_free(connections, connection);
 	spin_lock(&khttpd.lock);
-	if (!--khttpd.count)
+	khttpd.count--;
+	/* The namespace may be freed once nothing of it is counted. */
+	if (!--namespace->count)
 		wake_up_all(&khttpd.gone);
 	spin_unlock(&khttpd.lock);
 }
@@ -150,18 +153,17 @@ void khttpd_connection_expect(struct khttpd_connection *connection, enum khttpd_
 		mod_timer(&connection->timer, due);
 }
 
-/*
- * Counts a new connection and lists it. False where there are enough, or none is wanted any more.
- */
+/* Counts a new connection and lists it. False where there are enough. */
 static bool khttpd_connection_enter(struct khttpd_connection *connection)
 {
 	bool enters;
 
 	spin_lock(&khttpd.lock);
-	enters = !khttpd.is_stopping && khttpd.count < khttpd.connections_max;
+	enters = khttpd.count < khttpd.connections_max;
 	if (enters) {
 		khttpd.count++;
-		list_add_tail(&connection->node, &khttpd.connections);
+		connection->namespace->count++;
+		list_add_tail(&connection->node, &connection->namespace->connections);
 	}
 	spin_unlock(&khttpd.lock);
 	return enters;
@@ -171,7 +173,7 @@ static bool khttpd_connection_enter(struct khttpd_connection *connection)
  * Takes over an accepted socket, and has it served; on failure the socket stays the caller's.
  * -EBUSY: there are enough connections. -ENOMEM: no memory.
  */
-int khttpd_connection_make(struct socket *socket)
+int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *socket)
 {
 	struct khttpd_connection *connection = kmem_cache_zalloc(connections, GFP_KERNEL);
 	bool has_come;
@@ -182,6 +184,7 @@ int khttpd_connection_make(struct socket *socket)
 	init_waitqueue_head(&connection->wait);
 	INIT_LIST_HEAD(&connection->offer);
 	timer_setup(&connection->timer, khttpd_connection_fire, 0);
+	connection->namespace = namespace;
 	connection->socket = socket;
 	connection->deadline = KHTTPD_DEADLINES;
 	if (!khttpd_connection_enter(connection)) {
@@ -217,6 +220,7 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
 		return;
 	trace_khttpd_close(connection);
+	khttpd_handover_withdraw(connection);
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
@@ -227,7 +231,8 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 {
 	struct socket *socket = connection->socket;
 
-	if (test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
+	/* Else the connection is closed with its namespace. */
+	if (!khttpd_namespace_keep(socket) || test_and_set_bit(KHTTPD_CLOSED, &connection->flags))
 		return NULL;
 	trace_khttpd_leave(connection);
 	khttpd_connection_detach(connection);
@@ -242,15 +247,14 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 	return socket;
 }
 
-/* Closes every connection, and waits until each is freed. None is made any more. */
-void khttpd_connection_close_all(void)
+void khttpd_connection_close_all(struct khttpd_namespace *namespace)
 {
 	struct khttpd_connection *connection;
 
 	for (;;) {
 		spin_lock(&khttpd.lock);
-		connection = list_first_entry_or_null(&khttpd.connections, struct khttpd_connection,
-						      node);
+		connection = list_first_entry_or_null(&namespace->connections,
+						      struct khttpd_connection, node);
 		if (connection)
 			kref_get(&connection->references);
 		spin_unlock(&khttpd.lock);
@@ -259,13 +263,12 @@ void khttpd_connection_close_all(void)
 		khttpd_connection_close(connection);
 		khttpd_connection_put(connection);
 	}
-	wait_event_idle(khttpd.gone, !READ_ONCE(khttpd.count));
+	wait_event_idle(khttpd.gone, !READ_ONCE(namespace->count));
 }
 
 int khttpd_connection_init(void)
 {
 	spin_lock_init(&khttpd.lock);
-	INIT_LIST_HEAD(&khttpd.connections);
 	init_waitqueue_head(&khttpd.gone);
 	connections = KMEM_CACHE(khttpd_connection, 0);
 	return connections ? 0 : -ENOMEM;

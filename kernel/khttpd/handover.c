@@ -86,7 +86,9 @@ bool khttpd_handover_offer(struct khttpd_connection *connection)
 	bool offers;
 
 	spin_lock(&handover.lock);
-	offers = handover.users && handover.count < KHTTPD_OFFERED_MAX;
+	/* Whoever closes it withdraws it afterwards, and must find it here, or it must never come. */
+	offers = handover.users && handover.count < KHTTPD_OFFERED_MAX &&
+		 !test_bit(KHTTPD_CLOSED, &connection->flags);
 	if (offers) {
 		kref_get(&connection->references);
 		list_add_tail(&connection->offer, &handover.offered);
@@ -109,6 +111,8 @@ bool khttpd_handover_withdraw(struct khttpd_connection *connection)
 {
 	bool is_ours;
 
+	if (!khttpd.hands_over)
+		return false;
 	spin_lock(&handover.lock);
 	is_ours = !list_empty(&connection->offer);
 	if (is_ours)

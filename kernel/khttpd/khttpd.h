@@ -3,6 +3,7 @@
  * The inside of khttpd: a server of files in the kernel.
  *
  * main.c       parameters, load and unload
+ * namespace.c  one instance a network namespace: its file in proc, its beginning and its end
  * listen.c     listeners: accept in a work item, driven by their callback
  * connection.c a connection's life: made, known, closed, freed; its callbacks and its deadline
  * modes.c      who serves a connection: a thread, a work item that blocks, work on demand, the softirq
@@ -25,6 +26,7 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/path.h>
 #include <linux/spinlock.h>
@@ -130,6 +132,7 @@ struct khttpd_folder;
 
 struct khttpd_connection {
 	struct kref references;
+	struct khttpd_namespace *namespace;
 	struct list_head node;
 	struct list_head offer; /* to a process */
 	struct socket *socket;  /* NULL once a process has it */
@@ -164,6 +167,19 @@ static inline bool khttpd_socket_is_empty(const struct sock *sk)
 
 struct khttpd_listener {
 	struct socket *socket;
+	struct sockaddr_storage address;
+};
+
+/* What listens and is connected in one network namespace. */
+struct khttpd_namespace {
+	struct net *net;
+	struct mutex lock; /* guards the listeners */
+	struct khttpd_listener listeners[KHTTPD_LISTENERS_MAX];
+	unsigned int listeners_count;
+	struct delayed_work accept;
+	bool is_stopping;
+	struct list_head connections; /* guarded by the server's lock, as their count is */
+	unsigned int count;
 };
 
 struct khttpd_server {
@@ -177,8 +193,6 @@ struct khttpd_server {
 	unsigned int deadlines_ms[KHTTPD_DEADLINES];
 	long memory_max;
 	bool is_stopping;
-	struct khttpd_listener listeners[KHTTPD_LISTENERS_MAX];
-	unsigned int listeners_count;
 	/*
 	 * What TCP had put where our callbacks stand; a connection inherits it from its listener.
 	 */
@@ -188,11 +202,9 @@ struct khttpd_server {
 		void (*state_change)(struct sock *sk);
 	} plain;
 	struct workqueue_struct *queue;
-	struct delayed_work accept;
 	struct completion thread_gone;
 	atomic_t threads;
-	spinlock_t lock; /* guards the list and the count */
-	struct list_head connections;
+	spinlock_t lock; /* guards the namespaces' lists and all counts of connections */
 	unsigned int count;
 	wait_queue_head_t gone;
 	atomic_long_t memory;
@@ -201,16 +213,34 @@ struct khttpd_server {
 
 extern struct khttpd_server khttpd;
 
+/* namespace.c */
+/* Listens at these addresses in the caller's namespace, and lets each other one have its own. */
+int khttpd_namespace_init(const char *addresses);
+/* Ends all that listens and is connected. */
+void khttpd_namespace_exit(void);
+struct khttpd_namespace *khttpd_namespace_of(const struct net *net);
+/*
+ * From now on the socket keeps its namespace, as one of a process does. False where the namespace is going.
+ */
+bool khttpd_namespace_keep(struct socket *socket);
+/* Releases the socket of a connection. Never in a softirq. */
+void khttpd_namespace_release(struct socket *socket);
+
 /* listen.c */
-int khttpd_listen_begin(const char *addresses);
-void khttpd_listen_end(void);
+int khttpd_listen_init(void);
+void khttpd_listen_exit(void);
+void khttpd_listen_begin(struct khttpd_namespace *namespace);
+/* Listens at these addresses and nowhere else; where one cannot be had, all stays as it was. */
+int khttpd_listen_set(struct khttpd_namespace *namespace, const char *addresses);
+void khttpd_listen_end(struct khttpd_namespace *namespace);
 
 /* connection.c */
 int khttpd_connection_init(void);
 void khttpd_connection_exit(void);
-int khttpd_connection_make(struct socket *socket);
+int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *socket);
 void khttpd_connection_close(struct khttpd_connection *connection);
-void khttpd_connection_close_all(void);
+/* Closes every connection of a namespace, and waits until each is freed. None is made any more. */
+void khttpd_connection_close_all(struct khttpd_namespace *namespace);
 /* Takes the socket out of a connection, which is known no more. NULL where it is closed. */
 struct socket *khttpd_connection_leave(struct khttpd_connection *connection);
 void khttpd_connection_put(struct khttpd_connection *connection);

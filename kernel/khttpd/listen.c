@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Listeners. Their callback queues one work item, which accepts what waits; nothing polls.
+ * Listeners. Their callback queues one work item a namespace, which accepts what waits; nothing polls.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/inet.h>
-#include <linux/nsproxy.h>
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "khttpd.h"
@@ -22,7 +22,7 @@ static void khttpd_listen_ready(struct sock *sk)
 {
 	/* A connection that is not accepted yet has inherited this callback. */
 	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
-		queue_delayed_work(accepting, &khttpd.accept, 0);
+		queue_delayed_work(accepting, &khttpd_namespace_of(sock_net(sk))->accept, 0);
 }
 
 /* Says 503 to one connection too many. */
@@ -34,11 +34,11 @@ static void khttpd_listen_refuse(struct socket *socket)
 	atomic64_inc(&khttpd.refused);
 	kernel_sendmsg(socket, &message, &part, 1, part.iov_len);
 	kernel_sock_shutdown(socket, SHUT_WR);
-	sock_release(socket);
+	khttpd_namespace_release(socket);
 }
 
 /* Accepts one connection. 0, -EAGAIN where none waits, or why accepting has to pause. */
-static int khttpd_listen_accept_one(struct socket *listener)
+static int khttpd_listen_accept_one(struct khttpd_namespace *namespace, struct socket *listener)
 {
 	struct socket *socket;
 	int error = kernel_accept(listener, &socket, O_NONBLOCK);
@@ -53,41 +53,51 @@ static int khttpd_listen_accept_one(struct socket *listener)
 	socket->sk->sk_data_ready = khttpd.plain.data_ready;
 	write_unlock_bh(&socket->sk->sk_callback_lock);
 	tcp_sock_set_nodelay(socket->sk);
-	error = khttpd_connection_make(socket);
+	error = khttpd_connection_make(namespace, socket);
 	if (error == -EBUSY) {
 		khttpd_listen_refuse(socket);
 		return 0;
 	}
 	if (error)
-		sock_release(socket);
+		khttpd_namespace_release(socket);
 	else
 		atomic64_inc(&khttpd.accepted);
 	return error;
 }
 
-static void khttpd_listen_accept(struct work_struct *work)
+static void khttpd_listen_accept_all(struct khttpd_namespace *namespace)
 {
 	unsigned int i, budget = KHTTPD_ACCEPT_BUDGET;
 	int error = 0;
 
-	for (i = 0; i < khttpd.listeners_count; i++) {
+	for (i = 0; i < namespace->listeners_count; i++) {
 		do {
-			if (READ_ONCE(khttpd.is_stopping))
+			if (READ_ONCE(namespace->is_stopping))
 				return;
-			error = khttpd_listen_accept_one(khttpd.listeners[i].socket);
+			error = khttpd_listen_accept_one(namespace, namespace->listeners[i].socket);
 		} while (!error && --budget);
 		if (!budget) {
-			queue_delayed_work(accepting, &khttpd.accept, 0);
+			queue_delayed_work(accepting, &namespace->accept, 0);
 			return;
 		}
 		if (error != -EAGAIN)
-			queue_delayed_work(accepting, &khttpd.accept,
+			queue_delayed_work(accepting, &namespace->accept,
 					   msecs_to_jiffies(KHTTPD_PAUSE_MS));
 	}
 }
 
+static void khttpd_listen_accept(struct work_struct *work)
+{
+	struct khttpd_namespace *namespace =
+		container_of(to_delayed_work(work), struct khttpd_namespace, accept);
+
+	mutex_lock(&namespace->lock);
+	khttpd_listen_accept_all(namespace);
+	mutex_unlock(&namespace->lock);
+}
+
 /* Reads "[ADDRESS]:PORT" or "ADDRESS:PORT". */
-static int khttpd_listen_address(char *text, struct sockaddr_storage *address)
+static int khttpd_listen_address(struct net *net, char *text, struct sockaddr_storage *address)
 {
 	char *port = strrchr(text, ':'), *host = text;
 
@@ -100,24 +110,19 @@ static int khttpd_listen_address(char *text, struct sockaddr_storage *address)
 			return -EINVAL;
 		port[-2] = 0;
 	}
-	return inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, host, port, address);
+	return inet_pton_with_scope(net, AF_UNSPEC, host, port, address);
 }
 
-static int khttpd_listen_open(struct khttpd_listener *listener, struct sockaddr_storage *address)
+/* A socket of the kernel's, and so are its connections: none of them keeps the namespace. */
+static int khttpd_listen_open(struct net *net, struct khttpd_listener *listener)
 {
+	struct sockaddr_storage *address = &listener->address;
 	struct socket *socket;
-	struct sock *sk;
-	/*
-	 * Not a socket of the kernel's: TCP stops the timers of those when they are released, so that what
-	 * was not acknowledged by then is never sent again, and the connection never freed. A connection
-	 * is of the same kind as its listener.
-	 */
-	int error = sock_create(address->ss_family, SOCK_STREAM, IPPROTO_TCP, &socket);
+	int error = sock_create_kern(net, address->ss_family, SOCK_STREAM, IPPROTO_TCP, &socket);
 
 	if (error)
 		return error;
-	sk = socket->sk;
-	sock_set_reuseaddr(sk);
+	sock_set_reuseaddr(socket->sk);
 	/* The type of this pointer differs between kernels; one to void fits all. */
 	error = kernel_bind(socket, (void *)address, sizeof(*address));
 	if (!error)
@@ -152,68 +157,139 @@ static void khttpd_listen_stop(struct khttpd_listener *listener)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void khttpd_listen_release(void)
+/* The listener at this address among so many, or NULL. */
+static struct khttpd_listener *khttpd_listen_find(struct khttpd_listener *listeners, unsigned int count,
+						  const struct sockaddr_storage *address)
 {
-	while (khttpd.listeners_count)
-		sock_release(khttpd.listeners[--khttpd.listeners_count].socket);
-	destroy_workqueue(accepting);
-}
-
-/* Opens one listener; `text` is an address and is not kept. */
-static int khttpd_listen_add(const char *text)
-{
-	char *copy = kstrdup(text, GFP_KERNEL);
-	struct sockaddr_storage address;
-	int error = -ENOMEM;
-
-	if (copy && khttpd.listeners_count == KHTTPD_LISTENERS_MAX)
-		error = -E2BIG;
-	else if (copy)
-		error = khttpd_listen_address(copy, &address);
-	kfree(copy);
-	if (!error)
-		error = khttpd_listen_open(&khttpd.listeners[khttpd.listeners_count], &address);
-	if (error)
-		pr_err("listen=%s: cannot be listened on (error %d)\n", text, error);
-	else
-		khttpd.listeners_count++;
-	return error;
-}
-
-int khttpd_listen_begin(const char *addresses)
-{
-	char *copy = kstrdup(addresses, GFP_KERNEL), *rest = copy, *text;
 	unsigned int i;
-	int error = copy ? 0 : -ENOMEM;
 
-	INIT_DELAYED_WORK(&khttpd.accept, khttpd_listen_accept);
-	accepting = alloc_workqueue("khttpd_accept", WQ_UNBOUND, 1);
-	if (!accepting) {
-		kfree(copy);
-		return -ENOMEM;
-	}
-	while (!error && (text = strsep(&rest, ",")) != NULL)
-		error = khttpd_listen_add(text);
-	kfree(copy);
-	if (error) {
-		khttpd_listen_release();
+	for (i = 0; i < count; i++)
+		if (!memcmp(&listeners[i].address, address, sizeof(*address)))
+			return &listeners[i];
+	return NULL;
+}
+
+/* Fills in one listener: one that is there already, or a new one. `text` is changed. */
+static int khttpd_listen_add(struct khttpd_namespace *namespace, struct khttpd_listener *wanted,
+			     unsigned int count, char *text)
+{
+	struct khttpd_listener *listener = &wanted[count], *present;
+	int error;
+
+	if (count == KHTTPD_LISTENERS_MAX)
+		return -E2BIG;
+	error = khttpd_listen_address(namespace->net, text, &listener->address);
+	if (error)
 		return error;
-	}
-	for (i = 0; i < khttpd.listeners_count; i++)
-		khttpd_listen_start(&khttpd.listeners[i]);
-	/* For what came before. */
-	queue_delayed_work(accepting, &khttpd.accept, 0);
+	if (khttpd_listen_find(wanted, count, &listener->address))
+		return -EADDRINUSE;
+	present = khttpd_listen_find(namespace->listeners, namespace->listeners_count,
+				     &listener->address);
+	if (!present)
+		return khttpd_listen_open(namespace->net, listener);
+	listener->socket = present->socket;
 	return 0;
 }
 
-void khttpd_listen_end(void)
+/* Releases those of the listeners that are not among the others, which must not be started. */
+static void khttpd_listen_release(struct khttpd_listener *listeners, unsigned int count,
+				  struct khttpd_listener *others, unsigned int others_count)
 {
 	unsigned int i;
 
-	for (i = 0; i < khttpd.listeners_count; i++)
-		khttpd_listen_stop(&khttpd.listeners[i]);
-	/* A callback that had begun has ended after this; none queues the work again. */
-	synchronize_net();
-	cancel_delayed_work_sync(&khttpd.accept);
-	khttpd_listen_release();
+	for (i = 0; i < count; i++)
+		if (!khttpd_listen_find(others, others_count, &listeners[i].address))
+			sock_release(listeners[i].socket);
+}
+
+/* Gives the namespace these listeners in the place of its own. */
+static void khttpd_listen_replace(struct khttpd_namespace *namespace, struct khttpd_listener *wanted,
+				  unsigned int count)
+{
+	unsigned int i, had = namespace->listeners_count;
+
+	for (i = 0; i < had; i++)
+		khttpd_listen_stop(&namespace->listeners[i]);
+	/* A callback that had begun has ended after this. */
+	if (had)
+		synchronize_net();
+	khttpd_listen_release(namespace->listeners, had, wanted, count);
+	memcpy(namespace->listeners, wanted, count * sizeof(*wanted));
+	namespace->listeners_count = count;
+	for (i = 0; i < count; i++)
+		khttpd_listen_start(&namespace->listeners[i]);
+	/* For what came before. */
+	if (count)
+		queue_delayed_work(accepting, &namespace->accept, 0);
+}
+
+/* Reads a copy of the addresses and opens what is new of them; gives their number. */
+static int khttpd_listen_all(struct khttpd_namespace *namespace, struct khttpd_listener *wanted,
+			     const char *addresses, char *copy)
+{
+	char *rest = strim(copy), *text;
+	unsigned int count = 0;
+	int error;
+
+	if (!*rest)
+		return 0;
+	while ((text = strsep(&rest, ",")) != NULL) {
+		error = khttpd_listen_add(namespace, wanted, count, text);
+		if (error) {
+			const char *fault = addresses + (text - copy);
+
+			pr_err("listen=%.*s: cannot be listened on (error %d)\n",
+			       (int)strcspn(fault, ",\n"), fault, error);
+			khttpd_listen_release(wanted, count, namespace->listeners,
+					      namespace->listeners_count);
+			return error;
+		}
+		count++;
+	}
+	return count;
+}
+
+int khttpd_listen_set(struct khttpd_namespace *namespace, const char *addresses)
+{
+	struct khttpd_listener *wanted = kcalloc(KHTTPD_LISTENERS_MAX, sizeof(*wanted), GFP_KERNEL);
+	char *copy = kstrdup(addresses, GFP_KERNEL);
+	int count = -ENOMEM;
+
+	if (wanted && copy) {
+		mutex_lock(&namespace->lock);
+		count = khttpd_listen_all(namespace, wanted, addresses, copy);
+		if (count >= 0)
+			khttpd_listen_replace(namespace, wanted, count);
+		mutex_unlock(&namespace->lock);
+	}
+	kfree(copy);
+	kfree(wanted);
+	return min(count, 0);
+}
+
+void khttpd_listen_begin(struct khttpd_namespace *namespace)
+{
+	mutex_init(&namespace->lock);
+	INIT_DELAYED_WORK(&namespace->accept, khttpd_listen_accept);
+}
+
+void khttpd_listen_end(struct khttpd_namespace *namespace)
+{
+	WRITE_ONCE(namespace->is_stopping, true);
+	mutex_lock(&namespace->lock);
+	khttpd_listen_replace(namespace, namespace->listeners, 0);
+	mutex_unlock(&namespace->lock);
+	/* No callback queues the work again. */
+	cancel_delayed_work_sync(&namespace->accept);
+}
+
+int khttpd_listen_init(void)
+{
+	accepting = alloc_workqueue("khttpd_accept", WQ_UNBOUND, 1);
+	return accepting ? 0 : -ENOMEM;
+}
+
+void khttpd_listen_exit(void)
+{
+	destroy_workqueue(accepting);
 }

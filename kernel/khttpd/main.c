@@ -19,7 +19,8 @@ MODULE_PARM_DESC(root, "folder to serve (must be given)");
 
 static char *listen = "[::]:80";
 module_param(listen, charp, 0444);
-MODULE_PARM_DESC(listen, "addresses with ports, separated by commas ([::]:80)");
+MODULE_PARM_DESC(listen,
+		 "addresses with ports in the namespace that loads the module, separated by commas ([::]:80)");
 
 static char *mode = "ready";
 module_param(mode, charp, 0444);
@@ -141,8 +142,8 @@ static int __init khttpd_main_parameters(void)
 static void khttpd_main_stop(void)
 {
 	WRITE_ONCE(khttpd.is_stopping, true);
-	khttpd_listen_end();
-	khttpd_connection_close_all();
+	khttpd_namespace_exit();
+	khttpd_listen_exit();
 	khttpd_modes_exit();
 	synchronize_net();
 	khttpd_connection_exit();
@@ -175,9 +176,14 @@ static int __init khttpd_main_start(void)
 	error = khttpd_modes_init();
 	if (error)
 		goto connection;
-	error = khttpd_listen_begin(listen);
+	error = khttpd_listen_init();
+	if (error)
+		goto modes;
+	error = khttpd_namespace_init(listen);
 	if (!error)
 		return 0;
+	khttpd_listen_exit();
+modes:
 	khttpd_modes_exit();
 connection:
 	khttpd_connection_exit();

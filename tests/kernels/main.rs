@@ -8,6 +8,7 @@
 mod dostp;
 mod handover;
 mod modules;
+mod namespaces;
 mod packaged;
 mod strain;
 mod talk;
