@@ -57,6 +57,8 @@ pub struct StateStore {
     /// Epoch and last number that this store has written: a file with other ones was written by another
     /// process.
     agreed: Option<(u64, u64)>,
+    /// Number of the owner, if the file has a name that others might take.
+    owner: Option<u64>,
 }
 
 /// A file that the store had under another name.
@@ -66,6 +68,8 @@ pub struct Former {
     pub path: PathBuf,
     /// Whether it gets the present name once it is open.
     pub is_renamed: bool,
+    /// Number of its owner: a file that keeps its name is taken by nobody else from then on.
+    pub owner: u64,
 }
 
 impl StateStore {
@@ -84,11 +88,17 @@ impl StateStore {
             return Self::open_or_begin(path, sync);
         };
         let (mut state, kept) = Self::open_or_begin(&former.path, sync)?;
+        if kept.owner.is_some_and(|owner| owner != former.owner) {
+            drop(state);
+            return Self::open_or_begin(path, sync);
+        }
         // Only now: while another process has it open, its name stays.
         if former.is_renamed {
             std::fs::rename(&former.path, path).map_err(|error| StateFault::io(&former.path, error))?;
             sync_folder(path)?;
             state.path = path.to_owned();
+        } else {
+            state.owner = Some(former.owner);
         }
         Ok((state, kept))
     }
@@ -108,7 +118,7 @@ impl StateStore {
         let database = open_database(path, true)?;
         let kept = load::load(&database, path)?;
         let (topics, path) = (Names::new(), path.to_owned());
-        Ok((Self { database: Some(database), path, sync, topics, agreed: None }, kept))
+        Ok((Self { database: Some(database), path, sync, topics, agreed: None, owner: None }, kept))
     }
 
     /// Opens the file again if it is closed.
@@ -134,12 +144,15 @@ impl StateStore {
         if let Some((_, number)) = &mut self.agreed {
             *number = introduction.number;
         }
-        let is_exact = u64::from(self.sync == Sync::Always);
+        let (is_exact, owner) = (u64::from(self.sync == Sync::Always), self.owner);
         self.write(Durability::Immediate, |tables| {
             tables.check(agreed)?;
             // A crash may lose the last batches unless each of them is synced: then the last number in the
             // file is not exact, until `release` says that it is.
             tables.facts.insert("format", FORMAT)?;
+            if let Some(owner) = owner {
+                tables.facts.insert("owner", owner)?;
+            }
             tables.facts.insert("is_exact", is_exact)?;
             tables.agree(introduction, &topics)
         })?;

@@ -8,8 +8,8 @@ use crate::topic::Kind;
 
 /// Format of the file that this version writes; a file with a higher one is refused.
 pub(super) const FORMAT: u64 = 1;
-/// Numbers by name: `format`, `epoch`, `number` (the last one), and `is_exact`, 1 if that is surely the last
-/// number that was given out.
+/// Numbers by name: `format`, `epoch`, `number` (the last one), `is_exact`, 1 if that is surely the last number
+/// that was given out, and maybe `owner`, for a file whose name does not tell whose it is.
 pub(super) const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
 /// Topics by name: the kind, and the number of the last update that left the ring, or 0.
 pub(super) const TOPICS: TableDefinition<'_, &str, (u8, u64)> = TableDefinition::new("topics");

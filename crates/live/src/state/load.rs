@@ -22,6 +22,8 @@ pub struct KeptState {
     pub number: u64,
     /// Topics with their rings.
     pub topics: Vec<KeptTopic>,
+    /// Number of the owner, if the file's name does not tell whose it is.
+    pub(crate) owner: Option<u64>,
     /// New name of a damaged file that was set aside; none if the file was sound.
     pub set_aside: Option<PathBuf>,
 }
@@ -56,6 +58,7 @@ pub(super) fn load(database: &Database, path: &Path) -> Result<KeptState, StateF
             Some(_) => {}
         }
         let mut kept = KeptState { number: fact("number")?.unwrap_or(0), ..KeptState::default() };
+        kept.owner = fact("owner")?;
         if fact("is_exact")? == Some(1) {
             kept.epoch = fact("epoch")?.map(Epoch);
         }

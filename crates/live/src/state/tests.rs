@@ -314,17 +314,23 @@ fn a_file_of_a_former_name_is_taken_over() {
     state.release().unwrap();
     let path = folder.0.join("live-a.redb");
     for is_renamed in [false, true] {
-        let former = Former { path: folder.file(), is_renamed };
+        let former = Former { path: folder.file(), is_renamed, owner: 7 };
         let (mut state, kept) = StateStore::open(&path, Some(&former), Sync::Always).unwrap();
         let hub = Hub::restore(settings(), kept, Epoch(1), 0);
         assert_eq!(value(&hub, "v"), Some((1, "x".to_owned())), "{is_renamed}");
         state.agree(&hub.introduction()).unwrap();
         state.release().unwrap();
         assert_eq!((path.exists(), folder.file().exists()), (is_renamed, !is_renamed));
+        // While it keeps its name it is nobody else's.
+        let other = Former { owner: 8, ..former };
+        let beside = folder.0.join("live-b.redb");
+        let (_state, kept) = StateStore::open(&beside, Some(&other), Sync::Always).unwrap();
+        assert!(kept.topics.is_empty() && beside.exists());
+        std::fs::remove_file(&beside).unwrap();
     }
     // From now on it is another site's.
     std::fs::write(folder.file(), b"").unwrap();
-    let former = Former { path: folder.file(), is_renamed: true };
+    let former = Former { path: folder.file(), is_renamed: true, owner: 7 };
     let (_state, kept) = StateStore::open(&path, Some(&former), Sync::Always).unwrap();
     assert_eq!(kept.topics.len(), 1);
     assert!(folder.file().exists());

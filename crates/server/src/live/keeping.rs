@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use staunch_engine::Notice;
 use staunch_live::{Former, Hub, KeptState, Letter, StateFault, StateFaultKind, StateStore, Sync};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::config::{LiveConfig, LiveError, LiveSync};
 use super::counts::WriterCounts;
@@ -35,7 +36,8 @@ pub(crate) fn open(config: &LiveConfig) -> Result<Option<(StateStore, KeptState)
     let (Some(state), Some((path, common))) = (&config.state, config.state_files()) else { return Ok(None) };
     let mut left_ms = if state.is_awaited { PATIENCE_MS } else { 0 };
     // In an upgrade the file keeps its name: if it fails, the old process opens it again.
-    let former = common.map(|path| Former { path, is_renamed: !state.is_awaited });
+    let owner = xxh3_64(config.site.as_bytes());
+    let former = common.map(|path| Former { path, is_renamed: !state.is_awaited, owner });
     loop {
         match StateStore::open(&path, former.as_ref(), state.sync.into()) {
             Err(StateFault { kind: StateFaultKind::Locked, .. }) if left_ms > 0 => {
