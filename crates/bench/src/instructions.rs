@@ -1,10 +1,11 @@
 //! The scenario without a clock: instructions per request or record, counted by callgrind.
 //!
-//! It owns `bench/instructions.json`, what was recorded last. Drivers are examples of crates that do one thing
-//! again and again without any input or output: `session_path` feeds request heads to a session and its
-//! handler, `http2_path` a browser's to a session of HTTP/2 alone, `record_path` records to the record layer.
-//! Each is run for N and for 2 N: the difference, divided by N, knows nothing of its start. Starts differ by a
-//! million instructions, so only the function that answers is counted where no other thread takes part.
+//! It owns `bench/instructions.json`, what was recorded last. Drivers are examples of crates that do one
+//! thing again and again without any input or output: `session_path` feeds request heads to a session and
+//! its handler, `http2_path` a browser's to a session of HTTP/2 alone, `record_path` records to the record
+//! layer. Each is run for N and for 2 N: the difference, divided by N, knows nothing of its start. Starts
+//! differ by a million instructions, so only the function that answers is counted where no other thread takes
+//! part.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,9 +55,9 @@ struct Case {
 
 /// A plain head, a browser's, those of six browsers in turn, a browser's of which none is like another and
 /// which have to be read, sixteen small ones in one piece, and the first two with an access log, whose thread
-/// is counted with the rest. Over HTTP/2 a browser's head whose fields the table of its connection knows, from
-/// its frame to its answer's, without a handler. A record of 500 bytes opened, and one sealed, without the
-/// cipher; and one of 5 200 bytes, most of which is the copy to where the cipher works.
+/// is counted with the rest. Over HTTP/2 a browser's head whose fields the table of its connection knows,
+/// from its frame to its answer's, without a handler. A record of 500 bytes opened, and one sealed, without
+/// the cipher; and one of 5 200 bytes, most of which is the copy to where the cipher works.
 const CASES: [Case; 11] = [
     session("plain", &["plain"]),
     session("browser", &["browser"]),
@@ -151,9 +152,9 @@ struct Drivers {
 }
 
 impl Drivers {
-    /// Builds them with their system calls through the C library, where `bench/openat2.c` can stand in for the
-    /// one that valgrind may not know. They get a target folder of their own, so that nothing else is built
-    /// anew.
+    /// Builds them with their system calls through the C library, where `bench/openat2.c` can stand in for
+    /// the one that valgrind may not know. They get a target folder of their own, so that nothing else is
+    /// built anew.
     fn build(setting: &Setting) -> Result<Self, String> {
         let preload = setting.scratch.join("openat2.so");
         let source = setting.root.join("bench/openat2.c");

@@ -1,8 +1,8 @@
 //! The scenarios over TLS: what a server spends on handshakes, records and connections at rest.
 //!
-//! It owns one scenario a file. All servers get one certificate, and all clients offer TLS 1.3 with one cipher
-//! and one group, so that ratios compare servers and not choices. Servers run on CPU 0, clients on others;
-//! what is measured is the server's processor time and memory, so a client may be slower.
+//! It owns one scenario a file. All servers get one certificate, and all clients offer TLS 1.3 with one
+//! cipher and one group, so that ratios compare servers and not choices. Servers run on CPU 0, clients on
+//! others; what is measured is the server's processor time and memory, so a client may be slower.
 
 mod bigfile;
 mod handshake;

@@ -1,8 +1,8 @@
 //! The record layer of an open connection, and its cipher alone: for counting instructions.
 //!
 //! `record_path CASE BYTES N` opens N records of so many bytes of content (`open`), seals N of them (`seal`),
-//! or does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is what
-//! the record layer adds. Callgrind knows the functions by their names. It must never ask the time while it
+//! or does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is
+//! what the record layer adds. Callgrind knows the functions by their names. It must never ask the time while it
 //! counts. Order: shake hands, make what is to be opened, count.
 
 use std::hint::black_box;

@@ -1,6 +1,7 @@
-//! What each server is told to speak TLS 1.3, and HTTP/2 with who asks for it; and HAProxy, which does so only.
+//! What each server is told to speak TLS 1.3, and HTTP/2 with clients that ask for it; HAProxy does so only.
 //!
-//! It owns words of configurations. It must never weaken one: tickets, caches and buffers are each server's own.
+//! It owns words of configurations. It must never weaken a server: its tickets, caches and buffers are its
+//! own.
 
 use std::path::Path;
 

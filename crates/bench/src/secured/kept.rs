@@ -29,8 +29,8 @@ const HTTP2_LOAD: StreamLoad = StreamLoad { connections: 8, streams: 16, is_http
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new(
         "tls-kept",
-        "a file of 5 000 bytes over TLS 1.3 with AES-128-GCM: 32 kept connections of HTTP/1.1; 8 of HTTP/2 with \
-         16 streams each",
+        "a file of 5 000 bytes over TLS 1.3 with AES-128-GCM: 32 kept connections of HTTP/1.1; 8 of HTTP/2 \
+         with 16 streams each",
     );
     if let Err(error) = measure(setting, &mut outcome) {
         outcome.errors.push(error);

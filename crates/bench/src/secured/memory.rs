@@ -1,8 +1,8 @@
 //! The scenario of idle connections over TLS: private memory for each, after one request.
 //!
 //! It owns no connection: a [`Crowd`] does. Each measurement has a fresh server. Memory is what /proc calls
-//! private and dirty, of all processes of a server; the kernel's own for a socket is the same for every server
-//! and is not counted.
+//! private and dirty, of all processes of a server; the kernel's own for a socket is the same for every
+//! server and is not counted.
 use std::thread::sleep;
 use std::time::Duration;
 

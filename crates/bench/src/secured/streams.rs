@@ -88,8 +88,8 @@ mod tests {
     fn no_failed_request_is_hidden() {
         let text = |ok: u32, failed: u32, wrong: u32| {
             format!(
-                "requests: 9 total, 9 started, 9 done, {ok} succeeded, {failed} failed, 0 errored, 0 timeout\n\
-                 status codes: {} 2xx, 0 3xx, {wrong} 4xx, 0 5xx\n",
+                "requests: 9 total, 9 started, 9 done, {ok} succeeded, {failed} failed, 0 errored, 0 \
+                 timeout\nstatus codes: {} 2xx, 0 3xx, {wrong} 4xx, 0 5xx\n",
                 ok - wrong
             )
         };

@@ -2,14 +2,15 @@
 //!
 //! It owns nothing but speed: a crowd asks for the same with the same fields, which stand at the same places
 //! of its tables, and to compare these costs a tenth of what reading does. It must never give a head but the
-//! one that reading the block would write: only a block that changes no table is remembered, with marks of the
-//! fields that it names in one, and no two fields ever have the same mark.
+//! one that reading the block would write: only a block that changes no table is remembered, with marks of
+//! the fields that it names in one, and no two fields ever have the same mark.
 
 use super::head::HeadWriter;
 use super::hpack::{DynamicTable, FieldReader, NamedField};
 
-/// Longer blocks are not remembered, nor those of longer heads.
+/// Longer blocks are not remembered: one whose fields the table knows is mostly numbers and a path.
 const BLOCK_BYTES_MAX: usize = 512;
+/// Longer heads are not remembered either, as in HTTP/1.1.
 const HEAD_BYTES_MAX: usize = 2048;
 /// So many blocks are remembered, for the browsers of a crowd.
 const BLOCKS_MAX: usize = 8;
