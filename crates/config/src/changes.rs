@@ -1,9 +1,10 @@
 //! What differs between two settings that a running server cannot take on.
 
-use crate::config::{Config, Site};
+use crate::config::Config;
 use crate::group::Group as _;
 use crate::groups::{GLOBAL, Live};
 use crate::key::Key;
+use crate::site::Site;
 
 impl Config {
     /// Keys whose values differ between two settings and that a running server cannot take on.

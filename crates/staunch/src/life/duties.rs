@@ -2,6 +2,7 @@
 //!
 //! It must never decide when something is done: the keeper does.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

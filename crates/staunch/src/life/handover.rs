@@ -118,8 +118,7 @@ fn from_process(text: &str) -> Result<Received, String> {
     };
     let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
     let further = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
-    let further =
-        Further { agent: further("agent")?, tickets: further("tickets")?, live: further("live")? };
+    let further = Further { agent: further("agent")?, tickets: further("tickets")?, live: further("live")? };
     Ok(Received { handed, ready: Some(Ready { word, left }), further })
 }
 
