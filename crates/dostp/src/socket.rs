@@ -15,6 +15,7 @@ mod giving;
 mod keeper;
 mod node_of_host;
 mod options;
+mod tending;
 mod transactions;
 
 use std::io;
@@ -56,6 +57,8 @@ pub struct Socket {
     settings: Arc<Mutex<Shared>>,
     opened: Arc<Opened>,
     keeper: Option<Arc<Keeper>>,
+    /// Tells of control frames, until the thread that answers them is started.
+    unkept: Option<Arc<OwnedFd>>,
     /// Where the descriptor does not tell that the interface went down.
     alarm: Option<Arc<Alarm>>,
 }
@@ -119,16 +122,19 @@ impl Socket {
         endpoint.tend(clock::now_ms())?;
         let shared = Shared { wait: options.wait, ..Shared::default() };
         let endpoint = Arc::new(Mutex::new(endpoint));
-        let keep = |descriptor| Keeper::start(Arc::clone(&endpoint), descriptor, alarm.clone()).map(Arc::new);
-        let keeper = control_descriptor.map(keep).transpose()?;
-        Ok(Self {
+        let mut socket = Self {
             endpoint,
             descriptor: Arc::new(descriptor),
-            keeper,
+            keeper: None,
+            unkept: control_descriptor.map(Arc::new),
             settings: Arc::new(Mutex::new(shared)),
             opened: Arc::new(opened),
             alarm,
-        })
+        };
+        if !options.is_kept_later {
+            socket.keep()?;
+        }
+        Ok(socket)
     }
 
     /// Another handle to the same socket.
@@ -142,6 +148,7 @@ impl Socket {
             settings: Arc::clone(&self.settings),
             opened: Arc::clone(&self.opened),
             keeper: self.keeper.clone(),
+            unkept: self.unkept.clone(),
             alarm: self.alarm.clone(),
         })
     }
@@ -413,39 +420,6 @@ impl Socket {
     /// Other secrets, or another slot to send by: a rotation. A socket that was opened without stays so.
     pub fn set_secrets(&self, secrets: Secrets) {
         self.endpoint().node.set_secrets(secrets);
-    }
-
-    /// Does what is due: answers, announcements, repetitions. Receiving does it too; a program that waits for
-    /// the descriptor by itself calls this when [`Socket::due_ms`] has come.
-    ///
-    /// # Errors
-    /// ENETDOWN.
-    pub fn tend(&self) -> io::Result<()> {
-        self.endpoint().tend(clock::now_ms())
-    }
-
-    /// When [`Socket::tend`] has something to do at the earliest, on the clock of `clock::now_ms`.
-    pub fn due_ms(&self) -> Option<u64> {
-        self.endpoint().node.due_ms()
-    }
-
-    /// An error of the descriptor that has not been told yet, for who waits for it by itself.
-    ///
-    /// # Errors
-    /// That error: ENETDOWN if the interface went down.
-    pub fn take_error(&self) -> io::Result<()> {
-        self.heed_alarm()?;
-        Ok(rustix::net::sockopt::socket_error(&*self.descriptor)??)
-    }
-
-    /// Tells the others that this node leaves.
-    ///
-    /// # Errors
-    /// ENETDOWN.
-    pub fn leave(&self) -> io::Result<()> {
-        let mut endpoint = self.endpoint();
-        endpoint.node.peers_mut().leave(clock::now_ms());
-        endpoint.tend(clock::now_ms())
     }
 
     fn heed_alarm(&self) -> io::Result<()> {

@@ -26,6 +26,11 @@ impl Publisher {
         Self { epoch, versions: HashMap::new() }
     }
 
+    /// The start of this publisher.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// The payload that publishes the next version of a topic.
     pub fn publish(&mut self, topic: u64, value: &[u8]) -> Vec<u8> {
         let version = self.versions.entry(topic).or_default();
@@ -44,6 +49,8 @@ impl Publisher {
 pub enum Update<'a> {
     /// A newer version.
     New {
+        /// The publisher's start.
+        epoch: u32,
         /// The topic.
         topic: u64,
         /// Its version.
@@ -92,7 +99,7 @@ impl Subscriber {
             Some(_) => version.saturating_sub(1),
             None => 0,
         };
-        Update::New { topic, version, missing, value }
+        Update::New { epoch, topic, version, missing, value }
     }
 }
 

@@ -120,13 +120,17 @@ impl Endpoint {
 
     /// Says that the node is there, if no other process of this host does.
     fn start(&mut self, is_quiet: bool, now_ms: u64) {
-        // In UDP nothing can be sent to all, and there is one process a host.
-        let speaks = self.udp_port.is_none();
         if !is_quiet {
             self.voice = Claim::voice(self.interface, self.ether_type).ok();
         }
-        self.node.peers_mut().set_voice(self.voice.is_some() || !speaks, now_ms);
-        if speaks && self.voice.is_some() {
+        // In UDP nothing can be sent to all, and there is one process a host.
+        self.node.peers_mut().set_voice(self.voice.is_some() || self.udp_port.is_some(), now_ms);
+        self.greet(now_ms);
+    }
+
+    /// Says to all that the node is there, if that is this process's part.
+    pub(super) fn greet(&mut self, now_ms: u64) {
+        if self.udp_port.is_none() && self.voice.is_some() {
             self.node.start(now_ms);
         } else {
             self.node.peers_mut().start_quietly(now_ms);

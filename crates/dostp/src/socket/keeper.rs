@@ -30,7 +30,7 @@ impl Keeper {
     /// goes down.
     pub(super) fn start(
         endpoint: Arc<Mutex<Endpoint>>,
-        descriptor: OwnedFd,
+        descriptor: Arc<OwnedFd>,
         alarm: Option<Arc<Alarm>>,
     ) -> io::Result<Self> {
         let (end, ended) = UnixStream::pair()?;

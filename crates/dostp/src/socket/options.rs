@@ -120,6 +120,9 @@ pub struct Options {
     /// Whether this socket gets the frames of all ports, to watch over them. Not by AF_XDP, which would take
     /// them from whom they are for.
     pub takes_all_ports: bool,
+    /// Whether [`super::Socket::keep`] starts the thread beside the socket: for a process that gives rights
+    /// up between opening and its first thread.
+    pub is_kept_later: bool,
     /// Bounds of incomplete messages.
     pub bounds: Bounds,
     /// The secrets of the cluster; without, frames bear no tag.
@@ -143,6 +146,7 @@ impl Options {
             sum: false,
             is_quiet: false,
             takes_all_ports: false,
+            is_kept_later: false,
             bounds: Bounds::default(),
             secrets: None,
         }
