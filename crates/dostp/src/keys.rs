@@ -8,6 +8,7 @@ mod file;
 mod replay;
 mod seal;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -17,7 +18,7 @@ use siphasher::sip::SipHasher24;
 pub use self::file::read_secret;
 use self::replay::Windows;
 use crate::fault::Fault;
-use crate::limits::HEADER_BYTES;
+use crate::limits::{HEADER_BYTES, KEYS_MAX};
 
 /// How frames are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,7 @@ struct Counter {
 }
 
 /// What verifies and seals the frames of one node.
+#[derive(Clone)]
 struct NodeKey {
     mac: SipHasher24,
     aead: ChaCha20Poly1305,
@@ -163,15 +165,22 @@ impl Keys {
         (u64::from(key) << COUNTER_BITS | number).to_be_bytes()
     }
 
-    /// The key of a peer with this boot number, which is kept.
-    fn peer(&mut self, source: u16, slot: u8, boot: u64) -> Option<&NodeKey> {
+    /// The key of a peer with this boot number: the one that is kept, or a new one, to be kept once it has
+    /// proven itself.
+    fn peer(&self, source: u16, slot: u8, boot: u64) -> Option<Cow<'_, NodeKey>> {
         let secret = self.secrets.slots[usize::from(slot)].as_ref()?;
-        let entry =
-            self.peers.entry((source, slot)).or_insert_with(|| (boot, NodeKey::new(secret, boot, source)));
-        if entry.0 != boot {
-            *entry = (boot, NodeKey::new(secret, boot, source));
+        match self.peers.get(&(source, slot)) {
+            Some((of, key)) if *of == boot => Some(Cow::Borrowed(key)),
+            _ => Some(Cow::Owned(NodeKey::new(secret, boot, source))),
         }
-        Some(&entry.1)
+    }
+
+    /// Keeps a key by which a tag was found right. When there are too many all others are derived again.
+    fn keep(&mut self, source: u16, slot: u8, boot: u64, key: NodeKey) {
+        if self.peers.len() >= KEYS_MAX {
+            self.peers.clear();
+        }
+        self.peers.insert((source, slot), (boot, key));
     }
 }
 

@@ -74,6 +74,13 @@ pub const REPLY_SPREAD_MS: u64 = 200;
 /// Between one PROBE and its repetition: a thousand round trips.
 pub const PROBE_AGAIN_MS: u64 = 300;
 
+/// How long a challenge to an unknown node is the same; its echo is taken for as long again. Longer than all
+/// tries of a PROBE with their answers.
+pub const INTRODUCTION_MS: u64 = 2_048;
+
+/// Counts of believed echoes: addresses that share one ask each other's nodes once more now and then.
+pub const GENERATIONS: usize = 512;
+
 /// How often a PROBE is sent before it has failed.
 pub const PROBE_TRIES: u8 = 3;
 
@@ -85,6 +92,9 @@ pub const REPLIES_PER_SECOND_MAX: u32 = 1_000;
 
 /// Answers that wait for their time: those of a second.
 pub const REPLIES_WAITING_MAX: usize = 1_024;
+
+/// PROBEs of a large size that greetings make be sent in a second: each is 140 times as long as a greeting.
+pub const SIZES_PER_SECOND_MAX: u32 = 100;
 
 /// CONFLICTs in a second: a node that started wrongly hears the first.
 pub const CONFLICTS_PER_SECOND_MAX: u32 = 10;
@@ -102,6 +112,12 @@ pub const PARKED_BYTES_MAX: usize = 64 << 10;
 /// that have the secret can make a node hold them.
 pub const REPLAY_WINDOWS_MAX: usize = 16_384;
 
+/// Of them for one peer: a quarter, so that one program that uses many ports leaves room for the others.
+pub const REPLAY_WINDOWS_PEER_MAX: u32 = 4_096;
+
+/// Keys of peers that are kept instead of derived again: those of both slots of as many peers as are known.
+pub const KEYS_MAX: usize = 2 * PEERS_MAX;
+
 /// A window that was not used for so long may be forgotten, if room is needed.
 pub const REPLAY_IDLE_MS: u64 = 600_000;
 
@@ -113,4 +129,5 @@ const _: () =
     assert!(MESSAGE_BYTES_MAX <= FRAGMENTS_MAX * (MTU_ETHERNET as usize - HEADER_BYTES - TRAILER_BYTES_MAX));
 const _: () = assert!(SOURCE_BYTES_MAX <= NODE_BYTES_MAX && SOURCE_MESSAGES_MAX <= NODE_MESSAGES_MAX);
 const _: () = assert!(HEADER_BYTES + GREETING_BYTES + TRAILER_BYTES_MAX <= MTU_MIN as usize);
+const _: () = assert!(PROBE_AGAIN_MS * PROBE_TRIES as u64 + REPLY_SPREAD_MS < INTRODUCTION_MS);
 const _: () = assert!(HELLO_AGAIN_MS + REPLY_SPREAD_MS < TRIAL_MS);

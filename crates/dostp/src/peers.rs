@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, VecDeque};
 use siphasher::sip::SipHasher24;
 
 pub use self::control::Control;
-use self::control::Outbox;
+use self::control::{Outbox, Rate};
 pub use self::heard::Trust;
 use self::table::{Entry, Probe, Size, Table};
 use crate::greeting::Link;
 use crate::header::{EVERYBODY, Kind};
-use crate::limits::{FRESH_MS, HELLO_AGAIN_MS, MTU_ETHERNET, RESOLVING_MAX, TRIAL_MS};
+use crate::limits::{FRESH_MS, GENERATIONS, HELLO_AGAIN_MS, MTU_ETHERNET, RESOLVING_MAX, TRIAL_MS};
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub struct Peers {
     events: VecDeque<PeerEvent>,
     random: SipHasher24,
     drawn: u64,
+    /// How many echoes of nodes were believed, by address: challenges to introduce oneself depend on it.
+    generations: Box<[u16; GENERATIONS]>,
     hello_challenge: u64,
     started_ms: u64,
     hello_again_ms: Option<u64>,
@@ -121,6 +123,8 @@ pub struct Peers {
     refused_by: Option<Link>,
     /// Whether this process answers for the node.
     has_voice: bool,
+    /// Questions about sizes that greetings have given reason for.
+    sizes: Rate,
     /// The answer to a question that this process did not give.
     unheard: Option<Control>,
 }
@@ -136,6 +140,7 @@ impl Peers {
             events: VecDeque::new(),
             random: SipHasher24::new_with_key(&seed),
             drawn: 0,
+            generations: Box::new([0; GENERATIONS]),
             hello_challenge: 0,
             started_ms: 0,
             hello_again_ms: None,
@@ -143,6 +148,7 @@ impl Peers {
             look_ms: None,
             refused_by: None,
             has_voice: true,
+            sizes: Rate::default(),
             unheard: None,
         }
     }
@@ -303,10 +309,16 @@ impl Peers {
 
     /// Begins to ask; the first PROBE goes at `first_ms`.
     fn inquire(&mut self, address: u16, to: Link, wanted: bool, first_ms: u64) -> bool {
+        let challenge = self.draw();
+        self.inquire_by(challenge, address, to, wanted, first_ms)
+    }
+
+    /// The same with this challenge.
+    fn inquire_by(&mut self, challenge: u64, address: u16, to: Link, wanted: bool, first_ms: u64) -> bool {
         if self.asking.len() >= RESOLVING_MAX && !self.asking.contains_key(&address) {
             return false;
         }
-        let mut probe = Probe::new(self.draw(), to, first_ms);
+        let mut probe = Probe::new(challenge, to, first_ms);
         // The first goes out in the order in which this is called: before the answer to a question.
         probe.due(first_ms);
         self.push(first_ms, Kind::Probe, to, address, probe.challenge, 0);

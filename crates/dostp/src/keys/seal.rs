@@ -1,5 +1,7 @@
 //! Frames sealed, and seals broken.
 
+use std::borrow::Cow;
+
 use chacha20poly1305::AeadInOut;
 
 use super::{Keys, Mode, Verified};
@@ -83,6 +85,9 @@ impl Keys {
                     .decrypt_inout_detached(&nonce.into(), &data, payload.into(), &tag.into())
                     .map_err(|_| Fault::Auth)?;
             }
+        }
+        if let Cow::Owned(key) = key {
+            self.keep(header.source, slot, boot, key);
         }
         // Counters begin anew with a boot number: former ones say nothing of them.
         if self.boots.insert(header.source, boot).is_some_and(|former| former != boot) {

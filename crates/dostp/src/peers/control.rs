@@ -56,6 +56,11 @@ impl Outbox {
             && self.push(due_ms, control)
     }
 
+    /// Asks whoever sent a greeting, at that time: within the bound on answers of a second.
+    pub(super) fn question(&mut self, due_ms: u64, control: Control) -> bool {
+        self.replies.allows(due_ms, REPLIES_PER_SECOND_MAX) && self.push(due_ms, control)
+    }
+
     /// Tells of a conflict now, unless there were too many.
     pub(super) fn conflict(&mut self, now_ms: u64, control: Control) -> bool {
         self.conflicts.allows(now_ms, CONFLICTS_PER_SECOND_MAX) && self.push(now_ms, control)
@@ -86,13 +91,14 @@ impl Outbox {
 
 /// So many in a second, counted in seconds that begin with the first.
 #[derive(Debug, Default)]
-struct Rate {
+pub(super) struct Rate {
     second_began_ms: u64,
     count: u32,
 }
 
 impl Rate {
-    fn allows(&mut self, now_ms: u64, per_second_max: u32) -> bool {
+    /// Whether there may be one more.
+    pub(super) fn allows(&mut self, now_ms: u64, per_second_max: u32) -> bool {
         if now_ms >= self.second_began_ms + 1_000 {
             *self = Self { second_began_ms: now_ms, count: 0 };
         }

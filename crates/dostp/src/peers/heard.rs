@@ -8,7 +8,7 @@ use super::{Asking, PeerEvent, Peers};
 use crate::fault::Fault;
 use crate::greeting::{Greeting, Link};
 use crate::header::{EVERYBODY, Header, Kind};
-use crate::limits::REPLY_SPREAD_MS;
+use crate::limits::{FRESH_MS, INTRODUCTION_MS, MTU_ETHERNET, REPLY_SPREAD_MS, SIZES_PER_SECOND_MAX};
 
 /// How far a frame can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,11 @@ impl Peers {
     ) -> Result<(), Fault> {
         let source = header.source;
         let answers = header.kind == Kind::HelloReply && self.is_answer(source, link, greeting.echo, now_ms);
+        if answers {
+            // A second time the same echo proves nothing.
+            let generation = self.generation(source);
+            self.generations[generation] = self.generations[generation].wrapping_add(1);
+        }
         let Some(entry) = self.table.find(source) else {
             if trust == Trust::Open || answers {
                 return self.learn(source, link, Some(greeting), now_ms);
@@ -122,8 +127,12 @@ impl Peers {
             return Err(Fault::Unknown);
         };
         let is_same = entry.link == link && (trust == Trust::Open || entry.boot == greeting.boot);
-        if is_same || answers {
+        if answers || (is_same && trust == Trust::Open) {
             self.take(link, header, greeting, now_ms);
+            return Ok(());
+        }
+        if is_same {
+            self.renew(link, header, greeting, now_ms, ask_ms);
             return Ok(());
         }
         if trust == Trust::Open {
@@ -147,8 +156,9 @@ impl Peers {
         let asked = self.asking.get(&source).is_some_and(|asking| {
             asking.probe.challenge == echo && [link, Link::EVERYBODY].contains(&asking.probe.to)
         });
+        let introduced = self.introductions(source, link, now_ms).contains(&echo);
         // Who is known is not moved by an answer to a HELLO: the known link address is asked first.
-        probed || asked || (start && entry.is_none_or(|entry| entry.link == link))
+        probed || asked || introduced || (start && entry.is_none_or(|entry| entry.link == link))
     }
 
     /// A greeting that is believed, of a peer in the table: it may move, restart, and tell its MTU.
@@ -168,6 +178,7 @@ impl Peers {
         if entry.told_mtu.min(own_mtu) != greeting.mtu.min(own_mtu) {
             entry.size = Size::Unasked;
         }
+        let is_unasked = entry.size == Size::Unasked;
         entry.boot = greeting.boot;
         entry.told_mtu = greeting.mtu;
         if let Size::Asking(probe) = entry.size
@@ -181,6 +192,38 @@ impl Peers {
             self.look_at(now_ms);
         }
         self.asking.remove(&source);
+        if is_unasked {
+            self.ask_size(source, now_ms);
+        }
+    }
+
+    /// Asks whether larger frames reach a peer that tells a larger MTU, so that already the first message to
+    /// it is cut as the later ones. Not too often, for these PROBEs are long; else a message begins to ask.
+    fn ask_size(&mut self, source: u16, now_ms: u64) {
+        let (own_mtu, challenge) = (self.own.mtu, self.draw());
+        let due_ms = now_ms + self.draw() % (REPLY_SPREAD_MS + 1);
+        let Some(entry) = self.table.find(source) else { return };
+        let could_be_larger = own_mtu.min(entry.told_mtu) > MTU_ETHERNET;
+        if could_be_larger && self.has_voice && self.sizes.allows(now_ms, SIZES_PER_SECOND_MAX) {
+            entry.size = Size::Asking(Probe::new(challenge, entry.link, due_ms));
+            self.look_at(due_ms);
+        }
+    }
+
+    /// With keys: a greeting of a believed peer that is no echo, and may have been recorded. It ends no
+    /// question about the peer; where it tells another MTU the peer is asked.
+    fn renew(&mut self, link: Link, header: &Header, greeting: &Greeting, now_ms: u64, ask_ms: u64) {
+        let own_mtu = self.own.mtu;
+        let Some(entry) = self.table.find(header.source) else { return };
+        let has_changed = entry.told_mtu.min(own_mtu) != greeting.mtu.min(own_mtu);
+        (entry.heard_ms, entry.fresh_until_ms, entry.stale) = (now_ms, now_ms + FRESH_MS, false);
+        if header.kind == Kind::Bye {
+            entry.fresh_until_ms = now_ms;
+            self.look_at(now_ms);
+        }
+        if has_changed {
+            self.introduce(header.source, link, ask_ms);
+        }
     }
 
     fn learn(
@@ -203,6 +246,7 @@ impl Peers {
         self.events.extend(gone.map(PeerEvent::Gone));
         self.events.push_back(PeerEvent::Appeared(source));
         self.look_at(fresh_until_ms);
+        self.ask_size(source, now_ms);
         Ok(())
     }
 
@@ -231,21 +275,50 @@ impl Peers {
         Fault::Impostor
     }
 
-    /// A node with keys whose boot number is not believed yet has to answer first.
+    /// A node with keys whose boot number is not believed yet has to answer first. What is asked already goes
+    /// on: a recorded greeting must not end a question.
     fn introduce(&mut self, source: u16, link: Link, ask_ms: u64) {
-        match self.asking.get(&source).copied() {
-            Some(asking) if asking.failed_until_ms.is_none() && asking.probe.to == link => {
+        let [challenge, _] = self.introductions(source, link, ask_ms);
+        match self.asking.get(&source).copied().filter(|asking| asking.failed_until_ms.is_none()) {
+            Some(asking) if asking.probe.to == link => {
                 // The question may wait for its turn among many; now there is reason not to.
                 if ask_ms < asking.first_ms {
                     self.push(ask_ms, Kind::Probe, link, source, asking.probe.challenge, 0);
                     self.asking.insert(source, Asking { first_ms: ask_ms, ..asking });
                 }
             }
-            former => {
-                let wanted = former.is_some_and(|asking| asking.wanted && asking.failed_until_ms.is_none());
-                self.inquire(source, link, wanted, ask_ms);
+            // Asked once: the challenge tells by itself that it is this node's.
+            Some(_) => {
+                let control = Control {
+                    to: link,
+                    kind: Kind::Probe,
+                    destination: source,
+                    challenge,
+                    echo: 0,
+                    frame_bytes: 0,
+                };
+                self.outbox.question(ask_ms, control);
+            }
+            None => {
+                self.inquire_by(challenge, source, link, false, ask_ms);
             }
         }
+    }
+
+    /// The challenges by which a node is asked at a link address to introduce itself, now and in the time
+    /// before: nothing need be held to know them again.
+    fn introductions(&self, source: u16, link: Link, now_ms: u64) -> [u64; 2] {
+        let period = now_ms / INTRODUCTION_MS;
+        let generation = self.generations[self.generation(source)].to_be_bytes();
+        [period, period.saturating_sub(1)].map(|period| {
+            let period = period.to_be_bytes();
+            let asked = [b"introduction", &source.to_be_bytes()[..], &link.0, &period, &generation];
+            self.random.hash(&asked.concat()).max(1)
+        })
+    }
+
+    fn generation(&self, source: u16) -> usize {
+        usize::from(source) % self.generations.len()
     }
 
     /// A frame with this node's own address.

@@ -192,3 +192,64 @@ fn with_keys_only_an_echo_is_believed() {
     assert_eq!(peers.heard(Link([9; 6]), &data, None, Trust::Proven, 400), Ok(()));
     assert_eq!(peers.link(7), Some(Link([9; 6])));
 }
+
+/// With keys: takes a greeting whose tag is right.
+fn claim(peers: &mut Peers, link: Link, kind: Kind, echo: u64, mtu: u16, now_ms: u64) -> Result<(), Fault> {
+    let greeting = Greeting { boot: 77, mtu, ..greeting(0, echo) };
+    peers.heard(link, &header(kind, 7), Some(&greeting), Trust::Claimed, now_ms)
+}
+
+/// The challenges of PROBEs that are sent to a link address until then.
+fn challenges(peers: &mut Peers, link: Link, now_ms: u64) -> Vec<u64> {
+    let sent = std::iter::from_fn(|| peers.poll_control(now_ms));
+    let probes = sent.filter(|control| control.kind == Kind::Probe && control.to == link);
+    probes.map(|probe| probe.challenge).collect()
+}
+
+#[test]
+fn with_keys_a_recorded_greeting_takes_no_other_nodes_place() {
+    let stranger = |number: u8| Link([number; 6]);
+    for recorded_first in [false, true] {
+        let mut peers = Peers::new(OWN, 10, [1; 16]);
+        if !recorded_first {
+            assert_eq!(claim(&mut peers, LINK, Kind::Hello, 0, 1500, 0), Err(Fault::Unknown));
+        }
+        for number in 100..150 {
+            assert_eq!(claim(&mut peers, stranger(number), Kind::Hello, 0, 1500, 0), Err(Fault::Unknown));
+        }
+        if recorded_first {
+            assert_eq!(claim(&mut peers, LINK, Kind::Hello, 0, 1500, 0), Err(Fault::Unknown));
+        }
+        peers.tick(200);
+        let challenge = challenges(&mut peers, LINK, 200)[0];
+        let reply = |peers: &mut Peers, link| claim(peers, link, Kind::HelloReply, challenge, 1500, 201);
+        assert_eq!(reply(&mut peers, stranger(100)), Err(Fault::Unknown), "asked at another link address");
+        assert_eq!(reply(&mut peers, LINK), Ok(()));
+        assert_eq!((peers.boot(7), peers.link(7)), (Some(77), Some(LINK)));
+        // Long afterwards the echo proves nothing.
+        let late = claim(&mut peers, stranger(100), Kind::HelloReply, challenge, 1500, 9_000);
+        assert_eq!((late, peers.link(7)), (Err(Fault::Impostor), Some(LINK)));
+    }
+}
+
+#[test]
+fn with_keys_a_greeting_that_is_no_echo_changes_no_mtu_and_ends_no_question() {
+    let mut peers = Peers::new(OWN, 10, [1; 16]);
+    claim(&mut peers, LINK, Kind::Hello, 0, 1500, 0).unwrap_err();
+    peers.tick(200);
+    let challenge = challenges(&mut peers, LINK, 200)[0];
+    claim(&mut peers, LINK, Kind::HelloReply, challenge, 1500, 201).unwrap();
+    assert_eq!(claim(&mut peers, LINK, Kind::Hello, 0, 600, 5_000), Ok(()));
+    assert_eq!(peers.route(7, 5_000), Route::To { link: LINK, mtu: 1500 });
+    peers.tick(5_200);
+    let challenge = challenges(&mut peers, LINK, 5_200)[0];
+    assert_eq!(claim(&mut peers, LINK, Kind::HelloReply, challenge, 600, 5_201), Ok(()));
+    assert_eq!(peers.route(7, 5_201), Route::To { link: LINK, mtu: 600 });
+    // Somebody speaks to it, it is silent, and what was recorded of it comes: it is gone all the same.
+    peers.route(7, 6_000);
+    sent(&mut peers, 5_201 + FRESH_MS);
+    assert_eq!(claim(&mut peers, LINK, Kind::Hello, 0, 600, 5_300 + FRESH_MS), Ok(()));
+    sent(&mut peers, 5_600 + FRESH_MS);
+    sent(&mut peers, 6_000 + FRESH_MS);
+    assert_eq!((sent(&mut peers, 6_400 + FRESH_MS), state(&peers)), (vec![], None));
+}

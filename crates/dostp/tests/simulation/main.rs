@@ -343,11 +343,13 @@ fn large_frames_are_used_only_where_they_pass() {
     let mut world = World::new(9, Faults::default());
     let (a, b) = (world.start(1, 9000), world.start(2, 9000));
     world.run(1_000);
-    world.send(a, 2, 40_000).unwrap();
-    world.run(100);
-    let before = world.frames_sent;
-    world.send(a, 2, 40_000).unwrap();
-    assert_eq!(world.frames_sent - before, 5);
+    // Already the first message to a node never spoken to costs what the later ones do.
+    for _ in 0..2 {
+        let before = world.frames_sent;
+        world.send(a, 2, 40_000).unwrap();
+        assert_eq!(world.frames_sent - before, 5);
+        world.run(100);
+    }
     world.run(10);
     world.send(b, 1, 16).unwrap();
     world.run(10);
