@@ -119,6 +119,11 @@ bool dostp_control_introduce(struct dostp_node *node, u16 destination, const str
 	return dostp_control_delay(node, skb, delay);
 }
 
+bool dostp_control_may_size(struct dostp_node *node)
+{
+	return dostp_control_allows(&node->sizes_rate, DOSTP_SIZES_PER_SECOND_MAX);
+}
+
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo)
 {
 	if (dostp_control_allows(&node->conflicts_rate, DOSTP_CONFLICTS_PER_SECOND_MAX))

@@ -14,6 +14,7 @@
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/netdevice.h>
+#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -51,10 +52,15 @@
 #define DOSTP_PROBE_AGAIN (3 * HZ / 10)
 #define DOSTP_PROBE_TRIES 3
 #define DOSTP_UNREACHABLE HZ
+/* How long a challenge to an unknown node is the same; its echo is taken for as long again. */
+#define DOSTP_INTRODUCTION (2 * HZ)
+#define DOSTP_GENERATIONS 512
 #define DOSTP_SUSPECT_REST HZ /* between two introductions that frames without proof begin, for an address */
 #define DOSTP_REPLIES_PER_SECOND_MAX 1000
 #define DOSTP_REPLIES_WAITING_MAX 1024
 #define DOSTP_CONFLICTS_PER_SECOND_MAX 10
+/* PROBEs of a large size that a greeting makes be sent: each is 140 times as long. */
+#define DOSTP_SIZES_PER_SECOND_MAX 100
 
 #define DOSTP_MTU_ETHERNET 1500
 /* The largest frame that is told and sent: a frame is one piece of memory. */
@@ -95,7 +101,7 @@ struct dostp_probe {
 /* Whether larger frames than every Ethernet's reach a peer. */
 enum dostp_size {
 	DOSTP_SIZE_ETHERNET, /* they do not, or one of both nodes takes none */
-	DOSTP_SIZE_UNASKED,  /* the next message to the peer begins to ask */
+	DOSTP_SIZE_UNASKED,  /* too many are asked: the next message to the peer begins to ask */
 	DOSTP_SIZE_ASKED,
 	DOSTP_SIZE_LARGE,
 };
@@ -163,8 +169,10 @@ struct dostp_node {
 	u32 known, asked, strangers, messages_count, bytes;
 	struct dostp_window *window;
 	struct sk_buff_head outgoing, replies;
-	struct dostp_rate replies_rate, conflicts_rate;
+	struct dostp_rate replies_rate, conflicts_rate, sizes_rate;
 	u64 hello_challenge;
+	siphash_key_t introductions; /* of the challenges to nodes that are not believed */
+	u16 generations[DOSTP_GENERATIONS]; /* echoes that were believed, by address: challenges depend on it */
 	unsigned long hello_until; /* with keys: an echo of hello_challenge proves its sender until then */
 	unsigned long full_until; /* no peer is stale until then */
 	unsigned long started, announce_at, hello_again_at, look_at, tick_at;
@@ -246,8 +254,11 @@ extern struct workqueue_struct *dostp_queue;
 int dostp_namespace_init(void);
 void dostp_namespace_exit(void);
 struct dostp_net *dostp_net(const struct net *net);
-/* With RTNL: starts, ends or begins anew the node, as settings and interface are now. */
-void dostp_namespace_renew(struct dostp_net *net);
+/*
+ * With RTNL: starts, ends or begins anew the node, as settings and interface are now. An error: there could
+ * be a node, but for what was lacking.
+ */
+int dostp_namespace_renew(struct dostp_net *net);
 
 /* settings.c */
 int dostp_settings_init(struct dostp_net *net);
@@ -278,12 +289,14 @@ struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_
  */
 void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link, unsigned long delay,
 			  bool is_proven);
+/* Whether this echo answers such a PROBE, to this link address, of now or of the time before. */
+bool dostp_peer_is_introduced(const struct dostp_node *node, u16 address, dostp_link link, u64 echo);
 /* Begins to ask for an address; NULL if too many are asked for. */
 struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address);
 void dostp_peer_remove(struct dostp_node *node, struct dostp_peer *peer);
 void dostp_peer_refresh(struct dostp_peer *peer);
 void dostp_peer_probe(struct dostp_node *node, struct dostp_peer *peer, dostp_link to);
-/* Whether larger frames reach the peer is to be asked anew. */
+/* Asks anew whether larger frames reach the peer: the first message to it is cut as the later ones. */
 void dostp_peer_size_anew(struct dostp_node *node, struct dostp_peer *peer);
 /* Begins to ask whether larger frames reach the peer. */
 void dostp_peer_size_ask(struct dostp_node *node, struct dostp_peer *peer);
@@ -308,6 +321,8 @@ bool dostp_control_reply(struct dostp_node *node, dostp_link to, u16 destination
 /* Sends a PROBE to a sender that is not believed, after `delay` jiffies; false if there are too many. */
 bool dostp_control_introduce(struct dostp_node *node, u16 destination, const struct dostp_probe *probe,
 			     unsigned long delay);
+/* Whether a greeting may make a PROBE of a large size be sent. */
+bool dostp_control_may_size(struct dostp_node *node);
 void dostp_control_conflict(struct dostp_node *node, dostp_link to, u64 echo);
 void dostp_control_hello(struct dostp_node *node, u64 challenge);
 /* Answers whose time has come; gives the jiffies until the next look. */

@@ -125,11 +125,31 @@ static bool dostp_heard_is_echo(const struct dostp_node *node, const struct dost
 	if (peer && echo == peer->probe.challenge &&
 	    (peer->probe.to == link || peer->probe.to == DOSTP_LINK_EVERYBODY))
 		return true;
-	if (peer && echo == peer->introduction.challenge && peer->introduction.to == link)
+	if (dostp_peer_is_introduced(node, header->source, link, echo))
 		return true;
 	/* An answer to the HELLO of the start moves no known peer: a PROBE to its new link address does. */
 	return echo == node->hello_challenge && time_before(jiffies, node->hello_until) &&
 	       (!peer || !peer->is_known || peer->link == link);
+}
+
+/*
+ * With keys: a greeting of a believed peer that is no echo. It may be a recorded one, so it ends no question
+ * about the peer; where it tells another MTU the peer is asked.
+ */
+static void dostp_heard_repeated(struct dostp_node *node, struct dostp_peer *peer,
+				 const struct dostp_header *header, const struct dostp_greeting *greeting,
+				 unsigned long delay)
+{
+	peer->heard = jiffies;
+	peer->fresh_until = jiffies + DOSTP_FRESH;
+	peer->is_stale = false;
+	if (header->kind == DOSTP_BYE) {
+		peer->fresh_until = jiffies;
+		node->look_at = jiffies;
+		dostp_node_kick(node, 0);
+	}
+	if (min(peer->mtu, node->mtu) != min(greeting->mtu, node->mtu) && !node->is_refused)
+		dostp_peer_introduce(node, peer->address, peer->link, delay, true);
 }
 
 /*
@@ -149,10 +169,15 @@ static enum dostp_fault dostp_heard_claimed(struct dostp_node *node, dostp_link 
 		if (!peer)
 			return DOSTP_FAULT_UNKNOWN;
 		peer->introduction.challenge = 0;
+		/* A second time the same echo proves nothing. */
+		node->generations[header->source % DOSTP_GENERATIONS]++;
 	} else if (!is_known || peer->link != link || peer->boot != greeting->boot) {
 		if (!node->is_refused)
 			dostp_peer_introduce(node, header->source, link, delay, true);
 		return is_known ? DOSTP_FAULT_IMPOSTOR : DOSTP_FAULT_UNKNOWN;
+	} else {
+		dostp_heard_repeated(node, peer, header, greeting, delay);
+		return DOSTP_SOUND;
 	}
 	dostp_heard_greeting(node, peer, link, header, greeting);
 	return DOSTP_SOUND;

@@ -30,6 +30,7 @@ struct dostp_keys {
 	struct dostp_own __rcu *own;
 	struct dostp_counter *counters; /* of every port; control frames have port 0 */
 	struct xarray senders;          /* by address */
+	u32 senders_count;
 	struct dostp_replays replays;
 };
 
@@ -147,52 +148,75 @@ void dostp_keys_seal(const struct dostp_node *node, struct sk_buff *skb)
 	dostp_seal(&own->key, frame, length, word);
 }
 
-/*
- * The record of a sender with this boot number, made if there is none. With another boot number its windows
- * are forgotten. NULL: there is no memory.
- */
-static struct dostp_sender *dostp_keys_sender(struct dostp_keys *keys, u16 address, u64 boot)
+/* Adds what is kept of a node; NULL: there is no room or no memory. */
+static struct dostp_sender *dostp_keys_add(struct dostp_keys *keys, u16 address)
 {
-	struct dostp_sender *sender = xa_load(&keys->senders, address);
+	struct dostp_sender *sender;
 
-	if (!sender) {
-		sender = kzalloc(sizeof(*sender), GFP_ATOMIC | __GFP_NOWARN);
-		if (!sender)
-			return NULL;
-		sender->address = address;
-		INIT_LIST_HEAD(&sender->windows);
-		if (xa_err(xa_store(&keys->senders, address, sender, GFP_ATOMIC | __GFP_NOWARN))) {
-			kfree(sender);
-			return NULL;
-		}
+	if (keys->senders_count >= DOSTP_SENDERS_MAX)
+		return NULL;
+	sender = kzalloc(sizeof(*sender), GFP_ATOMIC | __GFP_NOWARN);
+	if (!sender)
+		return NULL;
+	sender->address = address;
+	INIT_LIST_HEAD(&sender->windows);
+	if (xa_err(xa_store(&keys->senders, address, sender, GFP_ATOMIC | __GFP_NOWARN))) {
+		kfree(sender);
+		return NULL;
 	}
-	/* Keys are derived from the boot number: by another one, tags of recorded frames are wrong anyway. */
-	if (sender->boot != boot) {
+	keys->senders_count++;
+	return sender;
+}
+
+/*
+ * What is kept of a node whose frame had a right tag by this key; NULL: it cannot be kept. Keys are derived
+ * from the boot number: by another one, tags of recorded frames are wrong anyway.
+ */
+static struct dostp_sender *dostp_keys_sender(struct dostp_keys *keys, const struct dostp_peer *peer, u8 slot,
+					      const struct dostp_node_key *key)
+{
+	struct dostp_sender *sender = xa_load(&keys->senders, peer->address) ?: dostp_keys_add(keys, peer->address);
+
+	if (!sender)
+		return NULL;
+	if (sender->boot != peer->boot) {
 		dostp_replay_forget(&keys->replays, sender);
 		dostp_keys_forget(sender);
-		sender->boot = boot;
+		sender->boot = peer->boot;
+	}
+	if (!sender->has_key[slot]) {
+		sender->keys[slot] = *key;
+		sender->has_key[slot] = true;
 	}
 	return sender;
 }
 
-/* Verifies and decrypts a message's frame, by the boot number of its peer, and notes its counter. */
+/*
+ * Verifies and decrypts a message's frame, by the boot number of its peer, and notes its counter. Nothing is
+ * kept of a sender before its tag was found right.
+ */
 static enum dostp_fault dostp_keys_open_message(struct dostp_keys *keys, const struct dostp_peer *peer,
 						u8 *frame, const struct dostp_header *header)
 {
 	u64 word = dostp_seal_word(frame, header->length);
 	u8 slot = word >> DOSTP_COUNTER_BITS & DOSTP_KEY_SLOT;
-	struct dostp_sender *sender = dostp_keys_sender(keys, peer->address, peer->boot);
+	struct dostp_sender *sender = xa_load(&keys->senders, peer->address);
+	struct dostp_node_key derived = {};
+	enum dostp_fault fault = DOSTP_FAULT_AUTH;
+	bool is_kept = sender && sender->boot == peer->boot && sender->has_key[slot];
+	const struct dostp_node_key *key = is_kept ? &sender->keys[slot] : &derived;
 
-	if (!sender)
-		return DOSTP_FAULT_ROOM;
-	if (!sender->has_key[slot]) {
-		dostp_seal_derive(keys->secrets.slots[slot], peer->boot, peer->address, &sender->keys[slot]);
-		sender->has_key[slot] = true;
+	if (!is_kept)
+		dostp_seal_derive(keys->secrets.slots[slot], peer->boot, peer->address, &derived);
+	if (dostp_seal_open(key, frame, header->length)) {
+		sender = is_kept ? sender : dostp_keys_sender(keys, peer, slot, &derived);
+		fault = !sender ? DOSTP_FAULT_ROOM :
+				  dostp_replay_note(&keys->replays, sender, header->source_port, slot,
+						    word & ((1ULL << DOSTP_COUNTER_BITS) - 1));
 	}
-	if (!dostp_seal_open(&sender->keys[slot], frame, header->length))
-		return DOSTP_FAULT_AUTH;
-	return dostp_replay_note(&keys->replays, sender, header->source_port, slot,
-				 word & ((1ULL << DOSTP_COUNTER_BITS) - 1));
+	if (!is_kept)
+		memzero_explicit(&derived, sizeof(derived));
+	return fault;
 }
 
 /* Verifies a control frame by the boot number in its greeting. It may still be recorded: see heard.c. */

@@ -26,6 +26,8 @@
  */
 #define DOSTP_REPLAY_MAX 16384
 #define DOSTP_REPLAY_SENDER_MAX 4096
+/* Senders that are kept: as many as windows. Beyond, a node that was not heard before is not heard. */
+#define DOSTP_SENDERS_MAX DOSTP_REPLAY_MAX
 #define DOSTP_REPLAY_IDLE (600 * HZ)
 #define DOSTP_REPLAY_WORDS 16
 
@@ -56,8 +58,9 @@ struct dostp_replay {
 };
 
 /*
- * What is kept of a node that has sent a message's frame, until this node ends. It outlives the peer, which
- * is forgotten when it is silent: else recorded frames of it could be played again once the peer is back.
+ * What is kept of a node that has sent a message's frame with a right tag, until this node ends. It outlives
+ * the peer, which is forgotten when it is silent: else recorded frames of it could be played again once the
+ * peer is back.
  */
 struct dostp_sender {
 	u16 address;

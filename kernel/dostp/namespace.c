@@ -51,10 +51,11 @@ static bool dostp_namespace_is_held(const struct dostp_net *net, const struct do
 }
 
 /*
- * Begins a node, if settings and interface allow one. If it holds what the former node held, its trial counts
- * from the begin of that one: a holder does not become a newcomer by a new MTU.
+ * Begins a node, if settings and interface allow one; an error is that of its begin. If the node holds what
+ * the former one held, its trial counts from the begin of that one: a holder does not become a newcomer by a
+ * new MTU.
  */
-static void dostp_namespace_start(struct dostp_net *net, const struct dostp_holding *held)
+static int dostp_namespace_start(struct dostp_net *net, const struct dostp_holding *held)
 {
 	unsigned long since = jiffies;
 	struct net_device *dev;
@@ -63,27 +64,29 @@ static void dostp_namespace_start(struct dostp_net *net, const struct dostp_hold
 
 	dev = net->interface[0] ? __dev_get_by_name(net->net, net->interface) : NULL;
 	if (!dev || !netif_running(dev) || !netif_carrier_ok(dev))
-		return;
+		return 0;
 	if (dev->type != ARPHRD_ETHER || dev->mtu < DOSTP_MTU_MIN) {
 		pr_err("%s: no Ethernet, or its MTU is below %u\n", dev->name, DOSTP_MTU_MIN);
-		return;
+		return 0;
 	}
 	if (!dostp_namespace_address(dev, &address, &netmask)) {
 		pr_notice("%s: waits for an IPv4 address whose low 16 bits are not 0 or all ones\n", dev->name);
-		return;
+		return 0;
 	}
 	if (dostp_namespace_is_held(net, held, dev, address))
 		since = held->since;
 	error = dostp_node_start(net, dev, address, netmask, since);
 	if (error)
 		pr_err("%s: no node (error %d)\n", dev->name, error);
+	return error;
 }
 
-void dostp_namespace_renew(struct dostp_net *net)
+int dostp_namespace_renew(struct dostp_net *net)
 {
 	const struct dostp_node *node = rtnl_dereference(net->node);
 	struct dostp_holding held = {};
 	bool had_one = node;
+	int error;
 
 	if (node && !node->is_refused) {
 		held.dev = node->dev;
@@ -94,9 +97,10 @@ void dostp_namespace_renew(struct dostp_net *net)
 		held.since = node->started;
 	}
 	dostp_node_end(net, true);
-	dostp_namespace_start(net, &held);
+	error = dostp_namespace_start(net, &held);
 	if (had_one && !rtnl_dereference(net->node))
 		dostp_port_tell_down(net);
+	return error;
 }
 
 /* With RTNL: the interface goes. */

@@ -163,6 +163,7 @@ int dostp_node_start(struct dostp_net *net, struct net_device *dev, u32 address,
 	dev_add_pack(&node->packet_type);
 	spin_lock_bh(&node->lock);
 	node->hello_challenge = dostp_node_draw();
+	get_random_bytes(&node->introductions, sizeof(node->introductions));
 	node->hello_again = true;
 	node->hello_again_at = jiffies + DOSTP_HELLO_AGAIN;
 	dostp_control_hello(node, node->hello_challenge);

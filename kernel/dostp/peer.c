@@ -159,13 +159,6 @@ void dostp_peer_probe(struct dostp_node *node, struct dostp_peer *peer, dostp_li
 	dostp_peer_look_soon(node);
 }
 
-void dostp_peer_size_anew(struct dostp_node *node, struct dostp_peer *peer)
-{
-	bool could_be_larger = min(node->mtu, peer->mtu) > DOSTP_MTU_ETHERNET;
-
-	WRITE_ONCE(peer->size, could_be_larger ? DOSTP_SIZE_UNASKED : DOSTP_SIZE_ETHERNET);
-}
-
 /* Sends the question about the size of frames if its time has come. */
 static void dostp_peer_size_question(struct dostp_node *node, struct dostp_peer *peer)
 {
@@ -178,14 +171,30 @@ static void dostp_peer_size_question(struct dostp_node *node, struct dostp_peer 
 			     node->dev->name, frame_bytes, peer->address, DOSTP_MTU_ETHERNET);
 }
 
-void dostp_peer_size_ask(struct dostp_node *node, struct dostp_peer *peer)
+/* After `delay` jiffies. */
+static void dostp_peer_size_begin(struct dostp_node *node, struct dostp_peer *peer, unsigned long delay)
 {
 	WRITE_ONCE(peer->size, DOSTP_SIZE_ASKED);
 	peer->size_probe = (struct dostp_probe){
-		.challenge = dostp_node_draw(), .to = peer->link, .next = jiffies,
+		.challenge = dostp_node_draw(), .to = peer->link, .next = jiffies + delay,
 	};
 	dostp_peer_size_question(node, peer);
 	dostp_peer_look_soon(node);
+}
+
+void dostp_peer_size_anew(struct dostp_node *node, struct dostp_peer *peer)
+{
+	if (min(node->mtu, peer->mtu) <= DOSTP_MTU_ETHERNET)
+		WRITE_ONCE(peer->size, DOSTP_SIZE_ETHERNET);
+	else if (!node->is_refused && dostp_control_may_size(node))
+		dostp_peer_size_begin(node, peer, dostp_node_draw() % (DOSTP_REPLY_SPREAD + 1));
+	else
+		WRITE_ONCE(peer->size, DOSTP_SIZE_UNASKED);
+}
+
+void dostp_peer_size_ask(struct dostp_node *node, struct dostp_peer *peer)
+{
+	dostp_peer_size_begin(node, peer, 0);
 }
 
 struct dostp_peer *dostp_peer_ask(struct dostp_node *node, u16 address)
@@ -227,22 +236,49 @@ static struct dostp_peer *dostp_peer_add_stranger(struct dostp_node *node, u16 a
 	return peer;
 }
 
+/*
+ * The challenge by which a node is asked at a link address to introduce itself, of a period of time. Nothing
+ * need be held to know it again: so a recorded greeting, whose tag is right, takes no other node's place.
+ */
+static u64 dostp_peer_introduction(const struct dostp_node *node, u16 address, dostp_link link, u32 period)
+{
+	u64 generation = node->generations[address % DOSTP_GENERATIONS];
+
+	return siphash_2u64((__force u64)link, generation << 48 | (u64)period << 16 | address,
+			    &node->introductions) ?: 1;
+}
+
+static u32 dostp_peer_period(void)
+{
+	return (unsigned long)get_jiffies_64() / DOSTP_INTRODUCTION;
+}
+
+bool dostp_peer_is_introduced(const struct dostp_node *node, u16 address, dostp_link link, u64 echo)
+{
+	u32 period = dostp_peer_period();
+
+	return echo == dostp_peer_introduction(node, address, link, period) ||
+	       echo == dostp_peer_introduction(node, address, link, period - 1);
+}
+
 void dostp_peer_introduce(struct dostp_node *node, u16 address, dostp_link link, unsigned long delay,
 			  bool is_proven)
 {
 	struct dostp_peer *peer = dostp_peer_find(node, address);
 	struct dostp_probe probe = {
-		.challenge = dostp_node_draw(), .to = link,
+		.challenge = dostp_peer_introduction(node, address, link, dostp_peer_period()), .to = link,
 		.tries = 1, .next = jiffies + delay + DOSTP_PROBE_AGAIN,
 	};
+	bool is_under_way = peer && peer->introduction.challenge;
 
-	if (peer && peer->introduction.challenge && (peer->introduction.to == link || !is_proven))
+	if (is_under_way && (peer->introduction.to == link || !is_proven))
 		return;
 	if (peer && !is_proven && time_before(jiffies, peer->rests_until))
 		return;
 	if (!peer && node->strangers >= (is_proven ? 2 : 1) * DOSTP_STRANGERS_MAX)
 		return;
-	if (!dostp_control_introduce(node, address, &probe, delay))
+	/* While another one is under way this one is asked once, and not again. */
+	if (!dostp_control_introduce(node, address, &probe, delay) || is_under_way)
 		return;
 	peer = peer ?: dostp_peer_add_stranger(node, address);
 	if (!peer)

@@ -7,6 +7,12 @@
  */
 #include <crypto/chacha.h>
 #include <crypto/poly1305.h>
+/* Where crypto_memneq stands: in older kernels with much else. */
+#if __has_include(<crypto/utils.h>)
+#include <crypto/utils.h>
+#else
+#include <crypto/algapi.h>
+#endif
 
 #include "keys.h"
 
@@ -177,19 +183,6 @@ void dostp_seal(const struct dostp_node_key *key, u8 *frame, unsigned int length
 	memzero_explicit(&state, sizeof(state));
 }
 
-/* Compares in a time that does not depend on where the first difference is. */
-static bool dostp_seal_is_same(const u8 *one, const u8 *other, unsigned int bytes)
-{
-	u64 difference = 0, a, b;
-
-	for (unsigned int at = 0; at < bytes; at += sizeof(a)) {
-		memcpy(&a, one + at, sizeof(a));
-		memcpy(&b, other + at, sizeof(b));
-		difference |= a ^ b;
-	}
-	return !difference;
-}
-
 bool dostp_seal_open(const struct dostp_node_key *key, u8 *frame, unsigned int length)
 {
 	u8 *payload = frame + DOSTP_HEADER_BYTES, *trailer = payload + length, tag[DOSTP_TAG_AEAD_BYTES];
@@ -199,11 +192,11 @@ bool dostp_seal_open(const struct dostp_node_key *key, u8 *frame, unsigned int l
 
 	if (!(trailer[0] & DOSTP_KEY_AEAD)) {
 		dostp_seal_mac(key, frame, length, tag);
-		return dostp_seal_is_same(tag, trailer + DOSTP_WORD_BYTES, DOSTP_TAG_MAC_BYTES);
+		return !crypto_memneq(tag, trailer + DOSTP_WORD_BYTES, DOSTP_TAG_MAC_BYTES);
 	}
 	dostp_seal_aead_begin(key, frame, trailer, &state, &tagger);
 	dostp_seal_aead_tag(&tagger, frame, length, tag);
-	is_right = dostp_seal_is_same(tag, trailer + DOSTP_WORD_BYTES, DOSTP_TAG_AEAD_BYTES);
+	is_right = !crypto_memneq(tag, trailer + DOSTP_WORD_BYTES, DOSTP_TAG_AEAD_BYTES);
 	if (is_right)
 		chacha20_crypt(DOSTP_STATE(&state), payload, payload, length);
 	memzero_explicit(&state, sizeof(state));

@@ -80,7 +80,7 @@ static bool dostp_secrets_parse(struct dostp_secrets *secrets, char *text)
 
 /*
  * With RTNL: makes these the secrets of the namespace and frees the former ones; NULL: no keys. The node
- * begins anew where the mode, or whether there are keys, has changed.
+ * begins anew where the mode, or whether there are keys, has changed; if it cannot, the former secrets stay.
  */
 static int dostp_secrets_take(struct dostp_net *net, struct dostp_secrets *secrets)
 {
@@ -94,7 +94,12 @@ static int dostp_secrets_take(struct dostp_net *net, struct dostp_secrets *secre
 		return error;
 	net->secrets = secrets;
 	if (!former || !secrets || secrets->is_aead != former->is_aead)
+		error = dostp_namespace_renew(net);
+	if (error) {
+		net->secrets = former;
 		dostp_namespace_renew(net);
+		return error;
+	}
 	kfree_sensitive(former);
 	return 0;
 }

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /* From a message to frames on their way. */
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
 #include "keys.h"
+
+/* Where fields stand in a frame: those that are read without the others. */
+#define DOSTP_FLAGS_AT 1
+#define DOSTP_LENGTH_AT 12
 
 /* What all frames of a message have in common. */
 struct dostp_route {
@@ -97,6 +107,14 @@ static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 addres
 	return 0;
 }
 
+/* Puts the checksum behind a frame. */
+static void dostp_send_sum(struct sk_buff *skb)
+{
+	__be32 sum = htonl(~dostp_sum(~0U, skb->data, skb->len));
+
+	skb_put_data(skb, &sum, sizeof(sum));
+}
+
 /* Builds the next frame of a message, but for its tag and its Ethernet header. */
 static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, const struct dostp_route *route,
 					struct dostp_header *header, int *error)
@@ -118,11 +136,8 @@ static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, con
 		kfree_skb(skb);
 		return NULL;
 	}
-	if (route->flags & DOSTP_SUM) {
-		__be32 sum = htonl(~dostp_sum(~0U, at, bytes));
-
-		skb_put_data(skb, &sum, sizeof(sum));
-	}
+	if (route->flags & DOSTP_SUM)
+		dostp_send_sum(skb);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 	/* All frames of a socket go by one queue, so that they stay in order. */
@@ -149,24 +164,110 @@ static int dostp_send_frame(struct dostp_net *net, struct sk_buff *skb, const st
 	return error;
 }
 
+/* Takes so many bytes of payload from the frames of a message; `offset` bytes of the first are used up. */
+static void dostp_send_take(struct sk_buff_head *frames, unsigned int *offset, u8 *to, unsigned int bytes)
+{
+	while (bytes) {
+		struct sk_buff *first = skb_peek(frames);
+		unsigned int left = get_unaligned_be16(first->data + DOSTP_LENGTH_AT) - *offset;
+		unsigned int taken = min(left, bytes);
+
+		memcpy(to, first->data + DOSTP_HEADER_BYTES + *offset, taken);
+		to += taken;
+		bytes -= taken;
+		*offset += taken;
+		if (taken == left && !skb_queue_is_last(frames, first)) {
+			__skb_unlink(first, frames);
+			kfree_skb(first);
+			*offset = 0;
+		}
+	}
+}
+
+/*
+ * Cuts a message that waited once more, into frames that its receiver takes. False: it needs too many of
+ * them, or there is no memory; what was cut before is sent in vain.
+ */
+static bool dostp_send_cut(struct dostp_node *node, struct dostp_peer *peer, struct sk_buff_head *frames,
+			   size_t left)
+{
+	unsigned int piece = dostp_peer_mtu(node, peer) - DOSTP_HEADER_BYTES - node->trailer, offset = 0;
+	struct dostp_header header;
+	struct sk_buff *skb;
+	u8 flags;
+
+	if (left > (size_t)piece * DOSTP_FRAGMENTS_MAX ||
+	    dostp_header_decode(skb_peek(frames)->data, node->cluster, &header) != DOSTP_SOUND)
+		return false;
+	flags = header.flags & ~(DOSTP_FIRST | DOSTP_FINAL);
+	header.flags = flags | DOSTP_FIRST;
+	do {
+		struct sk_buff *from = skb_peek(frames);
+
+		header.length = min_t(size_t, left, piece);
+		left -= header.length;
+		header.flags |= left ? 0 : DOSTP_FINAL;
+		skb = alloc_skb(LL_RESERVED_SPACE(node->dev) + DOSTP_HEADER_BYTES + header.length + node->trailer +
+				node->dev->needed_tailroom, GFP_ATOMIC | __GFP_NOWARN);
+		if (!skb)
+			return false;
+		skb_reserve(skb, LL_RESERVED_SPACE(node->dev));
+		skb_put(skb, DOSTP_HEADER_BYTES + header.length);
+		dostp_header_encode(&header, node->cluster, skb->data);
+		skb->priority = from->priority;
+		skb->mark = from->mark;
+		skb_copy_hash(skb, from);
+		skb_set_owner_w(skb, from->sk);
+		dostp_send_take(frames, &offset, skb->data + DOSTP_HEADER_BYTES, header.length);
+		if (flags & DOSTP_SUM)
+			dostp_send_sum(skb);
+		dostp_send_finish(node, skb, peer->link);
+		__skb_queue_tail(&node->outgoing, skb);
+		header.flags = flags;
+		header.sequence++;
+	} while (left);
+	return true;
+}
+
+/* Sends the frames of a message that waited. Those that its receiver does not take are cut once more. */
+static void dostp_send_waited(struct dostp_node *node, struct dostp_peer *peer, struct sk_buff_head *frames)
+{
+	/* Frames wait without a tag, which they get here. */
+	unsigned int bytes_max = dostp_peer_mtu(node, peer) - (node->keys ? node->trailer : 0);
+	bool fits = true;
+	struct sk_buff *skb;
+	size_t bytes = 0;
+
+	skb_queue_walk(frames, skb) {
+		bytes += get_unaligned_be16(skb->data + DOSTP_LENGTH_AT);
+		fits &= skb->len <= bytes_max && skb_headroom(skb) >= LL_RESERVED_SPACE(node->dev);
+	}
+	if (!fits && !dostp_send_cut(node, peer, frames, bytes))
+		dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
+	while (fits && (skb = __skb_dequeue(frames))) {
+		dostp_send_finish(node, skb, peer->link);
+		__skb_queue_tail(&node->outgoing, skb);
+	}
+	__skb_queue_purge(frames);
+}
+
 void dostp_send_parked(struct dostp_node *node, struct dostp_peer *peer)
 {
-	/* Frames are parked without a tag, which they get here. */
-	unsigned int bytes_max = dostp_peer_mtu(node, peer) - (node->keys ? node->trailer : 0);
+	struct sk_buff_head message;
 	struct sk_buff *skb;
 
 	peer->parked_messages = 0;
 	peer->parked_bytes = 0;
+	__skb_queue_head_init(&message);
 	while ((skb = __skb_dequeue(&peer->parked))) {
-		if (skb->len > bytes_max || skb_headroom(skb) < LL_RESERVED_SPACE(node->dev)) {
-			/* Cut before it was known how little the peer takes. */
-			dostp_drop(node->net, DOSTP_FAULT_UNRESOLVED);
-			kfree_skb(skb);
-			continue;
-		}
-		dostp_send_finish(node, skb, peer->link);
-		__skb_queue_tail(&node->outgoing, skb);
+		bool is_final = skb->data[DOSTP_FLAGS_AT] & DOSTP_FINAL;
+
+		__skb_queue_tail(&message, skb);
+		if (is_final)
+			dostp_send_waited(node, peer, &message);
 	}
+	/* Every message was kept whole. */
+	__skb_queue_purge(&message);
 }
 
 /* With the lock: keeps a message's frames until the address is found. */

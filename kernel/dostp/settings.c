@@ -11,11 +11,14 @@ static int dostp_settings_one = 1;
 static int dostp_settings_cluster_max = 255;
 static int dostp_settings_nobody = -1;
 
-static void dostp_settings_renew(struct dostp_net *net)
+static int dostp_settings_renew(struct dostp_net *net)
 {
+	int error;
+
 	rtnl_lock();
-	dostp_namespace_renew(net);
+	error = dostp_namespace_renew(net);
 	rtnl_unlock();
+	return error;
 }
 
 static int dostp_settings_interface(dostp_table *table, int write, void *buffer, size_t *length,
@@ -34,9 +37,9 @@ static int dostp_settings_interface(dostp_table *table, int write, void *buffer,
 		return error;
 	rtnl_lock();
 	strscpy(net->interface, name, sizeof(net->interface));
-	dostp_namespace_renew(net);
+	error = dostp_namespace_renew(net);
 	rtnl_unlock();
-	return 0;
+	return error;
 }
 
 static int dostp_settings_number(dostp_table *table, int write, void *buffer, size_t *length,
@@ -45,9 +48,9 @@ static int dostp_settings_number(dostp_table *table, int write, void *buffer, si
 	int error = proc_dointvec_minmax(table, write, buffer, length, position);
 
 	if (!error && write)
-		dostp_settings_renew(table->data - (table->procname[0] == 'c' ?
-						    offsetof(struct dostp_net, cluster) :
-						    offsetof(struct dostp_net, sum)));
+		error = dostp_settings_renew(table->data - (table->procname[0] == 'c' ?
+							    offsetof(struct dostp_net, cluster) :
+							    offsetof(struct dostp_net, sum)));
 	return error;
 }
 

@@ -45,31 +45,40 @@ until dostp-guest ask 10.0.0.7 7 1 10 2>/dev/null; do sleep 0.2; done
 kill $echoed $served
 wait $echoed $served 2>/dev/null
 
-# Both interfaces take 9000 bytes: once that is found, a message of one such frame is one frame. Then the way
-# takes less than both tell: the module finds it, says so, and goes on with frames of 1500.
+# Both interfaces take 9000 bytes: that is found before anything is sent, so already the first message of one
+# such frame is one frame. Then the way takes less than both tell: the module finds it, says so, and goes on with
+# frames of 1500.
 ip link set pair1 mtu 9000 && ip netns exec far ip link set pair0 mtu 9000 || exit 22
 ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
 served=$!
 until grep -q ring served; do sleep 0.2; done
-until grep -q '^10.0.0.7 .* mtu 9000 ' /proc/net/dostp/peers; do
-  dostp-guest ask 10.0.0.7 7 1 10 > /dev/null 2>&1
-  sleep 0.2
-done
+until grep -q '^10.0.0.7 .* mtu 9000 ' /proc/net/dostp/peers; do sleep 0.2; done
+until ip netns exec far staunch dostp peers --interface pair0 | grep -q '^10.0.0.8 .*MTU 9000 .*heard'; do sleep 0.2; done
 before=$(data_received)
 dostp-guest ask 10.0.0.7 7 10 8984 || exit 23
 frames=$(($(data_received) - before))
 [ $frames = 10 ] && echo "large: a frame a message" || { echo "large: $frames frames of 10 messages"; exit 24; }
 dostp-guest ask 10.0.0.7 7 5 262144 || exit 25
 ip netns exec far ip link set pair0 mtu 1500 && echo pair1 > /proc/sys/net/dostp/interface || exit 26
-until dmesg | grep -q 'frames of 9000 bytes do not reach 0x0007, frames of 1500 are sent'; do
-  dostp-guest ask 10.0.0.7 7 1 10 > /dev/null 2>&1
-  sleep 0.2
-done
+until dmesg | grep -q 'frames of 9000 bytes do not reach 0x0007, frames of 1500 are sent'; do sleep 0.2; done
 dostp-guest ask 10.0.0.7 7 5 9001 || exit 27
 echo "small: told"
 kill $served
 wait $served 2>/dev/null
+
+# A message that waits for its address is cut as its receiver takes it.
+ip netns exec far ip link set pair0 mtu 600 || exit 28
+ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
+served=$!
+until grep -q ring served; do sleep 0.2; done
+unresolved() { awk '$1 == "dropped_unresolved" { print $2 }' /proc/net/dostp/stats; }
+before=$(unresolved)
 ip link set pair1 mtu 1500
+dostp-guest ask 10.0.0.7 7 1 20000 || exit 29
+[ $(unresolved) = $before ] || exit 30
+kill $served
+wait $served 2>/dev/null
+ip netns exec far ip link set pair0 mtu 1500
 
 # A namespace with a node and a socket goes.
 ip netns exec far sh -c 'echo pair0 > /proc/sys/net/dostp/interface'

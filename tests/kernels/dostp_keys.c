@@ -4,6 +4,7 @@
  * so that the module is compared with the page and not with its own code.
  *
  *   believe INTERFACE SECRET    makes the node at the other end (pair1) believe that 10.0.0.7 is here
+ *   replay INTERFACE SECRET     plays frames of 10.0.0.7 with old counters, and of more ports than windows
  *   unprivileged                writes keys as root without CAP_NET_ADMIN, which must be refused
  */
 #define _GNU_SOURCE
@@ -101,17 +102,23 @@ static uint64_t sip(const uint64_t key[2], const uint8_t *bytes, size_t length)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* The tag of a control frame without padding. */
-static uint64_t tag(const uint8_t *secret, uint64_t boot, const uint8_t *frame)
+/* The tag of a frame with a payload of so many bytes: a greeting, or nothing. */
+static uint64_t tag_of(const uint8_t *secret, uint64_t boot, const uint8_t *frame, size_t payload)
 {
 	uint8_t input[HEADER + 8 + GREETING];
 	uint64_t key[2];
 
 	derive(secret, boot, frame[2] << 8 | frame[3], key);
 	memcpy(input, frame, HEADER);
-	memcpy(input + HEADER, frame + HEADER + GREETING, 8);
-	memcpy(input + HEADER + 8, frame + HEADER, GREETING);
-	return sip(key, input, sizeof(input));
+	memcpy(input + HEADER, frame + HEADER + payload, 8);
+	memcpy(input + HEADER + 8, frame + HEADER, payload);
+	return sip(key, input, HEADER + 8 + payload);
+}
+
+/* The tag of a control frame without padding. */
+static uint64_t tag(const uint8_t *secret, uint64_t boot, const uint8_t *frame)
+{
+	return tag_of(secret, boot, frame, GREETING);
 }
 
 static void write_u64(uint8_t *bytes, uint64_t number)
@@ -179,6 +186,97 @@ void believe(int raw, const struct sockaddr_ll *to, const uint8_t *secret, uint1
 	send_raw(raw, to, from, frame, sizeof(frame));
 }
 
+/* Where the peer of these frames is, and what is known of it. */
+struct sender {
+	int raw;
+	struct sockaddr_ll to;
+	uint8_t secret[64];
+	uint64_t boot;
+	unsigned long sent; /* frames that the node must have seen */
+};
+
+/* Sends an empty message to port 2000, from this port and with this counter. */
+static void send_sealed(struct sender *sender, uint16_t port, uint64_t counter)
+{
+	uint8_t frame[HEADER + 16] = { 0x11, WHOLE_AUTH, 0, 7, 0, 8, port >> 8, port & 0xff, 2000 >> 8, 2000 & 0xff,
+				       counter >> 8 & 0xff, counter & 0xff };
+	const uint8_t from[6] = { 2, 0, 0, 0, 0, 7 };
+	uint64_t found;
+
+	frame[15] = check(frame);
+	write_u64(frame + HEADER, counter);
+	found = tag_of(sender->secret, sender->boot, frame, 0);
+	memcpy(frame + HEADER + 8, &found, 8);
+	send_raw(sender->raw, &sender->to, from, frame, sizeof(frame));
+	sender->sent++;
+}
+
+/* Waits until the node has seen what was sent; gives its counts. */
+static void settle(const struct sender *sender, struct counts *counts)
+{
+	do {
+		usleep(1000);
+		read_counts(counts);
+	} while (count(counts, "frames_received") < sender->sent);
+}
+
+/* Sends one of port 1 with this counter: it must be taken, or dropped as a replay. */
+static void must_be(struct sender *sender, uint64_t counter, bool taken)
+{
+	const char *name = taken ? "messages_received" : "dropped_replay";
+	struct counts counts;
+	unsigned long before;
+
+	read_counts(&counts);
+	before = count(&counts, name);
+	send_sealed(sender, 1, counter);
+	settle(sender, &counts);
+	if (count(&counts, name) != before + 1)
+		fail("counter %lu: no %s", (unsigned long)counter, name);
+}
+
+static int replay(const char *interface, const char *secret)
+{
+	struct sender sender = { .boot = 0x1111111122222222 };
+	int fd = bound_socket(2000);
+	struct counts counts;
+	unsigned long before;
+
+	sender.raw = raw_socket(interface, &sender.to);
+	unhex(secret, sender.secret);
+	write_setting("cluster", "0");
+	believe(sender.raw, &sender.to, sender.secret, 7, sender.boot);
+	do
+		read_counts(&counts);
+	while (!count(&counts, "peers"));
+	sender.sent = count(&counts, "frames_received");
+
+	must_be(&sender, 5000, true);
+	must_be(&sender, 5000, false);
+	must_be(&sender, 5000 - 1023, true);
+	must_be(&sender, 5000 - 1024, false);
+	must_be(&sender, 4500, true);
+	must_be(&sender, 4500, false);
+	must_be(&sender, 9000, true);
+	must_be(&sender, 5001, false);
+
+	read_counts(&counts);
+	before = count(&counts, "dropped_replay");
+	for (int port = 2; port <= 5000; port++) {
+		send_sealed(&sender, port, 10);
+		if (port % 64 == 0 || port == 5000)
+			settle(&sender, &counts);
+	}
+	printf("replay: %lu windows, %lu ports without one were not heard\n", count(&counts, "replay_windows"),
+	       count(&counts, "dropped_replay") - before);
+	while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) >= 0)
+		;
+	/* A port that has a window is heard. */
+	must_be(&sender, 9001, true);
+	close(fd);
+	return 0;
+}
+
 static int unprivileged(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -209,6 +307,8 @@ int keep_keys(int count, char **word)
 		believe(raw, &to, secret, 7, 0x1111111122222222);
 		return 0;
 	}
+	if (count == 4 && !strcmp(word[1], "replay"))
+		return replay(word[2], word[3]);
 	if (count == 2 && !strcmp(word[1], "unprivileged"))
 		return unprivileged();
 	return -1;

@@ -31,9 +31,13 @@ for mode in mac aead; do
   echo "slot 0 $secret mode $mode" > $keys
   dostp-guest believe pair0 $secret || exit 8
   until grep -q '^10.0.0.7 .* boot 0x1111111122222222 ' /proc/net/dostp/peers; do sleep 0.1; done
+  received=$(count messages_received)
   dostp-guest hostile pair0 /bin/golden-frames || exit 9
+  [ $(count messages_received) = $received ] || { cat /proc/net/dostp/stats; exit 25; }
   echo "$mode: $(wc -l < /proc/net/dostp/peers) peer"
 done
+# Windows against replay: one for each port of a sender, within a bound.
+echo "mode mac" > $keys && dostp-guest replay pair0 $secret || exit 26
 
 ip netns add far && ip link set pair0 netns far && ip netns exec far ip link set lo up || exit 10
 ip netns exec far ip link set pair0 up && ip netns exec far ip addr add 10.0.0.7/24 dev pair0 || exit 11
@@ -43,10 +47,11 @@ for mode in mac aead; do
   staunch dostp keys --key-file key1 --remove 1 --send-by 0 --mode $mode > /dev/null || exit 12
   serve --key-file key1 --key-file key2 --mode $mode
   for bytes in 0 1 1460 1461 1468 1469 65000 262144; do
-    dostp-guest ask 10.0.0.7 7 5 $bytes || { cat /proc/net/dostp/stats; exit 13; }
+    dostp-guest ask 10.0.0.7 7 5 $bytes > asked || { cat asked /proc/net/dostp/stats; exit 13; }
+    echo "$mode $(cat asked)"
   done
   ip netns exec far staunch dostp ping 10.0.0.8 --interface pair0 -c 3 -i 100ms -s 5000 -W 20s \
-    --key-file key1 --mode $mode | tail -n 2 || exit 14
+    --key-file key1 --mode $mode | tail -n 2 | sed "s/^/$mode /"
 
   # Both slots are accepted, so nothing is lost while the module goes from one to the other and back.
   dostp-guest ask 10.0.0.7 7 4000 100 > asked &
@@ -74,7 +79,12 @@ for mode in mac aead; do
   echo pair1 > /proc/sys/net/dostp/interface
   dropped=$(count dropped_auth)
   dostp-guest ask 10.0.0.7 7 1 1 > asked && { echo "a stranger answers"; exit 22; }
-  [ $(count dropped_auth) -gt $dropped ] && [ $(wc -l < /proc/net/dostp/peers) = 0 ] || exit 23
+  ip netns exec far staunch dostp ping 10.0.0.8 --interface pair0 -c 1 -W 1s --key-file key3 --mode $mode \
+    > asked 2>&1 && { cat asked; exit 27; }
+  [ $(count dropped_auth) -gt $dropped ] && [ $(wc -l < /proc/net/dostp/peers) = 0 ] || {
+    cat /proc/net/dostp/stats /proc/net/dostp/peers
+    exit 23
+  }
   echo "$mode: a stranger is not heard"
   leave
 done
