@@ -282,7 +282,8 @@ u64 dostp_node_draw(void);
 int dostp_peer_init(void);
 void dostp_peer_exit(void);
 struct dostp_peer *dostp_peer_find(struct dostp_node *node, u16 address);
-struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link);
+/* `mtu`: as the peer told it. What waited for its address is sent. */
+struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link, u16 mtu);
 /*
  * With keys: a frame of a sender that is not believed came from this link address. Sends a PROBE there;
  * only its answer makes the sender believed. `is_proven`: the tag of the frame is right.

@@ -165,7 +165,7 @@ static enum dostp_fault dostp_heard_claimed(struct dostp_node *node, dostp_link 
 
 	if (dostp_heard_is_echo(node, peer, link, header, greeting)) {
 		if (!is_known)
-			peer = dostp_peer_learn(node, header->source, link);
+			peer = dostp_peer_learn(node, header->source, link, greeting->mtu);
 		if (!peer)
 			return DOSTP_FAULT_UNKNOWN;
 		peer->introduction.challenge = 0;
@@ -227,7 +227,8 @@ enum dostp_fault dostp_heard(struct dostp_node *node, dostp_link link, const str
 		dostp_heard_answer(node, link, header, greeting, dostp_heard_delay(header));
 	peer = dostp_peer_find(node, header->source);
 	if (!peer || !peer->is_known) {
-		peer = dostp_peer_learn(node, header->source, link);
+		peer = dostp_peer_learn(node, header->source, link,
+					greeting ? greeting->mtu : DOSTP_MTU_ETHERNET);
 		if (!peer)
 			return DOSTP_FAULT_UNKNOWN;
 	} else if (peer->link != link && !dostp_heard_is_answer(peer, link, header, greeting)) {

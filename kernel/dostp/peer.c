@@ -92,7 +92,7 @@ static bool dostp_peer_make_room(struct dostp_node *node)
 	return oldest;
 }
 
-struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link)
+struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_link link, u16 mtu)
 {
 	struct dostp_peer *peer = dostp_peer_find(node, address);
 
@@ -115,8 +115,10 @@ struct dostp_peer *dostp_peer_learn(struct dostp_node *node, u16 address, dostp_
 	}
 	node->known++;
 	WRITE_ONCE(peer->link, link);
+	WRITE_ONCE(peer->mtu, mtu);
+	dostp_peer_size_anew(node, peer);
 	dostp_peer_refresh(peer);
-	/* Whoever finds it in the table finds it known, with its link address. */
+	/* Whoever finds it in the table finds it known, with its link address and MTU. */
 	smp_store_release(&peer->is_known, true);
 	rcu_assign_pointer(node->table[address], peer);
 	dostp_send_parked(node, peer);
