@@ -32,7 +32,7 @@ fn khttpd_listens_in_each_namespace_and_ends_with_it() {
         return;
     }
     for series in series_with_modules() {
-        let programs = [process(), PathBuf::from("/usr/sbin/ip")];
+        let programs = [process(), PathBuf::from("/bin/ip")];
         let guest = Guest { series, modules: &["khttpd", "pair"], programs: &programs, words: &[] };
         let said = guest.say(include_str!("namespaces.sh"));
         for mode in KHTTPD_MODES {
