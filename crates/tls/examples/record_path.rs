@@ -2,8 +2,8 @@
 //!
 //! `record_path CASE BYTES N` opens N records of so many bytes of content (`open`), seals N of them (`seal`),
 //! or does with ring alone what these ask of the cipher (`open-cipher`, `seal-cipher`): the difference is
-//! what the record layer adds. Callgrind knows the functions by their names. It must never ask the time while it
-//! counts. Order: shake hands, make what is to be opened, count.
+//! what the record layer adds. Callgrind knows the functions by their names. It must never ask the time while
+//! it counts. Order: shake hands, make what is to be opened, count.
 
 use std::hint::black_box;
 use std::io::Write as _;

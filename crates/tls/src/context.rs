@@ -1,7 +1,7 @@
 //! What all handshakes of a listener share: certificates, tickets, protocols, policies, the time.
 //!
-//! It must never be changed once made: what changes is in the store of certificates, in the tickets and in the
-//! table of policies of client certificates, and whether HTTP/2 and the hybrid group are offered.
+//! It must never be changed once made: what changes is in the store of certificates, in the tickets and in
+//! the table of policies of client certificates, and whether HTTP/2 and the hybrid group are offered.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -8,7 +8,7 @@ use crate::topic::Kind;
 
 /// Format of the file that this version writes; a file with a higher one is refused.
 pub(super) const FORMAT: u64 = 1;
-/// Numbers by name: `format`, `epoch`, `number` (the last one), `is_exact`, 1 if that is surely the last number
+/// Numbers by name: `format`, `epoch`, `number` (the last one), `is_exact`, 1 if that is surely the last one
 /// that was given out, and maybe `owner`, for a file whose name does not tell whose it is.
 pub(super) const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
 /// Topics by name: the kind, and the number of the last update that left the ring, or 0.
