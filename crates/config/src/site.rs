@@ -11,7 +11,7 @@ pub struct Site {
     pub canonical_host: Option<String>,
     /// Certificates of its own.
     pub tls: Option<Certificates>,
-    /// Whose certificates its clients show; `None`: as at the top. See [`Config::client_auth`].
+    /// Whose certificates its clients show; `None`: as at the top. See [`crate::Config::client_auth`].
     pub client_auth: Option<Option<ClientAuth>>,
     /// Whether it answers for all other hosts.
     pub default: bool,
