@@ -131,7 +131,7 @@ group! {
     /// Refuse everybody (403), or the clients of these networks
     /// `deny` goes before `allow`: who is on both lists is refused.
     deny: OrInherit<Denial> = Some("inherit"), File, reload, "[\"192.0.2.0/24\", \"2001:db8::/32\"]";
-    /// Serve clients alone that showed a certificate, any or one of these; others get 403
+    /// Serve only clients with a certificate, any or one of these (else 403)
     /// A subject is written as in the log (RFC 4514), a fingerprint is the certificate's SHA-256. `off` lets
     /// everybody in, whatever an earlier rule says. The site says whose certificates are asked for
     /// (`client_auth`, `optional` or `required`). Goes before passwords.
