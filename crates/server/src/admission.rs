@@ -11,7 +11,7 @@ use crate::sites::SitesShared;
 
 /// What one gets that came without TLS, and so without a certificate, to a site that requires one.
 const PLAIN: (&[u8], &[u8]) = (
-    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 72\r\n",
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 73\r\n",
     b"403 Forbidden: a certificate is required here, and HTTPS to show it with\n",
 );
 

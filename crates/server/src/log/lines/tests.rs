@@ -106,7 +106,8 @@ fn a_json_line() {
         "{\"time\":\"2026-11-20T09:55:14.042Z\",\"client\":\"192.0.2.7\",\"user\":\"anna\",\
          \"method\":\"GET\",\"target\":\"/a?b=c\",\"version\":\"HTTP/1.1\",\"host\":\"example.org\",\
          \"status\":200,\"bytes\":5000,\"referer\":\"http://example.org/\",\"user_agent\":\"curl/8\",\
-         \"forwarded_for\":null,\"duration_us\":12000,\"worker\":3}"
+         \"forwarded_for\":null,\"duration_us\":12000,\"worker\":3,\"client_verify\":\"NONE\",\
+         \"client_subject\":null,\"client_fingerprint\":null}"
     );
     let few = Format::Json(vec![Field::Status, Field::Client]);
     assert_eq!(line(few, &Record { client: None, ..record() }), "{\"status\":200,\"client\":null}");
