@@ -1,6 +1,8 @@
 //! Sites with live data of their own: whatever is published at one is never seen at another, also after a
 //! restart, a reload and an upgrade.
 
+use std::io::{Read as _, Write as _};
+
 use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::binary;
@@ -8,7 +10,7 @@ use staunch_tests::process::binary;
 use crate::line::Line;
 use crate::socket::TestSocket;
 use crate::store::{Store, end, parts};
-use crate::world::{ENGINES, Reply, TOKEN, World, ask_host};
+use crate::world::{ENGINES, Reply, TOKEN, World, ask_host, connect};
 
 /// The secret of publishers at `b.example`.
 const OTHER: &str = "another-secret-of-at-least-thirty-two-bytes";
@@ -164,6 +166,49 @@ fn a_store_of_all_hosts_becomes_that_of_the_default_site() {
     assert!(!store.file().exists() && store.path().join("live-a.example.redb").exists());
 }
 
+/// Gives a server other settings.
+fn reload(line: &Line, text: &str) {
+    let count = || line.said().matches("the configuration was read again").count();
+    let before = count();
+    std::fs::write(line.world.settings_file(), text).expect("a file of ours");
+    line.world.signal(Signal::HUP);
+    until("it was read again", || count() > before);
+}
+
+/// A publisher's body comes after a reload has taken its site away: its secret is none of the site that
+/// answers to the host since, and says nothing where no live data is.
+#[test]
+fn a_secret_of_a_site_that_is_gone_meanwhile_publishes_nothing() {
+    for io in ENGINES {
+        let line = Line::run(|_, own| World::of_file(&binary(), io, own, two_sites));
+        let world = &line.world;
+        let root = world.tree.root().to_str().expect("a name of ours").to_owned();
+        let alone = ["live = true\n", "live = false\n"].map(|live| {
+            let own = format!("{live}publish_token = \"{TOKEN}\"\n");
+            site(&root, "a.example", &own)
+        });
+        for (text, statuses) in alone.iter().zip([[401, 404], [405, 404]]) {
+            reload(&line, &two_sites(&root));
+            let head = format!(
+                "PUT /topics/v HTTP/1.1\r\nHost: b.example\r\nAuthorization: Bearer {OTHER}\r\n\
+                 Expect: 100-continue\r\nConnection: close\r\nContent-Length: 1\r\n\r\n"
+            );
+            let mut stream = connect(world.address());
+            stream.write_all(head.as_bytes()).expect("a server that reads");
+            let mut go_on = [0; 25];
+            stream.read_exact(&mut go_on).expect("an answer");
+            assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n", "{io}");
+            reload(&line, text);
+            stream.write_all(b"1").expect("a server that reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            let begin = format!("HTTP/1.1 {} ", statuses[0]);
+            assert!(answer.starts_with(&begin), "{io} {text}: {answer}");
+            assert_eq!(get(world, "b.example", "/live/v").status, statuses[1], "{io} {text}");
+        }
+    }
+}
+
 #[test]
 fn a_site_of_the_same_name_keeps_its_topics_over_a_reload() {
     for io in ENGINES {
@@ -173,15 +218,7 @@ fn a_site_of_the_same_name_keeps_its_topics_over_a_reload() {
         let mut events = world.read_host("b.example", "topic=v&plain=1", "");
         assert_eq!(events.data(), "first of b.example");
         let root = world.tree.root().to_str().expect("a name of ours").to_owned();
-        let mut count = 0;
-        let mut reload = |text: String| {
-            std::fs::write(world.settings_file(), text).expect("a file of ours");
-            world.signal(Signal::HUP);
-            count += 1;
-            until("it was read again", || {
-                line.said().matches("the configuration was read again").count() >= count
-            });
-        };
+        let reload = |text: String| reload(&line, &text);
         let top = "live = true\npublish_token = \"0123456789abcdef0123456789abcdef\"\n";
         let [a, b, c] = ["a", "b", "c"].map(|name| site(&root, &format!("{name}.example"), ""));
         // In another order, so with another default; and with one that comes too late.

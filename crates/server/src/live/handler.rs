@@ -67,7 +67,8 @@ impl Handler for LiveHandler {
         {
             return part.collected(&body, request, answer);
         }
-        self.sites.collected(body, request, answer)
+        // Only live data collects bodies: a reload has given the host to a site that has none.
+        self.sites.handle(request, answer)
     }
 
     fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {

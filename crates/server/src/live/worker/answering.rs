@@ -122,14 +122,19 @@ impl LiveWorker {
         answer: Answer<'_>,
     ) -> Answered {
         if !rights.may_publish_something() {
-            return match self.shared.may_publish() {
-                true => rights.refuse_publishing(lines, answer),
-                false => refuse_all(lines, answer),
-            };
+            return self.refuse_publisher(rights, lines, answer);
         }
         match endpoint {
             Endpoint::Topic(_) => self.change(lines, request, answer),
             _ => self.take_publications(rights, endpoint, lines, request, answer),
+        }
+    }
+
+    /// Answers a request that may publish nothing.
+    fn refuse_publisher(&self, rights: &Rights, lines: &[u8], answer: Answer<'_>) -> Answered {
+        match self.shared.may_publish() {
+            true => rights.refuse_publishing(lines, answer),
+            false => refuse_all(lines, answer),
         }
     }
 
@@ -184,10 +189,14 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::collected`].
     pub(crate) fn collected(&mut self, body: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
-        // They were looked at before the body came; what a token granted is remembered.
+        // Rights were looked at before the body came, and what a token granted is remembered. Meanwhile a token
+        // may have ended, or a reload may have given the host to this site.
         let Asker::Known(rights) = self.asker(request, &answer) else {
             return refuse_invalid(&lines, answer);
         };
+        if !rights.may_publish_something() {
+            return self.refuse_publisher(&rights, &lines, answer);
+        }
         let mut read = match (Endpoint::of(request.path), BodyKind::of(request)) {
             (Some(Endpoint::Topic(name)), _) => match read_change(name, request, body) {
                 Ok(publication) => {
