@@ -8,6 +8,7 @@ mod channels;
 mod ends;
 mod failing;
 mod follow;
+mod keys;
 mod limits;
 mod line;
 mod mercure;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use staunch_engine::Address;
-use staunch_live::{Accepted, Letter, TopicName};
+use staunch_live::{Accepted, Letter, TopicName, Version};
 
 use super::tokens::Verdict;
 use crate::content::negotiate::Encoding;
@@ -17,8 +17,8 @@ pub(crate) enum LiveMail {
     /// A second has passed.
     Tick(LiveTime),
     /// What became of a publication, for the request that waits for it.
-    Published(Vec<LineOutcome>),
-    /// The same for lines of a feed, or for a command of a WebSocket.
+    Published(BodyOutcome),
+    /// What became of lines of a feed, or for a command of a WebSocket.
     Fed(Address, Vec<LineOutcome>),
     /// A polled value in a coding.
     Coded(CodedValue),
@@ -52,10 +52,73 @@ pub(crate) struct LineOutcome {
 }
 
 /// Why a publication was not taken.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotTaken {
     pub(crate) status: u16,
     pub(crate) sentence: String,
+}
+
+/// What became of a whole body, for the request that brought it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BodyOutcome {
+    /// Whether it was a batch of lines.
+    pub(crate) has_lines: bool,
+    /// How many publications were taken.
+    pub(crate) published: usize,
+    /// Version of the last of them that was numbered.
+    pub(crate) version: Option<Version>,
+    /// Readers of the one that has most.
+    pub(crate) readers: u64,
+    /// The first line that was not taken, and why.
+    pub(crate) fault: Option<(u64, NotTaken)>,
+}
+
+impl BodyOutcome {
+    /// The outcome of a body, from those of its lines.
+    pub(crate) fn of(outcomes: &[LineOutcome]) -> Self {
+        let accepted: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.became.as_ref().ok()).collect();
+        let fault = |outcome: &LineOutcome| Some((outcome.line, outcome.became.as_ref().err()?.clone()));
+        Self {
+            has_lines: !matches!(outcomes, [one] if one.line == 0),
+            published: accepted.len(),
+            version: accepted.iter().rev().find_map(|accepted| accepted.version),
+            readers: accepted.iter().map(|accepted| accepted.readers).max().unwrap_or(0),
+            fault: outcomes.iter().find_map(fault),
+        }
+    }
+
+    /// The outcome of a body of which nothing was taken.
+    pub(crate) fn refused(refusal: NotTaken) -> Self {
+        Self::of(&[LineOutcome { line: 0, became: Err(refusal) }])
+    }
+}
+
+/// What became of what was handed to the writer at a time.
+#[derive(Debug)]
+pub(crate) enum Became {
+    /// This, line by line.
+    Lines(Vec<LineOutcome>),
+    /// This, as a whole.
+    Body(BodyOutcome),
+}
+
+impl Became {
+    /// Turns the outcomes of publications that were numbered into a refusal: the store could not be written.
+    pub(crate) fn refuse(&mut self, refusal: &NotTaken) {
+        match self {
+            Self::Lines(outcomes) => {
+                for outcome in outcomes {
+                    if outcome.became.as_ref().is_ok_and(|accepted| accepted.version.is_some()) {
+                        outcome.became = Err(refusal.clone());
+                    }
+                }
+            }
+            Self::Body(outcome) if outcome.version.is_some() => {
+                *outcome = BodyOutcome::refused(refusal.clone())
+            }
+            Self::Body(_) => {}
+        }
+    }
 }
 
 /// A value in a coding, shared by all workers.

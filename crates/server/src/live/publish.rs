@@ -10,7 +10,7 @@ use staunch_live::{
 use staunch_protocol::Method;
 use staunch_protocol::http1::Request;
 
-use super::mail::{LineOutcome, NotTaken};
+use super::mail::{BodyOutcome, LineOutcome, NotTaken};
 use super::reply::{decode_name, quoted};
 use crate::limits::{PUBLICATION_BYTES_EXTRA, PUBLICATION_BYTES_PART};
 
@@ -180,14 +180,13 @@ pub(crate) fn outcome_line(outcome: &LineOutcome) -> String {
     }
 }
 
-/// What became of a batch, as JSON: how many lines were published, the version of the last, and readers of
-/// the one that had most.
-pub(crate) fn batch_line(outcomes: &[LineOutcome]) -> String {
-    let accepted: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.became.as_ref().ok()).collect();
-    let version = accepted.iter().rev().find_map(|accepted| accepted.version);
-    let version = version.map_or("null".to_owned(), |version| quoted(&version.to_string()));
-    let readers = accepted.iter().map(|accepted| accepted.readers).max().unwrap_or(0);
-    format!("{{\"published\":{},\"version\":{version},\"readers\":{readers}}}\n", accepted.len())
+/// What became of a body, as JSON, with a line end: of one publication its version and readers; of a batch how
+/// many lines were published, the version of the last, and readers of the one that had most.
+pub(crate) fn body_line(outcome: &BodyOutcome) -> String {
+    let published =
+        if outcome.has_lines { format!("\"published\":{},", outcome.published) } else { String::new() };
+    let version = outcome.version.map_or("null".to_owned(), |version| quoted(&version.to_string()));
+    format!("{{{published}\"version\":{version},\"readers\":{}}}\n", outcome.readers)
 }
 
 #[cfg(test)]
@@ -218,8 +217,9 @@ mod tests {
         assert_eq!(outcome_line(&taken(2, 9)), "{\"line\":2,\"version\":\"e-9\",\"readers\":9}\n");
         assert_eq!(outcome_line(&refused), "{\"line\":3,\"status\":400,\"error\":\"\\\"a\\\"\"}\n");
         let held = LineOutcome { line: 0, became: Ok(Accepted { version: None, readers: 1 }) };
-        assert_eq!(outcome_line(&held), "{\"version\":null,\"readers\":1}\n");
-        let batch = [taken(1, 5), taken(2, 3), refused];
-        assert_eq!(batch_line(&batch), "{\"published\":2,\"version\":\"e-3\",\"readers\":5}\n");
+        assert_eq!(body_line(&BodyOutcome::of(&[held])), "{\"version\":null,\"readers\":1}\n");
+        let batch = BodyOutcome::of(&[taken(1, 5), taken(2, 3), refused]);
+        assert_eq!(batch.fault.as_ref().map(|(line, _)| *line), Some(3));
+        assert_eq!(body_line(&batch), "{\"published\":2,\"version\":\"e-3\",\"readers\":5}\n");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Publishing {
     pub(crate) lines: Vec<(u64, Publication)>,
     /// What is wrong with the line behind them.
     pub(crate) fault: Option<LineOutcome>,
-    /// The publisher's key and a digest of the body.
+    /// The publisher's key and a digest of the request.
     pub(crate) key: Option<(String, u128)>,
     pub(crate) to: Publisher,
 }
@@ -53,8 +53,14 @@ pub(crate) struct Work {
 }
 
 impl Publishing {
+    /// As how many updates it counts in the queue: one at least, for somebody waits for its answer.
+    fn updates(&self) -> usize {
+        self.lines.len().max(1)
+    }
+
     fn bytes(&self) -> usize {
-        self.lines.iter().map(|(_, publication)| publication.bytes()).sum()
+        let key_bytes = self.key.as_ref().map_or(0, |(key, _)| key.len());
+        key_bytes + self.lines.iter().map(|(_, publication)| publication.bytes()).sum::<usize>()
     }
 }
 
@@ -174,7 +180,7 @@ impl WriterQueue {
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, publishing: Publishing, bytes: usize) {
-        waiting.updates += publishing.lines.len();
+        waiting.updates += publishing.updates();
         waiting.bytes += bytes;
         waiting.publishings.push_back((publishing, bytes));
         self.wake(waiting);
@@ -211,7 +217,7 @@ impl Waiting {
         let mut updates = 0;
         while takes && updates < WRITER_BATCH_MAX {
             let Some((publishing, bytes)) = self.publishings.pop_front() else { break };
-            updates += publishing.lines.len();
+            updates += publishing.updates();
             self.bytes -= bytes;
             work.publishings.push(publishing);
         }
@@ -241,6 +247,18 @@ mod tests {
         assert_eq!(queue.wait(None, true).publishings.len(), 1);
         assert_eq!(queue.wait(None, true).publishings.len(), 1);
         assert_eq!(queue.updates(), 0);
+    }
+
+    #[test]
+    fn bodies_without_a_line_and_keys_are_counted() {
+        let queue = WriterQueue::new(2, 100);
+        assert!(queue.publish(publishing(0)).is_ok() && queue.publish(publishing(0)).is_ok());
+        assert!(queue.publish(publishing(0)).is_err());
+        assert_eq!(queue.wait(None, true).publishings.len(), 2);
+        let key = Some(("k".repeat(100), 0));
+        assert!(queue.publish(Publishing { key, ..publishing(1) }).is_ok());
+        assert!(queue.publish(publishing(1)).is_err());
+        assert_eq!((queue.wait(None, true).publishings.len(), queue.updates()), (1, 0));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use staunch_live::{Accepted, Hub, IdempotencyKeys, KeyUse, Letter, Publication};
 use super::config::LiveError;
 use super::hands::Hand;
 use super::keeping::Keeping;
-use super::mail::{CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
+use super::mail::{Became, BodyOutcome, CodedValue, LineOutcome, LiveMail, LiveTime, NotTaken};
 use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
 use crate::content::encode::encode_quickly;
@@ -27,7 +27,7 @@ const LOOK_MS_MAX: u64 = 1_000;
 pub(crate) struct Writer {
     hub: Hub,
     keeping: Option<Keeping>,
-    keys: IdempotencyKeys,
+    keys: IdempotencyKeys<BodyOutcome>,
     shared: Arc<LiveShared>,
     post: Post<Mail>,
     started: Instant,
@@ -98,9 +98,9 @@ impl Writer {
             }
             self.look(now_ms);
             let refusal = self.keep(now_ms);
-            for (to, mut outcomes) in answers {
-                refusal.iter().for_each(|refusal| refuse(&mut outcomes, refusal));
-                self.answer(to, outcomes);
+            for (to, mut became) in answers {
+                refusal.iter().for_each(|refusal| became.refuse(refusal));
+                self.answer(to, became);
             }
             // After the answers, so that publishers hear of what was numbered.
             self.give_away();
@@ -123,24 +123,25 @@ impl Writer {
         Some(Duration::from_millis(next_ms.saturating_sub(self.now_ms()).max(1)))
     }
 
-    fn publish(&mut self, publishing: Publishing, now_ms: u64) -> Vec<LineOutcome> {
+    fn publish(&mut self, publishing: Publishing, now_ms: u64) -> Became {
         let Publishing { lines, fault, key, .. } = publishing;
         if let Some(refusal) = self.refusal() {
             let refused = |(line, _)| LineOutcome { line, became: Err(refusal.clone()) };
-            return lines.into_iter().map(refused).chain(fault).collect();
+            return Became::Lines(lines.into_iter().map(refused).chain(fault).collect());
         }
+        // Where nothing is to be published there is nothing to repeat.
+        let key = key.filter(|_| !lines.is_empty());
         if let Some((key, digest)) = &key {
-            let not_taken = |status, sentence: &str| NotTaken { status, sentence: sentence.to_owned() };
-            let known = match self.keys.look_up(key, *digest, now_ms) {
-                KeyUse::New => None,
-                KeyUse::Repeated(accepted) => Some(Ok(accepted)),
-                KeyUse::Other => {
-                    Some(Err(not_taken(422, "`Idempotency-Key` was used for another body before")))
-                }
-                KeyUse::Faulty => Some(Err(not_taken(400, "`Idempotency-Key` has 1 to 256 bytes"))),
+            let refused = |status, sentence: &str| {
+                Became::Body(BodyOutcome::refused(NotTaken { status, sentence: sentence.to_owned() }))
             };
-            if let Some(became) = known {
-                return vec![LineOutcome { line: 0, became }];
+            match self.keys.look_up(key, *digest, now_ms) {
+                KeyUse::New => {}
+                KeyUse::Repeated(became) => return Became::Body(became),
+                KeyUse::Other => {
+                    return refused(422, "`Idempotency-Key` was used for another request before");
+                }
+                KeyUse::Faulty => return refused(400, "`Idempotency-Key` has 1 to 256 bytes"),
             }
         }
         let mut outcomes: Vec<LineOutcome> = Vec::with_capacity(lines.len() + 1);
@@ -148,11 +149,14 @@ impl Writer {
             outcomes.push(LineOutcome { line, became: self.number(publication, now_ms) });
         }
         outcomes.extend(fault);
-        let last = outcomes.iter().rev().find_map(|outcome| outcome.became.as_ref().ok());
-        if let (Some((key, digest)), Some(accepted)) = (key, last) {
-            self.keys.remember(&key, digest, *accepted, now_ms);
+        if let Some((key, digest)) = key {
+            let became = BodyOutcome::of(&outcomes);
+            // A body of which nothing was taken may be sent again.
+            if became.published > 0 {
+                self.keys.remember(&key, digest, became, now_ms);
+            }
         }
-        outcomes
+        Became::Lines(outcomes)
     }
 
     fn number(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, NotTaken> {
@@ -258,14 +262,20 @@ impl Writer {
         counts.compressions.store(self.hub.compressions(), Relaxed);
     }
 
-    fn answer(&self, to: Publisher, outcomes: Vec<LineOutcome>) {
-        match to {
-            Publisher::Request(address) => {
-                self.post.send(address, self.shared.mail(LiveMail::Published(outcomes)));
+    fn answer(&self, to: Publisher, became: Became) {
+        match (to, became) {
+            (Publisher::Request(address), Became::Lines(outcomes)) => {
+                let outcome = BodyOutcome::of(&outcomes);
+                self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
             }
-            Publisher::Feed(address) => {
+            (Publisher::Request(address), Became::Body(outcome)) => {
+                self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
+            }
+            (Publisher::Feed(address), Became::Lines(outcomes)) => {
                 self.post.send(address, self.shared.mail(LiveMail::Fed(address, outcomes)));
             }
+            // Only requests have keys.
+            (Publisher::Feed(_), Became::Body(_)) => debug_assert!(false, "a feed with a key"),
         }
     }
 
@@ -296,15 +306,6 @@ impl Writer {
             if self.shared.worker_counts[usize::from(worker)].all_readers() > 0 {
                 self.post.send_to_worker(worker, self.shared.mail(LiveMail::Tick(moment)));
             }
-        }
-    }
-}
-
-/// Turns the outcomes of publications that were numbered into a refusal: the store could not be written.
-fn refuse(outcomes: &mut [LineOutcome], refusal: &NotTaken) {
-    for outcome in outcomes {
-        if outcome.became.as_ref().is_ok_and(|accepted| accepted.version.is_some()) {
-            outcome.became = Err(refusal.clone());
         }
     }
 }

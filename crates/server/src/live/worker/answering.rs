@@ -6,16 +6,16 @@ use staunch_engine::{Answer, Answered};
 use staunch_live::{TopicName, Value};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{BodyIn, Method, Status};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::super::counts::count;
 use super::super::document::Document;
 use super::super::feed::Feed;
-use super::super::mail::{LineOutcome, LiveMail, NotTaken};
+use super::super::mail::{BodyOutcome, LiveMail, NotTaken};
 use super::super::permit::{Rights, refuse_all, refuse_invalid};
 use super::super::publish::{
-    BodyKind, MERCURE_TYPE, ReadBody, TYPES, batch_line, body_bytes_max, outcome_line, read_body,
-    read_change, version_of_tag,
+    BodyKind, MERCURE_TYPE, ReadBody, TYPES, body_bytes_max, body_line, read_body, read_change,
+    version_of_tag,
 };
 use super::super::queue::{Publisher, Publishing};
 use super::super::reply::{decode_name, not_taken, refuse, sharing, text};
@@ -214,7 +214,7 @@ impl LiveWorker {
         }
         rights.restrict(&mut read);
         let key = request.values(b"idempotency-key").next();
-        let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), xxh3_128(body)));
+        let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), digest(request, body)));
         let to = Publisher::Request(answer.address());
         let publishing = Publishing { lines: read.lines, fault: read.fault, key, to };
         match self.shared.queue.publish(publishing) {
@@ -231,10 +231,10 @@ impl LiveWorker {
     pub(crate) fn resume(&mut self, mail: LiveMail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
         match (mail, Endpoint::of(request.path)) {
-            (LiveMail::Published(outcomes), Some(Endpoint::Mercure)) => {
-                answer_mercure(&outcomes, &lines, answer)
+            (LiveMail::Published(outcome), Some(Endpoint::Mercure)) => {
+                answer_mercure(&outcome, &lines, answer)
             }
-            (LiveMail::Published(outcomes), _) => answer_published(&outcomes, &lines, answer),
+            (LiveMail::Published(outcome), _) => answer_published(&outcome, &lines, answer),
             (LiveMail::Checked(_, verdict), Some(endpoint)) => {
                 let rights = match verdict {
                     Verdict::Good(granted) => Rights::Granted(granted),
@@ -250,44 +250,43 @@ impl LiveWorker {
 }
 
 /// Tells a publisher what became of its body.
-fn answer_published(outcomes: &[LineOutcome], lines: &[u8], answer: Answer<'_>) -> Answered {
-    let json = "application/json";
-    match outcomes {
-        [one] if one.line == 0 => match &one.became {
-            Err(refused) => not_taken(refused, lines, answer),
-            Ok(accepted) => {
-                let status = if accepted.version.is_some() { Status::OK } else { Status::ACCEPTED };
-                let tag = accepted.version.map(|version| format!("ETag: \"{version}\"\r\n"));
-                let lines = [lines, tag.unwrap_or_default().as_bytes()].concat();
-                text(status, json, outcome_line(one).as_bytes(), &lines, answer)
-            }
-        },
-        several => {
-            let fault = several.iter().find_map(|one| Some((one.line, one.became.as_ref().err()?)));
-            match fault {
-                None => text(Status::OK, json, batch_line(several).as_bytes(), lines, answer),
-                Some((line, refused)) => {
-                    let sentence = if refused.sentence.starts_with("line ") {
-                        refused.sentence.clone()
-                    } else {
-                        format!("line {line}: {}", refused.sentence)
-                    };
-                    not_taken(&NotTaken { sentence, ..refused.clone() }, lines, answer)
-                }
-            }
+fn answer_published(outcome: &BodyOutcome, lines: &[u8], answer: Answer<'_>) -> Answered {
+    match &outcome.fault {
+        Some((line, refused)) if outcome.has_lines && !refused.sentence.starts_with("line ") => {
+            let sentence = format!("line {line}: {}", refused.sentence);
+            not_taken(&NotTaken { sentence, ..refused.clone() }, lines, answer)
+        }
+        Some((_, refused)) => not_taken(refused, lines, answer),
+        None => {
+            let is_held_back = !outcome.has_lines && outcome.version.is_none();
+            let status = if is_held_back { Status::ACCEPTED } else { Status::OK };
+            let tag = outcome.version.filter(|_| !outcome.has_lines);
+            let tag = tag.map(|version| format!("ETag: \"{version}\"\r\n")).unwrap_or_default();
+            let lines = [lines, tag.as_bytes()].concat();
+            text(status, "application/json", body_line(outcome).as_bytes(), &lines, answer)
         }
     }
 }
 
 /// Tells a publisher of Mercure the id of the update (draft-dunglas-mercure, section 5).
-fn answer_mercure(outcomes: &[LineOutcome], lines: &[u8], answer: Answer<'_>) -> Answered {
-    match outcomes {
-        [LineOutcome { became: Ok(accepted), .. }] => {
-            let id = accepted.version.map_or(String::new(), |version| format!("#{version}"));
-            text(Status::OK, "text/plain; charset=utf-8", id.as_bytes(), lines, answer)
-        }
-        _ => answer_published(outcomes, lines, answer),
+fn answer_mercure(outcome: &BodyOutcome, lines: &[u8], answer: Answer<'_>) -> Answered {
+    if outcome.has_lines || outcome.fault.is_some() {
+        return answer_published(outcome, lines, answer);
     }
+    let id = outcome.version.map_or(String::new(), |version| format!("#{version}"));
+    text(Status::OK, "text/plain; charset=utf-8", id.as_bytes(), lines, answer)
+}
+
+/// A digest of all by which a request is known as one that came before: what it does to which topic.
+fn digest(request: &Request<'_>, body: &[u8]) -> u128 {
+    let method = [request.method as u8];
+    let parts = [&method[..], request.path, request.query.unwrap_or_default(), body];
+    let mut digest = Xxh3::new();
+    for part in parts {
+        digest.update(&(part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    digest.digest128()
 }
 
 /// Whether the peer has the document already (RFC 9110, section 13.1.2).
