@@ -13,6 +13,7 @@ pub use json::read_json;
 pub use lines::{LineReader, LinesMax};
 
 use crate::hub::{Content, Expected, Publication, PublishFault};
+use crate::limits::TOPICS_PER_PUBLICATION_MAX;
 use crate::name::{NameFault, TopicName};
 use crate::update::Value;
 
@@ -30,6 +31,8 @@ pub enum BodyFault {
     },
     /// 400: `topic` is missing.
     NoTopic,
+    /// 400: more topics than this.
+    TooManyTopics(usize),
     /// 400: `topic` is no name.
     Topic(NameFault),
     /// 400: `retry` is not digits, or more than 32 bits.
@@ -62,6 +65,7 @@ impl fmt::Display for BodyFault {
         match self {
             Self::Json { line, column, expected } => write!(f, "line {line}, column {column}: {expected}"),
             Self::NoTopic => write!(f, "`topic` is missing"),
+            Self::TooManyTopics(limit) => write!(f, "a publication has at most {limit} topics"),
             Self::Topic(fault) => write!(f, "`topic`: {fault}"),
             Self::Retry => write!(f, "`retry` must be digits, in milliseconds"),
             Self::NotUtf8 => write!(f, "the form is not UTF-8"),
@@ -86,6 +90,9 @@ fn publication(
 ) -> Result<Publication, BodyFault> {
     if topics.is_empty() {
         return Err(BodyFault::NoTopic);
+    }
+    if topics.len() > TOPICS_PER_PUBLICATION_MAX {
+        return Err(BodyFault::TooManyTopics(TOPICS_PER_PUBLICATION_MAX));
     }
     let names = topics.iter().map(|topic| TopicName::new(topic.as_ref()));
     let mut topics: Vec<TopicName> = Vec::new();

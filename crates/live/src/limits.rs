@@ -21,6 +21,9 @@ pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Longest part of what passes to the process that takes over: an update with its patch, and names of its
 /// topics.
 pub const CARRIED_FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Most topics of one publication: in the store, and for the process that takes over, each of them has a record
+/// that names all.
+pub const TOPICS_PER_PUBLICATION_MAX: usize = 100;
 /// Longest `id` and `type` of an update: ids are UUIDs or URLs.
 pub const ID_BYTES_MAX: usize = 256;
 /// Updates in a topic's ring unless told otherwise: a minute of one update a second.
@@ -79,3 +82,7 @@ pub const COMPRESSED_BYTES_MIN: usize = 100;
 
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(SLICES_PER_DELIVERY_MAX < 1024);
+const _: () = assert!(
+    CARRIED_FRAME_BYTES_MAX
+        > (2 * VALUE_BYTES_MAX + 2 * TOPICS_PER_PUBLICATION_MAX * TOPIC_NAME_BYTES_MAX) as u64
+);

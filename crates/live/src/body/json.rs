@@ -75,6 +75,7 @@ fn fault(error: &serde_json::Error, line: u64) -> BodyFault {
 mod tests {
     use super::*;
     use crate::hub::Content;
+    use crate::limits::TOPICS_PER_PUBLICATION_MAX;
     use crate::name::NameFault;
 
     fn read(text: &str) -> Result<Publication, BodyFault> {
@@ -106,6 +107,17 @@ mod tests {
         assert_eq!(topics, ["a", "b"]);
         assert_eq!((publication.id.as_deref(), publication.kind.as_deref()), (Some("i"), Some("t")));
         assert_eq!((publication.retry_ms, publication.private), (Some(5), true));
+    }
+
+    #[test]
+    fn topics_are_bounded() {
+        let text = |count| {
+            let topics: Vec<String> = (0..count).map(|number| format!("\"{number}\"")).collect();
+            format!("{{\"topic\":[{}]}}", topics.join(","))
+        };
+        assert_eq!(read(&text(TOPICS_PER_PUBLICATION_MAX)).unwrap().topics.len(), TOPICS_PER_PUBLICATION_MAX);
+        let fault = read(&text(TOPICS_PER_PUBLICATION_MAX + 1)).unwrap_err();
+        assert_eq!((fault.status(), fault.to_string()), (400, "a publication has at most 100 topics".into()));
     }
 
     #[test]
