@@ -4,6 +4,7 @@
 //! wait: who owns it gives it publications, requests and the time, and takes a letter for all workers when a
 //! batch is over.
 
+mod held_back;
 mod memory;
 mod preparing;
 mod publication;
@@ -26,6 +27,7 @@ use crate::state::{KeptState, KeptUpdate};
 use crate::topic::{Kind, TopicId};
 use crate::update::Update;
 use crate::version::{Epoch, Version};
+use held_back::HeldBack;
 use memory::{Memory, TOPIC_BYTES};
 use preparing::Prepared;
 use readers::Holdings;
@@ -37,6 +39,7 @@ pub struct Hub {
     epoch: Epoch,
     number: u64,
     shelf: Shelf,
+    held_back: HeldBack,
     encoder: Encoder,
     holdings: Holdings,
     memory: Memory,
@@ -53,6 +56,7 @@ impl Hub {
             epoch,
             number: 0,
             shelf: Shelf::default(),
+            held_back: HeldBack::default(),
             encoder: Encoder::default(),
             holdings,
             memory,
@@ -133,12 +137,21 @@ impl Hub {
     /// # Errors
     /// What is wrong with it, or which limit it meets; nothing was changed then.
     pub fn publish(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, PublishFault> {
+        let publication = self.onto_held_back(publication)?;
         let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
         self.make_room(&prepared)?;
         let readers = publication.topics.iter().map(|topic| self.holdings.readers_of(topic)).sum();
-        if let Some(due_ms) = self.shelf.due_ms(&publication.topics, now_ms) {
-            self.shelf.hold_back(publication, due_ms);
-            return Ok(Accepted { version: None, readers });
+        let due_ms = self.shelf.due_ms(&publication.topics, now_ms);
+        if due_ms.is_some() || !self.held_back.is_empty() {
+            let latest = self.topics_of_values(&publication);
+            let freed = self.held_back.outdate(&latest);
+            self.memory.release(freed);
+            if let Some(due_ms) = due_ms {
+                let publication = Publication { content: prepared.value.into(), ..publication };
+                let bytes = self.held_back.add(publication, &latest, due_ms);
+                self.memory.add(bytes);
+                return Ok(Accepted { version: None, readers });
+            }
         }
         let version = self.number_it(publication, prepared, now_ms);
         Ok(Accepted { version: Some(version), readers })
@@ -147,12 +160,7 @@ impl Hub {
     /// Publishes what was held back until now, and forgets topics whose time is over. Gives when to call
     /// again.
     pub fn tick(&mut self, now_ms: u64) -> Option<u64> {
-        for publication in self.shelf.take_due(now_ms) {
-            // What changed meanwhile may make it wrong, as a condition or a patch; then it is outdated.
-            if let Ok(prepared) = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch) {
-                self.number_it(publication, prepared, now_ms);
-            }
-        }
+        self.number_held_back(now_ms, now_ms);
         for id in self.shelf.outdated(now_ms, &self.holdings) {
             if let Some((name, freed)) = self.shelf.forget(id) {
                 self.memory.release(freed);
@@ -160,7 +168,7 @@ impl Hub {
             }
             self.news.push(News::Forgotten(Place { topic: id, number: self.number }));
         }
-        self.shelf.next_due_ms()
+        self.shelf.next_due_ms().into_iter().chain(self.held_back.next_due_ms()).min()
     }
 
     /// Takes what a worker asks.

@@ -96,12 +96,16 @@ fn apply(
         }
         Content::Patch(patch) => {
             let before = before.ok_or(PublishFault::NothingToPatch)?;
-            let mut document =
-                serde_json::from_slice(before.bytes()).map_err(|_| PublishFault::NothingToPatch)?;
-            merge(&mut document, patch.clone());
-            Ok((Value::Json(json(&document)), Some(json(patch))))
+            Ok((Value::Json(patched(before, patch)?), Some(json(patch))))
         }
     }
+}
+
+/// A value that is JSON with a patch.
+pub(crate) fn patched(value: &Value, patch: &serde_json::Value) -> Result<Bytes, PublishFault> {
+    let mut document = serde_json::from_slice(value.bytes()).map_err(|_| PublishFault::NothingToPatch)?;
+    merge(&mut document, patch.clone());
+    Ok(json(&document))
 }
 
 fn json(value: &serde_json::Value) -> Bytes {

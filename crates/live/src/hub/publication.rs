@@ -20,6 +20,12 @@ pub enum Content {
     Gone,
 }
 
+impl From<Value> for Content {
+    fn from(value: Value) -> Self {
+        if value == Value::Gone { Self::Gone } else { Self::Whole(value) }
+    }
+}
+
 /// What the publisher knows of the topic (RFC 9110, section 13.1).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Expected {

@@ -1,12 +1,9 @@
-//! All topics, by number and by name, and what is held back for them.
+//! All topics, by number and by name.
 //!
 //! It must never number an update: the hub does.
 
-use std::collections::BTreeMap;
-
 use foldhash::{HashMap, HashMapExt as _};
 
-use super::publication::Publication;
 use super::readers::Holdings;
 use crate::letter::Place;
 use crate::name::TopicName;
@@ -22,12 +19,11 @@ pub(crate) struct Topic {
     updated_ms: u64,
 }
 
-/// Topics, and publications that wait for their time.
+/// All topics.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     topics: Vec<Option<Topic>>,
     names: HashMap<TopicName, TopicId>,
-    held_back: BTreeMap<TopicName, (u64, Publication)>,
     /// Updates in all rings, and those of them that are no topic's value.
     entries: usize,
     spare_entries: usize,
@@ -35,13 +31,7 @@ pub(crate) struct Shelf {
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self {
-            topics: Vec::new(),
-            names: HashMap::new(),
-            held_back: BTreeMap::new(),
-            entries: 0,
-            spare_entries: 0,
-        }
+        Self { topics: Vec::new(), names: HashMap::new(), entries: 0, spare_entries: 0 }
     }
 }
 
@@ -139,23 +129,10 @@ impl Shelf {
         due.max().filter(|due_ms| *due_ms > now_ms)
     }
 
-    /// Holds a publication back; one before it for the same topics is outdated by that.
-    pub(crate) fn hold_back(&mut self, publication: Publication, due_ms: u64) {
-        if let Some(name) = publication.topics.first() {
-            self.held_back.insert(name.clone(), (due_ms, publication));
-        }
-    }
-
-    pub(crate) fn take_due(&mut self, now_ms: u64) -> Vec<Publication> {
-        let due = |(_, (due_ms, _)): &(&TopicName, &(u64, Publication))| *due_ms <= now_ms;
-        let names: Vec<TopicName> = self.held_back.iter().filter(due).map(|(name, _)| name.clone()).collect();
-        names.iter().filter_map(|name| self.held_back.remove(name)).map(|(_, held)| held).collect()
-    }
-
+    /// When the next topic may be outdated.
     pub(crate) fn next_due_ms(&self) -> Option<u64> {
-        let held = self.held_back.values().map(|(due_ms, _)| *due_ms);
         let kept = self.iter().filter(|(_, topic)| topic.rules.keep_ms > 0);
-        held.chain(kept.map(|(_, topic)| topic.updated_ms + topic.rules.keep_ms)).min()
+        kept.map(|(_, topic)| topic.updated_ms + topic.rules.keep_ms).min()
     }
 
     /// Topics that were neither updated nor read for as long as they are kept.

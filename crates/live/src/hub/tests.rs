@@ -160,6 +160,77 @@ fn a_topic_with_a_rate_gets_the_latest() {
     assert_eq!(hub.version().number, 2);
 }
 
+/// A hub with topics `s.*` that have a rate, of which `s.a` and `s.b` have a value since 0 ms.
+fn hub_with_rate() -> Hub {
+    let rate = TopicRules { every_ms: 100, ..TopicRules::default() };
+    let mut hub = hub(&[("s.*", rate), ("l", of_kind(Kind::Log))]);
+    for topic in ["s.a", "s.b"] {
+        published(&mut hub, text(topic, "{\"old\":1}")).unwrap();
+    }
+    hub
+}
+
+fn last(hub: &Hub, topic: &str) -> String {
+    let (_, update) = hub.value(&name(topic)).expect("a value");
+    String::from_utf8(update.value.bytes().to_vec()).unwrap()
+}
+
+#[test]
+fn what_was_held_back_never_follows_a_newer_value() {
+    let mut hub = hub_with_rate();
+    assert_eq!(published(&mut hub, text("s.a", "held")), Ok(0));
+    // Its time has come, but the next value came before anybody looked at the clock.
+    assert!(hub.publish(text("s.a", "newer"), 100).unwrap().version.is_some());
+    hub.tick(100);
+    hub.tick(1000);
+    assert_eq!(last(&hub, "s.a"), "newer");
+}
+
+#[test]
+fn each_topic_gets_the_latest_that_was_held_back_for_it() {
+    let mut hub = hub_with_rate();
+    let several = |topics: &[&str], value| Publication {
+        topics: topics.iter().map(|topic| name(topic)).collect(),
+        ..text("s.a", value)
+    };
+    published(&mut hub, several(&["s.a", "s.b", "l"], "all")).unwrap();
+    published(&mut hub, several(&["s.a", "l"], "two")).unwrap();
+    hub.tick(100);
+    assert_eq!((last(&hub, "s.a"), last(&hub, "s.b")), ("two".to_owned(), "all".to_owned()));
+    let log = hub.shelf.find(&name("l")).unwrap().1;
+    assert_eq!(log.ring.len(), 2, "a log loses none");
+}
+
+#[test]
+fn patches_that_are_held_back_add_up() {
+    let mut hub = hub_with_rate();
+    let patch = |value| Publication { content: Content::Patch(value), ..text("s.a", "") };
+    published(&mut hub, patch(serde_json::json!({"a":1}))).unwrap();
+    published(&mut hub, patch(serde_json::json!({"b":2}))).unwrap();
+    hub.tick(100);
+    assert_eq!(last(&hub, "s.a"), "{\"a\":1,\"b\":2,\"old\":1}");
+    published(&mut hub, Publication { content: Content::Gone, ..text("s.b", "") }).unwrap();
+    let on_none = Publication { topics: vec![name("s.b")], ..patch(serde_json::json!({})) };
+    assert_eq!(published(&mut hub, on_none), Err(PublishFault::NothingToPatch));
+}
+
+#[test]
+fn what_is_held_back_is_in_the_account() {
+    let mut hub = hub_with_rate();
+    let before = hub.memory_bytes();
+    let with_new = |count| Publication {
+        topics: vec![name(&format!("new.{count}")), name("s.a")],
+        ..text("s.a", &"x".repeat(1000))
+    };
+    assert!((0..10).all(|count| published(&mut hub, with_new(count)) == Ok(0)));
+    assert!(hub.memory_bytes() > before + 10_000);
+    hub.publish_held_back(10);
+    assert_eq!((hub.topics(), last(&hub, "s.a").len()), (12, 1000));
+    let held: Vec<TopicName> = (0..10).map(|count| name(&format!("new.{count}"))).collect();
+    assert!(held.iter().all(|topic| hub.value(topic).is_some()));
+    assert!(hub.held_back.is_empty());
+}
+
 #[test]
 fn a_topic_without_updates_and_readers_is_forgotten() {
     let rules = TopicRules { keep_ms: 50, ..TopicRules::default() };

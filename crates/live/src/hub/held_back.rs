@@ -1,0 +1,142 @@
+//! Publications that came too early for a topic with `every`, until their time has come.
+//!
+//! It owns which of them still counts: of each topic that is no log the latest. The hub numbers them.
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt as _};
+
+use super::publication::{Content, Publication, PublishFault};
+use super::{Hub, preparing};
+use crate::name::TopicName;
+use crate::topic::Kind;
+use crate::update::Value;
+
+/// What a publication costs beside its value and names, roughly.
+const HELD_BYTES: usize = size_of::<Held>() + 96;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct HeldBack {
+    /// In the order in which they came.
+    publications: BTreeMap<u64, Held>,
+    /// Which of them has the latest value of a topic; none for logs.
+    latest: HashMap<TopicName, u64>,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    due_ms: u64,
+    bytes: usize,
+    publication: Publication,
+}
+
+impl Default for HeldBack {
+    fn default() -> Self {
+        Self { publications: BTreeMap::new(), latest: HashMap::new(), count: 0 }
+    }
+}
+
+impl HeldBack {
+    /// Whether nothing is held back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.publications.is_empty()
+    }
+
+    /// Holds a publication back; gives the bytes that are held for it. `latest` are those of its topics of
+    /// which the latest value counts, and [`HeldBack::outdate`] was called for them.
+    pub(crate) fn add(&mut self, publication: Publication, latest: &[TopicName], due_ms: u64) -> usize {
+        let bytes = HELD_BYTES + publication.bytes();
+        self.count += 1;
+        self.latest.extend(latest.iter().map(|topic| (topic.clone(), self.count)));
+        self.publications.insert(self.count, Held { due_ms, bytes, publication });
+        bytes
+    }
+
+    /// A newer value comes for these topics: what is held back for them counts no more. Gives the bytes that
+    /// were held for it.
+    pub(crate) fn outdate(&mut self, topics: &[TopicName]) -> usize {
+        let mut freed = 0;
+        for topic in topics {
+            let Some(place) = self.latest.remove(topic) else { continue };
+            let Some(held) = self.publications.get_mut(&place) else { continue };
+            held.publication.topics.retain(|own| own != topic);
+            if held.publication.topics.is_empty() {
+                freed += held.bytes;
+                self.publications.remove(&place);
+            }
+        }
+        freed
+    }
+
+    /// What is held back as the latest of a topic.
+    pub(crate) fn content(&self, topic: &TopicName) -> Option<&Content> {
+        let held = self.publications.get(self.latest.get(topic)?)?;
+        Some(&held.publication.content)
+    }
+
+    /// Publications whose time has come, in the order in which they came, and the bytes that were held.
+    pub(crate) fn take_due(&mut self, now_ms: u64) -> (Vec<Publication>, usize) {
+        let is_due = |(_, held): &(&u64, &Held)| held.due_ms <= now_ms;
+        let places: Vec<u64> = self.publications.iter().filter(is_due).map(|(place, _)| *place).collect();
+        let (mut due, mut freed) = (Vec::new(), 0);
+        for place in places {
+            let Some(held) = self.publications.remove(&place) else { continue };
+            for topic in &held.publication.topics {
+                if self.latest.get(topic) == Some(&place) {
+                    self.latest.remove(topic);
+                }
+            }
+            freed += held.bytes;
+            due.push(held.publication);
+        }
+        (due, freed)
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next_due_ms(&self) -> Option<u64> {
+        self.publications.values().map(|held| held.due_ms).min()
+    }
+}
+
+impl Hub {
+    /// Publishes all that is held back before its time: it would be lost with this hub.
+    pub fn publish_held_back(&mut self, now_ms: u64) {
+        self.number_held_back(u64::MAX, now_ms);
+    }
+
+    pub(super) fn number_held_back(&mut self, due_to_ms: u64, now_ms: u64) {
+        let (due, freed) = self.held_back.take_due(due_to_ms);
+        self.memory.release(freed);
+        for publication in due {
+            // What changed meanwhile may make it wrong, as a condition; then it is outdated.
+            if let Ok(prepared) = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch) {
+                self.number_it(publication, prepared, now_ms);
+            }
+        }
+    }
+
+    /// A patch of a value that is held back as that value with the patch: what it changes is not lost with the
+    /// one that is outdated by it.
+    pub(super) fn onto_held_back(&self, publication: Publication) -> Result<Publication, PublishFault> {
+        let held = publication.topics.first().and_then(|topic| self.held_back.content(topic));
+        match (&publication.content, held) {
+            (Content::Patch(patch), Some(Content::Whole(value))) => {
+                let value = preparing::patched(value, patch)?;
+                Ok(Publication { content: Content::Whole(Value::Json(value)), ..publication })
+            }
+            (Content::Patch(_), Some(_)) => Err(PublishFault::NothingToPatch),
+            _ => Ok(publication),
+        }
+    }
+
+    /// Those topics of a publication of which the latest value counts.
+    pub(super) fn topics_of_values(&self, publication: &Publication) -> Vec<TopicName> {
+        let is_log = |name: &&TopicName| {
+            let new_kind = || self.settings.rules_of_new(name, publication.begins_log).kind;
+            self.kind(name).unwrap_or_else(new_kind) == Kind::Log
+        };
+        publication.topics.iter().filter(|name| !is_log(name)).cloned().collect()
+    }
+}
