@@ -196,7 +196,7 @@ impl Hub {
     pub fn introduction(&self) -> Letter {
         let mut news = Vec::new();
         let mut updates: Vec<&Entry> = Vec::new();
-        for (id, topic) in self.shelf.iter() {
+        for (id, topic) in self.shelf.in_order() {
             let facts = TopicFacts { id, name: topic.name.clone(), kind: topic.rules.kind };
             news.push(News::Topic(facts));
             updates.extend(topic.ring.after(0));

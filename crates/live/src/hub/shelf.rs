@@ -22,7 +22,9 @@ pub(crate) struct Topic {
 /// All topics.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    topics: Vec<Option<Topic>>,
+    /// Those that are, of all that ever were: a number is used once.
+    topics: HashMap<TopicId, Topic>,
+    added: u32,
     names: HashMap<TopicName, TopicId>,
     /// Updates in all rings, and those of them that are no topic's value.
     entries: usize,
@@ -31,7 +33,7 @@ pub(crate) struct Shelf {
 
 impl Default for Shelf {
     fn default() -> Self {
-        Self { topics: Vec::new(), names: HashMap::new(), entries: 0, spare_entries: 0 }
+        Self { topics: HashMap::new(), added: 0, names: HashMap::new(), entries: 0, spare_entries: 0 }
     }
 }
 
@@ -42,26 +44,34 @@ impl Shelf {
 
     pub(crate) fn find(&self, name: &TopicName) -> Option<(TopicId, &Topic)> {
         let id = *self.names.get(name)?;
-        Some((id, self.topics[id.0 as usize].as_ref()?))
+        Some((id, self.topics.get(&id)?))
     }
 
     pub(crate) fn get(&self, id: TopicId) -> Option<&Topic> {
-        self.topics.get(id.0 as usize)?.as_ref()
+        self.topics.get(&id)
     }
 
     pub(crate) fn get_mut(&mut self, id: TopicId) -> Option<&mut Topic> {
-        self.topics.get_mut(id.0 as usize)?.as_mut()
+        self.topics.get_mut(&id)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TopicId, &Topic)> {
-        let all = self.topics.iter().enumerate();
-        all.filter_map(|(index, topic)| Some((TopicId(index as u32), topic.as_ref()?)))
+    /// All topics, in no order.
+    fn iter(&self) -> impl Iterator<Item = (TopicId, &Topic)> {
+        self.topics.iter().map(|(id, topic)| (*id, topic))
+    }
+
+    /// All topics, in the order in which they began.
+    pub(crate) fn in_order(&self) -> Vec<(TopicId, &Topic)> {
+        let mut all: Vec<_> = self.iter().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all
     }
 
     pub(crate) fn add(&mut self, name: TopicName, rules: TopicRules) -> TopicId {
-        let id = TopicId(self.topics.len() as u32);
+        let id = TopicId(self.added);
+        self.added += 1;
         self.names.insert(name.clone(), id);
-        self.topics.push(Some(Topic { name, rules, ring: Ring::default(), updated_ms: 0 }));
+        self.topics.insert(id, Topic { name, rules, ring: Ring::default(), updated_ms: 0 });
         id
     }
 
@@ -75,7 +85,7 @@ impl Shelf {
 
     /// Puts an update in its topic's ring; gives what left it and how many bytes that held.
     pub(crate) fn push(&mut self, id: TopicId, entry: Entry, now_ms: u64) -> Option<(Place, usize)> {
-        let topic = self.topics.get_mut(id.0 as usize)?.as_mut()?;
+        let topic = self.topics.get_mut(&id)?;
         topic.updated_ms = now_ms;
         topic.ring.push(entry);
         self.entries += 1;
@@ -90,9 +100,7 @@ impl Shelf {
 
     /// Lets a topic's updates up to a number go; gives what they held.
     pub(crate) fn drop_to(&mut self, place: Place) -> usize {
-        let Some(topic) = self.topics.get_mut(place.topic.0 as usize).and_then(Option::as_mut) else {
-            return 0;
-        };
+        let Some(topic) = self.topics.get_mut(&place.topic) else { return 0 };
         let before = topic.ring.len();
         let freed = topic.ring.drop_to(place.number, topic.rules.kind == Kind::Log);
         let dropped = before - topic.ring.len();
@@ -142,14 +150,34 @@ impl Shelf {
                 && topic.updated_ms + topic.rules.keep_ms <= now_ms
                 && holdings.readers_of(&topic.name) == 0
         };
-        self.iter().filter(|(_, topic)| outdated(topic)).map(|(id, _)| id).collect()
+        let mut all: Vec<_> = self.iter().filter(|(_, topic)| outdated(topic)).map(|(id, _)| id).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Forgets a topic; gives its name and what its ring held.
     pub(crate) fn forget(&mut self, id: TopicId) -> Option<(TopicName, usize)> {
         let freed = self.drop_to(Place { topic: id, number: u64::MAX });
-        let topic = self.topics.get_mut(id.0 as usize)?.take()?;
+        let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);
         Some((topic.name, freed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_that_were_forgotten_leave_nothing() {
+        let mut shelf = Shelf::default();
+        let stays = shelf.add(TopicName::new("stays").unwrap(), TopicRules::default());
+        for number in 0..1000 {
+            let id = shelf.add(TopicName::new(&number.to_string()).unwrap(), TopicRules::default());
+            assert!(shelf.forget(id).is_some() && shelf.get(id).is_none());
+        }
+        assert!(shelf.topics.capacity() < 100 && shelf.get(stays).is_some());
+        let next = shelf.add(TopicName::new("next").unwrap(), TopicRules::default());
+        assert!(next.0 == 1001, "no number comes twice");
     }
 }

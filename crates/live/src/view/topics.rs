@@ -28,7 +28,7 @@ pub(crate) struct ViewTopic {
 /// All topics a worker knows.
 #[derive(Debug)]
 pub(crate) struct Topics {
-    topics: Vec<Option<ViewTopic>>,
+    topics: HashMap<TopicId, ViewTopic>,
     names: HashMap<TopicName, TopicId>,
     /// Numbers of the last updates with their topics, oldest first.
     recent: VecDeque<(u64, TopicId)>,
@@ -38,17 +38,17 @@ pub(crate) struct Topics {
 
 impl Default for Topics {
     fn default() -> Self {
-        Self { topics: Vec::new(), names: HashMap::new(), recent: VecDeque::new(), recent_from: 0 }
+        Self { topics: HashMap::new(), names: HashMap::new(), recent: VecDeque::new(), recent_from: 0 }
     }
 }
 
 impl Topics {
     pub(crate) fn get(&self, id: TopicId) -> Option<&ViewTopic> {
-        self.topics.get(id.0 as usize)?.as_ref()
+        self.topics.get(&id)
     }
 
     pub(crate) fn get_mut(&mut self, id: TopicId) -> Option<&mut ViewTopic> {
-        self.topics.get_mut(id.0 as usize)?.as_mut()
+        self.topics.get_mut(&id)
     }
 
     pub(crate) fn id_of(&self, name: &TopicName) -> Option<TopicId> {
@@ -59,25 +59,22 @@ impl Topics {
         self.get(self.id_of(name)?)
     }
 
+    /// All of them, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TopicId, &ViewTopic)> {
-        self.topics.iter().enumerate().filter_map(|(id, topic)| Some((TopicId(id as u32), topic.as_ref()?)))
+        self.topics.iter().map(|(id, topic)| (*id, topic))
     }
 
     pub(crate) fn add(&mut self, facts: &TopicFacts, groups: Vec<u32>) {
-        let place = facts.id.0 as usize;
-        if self.topics.len() <= place {
-            self.topics.resize_with(place + 1, || None);
-        }
         let (name, kind) = (facts.name.clone(), facts.kind);
         self.names.insert(name.clone(), facts.id);
-        self.topics[place] = Some(ViewTopic { name, kind, ring: Ring::default(), groups });
+        self.topics.insert(facts.id, ViewTopic { name, kind, ring: Ring::default(), groups });
     }
 
     /// Puts an update into the rings of its topics; gives the groups it concerns, some maybe twice.
     pub(crate) fn push(&mut self, update: &Arc<Update>, made: &Made) -> Vec<u32> {
         let mut concerned = Vec::new();
         for (id, _) in &update.topics {
-            let Some(topic) = self.topics.get_mut(id.0 as usize).and_then(Option::as_mut) else { continue };
+            let Some(topic) = self.topics.get_mut(id) else { continue };
             if topic.ring.dropped_to() >= update.number {
                 continue;
             }
@@ -118,7 +115,7 @@ impl Topics {
     }
 
     pub(crate) fn forget(&mut self, id: TopicId) -> Option<ViewTopic> {
-        let topic = self.topics.get_mut(id.0 as usize)?.take()?;
+        let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);
         Some(topic)
     }
