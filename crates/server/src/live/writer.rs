@@ -82,11 +82,10 @@ impl Writer {
             self.shared.writer_counts.waits.fetch_add(u64::from(is_held_back), Relaxed);
             let takes = !is_held_back && !self.is_lent();
             let work = self.shared.queue.wait(self.patience(), takes);
+            let (now_ms, hand) = (self.now_ms(), self.shared.hands.get());
             if work.is_over {
-                self.keeping.iter_mut().for_each(Keeping::release);
-                return;
+                return self.end(now_ms, hand);
             }
-            let now_ms = self.now_ms();
             self.look_at_store(now_ms);
             for (worker, requests) in work.requests {
                 requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
@@ -97,6 +96,9 @@ impl Writer {
                 answers.push((to, self.publish(publishing, now_ms)));
             }
             self.look(now_ms);
+            if hand == Hand::Lent && self.refusal().is_none() {
+                self.publish_held_back(now_ms);
+            }
             let refusal = self.keep(now_ms);
             for (to, mut became) in answers {
                 refusal.iter().for_each(|refusal| became.refuse(refusal));
@@ -204,6 +206,23 @@ impl Writer {
         let letter = keeping.look(&self.hub, now_ms);
         keeping.looked(now_ms, self.started.elapsed().as_millis() as u64);
         letter.into_iter().for_each(|letter| self.tell_workers(letter));
+    }
+
+    /// The last turn: what is held back is published, for nobody could later, and the store is released.
+    fn end(&mut self, now_ms: u64, hand: Hand) {
+        if hand == Hand::Own && !self.is_lent() && self.refusal().is_none() {
+            self.publish_held_back(now_ms);
+            // A failure was logged.
+            let _ = self.keep(now_ms);
+        }
+        self.keeping.iter_mut().for_each(Keeping::release);
+    }
+
+    /// Publishes what `every` holds back before its time.
+    fn publish_held_back(&mut self, now_ms: u64) {
+        let before = self.hub.version().number;
+        self.hub.publish_held_back(now_ms);
+        self.shared.writer_counts.published.fetch_add(self.hub.version().number - before, Relaxed);
     }
 
     /// Gives what is held to a new process that wants it: releases the store, or tells all without one.
