@@ -81,6 +81,12 @@ impl Line {
         store
     }
 
+    /// Kills the process that serves since the last upgrade.
+    pub(crate) fn kill_successor(&self) {
+        let process = self.serving.process().filter(|process| *process != self.serving.first);
+        kill_process(process.expect("a successor"), Signal::KILL).expect("a process of ours");
+    }
+
     pub(crate) fn upgrade(&self) {
         let before = self.signal();
         until("another process serves", || self.serving.process().is_some_and(|now| now != before));

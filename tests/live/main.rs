@@ -19,5 +19,6 @@ mod sites;
 mod socket;
 mod sockets;
 mod store;
+mod unheard;
 mod upgrade;
 mod world;

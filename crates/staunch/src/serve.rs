@@ -241,6 +241,9 @@ fn open_live<M: Send + 'static>(
     let mut carried = arrival.live().map(File::from);
     let carried = carried.as_mut().map(|carried| carried as &mut dyn Read);
     let opened = LiveSites::open(told, engine.post().workers(), carried, &seeing.notice);
+    if let (Ok(live), true) = (&opened, arrival.takes_over()) {
+        live.await_former();
+    }
     opened.map(Some).map_err(|error| match error {
         LiveError::State(_) | LiveError::Thread(_) | LiveError::Carried(_) => {
             Failure::from(error.to_string())
@@ -261,7 +264,7 @@ fn duties<M: Send + 'static>(
     let say = Arc::clone(&seeing.notice);
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
-    let [lending, returning, leaving] = [(); 3].map(|()| live.clone());
+    let [lending, returning, succeeding, leaving] = [(); 4].map(|()| live.clone());
     Duties {
         control: engine.control(),
         backend: engine.backend().0,
@@ -273,6 +276,7 @@ fn duties<M: Send + 'static>(
         reopen: Box::new(move || reopening.reopen()),
         lend: Box::new(move || lending.as_ref().map_or(Ok(None), |live| lend(live))),
         take_back: Box::new(move || returning.iter().for_each(|live| live.take_back())),
+        take_over: Box::new(move || succeeding.iter().for_each(|live| live.take_over())),
         serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| {
             ending.drain(hands_over);

@@ -1,7 +1,8 @@
 //! Which process numbers updates while an upgrade is under way: this one, or the new one.
 //!
 //! It owns what the thread that runs an upgrade says to a writer. It must never let both number: a writer
-//! stops before it hands anything over, and goes on only if the new process is known to be gone.
+//! stops before it hands anything over, and goes on only if the new process is known to be gone; that of the new
+//! process begins only when the former one has left or is gone.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
@@ -18,6 +19,8 @@ pub(crate) enum Hand {
     Lent,
     /// The new process, which serves.
     Gone,
+    /// It is not known yet, and this is the new process: the former one may go on.
+    Awaited,
 }
 
 /// What a hub without a store hands over: the name of its site, and its introduction.
@@ -38,7 +41,7 @@ impl Hands {
         self.hand.store(Hand::Lent as u8, Relaxed);
     }
 
-    /// The writer goes on (`Own`), or never will (`Gone`).
+    /// The writer goes on (`Own`), never will (`Gone`), or waits for the former process (`Awaited`).
     pub(crate) fn settle(&self, hand: Hand) {
         drop(self.take_wanted());
         self.hand.store(hand as u8, Relaxed);
@@ -53,7 +56,8 @@ impl Hands {
         match self.hand.load(Relaxed) {
             0 => Hand::Own,
             1 => Hand::Lent,
-            _ => Hand::Gone,
+            2 => Hand::Gone,
+            _ => Hand::Awaited,
         }
     }
 }

@@ -127,14 +127,19 @@ impl LiveShared {
     }
 
     /// Stops numbering for a new process, at the begin of an upgrade: the store is released to it, or what is
-    /// held without one is given to `carry`. Publications wait until `take_back` or `hand_over`.
+    /// held without one is given to `carry`. Publications wait until `go_on` or `hand_over`.
     pub(super) fn lend(&self, carry: &Sender<Carried>) {
         self.hands.lend(self.config.state.is_none().then(|| carry.clone()));
         self.queue.ring();
     }
 
-    /// Goes on numbering, because the new process did not come to serve.
-    pub(super) fn take_back(&self) {
+    /// Numbers nothing until `go_on`: this is the new process, and the former one may still come back.
+    pub(super) fn await_former(&self) {
+        self.settle(Hand::Awaited);
+    }
+
+    /// Numbers from now on, because no other process does.
+    pub(super) fn go_on(&self) {
         self.settle(Hand::Own);
     }
 

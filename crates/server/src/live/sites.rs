@@ -45,6 +45,17 @@ impl LiveSites {
         Ok(Arc::new(Self { sites }))
     }
 
+    /// Numbers nothing until `take_over`, because another process may still come back: publications wait. To
+    /// be called before `start`.
+    pub fn await_former(&self) {
+        self.iter().for_each(LiveShared::await_former);
+    }
+
+    /// Begins to number: the process before is gone, or will never number again.
+    pub fn take_over(&self) {
+        self.iter().for_each(LiveShared::go_on);
+    }
+
     /// Starts the threads behind it. To be called once.
     ///
     /// # Errors
@@ -89,7 +100,7 @@ impl LiveSites {
 
     /// Goes on numbering, because the new process did not come to serve.
     pub fn take_back(&self) {
-        self.iter().for_each(LiveShared::take_back);
+        self.iter().for_each(LiveShared::go_on);
     }
 
     /// Leaves the numbering to the new process, which serves now. Publications here get 503 from now on, so

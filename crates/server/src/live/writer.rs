@@ -105,7 +105,7 @@ impl Writer {
                 self.answer(to, became);
             }
             // After the answers, so that publishers hear of what was numbered.
-            self.give_away();
+            self.give_away(hand);
             work.codings.into_iter().for_each(|wish| self.code(wish));
             self.tick((now_ms / 1000) as u32);
         }
@@ -183,7 +183,7 @@ impl Writer {
     /// and is not open yet.
     fn is_lent(&self) -> bool {
         match self.shared.hands.get() {
-            Hand::Lent => true,
+            Hand::Lent | Hand::Awaited => true,
             Hand::Own => self.keeping.as_ref().is_some_and(Keeping::is_released),
             Hand::Gone => false,
         }
@@ -226,8 +226,8 @@ impl Writer {
     }
 
     /// Gives what is held to a new process that wants it: releases the store, or tells all without one.
-    fn give_away(&mut self) {
-        if self.shared.hands.get() == Hand::Own {
+    fn give_away(&mut self, hand: Hand) {
+        if matches!(hand, Hand::Own | Hand::Awaited) {
             return;
         }
         self.keeping.iter_mut().for_each(Keeping::release);

@@ -44,6 +44,8 @@ pub(crate) struct Duties {
     pub(crate) lend: Box<dyn Fn() -> Result<Option<OwnedFd>, String> + Send>,
     /// Told that the other process did not take over.
     pub(crate) take_back: Box<dyn Fn() + Send>,
+    /// Told that the process before this one has left the sockets, or is gone.
+    pub(crate) take_over: Box<dyn Fn() + Send>,
     /// Told that every worker accepts.
     pub(crate) serve: Box<dyn Fn() + Send>,
     /// Told that a drain begins, and whether another process takes over.

@@ -87,6 +87,8 @@ struct Affairs {
     told_to_end_ms: Option<u64>,
     /// Readable when the process before this one has left the sockets.
     former: Option<OwnedFd>,
+    /// An upgrade is to begin once it has left: until then this process has not taken over.
+    is_upgrade_due: bool,
 }
 
 impl Watch {
@@ -160,11 +162,11 @@ impl Watch {
             Wish::Reload | Wish::Upgrade if affairs.ending => {
                 self.say("this process is ending: the signal is ignored");
             }
-            Wish::Reload | Wish::Upgrade if affairs.upgrade.is_some() => {
+            Wish::Reload | Wish::Upgrade if affairs.upgrade.is_some() || affairs.is_upgrade_due => {
                 self.say("an upgrade is under way: the signal is ignored");
             }
             Wish::Reload => self.reload(),
-            Wish::Upgrade => self.upgrade(affairs),
+            Wish::Upgrade => affairs.is_upgrade_due = true,
         }
     }
 
@@ -218,7 +220,14 @@ impl Watch {
     fn follow(&self, affairs: &mut Affairs) {
         if affairs.former.as_ref().is_some_and(has_news) {
             affairs.former = None;
+            (self.duties.take_over)();
             self.duties.control.look_again();
+        }
+        if affairs.is_upgrade_due && affairs.former.is_none() {
+            affairs.is_upgrade_due = false;
+            if !affairs.ending {
+                self.upgrade(affairs);
+            }
         }
         let Some(upgrade) = affairs.upgrade.take() else { return };
         if has_news(&upgrade.as_fd()) {
