@@ -66,6 +66,8 @@ pub(crate) struct Keeping {
     sync: Sync,
     counts: Arc<WriterCounts>,
     notice: Notice,
+    /// What lines of the log call the live data.
+    title: String,
     /// Letter that could not be written; workers get it once the store has it.
     unkept: Option<Letter>,
     /// Why the store has failed; none while it works.
@@ -77,12 +79,19 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
-    pub(crate) fn new(store: StateStore, sync: LiveSync, counts: Arc<WriterCounts>, notice: Notice) -> Self {
+    pub(crate) fn new(
+        store: StateStore,
+        sync: LiveSync,
+        counts: Arc<WriterCounts>,
+        notice: Notice,
+        title: String,
+    ) -> Self {
         Self {
             store,
             sync: sync.into(),
             counts,
             notice,
+            title,
             unkept: None,
             fault: None,
             sync_ms: None,
@@ -161,7 +170,7 @@ impl Keeping {
         }
         self.sync_ms = None;
         if let Err(fault) = self.store.release() {
-            (self.notice)(&format!("live data: {fault}"));
+            self.tell(&format!(": {fault}"));
         }
     }
 
@@ -172,7 +181,7 @@ impl Keeping {
             Ok(()) => {
                 self.counts.state_failing.store(0, Relaxed);
                 if self.fault.take().is_some() {
-                    (self.notice)("live data is kept again, and publications are taken");
+                    self.tell(" is kept again, and publications are taken");
                 }
                 self.unkept.take()
             }
@@ -190,12 +199,15 @@ impl Keeping {
         self.counts.state_failures.fetch_add(1, Relaxed);
         self.counts.state_failing.store(1, Relaxed);
         if self.fault.as_ref() != Some(&text) {
-            (self.notice)(&format!(
-                "live data cannot be kept, publications are refused until it can: {text}"
-            ));
+            self.tell(&format!(" cannot be kept, publications are refused until it can: {text}"));
         }
         self.fault = Some(text);
         (self.sync_ms, self.retry_ms) = (None, now_ms + RETRY_MS);
+    }
+
+    /// Logs a sentence that begins with what the live data is called.
+    fn tell(&self, rest: &str) {
+        (self.notice)(&format!("{}{rest}", self.title));
     }
 }
 
@@ -209,7 +221,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("live.redb");
         let (store, _) = StateStore::open(&path, None, Sync::Always).unwrap();
-        let mut keeping = Keeping::new(store, LiveSync::Always, Arc::default(), Arc::new(|_: &str| ()));
+        let (counts, notice) = (Arc::default(), Arc::new(|_: &str| ()));
+        let mut keeping = Keeping::new(store, LiveSync::Always, counts, notice, "live data".to_owned());
         keeping.release();
         keeping.looked(0, 500);
         assert_eq!(keeping.next_ms(), Some(0), "nothing has failed");

@@ -91,7 +91,8 @@ impl LiveShared {
                 store.agree(&hub.introduction()).map_err(LiveError::State)?;
                 let counts = Arc::clone(&writer_counts);
                 let sync = config.state.as_ref().map_or(LiveSync::Always, |state| state.sync);
-                (hub, Some(Keeping::new(store, sync, counts, notice)))
+                let title = title(&config.site);
+                (hub, Some(Keeping::new(store, sync, counts, notice, title)))
             }
         };
         let last = hub.version();
