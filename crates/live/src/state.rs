@@ -59,6 +59,8 @@ pub struct StateStore {
     agreed: Option<(u64, u64)>,
     /// Number of the owner, if the file has a name that others might take.
     owner: Option<u64>,
+    /// Another process may have had the file since this one wrote to it.
+    is_left: bool,
 }
 
 /// A file that the store had under another name.
@@ -118,19 +120,54 @@ impl StateStore {
         let database = open_database(path, true)?;
         let kept = load::load(&database, path)?;
         let (topics, path) = (Names::new(), path.to_owned());
-        Ok((Self { database: Some(database), path, sync, topics, agreed: None, owner: None }, kept))
+        Ok((
+            Self { database: Some(database), path, sync, topics, agreed: None, owner: None, is_left: false },
+            kept,
+        ))
     }
 
-    /// Opens the file again if it is closed.
+    /// Another process may have the file from now on.
+    pub fn leave(&mut self) {
+        self.is_left = true;
+    }
+
+    /// Opens the file again if it is closed. A file that another process may have had is checked as at first,
+    /// and set aside if it is not any more what this one wrote; gives its new name then.
     ///
     /// # Errors
     /// The disk refuses, or another process has the file.
-    pub fn reopen(&mut self) -> Result<(), StateFault> {
-        if self.database.is_none() {
+    pub fn reopen(&mut self) -> Result<Option<PathBuf>, StateFault> {
+        if self.database.is_some() {
+            return Ok(None);
+        }
+        if !self.is_left {
             // What was written here is known to be sound: after a failed write redb repairs what it has to.
             self.database = Some(open_database(&self.path, false)?);
+            return Ok(None);
         }
-        Ok(())
+        if let Some(database) = self.open_left()? {
+            self.database = Some(database);
+            return Ok(None);
+        }
+        let aside = set_aside(&self.path)?;
+        self.database = Some(open_database(&self.path, true)?);
+        Ok(Some(aside))
+    }
+
+    /// The file, unless it is damaged, of a newer format, or of another epoch: then nobody can go on with what
+    /// this process wrote, which is all in memory.
+    fn open_left(&self) -> Result<Option<Database>, StateFault> {
+        let opened = open_database(&self.path, true).and_then(|database| {
+            let facts = load::facts(&database).map_err(|error| StateFault::of(&self.path, error))?;
+            Ok((database, facts))
+        });
+        let (database, (format, epoch)) = match opened {
+            Err(StateFault { kind: StateFaultKind::Damaged(_), .. }) => return Ok(None),
+            opened => opened?,
+        };
+        let own = self.agreed.map(|(epoch, _)| epoch);
+        let is_own = format.is_none_or(|format| format <= FORMAT) && (epoch.is_none() || epoch == own);
+        Ok(is_own.then_some(database))
     }
 
     /// Makes the file hold exactly what the hub holds; takes the hub's introduction. Opens the file first if
@@ -150,14 +187,15 @@ impl StateStore {
             // A crash may lose the last batches unless each of them is synced: then the last number in the
             // file is not exact, until `release` says that it is.
             tables.facts.insert("format", FORMAT)?;
-            if let Some(owner) = owner {
-                tables.facts.insert("owner", owner)?;
-            }
+            match owner {
+                Some(owner) => tables.facts.insert("owner", owner)?,
+                None => tables.facts.remove("owner")?,
+            };
             tables.facts.insert("is_exact", is_exact)?;
             tables.agree(introduction, &topics)
         })?;
         self.agreed = Some((introduction.epoch.0, introduction.number));
-        self.topics = topics;
+        (self.topics, self.is_left) = (topics, false);
         Ok(())
     }
 

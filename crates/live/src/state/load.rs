@@ -88,6 +88,17 @@ pub(super) fn load(database: &Database, path: &Path) -> Result<KeptState, StateF
     }
 }
 
+/// Format and epoch of a file; none of one in which nothing was written.
+pub(super) fn facts(database: &Database) -> Result<(Option<u64>, Option<u64>), redb::Error> {
+    let facts = match database.begin_read()?.open_table(FACTS) {
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok((None, None)),
+        facts => facts?,
+    };
+    let fact =
+        |name: &str| -> Result<Option<u64>, redb::Error> { Ok(facts.get(name)?.map(|fact| fact.value())) };
+    Ok((fact("format")?, fact("epoch")?))
+}
+
 /// What a file turned out to be.
 enum Read {
     Whole(KeptState),

@@ -1,6 +1,7 @@
 //! What survives: a close, a crash, a damaged file.
 
 mod damaged;
+mod left;
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -165,6 +165,7 @@ impl Keeping {
 
     /// Syncs and closes the store, for another process or the next start. A failure is logged.
     pub(crate) fn release(&mut self) {
+        self.store.leave();
         if !self.store.is_open() {
             return;
         }
@@ -177,7 +178,14 @@ impl Keeping {
     /// Opens the store and brings it up to the hub. Gives the letter that workers were not told of yet.
     fn open_again(&mut self, hub: &Hub, now_ms: u64) -> Option<Letter> {
         // All topics are gone through only once the file is open.
-        match self.store.reopen().and_then(|()| self.store.agree(&hub.introduction())) {
+        let opened = self.store.reopen().and_then(|aside| {
+            if let Some(aside) = aside {
+                let aside = aside.display();
+                self.tell(&format!(": what another process left of it was set aside as {aside}"));
+            }
+            self.store.agree(&hub.introduction())
+        });
+        match opened {
             Ok(()) => {
                 self.counts.state_failing.store(0, Relaxed);
                 if self.fault.take().is_some() {
