@@ -220,7 +220,7 @@ fn tell(site: &str, kept: &KeptState, notice: &Notice) {
 }
 
 /// What lines of the log call the live data of a site.
-fn title(site: &str) -> String {
+pub(super) fn title(site: &str) -> String {
     if site.is_empty() { "live data".to_owned() } else { format!("live data of {site}") }
 }
 

@@ -12,7 +12,7 @@ use staunch_live::{read_states, write_end, write_state};
 use super::config::{LiveConfig, LiveError};
 use super::counts::LiveFigures;
 use super::hands::Carried;
-use super::shared::LiveShared;
+use super::shared::{LiveShared, title};
 use super::worker::LiveWorker;
 use crate::shared::Mail;
 use crate::sites::SitesHandler;
@@ -42,6 +42,9 @@ impl LiveSites {
             LiveShared::open(config, number, workers, kept, Arc::clone(notice))
         };
         let sites = (0..).zip(configs).map(open).collect::<Result<_, _>>()?;
+        for (site, _) in carried.iter().filter(|(_, kept)| !kept.topics.is_empty()) {
+            notice(&format!("{}: no site of that name has live data any more, it is dropped", title(site)));
+        }
         Ok(Arc::new(Self { sites }))
     }
 
