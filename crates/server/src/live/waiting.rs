@@ -10,6 +10,9 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 use staunch_engine::Address;
 use staunch_live::TopicName;
 
+/// Ends that may stand in the list beside two for each poll that waits.
+const ENDS_SPARE: usize = 64;
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -29,6 +32,11 @@ impl Waiting {
     pub(crate) fn add(&mut self, topic: TopicName, address: Address, end_s: u32) {
         self.by_topic.entry(topic.clone()).or_default().insert(address);
         self.by_address.insert(address, topic);
+        // Ends of those that are gone, or were answered, are not kept until they come.
+        if self.ends.len() >= 2 * self.by_address.len() + ENDS_SPARE {
+            let present = &self.by_address;
+            self.ends.retain(|Reverse((_, address))| present.contains_key(address));
+        }
         self.ends.push(Reverse((end_s, address)));
     }
 
@@ -87,5 +95,16 @@ mod tests {
         assert!(waiting.take(&name("a")).is_empty());
         assert_eq!(waiting.take(&name("b")), HashSet::from_iter([address(3), address(4)]));
         assert!(waiting.take_ended(99).is_empty() && waiting.len() == 0);
+    }
+
+    #[test]
+    fn ends_of_polls_that_are_gone_are_not_kept() {
+        let mut waiting = Waiting::new();
+        for generation in 0..10_000 {
+            let address = Address { worker: 0, slot: 1, generation, stream: 0 };
+            waiting.add(TopicName::new("a").unwrap(), address, 50);
+            waiting.leave(address);
+        }
+        assert!(waiting.ends.len() <= ENDS_SPARE + 2);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use staunch_engine::Address;
 use staunch_live::Marks;
 use staunch_live::centrifugo::Disconnect;
 
@@ -14,6 +15,9 @@ use super::super::seat::Seat;
 use super::super::socket::{Closing, Socket};
 use super::LiveWorker;
 use crate::limits::{HEARTBEAT_ROUND_S, HEARTBEAT_S};
+
+/// Ends that may stand in the list beside two for each seat: it is not gone through for a few.
+const ENDS_SPARE: usize = 64;
 
 impl LiveWorker {
     /// A second has passed: signs of life for a part of the readers, and the end for some if they have to
@@ -32,6 +36,19 @@ impl LiveWorker {
         if let Some(left_s) = moment.leaving_s {
             self.send_off(left_s);
         }
+    }
+
+    /// Watches when the token of an exchange ends. Those that are gone are left out of the list now and then,
+    /// so that it is not much longer than there are exchanges.
+    pub(super) fn watch_token(&mut self, ends_at_s: u64, address: Address) {
+        if ends_at_s == 0 {
+            return;
+        }
+        if self.ends.len() >= 2 * self.seats.len() + ENDS_SPARE {
+            let seats = &self.seats;
+            self.ends.retain(|Reverse((_, address))| seats.has(*address));
+        }
+        self.ends.push(Reverse((ends_at_s, address)));
     }
 
     /// Ends the streams of readers whose tokens have ended.
@@ -130,7 +147,6 @@ impl Socket {
 
 #[cfg(test)]
 mod tests {
-    use staunch_engine::Address;
     use staunch_protocol::websocket::Opcode;
 
     use super::*;
@@ -218,5 +234,35 @@ mod tests {
         assert_eq!(socket(&mut worker).closing, None);
         pass(&mut worker, 1);
         assert_eq!(socket(&mut worker).closing, Some(Disconnect::EXPIRED.into()));
+    }
+
+    #[test]
+    fn ends_of_those_that_are_gone_are_not_kept() {
+        let mut worker = worker(client(true));
+        let address = |generation| Address { worker: 0, slot: 0, generation, stream: 0 };
+        // The first one stays; the others come and go.
+        worker.watch_token(2_000_000, address(0));
+        (1..10_000).for_each(|generation| worker.watch_token(2_000_000, address(generation)));
+        assert!(worker.ends.len() <= 2 * worker.seats.len() + ENDS_SPARE + 1);
+        assert!(worker.ends.iter().any(|Reverse((_, watched))| *watched == address(0)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_ends_no_token_early_and_none_twice() {
+        let mut worker = worker(client(true));
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        worker.watch_token(1_000_010, address);
+        let own = socket(&mut worker).client().unwrap();
+        (own.ends_at_s, own.watched_at_s) = (1_000_010, 1_000_010);
+        let mut tick = |up_s, unix_s| {
+            worker.tick(LiveTime { up_s, unix_s, leaving_s: None });
+            socket(&mut worker).closing
+        };
+        assert_eq!(tick(1, 1_000_009), None);
+        assert_eq!(tick(2, 999_000), None, "the clock was set back: `exp` is later than now");
+        assert_eq!(tick(3, 1_000_009), None);
+        assert_eq!(tick(4, 1_000_010), Some(Disconnect::EXPIRED.into()));
+        assert_eq!(tick(5, 999_000), Some(Disconnect::EXPIRED.into()), "what has ended has ended");
+        assert!(worker.ends.is_empty());
     }
 }

@@ -3,7 +3,6 @@
 //! It owns their meaning. It must never answer one before those that came before it, nor wait: a command that
 //! cannot be obeyed yet stays the first, and is looked at again when what it waits for has come.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use staunch_engine::{Open, Piece};
@@ -210,7 +209,7 @@ impl LiveWorker {
         let is_watched = client.watched_at_s > 0 && client.watched_at_s <= ends_at_s;
         if ends_at_s > 0 && !is_watched {
             client.watched_at_s = ends_at_s;
-            self.ends.push(Reverse((ends_at_s, open.address())));
+            self.watch_token(ends_at_s, open.address());
         }
     }
 

@@ -2,7 +2,6 @@
 //!
 //! It must never switch to frames before there is a seat for what follows.
 
-use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Answer, Answered};
@@ -117,9 +116,6 @@ impl LiveWorker {
         if let Some(client) = socket.client() {
             (client.ends_at_s, client.watched_at_s) = (ends_at_s, ends_at_s);
         }
-        if ends_at_s > 0 {
-            self.ends.push(Reverse((ends_at_s, address)));
-        }
         let counts = self.counts();
         counts.readers[place(form.transport())].fetch_add(1, Relaxed);
         count(&counts.joined);
@@ -127,6 +123,7 @@ impl LiveWorker {
             Some(wish) => self.join_by_url(address.slot, address.generation, wish, socket),
             None => self.seats.put(address.slot, Seat::Socket(address.generation, socket)),
         }
+        self.watch_token(ends_at_s, address);
         self.ask();
         // The writer is the clock of readers, and may be asleep while there are none.
         self.shared.queue.ring();

@@ -2,7 +2,6 @@
 //!
 //! It must never hand over a second delivery before the first was taken by the kernel.
 
-use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
@@ -64,9 +63,7 @@ impl LiveWorker {
             let sentence = "there are as many groups of readers, or patterns, as may be";
             return self.send_away(sentence, lines, answer);
         }
-        if ends_at_s > 0 {
-            self.ends.push(Reverse((ends_at_s, address)));
-        }
+        self.watch_token(ends_at_s, address);
         self.ask();
         answer.open(request, Status::OK, &fields, None, false)
     }
