@@ -240,6 +240,19 @@ fn a_site_of_the_same_name_keeps_its_topics_over_a_reload() {
 }
 
 #[test]
+fn a_reload_that_would_serve_a_store_is_refused() {
+    let line = Line::run(|store, own| {
+        let folder = store.path().to_str().expect("a name of ours");
+        World::of_file(&binary(), "epoll", &[own, &["--live-state", folder]].concat(), two_sites)
+    });
+    let root = line.store.path().to_str().expect("a name of ours");
+    std::fs::write(line.world.settings_file(), two_sites(root)).expect("a file of ours");
+    line.world.signal(Signal::HUP);
+    until("it is told", || line.said().contains("the configuration stays as it was: live_state: "));
+    assert_eq!(get(&line.world, "a.example", "/live-a.example.redb").status, 404);
+}
+
+#[test]
 fn topics_of_sites_stay_apart_over_an_upgrade() {
     for io in ENGINES {
         let line = Line::run(|store, own| {

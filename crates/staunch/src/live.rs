@@ -82,23 +82,32 @@ fn of_site(site: &Site, share: u64, config: &Config) -> Result<LiveConfig, Failu
 
 /// The store's settings, from its folder. A folder inside a site is refused: the store would be served.
 fn state(folder: &Path, live: &Live, config: &Config) -> Result<LiveState, Failure> {
-    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let root = config
-        .sites
-        .iter()
-        .map(|site| &site.content.root)
-        .find(|root| whole(folder).starts_with(whole(root)));
-    if let Some(root) = root {
-        let (folder, root) = (folder.display(), root.display());
-        let text = format!("live_state: {folder} stands in {root}, which is served: name another folder");
-        return Err(Failure::configuration(text));
-    }
+    refuse_served(folder, config)?;
     let sync = match live.live_sync {
         SyncTime::Always => LiveSync::Always,
         SyncTime::Interval => LiveSync::Interval,
         SyncTime::Off => LiveSync::Off,
     };
     Ok(LiveState { folder: folder.to_owned(), sync, is_awaited: false })
+}
+
+fn refuse_served(folder: &Path, config: &Config) -> Result<(), Failure> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut roots = config.sites.iter().map(|site| &site.content.root);
+    let Some(root) = roots.find(|root| whole(folder).starts_with(whole(root))) else { return Ok(()) };
+    let (folder, root) = (folder.display(), root.display());
+    let text = format!("live_state: {folder} stands in {root}, which is served: name another folder");
+    Err(Failure::configuration(text))
+}
+
+/// Refuses new settings whose sites would serve a store that is in use since the start.
+///
+/// # Errors
+/// Which one.
+pub(crate) fn refuse_served_stores(started: &Config, new: &Config) -> Result<(), Failure> {
+    let with_live = started.sites.iter().filter(|site| site.live.live);
+    let mut folders = with_live.filter_map(|site| site.live.live_state.as_deref());
+    folders.try_for_each(|folder| refuse_served(folder, new))
 }
 
 /// An issuer, with its keys as they stand in its file.

@@ -18,7 +18,7 @@ use crate::config::Loader;
 use crate::confinement;
 use crate::life::Reloaded;
 use crate::seeing::Seeing;
-use crate::{settings, sites};
+use crate::{live, settings, sites};
 
 /// What is reached by a new configuration.
 pub(crate) struct Reload {
@@ -43,6 +43,7 @@ impl Reload {
     /// Everything that is wrong with it. Then nothing has changed.
     pub(crate) fn run(&mut self) -> Result<Reloaded, String> {
         let config = self.loader.load().map_err(|failure| failure.text)?;
+        live::refuse_served_stores(&self.started, &config).map_err(|failure| failure.text)?;
         let wanted = confinement::paths(&config, self.loader.file());
         if let Some(path) = self.confinement.lacks(&wanted) {
             let path = path.display();
