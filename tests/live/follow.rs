@@ -146,9 +146,12 @@ fn files_of_a_folder_are_topics() {
         drop(half);
         assert_eq!(events.data(), told("b", "\"half\""), "{io}");
         // What the server refuses is told and left out; so is a file that is gone, without a word.
-        write(path("long"), "x".repeat(70_000)).expect("a file of ours");
-        let said = follower.said();
-        assert!(said.starts_with("staunch: a file was left out: long: 413 "), "{io}: {said}");
+        // One that is longer than a server reads in vain is answered before it was sent.
+        for (name, length) in [("long", 70_000), ("longer", 16_000_000)] {
+            write(path(name), "x".repeat(length)).expect("a file of ours");
+            let (said, begin) = (follower.said(), format!("staunch: a file was left out: {name}: 413 "));
+            assert!(said.starts_with(&begin), "{io}: {said}");
+        }
         remove_file(path("a")).expect("a file of ours");
         write(path("b"), "again").expect("a file of ours");
         assert_eq!(events.data(), told("b", "\"again\""), "{io}");
@@ -180,6 +183,13 @@ fn files_that_are_removed_end_their_topics_if_that_is_asked_for() {
             .env("STAUNCH_PUBLISH_TOKEN", TOKEN),
     );
     assert!(finished.stderr.contains("--delete: it is for a folder"), "{finished:?}");
+    let finished = finish(
+        Command::new(binary())
+            .args(["publish", "/no/such/folder", "--follow"])
+            .stdin(Stdio::null())
+            .env("STAUNCH_PUBLISH_TOKEN", TOKEN),
+    );
+    assert!(finished.stderr.contains("/no/such/folder: there is no such folder"), "{finished:?}");
 }
 
 /// Passes on what comes to a server, and its answers, but for the first answer: its connection is cut in its

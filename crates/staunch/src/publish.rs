@@ -79,6 +79,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         return follow_folder(&mut writer, prefix, folder, arguments.delete);
     }
+    if let Some(folder) = missing_folder(arguments) {
+        let text =
+            format!("{folder}: there is no such folder; for lines of standard input write - behind TOPIC");
+        return Err(text.into());
+    }
     if arguments.delete {
         return Err("--delete: it is for a folder whose files are topics".to_owned().into());
     }
@@ -129,6 +134,12 @@ fn topic_folder(arguments: &Arguments) -> Option<(&str, &Path)> {
         None => ("", Path::new(topic)),
     };
     (arguments.follow && path.is_dir()).then_some((prefix, path))
+}
+
+/// What is meant as the folder to follow, where that is none: a path alone.
+fn missing_folder(arguments: &Arguments) -> Option<&str> {
+    let topic = arguments.topic.as_deref().filter(|_| arguments.follow && arguments.file.is_none())?;
+    topic.starts_with(['/', '.']).then_some(topic)
 }
 
 /// Publishes a value once; any refusal is a failure of the command.

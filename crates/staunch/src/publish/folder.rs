@@ -3,14 +3,17 @@
 //! It owns which files count and when. It must never publish a file before its writer has closed it or given
 //! it its name, but for what is there at the start.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 
 use super::patience::patiently;
@@ -40,6 +43,8 @@ pub(super) struct TopicFolder {
     /// Whether the value of a file that is gone ends.
     deletes: bool,
     watch: OwnedFd,
+    /// Files that were there, for what is gone when the kernel could not tell of it; only if `deletes`.
+    known: BTreeSet<OsString>,
     is_gone: bool,
 }
 
@@ -64,6 +69,7 @@ impl TopicFolder {
             value_bytes_max,
             deletes,
             watch,
+            known: BTreeSet::new(),
             is_gone: false,
         })
     }
@@ -85,33 +91,46 @@ impl TopicFolder {
         }
     }
 
-    /// All files that count, as if each had just been written.
-    fn files(&self) -> io::Result<Vec<FileChange>> {
-        let mut names = Vec::new();
+    /// All files that count, as if each had just been written, and those that are gone.
+    fn files(&mut self) -> io::Result<Vec<FileChange>> {
+        let mut present = BTreeSet::new();
         for entry in std::fs::read_dir(&self.path)? {
             let name = entry?.file_name();
             if counts(&name) {
-                names.push(FileChange::Written(name));
+                present.insert(name);
             }
         }
-        Ok(names)
+        let gone = self.known.difference(&present).cloned().map(FileChange::Gone);
+        let changes = gone.chain(present.iter().cloned().map(FileChange::Written)).collect();
+        if self.deletes {
+            self.known = present;
+        }
+        Ok(changes)
     }
 
     /// What happened next, however long it takes; of each file the last.
     fn next(&mut self) -> io::Result<Vec<FileChange>> {
         let mut changes: Vec<FileChange> = Vec::new();
+        while !self.is_gone && changes.is_empty() {
+            changes = self.told()?;
+        }
+        // What was there last is told before it is said that the folder is gone.
+        if changes.is_empty() { Err(io::Error::other("the folder is gone")) } else { Ok(changes) }
+    }
+
+    /// What inotify tells at a time, of each file the last.
+    fn told(&mut self) -> io::Result<Vec<FileChange>> {
+        let mut changes: Vec<FileChange> = Vec::new();
+        let mut has_overflown = false;
         let mut room = [MaybeUninit::uninit(); TOLD_BYTES];
         let mut told = inotify::Reader::new(&self.watch, &mut room);
-        while !self.is_gone {
+        loop {
             match told.next() {
                 Ok(event) => {
                     let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::IGNORED;
-                    if event.events().intersects(gone | ReadFlags::UNMOUNT) {
-                        self.is_gone = true;
-                    } else if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                        // More happened than the kernel keeps: which files it was is not known.
-                        changes = self.files()?;
-                    } else if let Some(change) = self.change(&event) {
+                    self.is_gone |= event.events().intersects(gone | ReadFlags::UNMOUNT);
+                    has_overflown |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    if let Some(change) = change(&event, self.deletes) {
                         changes.retain(|earlier| earlier.name() != change.name());
                         changes.push(change);
                     }
@@ -119,23 +138,25 @@ impl TopicFolder {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            if told.is_buffer_empty() && !changes.is_empty() {
+            if told.is_buffer_empty() {
                 break;
             }
         }
-        // What was there last is told before it is said that the folder is gone.
-        if changes.is_empty() { Err(io::Error::other("the folder is gone")) } else { Ok(changes) }
+        if has_overflown && !self.is_gone {
+            // More happened than the kernel keeps: which files it was is not known.
+            return self.files();
+        }
+        if self.deletes {
+            changes.iter().for_each(|change| self.note(change));
+        }
+        Ok(changes)
     }
 
-    fn change(&self, event: &inotify::Event<'_>) -> Option<FileChange> {
-        let name = OsStr::from_bytes(event.file_name()?.to_bytes());
-        if !counts(name) || event.events().contains(ReadFlags::ISDIR) {
-            return None;
-        }
-        if event.events().intersects(ReadFlags::CLOSE_WRITE | ReadFlags::MOVED_TO) {
-            return Some(FileChange::Written(name.to_owned()));
-        }
-        self.deletes.then(|| FileChange::Gone(name.to_owned()))
+    fn note(&mut self, change: &FileChange) {
+        match change {
+            FileChange::Written(name) => self.known.insert(name.clone()),
+            FileChange::Gone(name) => self.known.remove(name),
+        };
     }
 
     /// Publishes what a file has now, or ends the value of one that is gone. What the server does not take is
@@ -169,8 +190,10 @@ impl TopicFolder {
     /// What a file has; nothing if it is gone again, or is no file.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let path = self.path.join(name);
+        // A pipe that has taken the file's place meanwhile is not waited for.
+        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
         let found = std::fs::metadata(&path).and_then(|facts| match facts.is_file() {
-            true => File::open(&path).map(Some),
+            true => OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).map(Some),
             false => Ok(None),
         });
         let file = match found {
@@ -194,6 +217,18 @@ impl FileChange {
     }
 }
 
+/// What an event tells of a file that counts; that one is gone only with `deletes`.
+fn change(event: &inotify::Event<'_>, deletes: bool) -> Option<FileChange> {
+    let name = OsStr::from_bytes(event.file_name()?.to_bytes());
+    if !counts(name) || event.events().contains(ReadFlags::ISDIR) {
+        return None;
+    }
+    if event.events().intersects(ReadFlags::CLOSE_WRITE | ReadFlags::MOVED_TO) {
+        return Some(FileChange::Written(name.to_owned()));
+    }
+    deletes.then(|| FileChange::Gone(name.to_owned()))
+}
+
 /// Whether a file of this name is a topic: what begins with a dot is what programs write beside it.
 fn counts(name: &OsStr) -> bool {
     !name.as_bytes().starts_with(b".")
@@ -201,6 +236,8 @@ fn counts(name: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     /// A folder that is removed at the end.
@@ -262,6 +299,28 @@ mod tests {
         std::fs::remove_dir_all(&folder.0).unwrap();
         let fault = std::iter::repeat_with(|| watched.next()).find_map(Result::err).unwrap();
         assert_eq!(fault.to_string(), "the folder is gone");
+    }
+
+    /// What the kernel could not keep is found by looking: also what is gone.
+    #[test]
+    fn nothing_is_missed_when_more_happens_than_the_kernel_keeps() {
+        let folder = Scratch::new("many");
+        let path = |name: &str| folder.0.join(name);
+        ["a", "b", "c"].iter().for_each(|name| std::fs::write(path(name), "1").unwrap());
+        let mut watched = folder.watch(true);
+        assert_eq!(watched.files().unwrap(), [written("a"), written("b"), written("c")]);
+        let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        // Two events that follow each other and are the same are one.
+        for _ in 0..=most.trim().parse::<usize>().unwrap() / 2 {
+            std::fs::write(path("a"), "2").unwrap();
+            std::fs::write(path("b"), "2").unwrap();
+        }
+        std::fs::remove_file(path("c")).unwrap();
+        let mut told = Vec::new();
+        while !told.contains(&FileChange::Gone("c".into())) {
+            told = watched.next().unwrap();
+        }
+        assert_eq!(told, [FileChange::Gone("c".into()), written("a"), written("b")]);
     }
 
     #[test]

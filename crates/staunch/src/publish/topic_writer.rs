@@ -45,7 +45,7 @@ fn new_key() -> String {
 /// Why the server did not take a value, each with the sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PutFault {
-    /// No answer, 429 or 5xx: the same value may be taken later.
+    /// No answer, 408, 429 or 5xx: the same value may be taken later.
     Later(String),
     /// This value is refused (400, 409, 413, 422); another one may be taken.
     Value(String),
@@ -59,7 +59,7 @@ impl PutFault {
     fn of(status: u16, said: String) -> Self {
         match status {
             503 if LIMITS.iter().any(|limit| said.contains(limit)) => Self::Full(said),
-            429 | 500.. => Self::Later(said),
+            408 | 429 | 500.. => Self::Later(said),
             400 | 409 | 413 | 422 => Self::Value(said),
             _ => Self::Publisher(said),
         }
@@ -156,12 +156,55 @@ impl TopicWriter {
             Some(stream) => stream,
             None => self.connect()?,
         };
-        stream.get_mut().write_all(request)?;
+        let written = stream.get_mut().write_all(request);
+        let Answer { status, said, is_last } = match (written, Answer::read(&mut stream)) {
+            // A server that refuses a value may say so before it has come, and end the connection.
+            (Err(_), Ok(answer)) if answer.status >= 400 => Answer { is_last: true, ..answer },
+            (Err(error), _) | (Ok(()), Err(error)) => return Err(error),
+            (Ok(()), Ok(answer)) => answer,
+        };
+        if !is_last {
+            self.stream = Some(stream);
+        }
+        Ok((status, said))
+    }
+
+    fn connect(&self) -> std::io::Result<BufReader<TcpStream>> {
+        let mut fault = std::io::Error::other("no address is known for this name");
+        // A name such as localhost has several, and a server may listen at one of them.
+        for address in self.authority.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(stream) => return prepared(stream),
+                Err(error) => fault = error,
+            }
+        }
+        Err(fault)
+    }
+}
+
+/// A connection on which neither side is waited for too long.
+fn prepared(stream: TcpStream) -> std::io::Result<BufReader<TcpStream>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(BufReader::new(stream))
+}
+
+/// What a server has answered.
+struct Answer {
+    status: u16,
+    said: String,
+    /// The connection ends with it.
+    is_last: bool,
+}
+
+impl Answer {
+    fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Self> {
         let broken = || std::io::Error::other("this is no answer of HTTP");
         let mut line = String::new();
         stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-        let (mut length_bytes, mut ends) = (0, false);
+        let (mut length_bytes, mut is_last) = (0, false);
         loop {
             line.clear();
             if stream.read_line(&mut line)? == 0 {
@@ -170,25 +213,14 @@ impl TopicWriter {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             match &name.to_ascii_lowercase()[..] {
                 "content-length" => length_bytes = value.trim().parse().map_err(|_| broken())?,
-                "connection" => ends = value.trim().eq_ignore_ascii_case("close"),
+                "connection" => is_last = value.trim().eq_ignore_ascii_case("close"),
                 _ => {}
             }
         }
         let mut body = Vec::new();
-        (&mut stream).take(ANSWER_BYTES_MAX.min(length_bytes)).read_to_end(&mut body)?;
-        if !ends && body.len() as u64 == length_bytes {
-            self.stream = Some(stream);
-        }
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
-    }
-
-    fn connect(&self) -> std::io::Result<BufReader<TcpStream>> {
-        let nowhere = || std::io::Error::other("no address is known for this name");
-        let address = self.authority.to_socket_addrs()?.next().ok_or_else(nowhere)?;
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(BufReader::new(stream))
+        stream.take(ANSWER_BYTES_MAX.min(length_bytes)).read_to_end(&mut body)?;
+        is_last |= body.len() as u64 != length_bytes;
+        Ok(Self { status, said: String::from_utf8_lossy(&body).into_owned(), is_last })
     }
 }
 
@@ -221,6 +253,7 @@ mod tests {
         assert_eq!(PutFault::of(503, full.clone()), PutFault::Full(full));
         for (status, fault) in [
             (503, PutFault::Later(String::new())),
+            (408, PutFault::Later(String::new())),
             (429, PutFault::Later(String::new())),
             (413, PutFault::Value(String::new())),
             (401, PutFault::Publisher(String::new())),
