@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use staunch_live::quotes::is_prefix;
 use staunch_live::token::{Issuer, Key, read_keys};
 use staunch_live::{Grants, HubSettings, Kind, Pattern, StateFault, TopicName, TopicRules};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::limits::PUBLISH_TOKEN_BYTES_MIN;
+
+/// So many bytes of a host, and no more, stand in the name of its file.
+const FILE_HOST_BYTES_MAX: usize = 200;
 
 /// Everything that is set of one site's live data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +186,12 @@ impl LiveConfig {
         if self.site.is_empty() {
             return Some((common, None));
         }
-        Some((folder.join(format!("live-{}.redb", self.site)), self.is_default.then_some(common)))
+        // A name of a file has at most 255 bytes, also of one that is set aside; a host may have as many.
+        let name = match self.site.get(..FILE_HOST_BYTES_MAX) {
+            None => self.site.clone(),
+            Some(begin) => format!("{begin}-{:016x}", xxh3_64(self.site.as_bytes())),
+        };
+        Some((folder.join(format!("live-{name}.redb")), self.is_default.then_some(common)))
     }
 
     /// Whether everything in it has a meaning, without starting anything.
@@ -311,6 +320,11 @@ mod tests {
         assert_eq!(files("a.b", false), Some(("/state/live-a.b.redb".into(), None)));
         assert_eq!(files("a.b", true), Some(("/state/live-a.b.redb".into(), Some(common))));
         assert_eq!(config("a", None).state_files(), None);
+        let name = |last| {
+            let (path, _) = files(&format!("{}.{last}", "a.".repeat(125)), false).unwrap();
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert!(name("b").len() < 240 && name("b") != name("c"), "{}", name("b"));
     }
 
     #[test]
