@@ -1,5 +1,8 @@
 //! What readers get: snapshots, updates, what they lacked.
 
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+
 use staunch_tests::house::waiting::until;
 
 use crate::world::{ENGINES, World, ask, publisher};
@@ -217,5 +220,26 @@ fn updates_held_back_are_delivered_when_their_time_has_come() {
             count += 1;
         }
         assert!(count <= 20, "the latest wins, and always comes");
+    }
+}
+
+/// What a reader sends behind its request is thrown away, so that its end is heard; 64 KiB of it and no more.
+#[test]
+fn what_a_reader_sends_is_thrown_away() {
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let mut events = world.read("topic=a&plain=1", "").begin();
+        let mut sent = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+        sent.resize(64 * 1024, b'x');
+        events.stream.write_all(&sent).expect("a server that reads");
+        world.put("a", "1");
+        assert_eq!(events.data(), "1", "{io}");
+        events.stream.write_all(b"x").expect("a server that reads");
+        assert!(events.next().is_none(), "{io}: it was too much");
+        assert_eq!(events.stream.read(&mut [0]).expect("an end"), 0, "{io}: no other answer follows");
+        let mut events = world.read("topic=b&plain=1", "").begin();
+        events.stream.write_all(&sent).expect("a server that reads");
+        events.stream.shutdown(Shutdown::Write).expect("a connection");
+        assert!(events.next().is_none(), "{io}: it is taken for gone");
     }
 }

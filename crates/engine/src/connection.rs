@@ -7,6 +7,7 @@
 mod deadlines;
 mod exchanging;
 pub(crate) mod http2;
+mod ignoring;
 mod refusing;
 mod tied;
 pub(crate) mod turn;

@@ -173,6 +173,9 @@ impl Connection {
                     Moved::Sending => return false,
                 }
             }
+            if self.ignore(input) {
+                continue;
+            }
             if !self.takes_body() || is_full(outgoing) || !self.session.is_reading() {
                 return false;
             }
@@ -203,8 +206,12 @@ impl Connection {
         let Life::Open(state) = &mut exchange.life else { return Moved::Nothing };
         match state.end {
             Some(_) if state.concluded && is_sent => {
+                let has_ignored = state.ignored_bytes.is_some_and(|bytes| bytes > 0);
                 self.finish(Ended::Complete, turn);
                 self.end_exchange(turn);
+                if has_ignored {
+                    self.end_ignoring();
+                }
                 Moved::Over
             }
             Some(_) if state.concluded => Moved::Sending,

@@ -45,6 +45,8 @@ pub(crate) struct OpenState {
     pub(crate) body_bytes: u64,
     /// Bytes that the handler holds for the exchange.
     pub(crate) handler_bytes: usize,
+    /// What the peer sends behind its request is thrown away: so many bytes of it so far.
+    pub(crate) ignored_bytes: Option<u64>,
 }
 
 impl OpenState {
@@ -52,7 +54,8 @@ impl OpenState {
     pub(crate) fn new(body: BodyOut) -> Self {
         let end = (body == BodyOut::Nothing).then_some(Ended::Complete);
         let (wants_room, held, concluded) = (true, false, false);
-        Self { body, wants_room, held, end, concluded, body_bytes: 0, handler_bytes: 0 }
+        let (body_bytes, handler_bytes, ignored_bytes) = (0, 0, None);
+        Self { body, wants_room, held, end, concluded, body_bytes, handler_bytes, ignored_bytes }
     }
 }
 
@@ -147,6 +150,13 @@ impl<'a> Open<'a> {
     /// Whether the peer has said that it sends no more: nearly always it is gone.
     pub fn peer_has_ended(&self) -> bool {
         self.peer_ended
+    }
+
+    /// What the peer sends behind its request is read and thrown away from now on, so that its end is heard
+    /// behind that: for an answer without an end of its own, behind which no other is awaited. More than 64 KiB
+    /// end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
+    pub fn ignore_input(&mut self) {
+        self.state.ignored_bytes.get_or_insert(0);
     }
 
     /// The body is complete.

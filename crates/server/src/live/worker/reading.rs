@@ -131,6 +131,9 @@ impl LiveWorker {
         if self.seats.socket(slot).is_some() {
             return self.serve_socket(slot, open);
         }
+        if !matches!(self.seats.at(slot), Some(Seat::Feed(..))) {
+            open.ignore_input();
+        }
         match self.seats.at(slot) {
             Some(Seat::Reader(_)) => {
                 self.seats.in_hand = Some(slot);
