@@ -3,9 +3,12 @@
 use std::io::{Read as _, Write as _};
 
 use staunch_tests::house::waiting::until;
-use staunch_tests::process::binary;
+use staunch_tests::process::{binary, write_program};
 
-use crate::world::{ENGINES, TOKEN, World, connect, publisher};
+use crate::line::Line;
+use crate::restart::metric;
+use crate::store::Store;
+use crate::world::{ENGINES, TOKEN, World, ask, connect, publisher};
 
 #[test]
 fn a_batch_is_bounded_in_lines_and_bytes() {
@@ -81,4 +84,56 @@ fn a_file_that_an_endpoint_hides_is_named() {
         said.iter().any(|line| line.contains("/events is an endpoint, the file of that name is not served"))
     });
     assert_eq!(world.ask("GET", "/events", "", b"").status, 400, "the endpoint answers");
+}
+
+#[test]
+fn a_body_that_comes_too_slowly_publishes_nothing() {
+    for io in ENGINES {
+        let world = World::new(io, &["--body-timeout", "1s"]);
+        let lines = publisher("application/json");
+        for (method, path) in [("PUT", "/topics/a"), ("POST", "/publish")] {
+            let mut stream = connect(world.address());
+            let head = format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n{lines}\r\n");
+            stream.write_all(head.as_bytes()).expect("a server that reads");
+            stream.write_all(br#"{"topic":"a"}"#).expect("a server that reads");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer, and an end");
+            assert!(answer.starts_with("HTTP/1.1 408 "), "{io}: {answer}");
+            assert_eq!(world.ask("GET", "/live/a", "", b"").status, 404, "{io}");
+        }
+    }
+}
+
+/// Publications wait while a new program has begun and does not serve; as many as the queue takes.
+#[test]
+fn a_full_queue_is_told_and_what_waits_in_it_is_published() {
+    let folder = Store::new();
+    let [program, begun, go, new] = ["server", "begun", "go", "new"].map(|name| folder.path().join(name));
+    write_program(&program, &std::fs::read(binary()).expect("the program"), 0o755);
+    let arguments = ["--sandbox", "off", "--admin", "127.0.0.1:0"];
+    let line = Line::begin(&program, "epoll", "memory", &arguments);
+    let script = format!(
+        "#!/bin/sh\n: > {}\nwhile [ ! -e {} ]; do sleep 0.01; done\nexit 7\n",
+        begun.display(),
+        go.display()
+    );
+    write_program(&new, script.as_bytes(), 0o755);
+    std::fs::rename(&new, &program).expect("a replacement");
+    line.signal();
+    until("the program has begun", || begun.exists());
+    let batch = "{\"topic\":\"a\"}\n".repeat(10_000);
+    let (address, admin) = (line.world.address(), line.world.server.admin_address());
+    let ask = |body: &str| {
+        ask(address, "POST", "/publish?quiet", &publisher("application/x-ndjson"), body.as_bytes())
+    };
+    std::thread::scope(|scope| {
+        let waiting = [(); 7].map(|()| scope.spawn(|| ask(&batch)));
+        until("the queue is full", || metric(admin, "staunch_live_queue_updates") >= 65_536);
+        let refused = ask(&batch);
+        assert_eq!((refused.status, refused.field("retry-after")), (503, Some("1")), "{refused:?}");
+        assert!(refused.text().contains("too many updates wait to be published"), "{refused:?}");
+        std::fs::write(&go, "").expect("a file of ours");
+        let published = waiting.map(|waiting| waiting.join().expect("an answer").status);
+        assert_eq!(published, [200; 7]);
+    });
 }

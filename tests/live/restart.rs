@@ -113,7 +113,7 @@ const STATE_METRICS: [&str; 3] =
     ["staunch_live_state_batches_total", "staunch_live_state_failures_total", "staunch_live_state_failing"];
 
 /// The value of a metric at an admin address.
-fn metric(admin: SocketAddr, name: &str) -> u64 {
+pub(crate) fn metric(admin: SocketAddr, name: &str) -> u64 {
     let text = ask_host(&admin.to_string(), admin, "GET", "/metrics", "", b"").text();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
