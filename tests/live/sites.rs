@@ -183,10 +183,8 @@ fn a_secret_of_a_site_that_is_gone_meanwhile_publishes_nothing() {
         let line = Line::run(|_, own| World::of_file(&binary(), io, own, two_sites));
         let world = &line.world;
         let root = world.tree.root().to_str().expect("a name of ours").to_owned();
-        let alone = ["live = true\n", "live = false\n"].map(|live| {
-            let own = format!("{live}publish_token = \"{TOKEN}\"\n");
-            site(&root, "a.example", &own)
-        });
+        let own = format!("live = true\npublish_token = \"{TOKEN}\"\n");
+        let alone = [site(&root, "a.example", &own), site(&root, "c.example", "")];
         for (text, statuses) in alone.iter().zip([[401, 404], [405, 404]]) {
             reload(&line, &two_sites(&root));
             let head = format!(
