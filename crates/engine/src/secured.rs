@@ -89,9 +89,9 @@ impl Secured {
     }
 
     /// Whether the client of a connection showed a certificate that would not be verified now as it was then.
-    pub(crate) fn is_outdated(&self, slot: Slot) -> bool {
+    pub(crate) fn is_outdated(&self, slot: Slot, unix_s: u64) -> bool {
         let identity = self.visitors.get(slot).zip(self.settings.as_ref());
-        identity.is_some_and(|(identity, settings)| !settings.context.upholds(identity))
+        identity.is_some_and(|(identity, settings)| !settings.context.upholds(identity, unix_s))
     }
 
     /// When the handshake of a connection has to be over, if it is not.

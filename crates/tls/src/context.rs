@@ -95,11 +95,17 @@ impl TlsContext {
         self.policies.store(Arc::new(PolicyTable::new(sites, &self.recipe, &self.tickets)));
     }
 
-    /// Whether a client would be verified now as it was then: the files of its authorities are the same, and
-    /// nothing has ended since.
+    /// Whether a client would be verified in that second as it was then: the files of its authorities are the
+    /// same, and nothing has ended since. The time is an argument: what handshakes were told may be old.
     #[must_use]
-    pub fn upholds(&self, identity: &ClientIdentity) -> bool {
-        self.policies.load().upholds(identity, self.recipe.time.unix_s())
+    pub fn upholds(&self, identity: &ClientIdentity, now_unix_s: u64) -> bool {
+        self.policies.load().upholds(identity, now_unix_s)
+    }
+
+    /// The time that handshakes go by, as it was told last.
+    #[must_use]
+    pub fn unix_s(&self) -> u64 {
+        self.recipe.time.unix_s()
     }
 
     /// Tells the time that handshakes go by, in seconds since 1970.

@@ -179,8 +179,7 @@ impl<'a> Answer<'a> {
     /// If the client showed a certificate, and files of authorities have changed since or something has
     /// ended, the connection ends with this answer: on a new one the client is verified anew.
     pub fn end_if_outdated(&mut self) {
-        let slot = self.context.address.slot;
-        if self.context.secured.is_some_and(|secured| secured.is_outdated(slot)) {
+        if self.context.is_outdated() {
             self.pen.close_at_once(self.outgoing);
         }
     }

@@ -47,6 +47,11 @@ impl<'a> Context<'a> {
         self.secured?.identity(self.address.slot)
     }
 
+    /// Whether the client showed a certificate that would not be verified now as it was then.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.secured.is_some_and(|secured| secured.is_outdated(self.address.slot, self.unix_ms / 1_000))
+    }
+
     /// Of a worker that keeps no answers and knows no clients. `date` is the current one as in RFC 9110,
     /// section 5.6.7, and `unix_ms` the same in milliseconds since 1970.
     pub fn new(
