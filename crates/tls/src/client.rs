@@ -5,11 +5,15 @@
 mod authority;
 mod bound_tickets;
 mod identity;
+mod lists;
+mod path;
 mod policies;
+mod refusal;
 mod verifier;
 
-pub use authority::{ClientAuthority, ClientAuthorityFault, ListsFault};
+pub use authority::{ClientAuthority, ClientAuthorityFault};
 pub use identity::ClientIdentity;
 pub(crate) use identity::Proof;
+pub use lists::ListsFault;
 pub(crate) use policies::{Asking, PolicyTable};
 pub use policies::{CertificatePolicy, SitePolicy};

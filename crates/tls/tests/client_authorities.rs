@@ -64,12 +64,30 @@ fn faulty_lists_are_named() {
     assert_eq!(of_lists(&root.pem()), ListsFault::NoList);
     assert!(matches!(of_lists(&good[..good.len() / 2]), ListsFault::Pem(_)), "half written");
     assert_eq!(of_lists(&format!("{good}{}", pem("X509 CRL", b"no DER"))), ListsFault::List(2));
-    let stale = root.list(&[], NOW - 3 * DAY, NOW - 2 * DAY);
+    let stale = Authority::root("other", NOW - DAY).list(&[], NOW - 3 * DAY, NOW - 2 * DAY);
     assert_eq!(of_lists(&format!("{good}{stale}")), ListsFault::Stale(2, 2 * DAY));
+    let der = root.list_der(&[], NOW - DAY, NOW + DAY);
+    let endless = pem("X509 CRL", &without_next_update(&der));
+    assert_eq!(of_lists(&format!("{good}{endless}")), ListsFault::Endless(2));
+    let in_part = pem("X509 CRL", &with_distribution_point(&der, &[0x83, 2, 6, 0x40]));
+    assert!(matches!(of_lists(&in_part), ListsFault::Kind(1, _)), "{:?}", of_lists(&in_part));
     assert_eq!(of_lists(&good.repeat(LISTS_MAX + 1)), ListsFault::TooMany(LISTS_MAX + 1));
     assert_eq!(of_lists(&" ".repeat(LISTS_BYTES_MAX + 1)), ListsFault::TooLong);
     let sentence = Fault::Lists(ListsFault::Stale(2, 2 * DAY)).to_string();
-    assert_eq!(sentence, "list 2 of revoked certificates is stale: its next was due 2 days ago");
+    let expected =
+        "list 2 of revoked certificates is stale: its next was due 2 days ago; put that in its place";
+    assert_eq!(sentence, expected);
+}
+
+#[test]
+fn a_list_that_a_newer_one_replaces_is_passed_over() {
+    let root = Authority::root("root", NOW - DAY);
+    let former = root.list(&[], NOW - 3 * DAY, NOW - DAY);
+    let newer = root.list(&[], NOW - 2 * DAY, NOW + DAY);
+    for text in [format!("{former}{newer}"), format!("{newer}{former}")] {
+        let read = ClientAuthority::read(root.pem().as_bytes(), Some(text.as_bytes()), NOW);
+        assert_eq!(read.expect("the newer one counts").lists_until_unix_s(), Some(NOW + DAY));
+    }
 }
 
 /// RUSTSEC-2026-0104: an empty BIT STRING in an extension of a list made webpki panic. Whatever is damaged
@@ -119,6 +137,19 @@ fn with_distribution_point(list: &[u8], content: &[u8]) -> Vec<u8> {
     let (extensions, _) = inner(explicit);
     let extensions = tagged(0x30, &[extensions, &extension].concat());
     let signed = tagged(0x30, &[&signed[..extensions_at], &tagged(0xa0, &extensions)].concat());
+    tagged(0x30, &[&signed, behind].concat())
+}
+
+/// The list without its nextUpdate, which stands behind version, algorithm, issuer and thisUpdate.
+fn without_next_update(list: &[u8]) -> Vec<u8> {
+    let (whole, _) = inner(list);
+    let (signed, behind) = inner(whole);
+    let mut rest = signed;
+    for _ in 0..4 {
+        (_, rest) = inner(rest);
+    }
+    let (_, behind_next) = inner(rest);
+    let signed = tagged(0x30, &[&signed[..signed.len() - rest.len()], behind_next].concat());
     tagged(0x30, &[&signed, behind].concat())
 }
 

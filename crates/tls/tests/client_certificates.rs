@@ -8,10 +8,10 @@ mod visits;
 use std::sync::Arc;
 
 use clients::{Authority, DAY, Shown, valid};
-use house::{house, now};
+use house::{House, house, now};
 use rcgen::{GeneralSubtree, NameConstraints, SanType};
-use rustls::{AlertDescription, ClientConnection};
-use staunch_tls::{Alert, CertificateFault, Fault, HandshakeProgress, SitePolicy};
+use rustls::{AlertDescription, ClientConnection, SupportedProtocolVersion};
+use staunch_tls::{Alert, CertificateFault, ClientAuthority, Fault, HandshakeProgress, SitePolicy};
 use visits::{TLS13, VERSIONS, ask, client, policy, read, shake};
 
 #[test]
@@ -182,6 +182,89 @@ fn an_authority_that_ended_vouches_for_nobody() {
         let (fault, alert) = refused.expect_err("refused");
         assert_eq!(fault, Fault::Certificate(CertificateFault::UnknownIssuer));
         assert_eq!(alert, AlertDescription::UnknownCA);
+    }
+}
+
+/// Whether a client of this certificate is let in, and whether it would be as well at its next request.
+fn is_in(house: &House, shown: &Shown, version: &'static SupportedProtocolVersion) -> (bool, bool) {
+    match shake(house, &client(house, version, Some(shown)), "localhost") {
+        Ok(agreed) => {
+            let identity = agreed.client.expect("it showed a certificate");
+            (true, house.context.upholds(&identity, house.context.unix_s()))
+        }
+        Err(_) => (false, false),
+    }
+}
+
+#[test]
+fn an_authority_that_ended_vouches_for_nobody_beside_one_that_has_not() {
+    let house = house();
+    let (old, root) = (Authority::root("old", now() - 8 * DAY), Authority::root("root", now() - DAY));
+    let long = |authority: &Authority| {
+        authority.client("anna", |params| valid(params, now() - DAY, now() + 90 * DAY))
+    };
+    let (of_old, of_root) = (long(&old), long(&root));
+    for (file, lists) in [
+        (format!("{}{}", old.pem(), root.pem()), None),
+        (format!("{}{}", root.pem(), old.pem()), Some([&root, &old])),
+    ] {
+        let lists = lists.map(|all| all.map(|one| one.list(&[], now() - DAY, now() + 5 * DAY)).concat());
+        let read = ClientAuthority::read(file.as_bytes(), lists.as_ref().map(|text| text.as_bytes()), now());
+        ask(&house, Some(policy(read.expect("both are good"), true)));
+        for version in VERSIONS {
+            house.context.tell_time(now());
+            assert_eq!(is_in(&house, &of_old, version), (true, true));
+            // The old one has ended, and the files were not read again yet.
+            house.context.tell_time(now() + 3 * DAY);
+            assert_eq!(is_in(&house, &of_old, version), (false, false));
+            assert_eq!(is_in(&house, &of_root, version), (true, true), "the end of another is nothing to it");
+        }
+    }
+}
+
+#[test]
+fn what_plays_no_part_ends_nothing() {
+    let house = house();
+    let (root, other) = (Authority::root("root", now() - DAY), Authority::root("other", now() - DAY));
+    let mut shown = root.client("anna", |_| ());
+    let gone = other.below("gone", |params| valid(params, now() - 9 * DAY, now() - DAY));
+    shown.chain.push(gone.client("x", |_| ()).chain[1].clone());
+    ask(&house, Some(policy(read(&root, None), true)));
+    for version in VERSIONS {
+        assert_eq!(is_in(&house, &shown, version), (true, true), "it sent one too many, which has ended");
+    }
+    // Nor does the list of another authority, once it is stale.
+    let (good, bad) = (root.client("anna", |_| ()), other.client("bert", |_| ()));
+    let lists = format!(
+        "{}{}",
+        root.list(&[], now() - DAY, now() + 5 * DAY),
+        other.list(&[], now() - DAY, now() + DAY)
+    );
+    let both = format!("{}{}", root.pem(), other.pem());
+    let both = ClientAuthority::read(both.as_bytes(), Some(lists.as_bytes()), now()).expect("all are good");
+    ask(&house, Some(policy(both, true)));
+    house.context.tell_time(now() + 2 * DAY);
+    for version in VERSIONS {
+        assert_eq!(is_in(&house, &good, version), (true, true));
+        assert_eq!(is_in(&house, &bad, version), (false, false));
+    }
+}
+
+#[test]
+fn of_two_lists_of_one_authority_the_newer_counts() {
+    let house = house();
+    let root = Authority::root("root", now() - DAY);
+    let (good, bad) = (root.client("good", |_| ()), root.client("bad", |_| ()));
+    let former = root.list(&[], now() - DAY, now() + DAY);
+    let newer = root.list(&[&bad], now() - 60, now() + DAY);
+    for lists in [format!("{former}{newer}"), format!("{newer}{former}")] {
+        ask(&house, Some(policy(read(&root, Some(&lists)), true)));
+        for version in VERSIONS {
+            assert_eq!(is_in(&house, &good, version), (true, true));
+            let refused = shake(&house, &client(&house, version, Some(&bad)), "localhost");
+            let (fault, _) = refused.expect_err("the newer list revokes it");
+            assert_eq!(fault, Fault::Certificate(CertificateFault::Revoked));
+        }
     }
 }
 

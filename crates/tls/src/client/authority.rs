@@ -1,37 +1,38 @@
-//! Authorities that vouch for clients, and their lists of revoked certificates, read from PEM whole or not at
-//! all.
+//! Authorities that vouch for clients, read from PEM whole or not at all.
 //!
 //! It owns the sentences that say what is wrong with them. It must never judge by its own clock: time is an
 //! argument.
+use std::cmp::Reverse;
 use std::fmt;
-use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
-use rustls::RootCertStore;
+use rustls::DistinguishedName;
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::crypto::ring::default_provider;
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
+use rustls_pki_types::{CertificateDer, TrustAnchor};
 use x509_cert::Certificate;
-use x509_cert::crl::CertificateList;
 use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::BasicConstraints;
 
+use super::lists::{self, List, ListsFault};
 use crate::certificate::span;
-use crate::limits::{AUTHORITIES_MAX, LISTS_BYTES_MAX, LISTS_MAX, PEM_BYTES_MAX};
+use crate::limits::{AUTHORITIES_MAX, PEM_BYTES_MAX};
 
 /// Authorities of clients, ready for handshakes.
 pub struct ClientAuthority {
-    pub(crate) verifier: Arc<dyn ClientCertVerifier>,
-    /// Of everything that was read.
-    pub(crate) digest: [u8; 32],
-    /// The last second in which any of the authorities is valid.
-    pub(crate) last_unix_s: u64,
-    /// The last second in which all lists say how things stand, if there are any.
-    lists_until_unix_s: Option<u64>,
-    /// The last second in which the first of the authorities is valid.
-    first_unix_s: u64,
+    /// The one that ends last stands first, so that those valid at a moment stand before those that have
+    /// ended.
+    pub(super) anchors: Vec<TrustAnchor<'static>>,
+    /// The last second of each of them.
+    pub(super) ends_unix_s: Vec<u64>,
+    /// Their names, for handshakes.
+    pub(super) subjects: Vec<DistinguishedName>,
+    /// Those that count, the newest first.
+    pub(super) lists: Vec<List>,
+    pub(super) algorithms: WebPkiSupportedAlgorithms,
+    /// Of everything that was read and counts.
+    pub(super) digest: [u8; 32],
 }
 
 /// What is wrong with authorities or lists. The sentence is for people; the path of the file is the caller's
@@ -58,23 +59,6 @@ pub enum ClientAuthorityFault {
     Lists(ListsFault),
 }
 
-/// What is wrong with lists of revoked certificates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListsFault {
-    /// The file is longer than any.
-    TooLong,
-    /// The text is no PEM, or is cut.
-    Pem(String),
-    /// No list in the file.
-    NoList,
-    /// More lists than authorities can have.
-    TooMany(usize),
-    /// The list in that place (from 1) cannot be read, or is of a kind that is not understood.
-    List(usize),
-    /// The list in that place (from 1) should have been replaced so many seconds ago.
-    Stale(usize, u64),
-}
-
 impl fmt::Display for ClientAuthorityFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,32 +79,12 @@ impl fmt::Display for ClientAuthorityFault {
     }
 }
 
-impl fmt::Display for ListsFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => f.write_str("the file is longer than 16 MiB"),
-            Self::Pem(why) => write!(f, "the file is no PEM, or is cut: {why}"),
-            Self::NoList => f.write_str("no list of revoked certificates (`BEGIN X509 CRL`) in the file"),
-            Self::TooMany(count) => write!(f, "{count} lists; there may be {LISTS_MAX}"),
-            Self::List(place) => write!(f, "list {place} of revoked certificates cannot be read"),
-            Self::Stale(place, ago) => {
-                write!(
-                    f,
-                    "list {place} of revoked certificates is stale: its next was due {} ago",
-                    span(*ago)
-                )
-            }
-        }
-    }
-}
-
 impl std::error::Error for ClientAuthorityFault {}
 
-/// The authorities of a file, as far as they are valid.
-struct Roots {
-    store: RootCertStore,
-    first_unix_s: u64,
-    last_unix_s: u64,
+/// An authority that is valid when it is read.
+struct Root {
+    anchor: TrustAnchor<'static>,
+    until_unix_s: u64,
 }
 
 impl ClientAuthority {
@@ -128,7 +92,7 @@ impl ClientAuthority {
     /// if there are any. An authority that is not valid now is left out, unless none is left.
     ///
     /// With lists there has to be one for every authority in the chain of a client, and each is good until
-    /// its `nextUpdate`.
+    /// its `nextUpdate`. Of several lists of one authority the newest counts.
     ///
     /// # Errors
     /// Everything that makes them useless now.
@@ -138,47 +102,36 @@ impl ClientAuthority {
         now_unix_s: u64,
     ) -> Result<Self, ClientAuthorityFault> {
         let mut digest = Context::new(&SHA256);
-        let roots = read_roots(authorities_pem, now_unix_s, &mut digest)?;
-        let lists = lists_pem.map_or(Ok(Vec::new()), read_lists).map_err(ClientAuthorityFault::Lists)?;
-        let mut lists_until_unix_s = None;
-        for (place, list) in lists.iter().enumerate() {
-            let unreadable = ClientAuthorityFault::Lists(ListsFault::List(place + 1));
-            let until = next_update(list).ok_or(unreadable)?;
-            if until < now_unix_s {
-                let stale = ListsFault::Stale(place + 1, now_unix_s - until);
-                return Err(ClientAuthorityFault::Lists(stale));
-            }
-            lists_until_unix_s = Some(lists_until_unix_s.unwrap_or(until).min(until));
-            feed(&mut digest, list);
-        }
+        let mut roots = read_roots(authorities_pem, now_unix_s, &mut digest)?;
+        let lists = lists_pem.map_or(Ok(Vec::new()), |pem| lists::read(pem, now_unix_s));
+        let lists = lists.map_err(ClientAuthorityFault::Lists)?;
+        lists.iter().for_each(|list| feed(&mut digest, &list.der));
+        roots.sort_by_key(|root| Reverse(root.until_unix_s));
+        let subject = |root: &Root| DistinguishedName::in_sequence(&root.anchor.subject);
         Ok(Self {
-            verifier: verifier(roots.store, lists).map_err(ClientAuthorityFault::Lists)?,
+            subjects: roots.iter().map(subject).collect(),
+            ends_unix_s: roots.iter().map(|root| root.until_unix_s).collect(),
+            anchors: roots.into_iter().map(|root| root.anchor).collect(),
+            lists,
+            algorithms: default_provider().signature_verification_algorithms,
             digest: digest.finish().as_ref().try_into().expect("SHA-256 has 32 bytes"),
-            last_unix_s: roots.last_unix_s,
-            lists_until_unix_s,
-            first_unix_s: roots.first_unix_s,
         })
     }
 
     /// The last second in which all that are used are valid.
     #[must_use]
     pub fn authorities_until_unix_s(&self) -> u64 {
-        self.first_unix_s
+        self.ends_unix_s.last().copied().unwrap_or_default()
     }
 
     /// The last second in which all lists say how things stand, if there are any.
     #[must_use]
     pub fn lists_until_unix_s(&self) -> Option<u64> {
-        self.lists_until_unix_s
-    }
-
-    /// The last second in which what was read says the same as now: then an authority ends or a list is due.
-    pub(crate) fn until_unix_s(&self) -> u64 {
-        self.lists_until_unix_s.unwrap_or(u64::MAX).min(self.first_unix_s)
+        self.lists.iter().map(|list| list.until_unix_s).min()
     }
 }
 
-fn read_roots(pem: &[u8], now: u64, digest: &mut Context) -> Result<Roots, ClientAuthorityFault> {
+fn read_roots(pem: &[u8], now: u64, digest: &mut Context) -> Result<Vec<Root>, ClientAuthorityFault> {
     if pem.len() > PEM_BYTES_MAX {
         return Err(ClientAuthorityFault::TooLong);
     }
@@ -191,22 +144,22 @@ fn read_roots(pem: &[u8], now: u64, digest: &mut Context) -> Result<Roots, Clien
     if all.len() > AUTHORITIES_MAX {
         return Err(ClientAuthorityFault::TooMany(all.len()));
     }
-    let mut roots = Roots { store: RootCertStore::empty(), first_unix_s: u64::MAX, last_unix_s: 0 };
+    let mut roots = Vec::new();
     let mut unusable = ClientAuthorityFault::NoCertificate;
-    for (place, der) in all.into_iter().enumerate() {
-        let (from, to) = validity_of_authority(&der, place + 1)?;
-        if to < now {
-            unusable = ClientAuthorityFault::Expired(now - to);
+    for (place, der) in all.iter().enumerate() {
+        let (from, until) = validity_of_authority(der, place + 1)?;
+        if until < now {
+            unusable = ClientAuthorityFault::Expired(now - until);
         } else if now < from {
             unusable = ClientAuthorityFault::NotYetValid(from - now);
         } else {
-            feed(digest, &der);
-            roots.store.add(der).map_err(|_| ClientAuthorityFault::Certificate(place + 1))?;
-            roots.first_unix_s = roots.first_unix_s.min(to);
-            roots.last_unix_s = roots.last_unix_s.max(to);
+            feed(digest, der);
+            let anchor = webpki::anchor_from_trusted_cert(der);
+            let anchor = anchor.map_err(|_| ClientAuthorityFault::Certificate(place + 1))?;
+            roots.push(Root { anchor: anchor.to_owned(), until_unix_s: until });
         }
     }
-    if roots.store.is_empty() { Err(unusable) } else { Ok(roots) }
+    if roots.is_empty() { Err(unusable) } else { Ok(roots) }
 }
 
 /// First and last second of an authority's certificate.
@@ -222,45 +175,6 @@ fn validity_of_authority(der: &[u8], place: usize) -> Result<(u64, u64), ClientA
     let [from, to] =
         [&validity.not_before, &validity.not_after].map(|time| time.to_unix_duration().as_secs());
     Ok((from, to))
-}
-
-fn read_lists(pem: &[u8]) -> Result<Vec<CertificateRevocationListDer<'static>>, ListsFault> {
-    if pem.len() > LISTS_BYTES_MAX {
-        return Err(ListsFault::TooLong);
-    }
-    let all: Vec<_> = CertificateRevocationListDer::pem_slice_iter(pem)
-        .collect::<Result<_, _>>()
-        .map_err(|error| ListsFault::Pem(error.to_string()))?;
-    match all.len() {
-        0 => Err(ListsFault::NoList),
-        count if count > LISTS_MAX => Err(ListsFault::TooMany(count)),
-        _ => Ok(all),
-    }
-}
-
-/// The last second in which a list is good.
-fn next_update(list: &[u8]) -> Option<u64> {
-    let list: CertificateList = CertificateList::from_der(list).ok()?;
-    Some(list.tbs_cert_list.next_update?.to_unix_duration().as_secs())
-}
-
-fn verifier(
-    roots: RootCertStore,
-    lists: Vec<CertificateRevocationListDer<'static>>,
-) -> Result<Arc<dyn ClientCertVerifier>, ListsFault> {
-    let provider = Arc::new(default_provider());
-    let roots = Arc::new(roots);
-    let builder = || {
-        let builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
-        builder.enforce_revocation_expiration()
-    };
-    // One that cannot be read is looked for alone: the whole does not say which it is.
-    builder().with_crls(lists.iter().cloned()).build().map_err(|_| {
-        let is_bad = |list: &CertificateRevocationListDer<'static>| {
-            builder().with_crls([list.clone()]).build().is_err()
-        };
-        ListsFault::List(lists.iter().position(is_bad).unwrap_or_default() + 1)
-    })
 }
 
 /// Adds bytes to a digest, so that no other bytes give the same.

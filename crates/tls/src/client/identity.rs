@@ -56,7 +56,9 @@ impl ClientIdentity {
     }
 }
 
-/// The subject of a certificate, if it is not longer than any.
+/// The subject of a certificate, if it can be shown and is not longer than any.
 pub(super) fn subject(certificate: &Certificate) -> Option<String> {
-    Some(certificate.tbs_certificate().subject().to_string()).filter(|text| text.len() <= SUBJECT_BYTES_MAX)
+    let mut text = String::new();
+    write!(text, "{}", certificate.tbs_certificate().subject()).ok()?;
+    Some(text).filter(|text| text.len() <= SUBJECT_BYTES_MAX)
 }
