@@ -10,7 +10,7 @@ mod key;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
 use ring::aead;
@@ -34,6 +34,8 @@ const HANDED_HEAD: &[u8] = b"staunch tickets 1\n";
 pub struct Tickets {
     /// Exchanged as a whole.
     keys: ArcSwap<Keys>,
+    /// Held while keys are made of those before, so that no choice of others is undone.
+    changing: Mutex<()>,
     time: Arc<WallTime>,
     random: SystemRandom,
 }
@@ -78,7 +80,7 @@ impl Tickets {
         let random = SystemRandom::new();
         let keys = vec![Arc::new(TicketKey::random(&random, time.unix_s())?)];
         let keys = ArcSwap::from_pointee(Keys { keys, are_from_files: false });
-        Ok(Self { keys, time, random })
+        Ok(Self { keys, changing: Mutex::default(), time, random })
     }
 
     /// Goes on with keys from files, which are changed by this call alone, or with `None` with keys made
@@ -87,6 +89,7 @@ impl Tickets {
     /// # Errors
     /// [`TicketFault::Random`]; the old keys go on.
     pub fn choose(&self, files: Option<&TicketKeys>) -> Result<bool, TicketFault> {
+        let _alone = self.change();
         let current = self.keys.load();
         let keys = match files {
             Some(files) if current.are_from_files && current.keys == files.0 => return Ok(false),
@@ -104,10 +107,14 @@ impl Tickets {
     /// # Errors
     /// [`TicketFault::Random`]; the old keys go on.
     pub fn rotate(&self) -> Result<bool, TicketFault> {
+        let _alone = self.change();
         let Keys { keys, are_from_files } = &**self.keys.load();
         let now = self.time.unix_s();
-        let is_due =
-            keys.first().is_none_or(|key| now.saturating_sub(key.since_unix_s) >= TICKET_KEY_SECONDS);
+        // A key that is to come was made by a clock that was ahead.
+        let is_young = |key: &Arc<TicketKey>| {
+            (key.since_unix_s..key.since_unix_s.saturating_add(TICKET_KEY_SECONDS)).contains(&now)
+        };
+        let is_due = !keys.first().is_some_and(is_young);
         if *are_from_files || !is_due {
             return Ok(false);
         }
@@ -143,8 +150,13 @@ impl Tickets {
             return Err(TicketFault::Handed);
         }
         let keys = keys.iter().map(|bytes| Arc::new(TicketKey::of_handed(bytes))).collect();
+        let _alone = self.change();
         self.keys.store(Arc::new(Keys { keys, are_from_files: false }));
         Ok(())
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Whether a ticket is one of ours and still good: its client has been here before. Costs one opening.

@@ -55,6 +55,36 @@ fn the_current_and_two_keys_before_open() {
 }
 
 #[test]
+fn a_key_that_is_to_come_is_changed() {
+    let (tickets, time) = tickets();
+    let ahead = tickets.seal(b"session").expect("sealed");
+    time.set(START - 100 * HOUR);
+    assert_eq!(tickets.rotate(), Ok(true), "the clock was ahead when it was made");
+    assert_eq!(tickets.rotate(), Ok(false));
+    assert!(tickets.knows(&ahead));
+}
+
+#[test]
+fn rotation_undoes_no_choice() {
+    let (tickets, time) = tickets();
+    let keys = TicketKeys::from_files(&[file(1, 80)]).expect("good files");
+    for turn in 1..=200 {
+        time.set(START + turn * 8 * HOUR);
+        let rotates = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                rotates.wait();
+                tickets.rotate().expect("random numbers");
+            });
+            rotates.wait();
+            tickets.choose(Some(&keys)).expect("random numbers");
+        });
+        assert!(tickets.keys.load().are_from_files, "turn {turn}");
+        assert_eq!(tickets.choose(None), Ok(true));
+    }
+}
+
+#[test]
 fn a_ticket_ends_with_its_lifetime() {
     let (tickets, time) = tickets();
     let ticket = tickets.seal(b"session").expect("sealed");
