@@ -15,6 +15,7 @@ use x509_cert::der::asn1::UintRef;
 use x509_cert::der::{Decode, Reader, SliceReader};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
+use zeroize::Zeroizing;
 
 use crate::compression::CompressedChain;
 use crate::limits::{CHAIN_CERTIFICATES_MAX, PEM_BYTES_MAX, RSA_BITS_MIN};
@@ -136,6 +137,7 @@ impl CertificatePair {
             pem::Error::NoItemsFound => PairFault::NoKey,
             error => PairFault::Pem("key", error.to_string()),
         })?;
+        let key = Zeroizing::new(key);
         check_chain(&parsed)?;
         let key = CertifiedKey::new(chain, any_supported_type(&key).map_err(|_| PairFault::Key)?);
         match key.keys_match() {
