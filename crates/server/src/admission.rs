@@ -5,9 +5,8 @@
 
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
-use staunch_protocol::http1::Request;
 
-use crate::sites::SitesShared;
+use crate::config::ClientDemand;
 
 /// What one gets that came without TLS, and so without a certificate, to a site that requires one.
 const PLAIN: (&[u8], &[u8]) = (
@@ -15,18 +14,14 @@ const PLAIN: (&[u8], &[u8]) = (
     b"403 Forbidden: a certificate is required here, and HTTPS to show it with\n",
 );
 
-/// Gives the answer back to be given by others: `Ok` if the site of the request admits the client.
-pub(crate) fn admit<'a>(
-    sites: &SitesShared,
-    request: &Request<'_>,
-    mut answer: Answer<'a>,
-) -> Result<Answer<'a>, Answer<'a>> {
-    let demand = sites.demand(request.host);
-    if demand.is_some_and(|demand| !demand.admits(answer.identity())) {
-        return Err(answer);
-    }
+/// Gives the answer back to be given by others: `Ok` if the site of the request, which demands this, admits
+/// the client. A connection whose certificate is outdated ends with this answer in either case.
+pub(crate) fn admit(demand: Option<ClientDemand>, mut answer: Answer<'_>) -> Result<Answer<'_>, Answer<'_>> {
     answer.end_if_outdated();
-    Ok(answer)
+    match demand {
+        Some(demand) if !demand.admits(answer.identity()) => Err(answer),
+        _ => Ok(answer),
+    }
 }
 
 /// Refuses a client that is not admitted: 421 over TLS, for on another connection it can show another

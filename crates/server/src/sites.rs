@@ -10,13 +10,13 @@
 mod handler;
 mod hosts;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use staunch_engine::{Notice, Post};
 
-use crate::config::{ClientDemand, SiteConfig, SiteError};
+use crate::config::{SiteConfig, SiteError};
 use crate::crew::Crew;
 use crate::metrics::SiteFigures;
 use crate::shared::{Mail, Progress, SiteShared};
@@ -28,8 +28,6 @@ pub struct SitesShared {
     sites: ArcSwap<Sites>,
     /// Counts the exchanges, so that a worker sees by one comparison that its table is the current one.
     generation: AtomicUsize,
-    /// Whether any site asks its clients for certificates.
-    asks_clients: AtomicBool,
     changing: Mutex<()>,
     crew: Arc<Crew>,
 }
@@ -68,9 +66,8 @@ impl SitesShared {
         let crew = Arc::new(Crew::new(notice)?);
         let sites = Sites::open(&configs, &crew, &[])?;
         crew.take_on(sites.sites.clone());
-        let asks_clients = AtomicBool::new(sites.ask_clients());
         let (sites, generation) = (ArcSwap::from_pointee(sites), AtomicUsize::new(0));
-        Ok(Arc::new(Self { sites, generation, asks_clients, changing: Mutex::default(), crew }))
+        Ok(Arc::new(Self { sites, generation, changing: Mutex::default(), crew }))
     }
 
     /// Starts the threads that load, prepare, encode, watch and check credentials.
@@ -94,28 +91,12 @@ impl SitesShared {
         let gone: Vec<_> = old.sites.iter().filter(|site| !new.has(site)).collect();
         let replaced = Replaced { kept, opened: new.sites.len() - kept, closed: gone.len() };
         self.crew.take_on(new.sites.clone());
-        let asks_clients = new.ask_clients();
-        // A table with a site that asks is never looked at without its question.
-        self.asks_clients.fetch_or(asks_clients, Ordering::AcqRel);
         self.sites.store(new);
-        self.asks_clients.store(asks_clients, Ordering::Release);
         self.generation.fetch_add(1, Ordering::Release);
         for site in gone {
             site.give_up();
         }
         Ok(replaced)
-    }
-
-    /// Whether any site asks its clients for certificates.
-    #[inline]
-    pub(crate) fn ask_clients(&self) -> bool {
-        self.asks_clients.load(Ordering::Acquire)
-    }
-
-    /// What the site of a host asks of its clients' certificates.
-    pub(crate) fn demand(&self, host: &[u8]) -> Option<ClientDemand> {
-        let sites = self.sites.load();
-        sites.sites[sites.hosts.find(host).site].load.config.clients
     }
 
     /// How far preparation is, of all sites together. Takes locks: for reports, not for requests.

@@ -119,25 +119,19 @@ pub struct Reporting {
     sites: LiveHandler,
     page: Option<Arc<StatusPage>>,
     https: Arc<HttpsHosts>,
-    all: Arc<SitesShared>,
 }
 
 impl Reporting {
     /// The handler of one worker.
-    pub fn new(
-        sites: LiveHandler,
-        page: Option<Arc<StatusPage>>,
-        https: Arc<HttpsHosts>,
-        all: Arc<SitesShared>,
-    ) -> Self {
-        Self { sites, page, https, all }
+    pub fn new(sites: LiveHandler, page: Option<Arc<StatusPage>>, https: Arc<HttpsHosts>) -> Self {
+        Self { sites, page, https }
     }
 
     /// Answers for whom the request's site does not admit, by leading it to HTTPS or by a refusal.
     #[cold]
     #[inline(never)]
     fn admit<'a>(&self, request: &Request<'_>, answer: Answer<'a>) -> Result<Answer<'a>, Answered> {
-        let answer = match admission::admit(&self.all, request, answer) {
+        let answer = match admission::admit(self.sites.sites().demand(request.host), answer) {
             Ok(answer) => return Ok(answer),
             Err(answer) => answer,
         };
@@ -151,7 +145,8 @@ impl Handler for Reporting {
 
     #[inline]
     fn handle(&mut self, request: &Request<'_>, mut answer: Answer<'_>) -> Answered {
-        if self.all.ask_clients() {
+        self.sites.look_again();
+        if self.sites.sites().asks_clients() {
             match self.admit(request, answer) {
                 Ok(admitted) => answer = admitted,
                 Err(answered) => return answered,
@@ -166,9 +161,9 @@ impl Handler for Reporting {
             }
             _ if self.https.is_on() => match self.https.lead(request, answer) {
                 Ok(answered) => answered,
-                Err(answer) => self.sites.handle(request, answer),
+                Err(answer) => self.sites.answer(request, answer),
             },
-            _ => self.sites.handle(request, answer),
+            _ => self.sites.answer(request, answer),
         }
     }
 
@@ -180,7 +175,15 @@ impl Handler for Reporting {
         self.sites.woken(request, answer)
     }
 
-    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+    /// The sites may be others than when the head of the request came.
+    fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, mut answer: Answer<'_>) -> Answered {
+        self.sites.look_again();
+        if self.sites.sites().asks_clients() {
+            match self.admit(request, answer) {
+                Ok(admitted) => answer = admitted,
+                Err(answered) => return answered,
+            }
+        }
         self.sites.collected(body, request, answer)
     }
 

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (log, https) = (Arc::clone(&seeing.log), Arc::clone(&certificates.https));
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        let all = Reporting::new(handler, page.clone(), Arc::clone(&https), Arc::clone(&sites));
+        let all = Reporting::new(handler, page.clone(), Arc::clone(&https));
         Logged::new(all, Arc::clone(&log), worker)
     });
     live.iter().for_each(|live| live.end());

@@ -27,6 +27,30 @@ impl LiveHandler {
     pub fn new(sites: SitesHandler, live: Option<&Arc<LiveSites>>, worker: u16) -> Self {
         Self { sites, live: live.map(|shared| Box::new(LiveParts::new(shared, worker))) }
     }
+
+    /// See [`SitesHandler::look_again`].
+    #[inline]
+    pub(crate) fn look_again(&mut self) {
+        self.sites.look_again();
+    }
+
+    /// The sites behind it, as they were looked at last.
+    #[inline]
+    pub(crate) fn sites(&self) -> &SitesHandler {
+        &self.sites
+    }
+
+    /// As [`Handler::handle`], by the table of sites that was looked at last.
+    #[inline]
+    pub(crate) fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if let Some(live) = &mut self.live
+            && let Some(endpoint) = Endpoint::of(request.path)
+            && let Some(part) = live.of_host(request.host, &self.sites)
+        {
+            return part.handle(endpoint, request, answer);
+        }
+        self.sites.answer(request, answer)
+    }
 }
 
 impl Handler for LiveHandler {
@@ -34,13 +58,8 @@ impl Handler for LiveHandler {
 
     #[inline]
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        if let Some(live) = &mut self.live
-            && let Some(endpoint) = Endpoint::of(request.path)
-            && let Some(part) = live.of_host(request.host, &mut self.sites)
-        {
-            return part.handle(endpoint, request, answer);
-        }
-        self.sites.handle(request, answer)
+        self.look_again();
+        self.answer(request, answer)
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -63,7 +82,7 @@ impl Handler for LiveHandler {
     fn collected(&mut self, body: Vec<u8>, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if let Some(live) = &mut self.live
             && Endpoint::of(request.path).is_some()
-            && let Some(part) = live.of_host(request.host, &mut self.sites)
+            && let Some(part) = live.of_host(request.host, &self.sites)
         {
             return part.collected(&body, request, answer);
         }

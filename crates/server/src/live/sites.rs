@@ -150,7 +150,7 @@ impl LiveParts {
     }
 
     /// The part of the site that answers to a host, if that site has live data.
-    pub(super) fn of_host(&mut self, host: &[u8], sites: &mut SitesHandler) -> Option<&mut LiveWorker> {
+    pub(super) fn of_host(&mut self, host: &[u8], sites: &SitesHandler) -> Option<&mut LiveWorker> {
         let site = sites.site_of(host);
         let (generation, names) = sites.names();
         if self.generation != Some(generation) {

@@ -11,6 +11,7 @@ use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 
 use super::{Sites, SitesShared};
+use crate::config::ClientDemand;
 use crate::errand::Errand;
 use crate::shared::{Letter, Mail, MailContent, SiteShared};
 use crate::site::Site;
@@ -24,6 +25,8 @@ pub struct SitesHandler {
     default: Site,
     /// All sites by number, the default one apart. Empty where the host of a request decides nothing.
     others: Vec<Option<Site>>,
+    /// Whether any site asks its clients for certificates.
+    asks_clients: bool,
 }
 
 impl SitesShared {
@@ -38,13 +41,8 @@ impl Handler for SitesHandler {
 
     #[inline]
     fn handle(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
-        if self.shared.generation.load(Ordering::Acquire) != self.generation {
-            self.take_over();
-        }
-        if self.others.is_empty() {
-            return self.default.handle(request, answer);
-        }
-        self.handle_by_host(request, answer)
+        self.look_again();
+        self.answer(request, answer)
     }
 
     fn resume(&mut self, mail: Mail, request: &Request<'_>, answer: Answer<'_>) -> Answered {
@@ -63,11 +61,37 @@ impl Handler for SitesHandler {
 }
 
 impl SitesHandler {
-    /// Number of the site that answers to a host, in the table of `names`.
-    pub(crate) fn site_of(&mut self, host: &[u8]) -> usize {
+    /// Takes over the current table if it is another. What follows goes by one table until the next call, so
+    /// nobody is admitted by one and answered by the next.
+    #[inline]
+    pub(crate) fn look_again(&mut self) {
         if self.shared.generation.load(Ordering::Acquire) != self.generation {
             self.take_over();
         }
+    }
+
+    /// As [`Handler::handle`], by the table that was looked at last.
+    #[inline]
+    pub(crate) fn answer(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
+        if self.others.is_empty() {
+            return self.default.handle(request, answer);
+        }
+        self.handle_by_host(request, answer)
+    }
+
+    /// Whether any site asks its clients for certificates.
+    #[inline]
+    pub(crate) fn asks_clients(&self) -> bool {
+        self.asks_clients
+    }
+
+    /// What the site of a host asks of its clients' certificates.
+    pub(crate) fn demand(&self, host: &[u8]) -> Option<ClientDemand> {
+        self.sites.sites[self.sites.hosts.find(host).site].load.config.clients
+    }
+
+    /// Number of the site that answers to a host, in the table of `names`.
+    pub(crate) fn site_of(&self, host: &[u8]) -> usize {
         if self.sites.sites.len() == 1 { 0 } else { self.sites.hosts.find(host).site }
     }
 
@@ -96,7 +120,8 @@ impl SitesHandler {
         let generation = shared.generation.load(Ordering::Acquire);
         let sites = shared.sites.load_full();
         let default = Site::new(Arc::clone(&sites.sites[sites.hosts.default]));
-        let mut handler = Self { shared, generation, sites, default, others: Vec::new() };
+        let asks_clients = sites.ask_clients();
+        let mut handler = Self { shared, generation, sites, default, others: Vec::new(), asks_clients };
         handler.others = handler.parts();
         handler
     }
