@@ -159,6 +159,12 @@ impl<'a> Open<'a> {
         self.state.ignored_bytes.get_or_insert(0);
     }
 
+    /// Whether the client showed a certificate that would not be verified now as it was then. What goes on
+    /// without an end is to end then: on a new connection the client is verified anew.
+    pub fn is_outdated(&self) -> bool {
+        self.context.is_outdated()
+    }
+
     /// The body is complete.
     pub fn end(&mut self) {
         self.state.end.get_or_insert(Ended::Complete);

@@ -61,6 +61,8 @@ pub(crate) struct Closing {
 impl Closing {
     /// The server ends.
     pub(crate) const GOING_AWAY: Self = Self::new(CloseCode::GOING_AWAY, "the server ends");
+    /// The client showed a certificate that has ended or was revoked since.
+    pub(crate) const OUTDATED: Self = Self::new(CloseCode::GOING_AWAY, "the certificate is outdated");
     /// There is no room for what it asks.
     pub(crate) const FULL: Self = Self::new(CloseCode::TRY_AGAIN, "too many groups of readers, or patterns");
     /// A message where none is awaited.

@@ -17,6 +17,7 @@ use super::super::queue::{Publisher, Publishing};
 use super::super::reply::refuse;
 use super::super::route::Endpoint;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
+use super::super::socket::Closing;
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
 
@@ -128,6 +129,9 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::ready`].
     pub(crate) fn ready(&mut self, open: &mut Open<'_>) {
         let Some(slot) = self.seats.number(open.address()) else { return };
+        if open.is_outdated() {
+            return self.dismiss(slot, open);
+        }
         if self.seats.socket(slot).is_some() {
             return self.serve_socket(slot, open);
         }
@@ -152,6 +156,19 @@ impl LiveWorker {
             }
             Some(Seat::Feed(..)) => self.go_on_with_feed(open),
             Some(Seat::Socket(..)) | None => {}
+        }
+    }
+
+    /// Ends what goes on for a client whose certificate is outdated, before it gets or says more. A WebSocket
+    /// is told why; lines to publish are broken off, for their publisher waits for what became of them.
+    fn dismiss(&mut self, slot: u32, open: &mut Open<'_>) {
+        if let Some(socket) = self.seats.socket(slot) {
+            socket.close(Closing::OUTDATED);
+            return self.serve_socket(slot, open);
+        }
+        match self.seats.at(slot) {
+            Some(Seat::Feed(..)) => open.abort(),
+            Some(Seat::Reader(_) | Seat::Joining(_) | Seat::Socket(..)) | None => open.end(),
         }
     }
 
@@ -192,7 +209,11 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::body`].
     pub(crate) fn body(&mut self, body: Body<'_>, open: &mut Open<'_>) {
         let address = open.address();
-        if self.seats.number(address).is_some_and(|number| self.seats.socket(number).is_some()) {
+        let Some(slot) = self.seats.number(address) else { return };
+        if open.is_outdated() {
+            return self.dismiss(slot, open);
+        }
+        if self.seats.socket(slot).is_some() {
             return self.socket_body(body, open);
         }
         let Some(Seat::Feed(_, feed)) = self.seats.find(address) else { return };
