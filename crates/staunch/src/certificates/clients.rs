@@ -4,7 +4,7 @@
 //! It owns the sentences with a file's name. A list that has grown stale must never keep a new certificate of
 //! the server from being used, nor the other way round.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub(crate) struct ClientPolicies {
     pub(super) warnings: Vec<String>,
     /// Tells whether files have changed since.
     mark: u64,
-    /// Each file, and the last second in which it is good.
-    ends: Vec<(String, u64)>,
+    /// Each file once, and the last second in which it is good.
+    ends: BTreeMap<String, u64>,
 }
 
 /// Files of every policy, each once.
@@ -79,8 +79,9 @@ impl ClientPolicies {
         let bytes = |path: &Path| read_file(path).map_err(|error| blame(path, &error));
         let authorities = bytes(&told.authority)?;
         let lists = told.revoked.as_deref().map(bytes).transpose()?;
-        (&authorities, &lists).hash(hasher);
-        let read = ClientAuthority::read(&authorities, lists.as_deref(), now);
+        let lists = lists.as_ref().map(|bytes| &bytes[..]);
+        (&authorities[..], lists).hash(hasher);
+        let read = ClientAuthority::read(&authorities, lists, now);
         let authority = read.map_err(|fault| match (&fault, &told.revoked) {
             (ClientAuthorityFault::Lists(_), Some(revoked)) => blame(revoked, &fault),
             _ => blame(&told.authority, &fault),
@@ -91,7 +92,7 @@ impl ClientPolicies {
             let path = told.authority.display();
             self.warnings.push(format!("{path}: an authority of clients expires in {days} days"));
         }
-        self.ends.push((told.authority.display().to_string(), end));
+        self.ends.insert(told.authority.display().to_string(), end);
         let lists = told.revoked.iter().zip(authority.lists_until_unix_s());
         self.ends.extend(lists.map(|(path, until)| (path.display().to_string(), until)));
         Ok(Arc::new(authority))
@@ -102,7 +103,7 @@ impl ClientPolicies {
 #[derive(Default)]
 pub(super) struct ClientsInUse {
     mark: u64,
-    ends: Vec<(String, u64)>,
+    ends: BTreeMap<String, u64>,
     /// What was said last of files that cannot be used.
     fault: String,
 }
@@ -116,7 +117,7 @@ impl ClientsInUse {
 
     /// Each file, and the last second in which it is good.
     pub(super) fn ends(&self) -> impl Iterator<Item = (String, u64)> {
-        self.ends.iter().cloned()
+        self.ends.iter().map(|(file, end)| (file.clone(), *end))
     }
 
     /// Reads files that have changed, or of which something has ended.
@@ -127,7 +128,7 @@ impl ClientsInUse {
         has_changed: bool,
         say: &Notice,
     ) {
-        let is_over = self.ends.iter().any(|(_, end)| *end < now);
+        let is_over = self.ends.values().any(|end| *end < now);
         if !has_changed && !is_over {
             return;
         }
