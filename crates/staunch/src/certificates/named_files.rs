@@ -2,7 +2,8 @@
 //!
 //! It owns the sentences with a file's name. It must never keep a key but within a pair.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use staunch_config::Config;
@@ -14,6 +15,9 @@ use crate::config::Failure;
 
 /// A certificate is warned about when less than one part in so many of its life is left.
 pub(super) const WARNED_PART: u64 = 3;
+
+/// Room behind what is read of a file, so that its end is found without growing.
+const ROOM_BYTES: usize = 64;
 
 /// A pair of files that the settings name.
 pub(super) struct NamedFiles {
@@ -59,8 +63,8 @@ pub(super) fn refuse_lone_key(config: &Config) -> Result<(), Failure> {
 /// A pair that was read and is good.
 pub(super) struct KnownPair {
     pub(super) pair: CertificatePair,
-    /// As it stands in the file.
-    pub(super) chain: Vec<u8>,
+    /// As it stands in the file, perhaps with its key.
+    pub(super) chain: Zeroizing<Vec<u8>>,
     /// What is to be said about it.
     pub(super) warning: Option<String>,
 }
@@ -77,7 +81,7 @@ impl NamedFiles {
             Failure::configuration(format!("{}: {}: {why}", self.key, path.display()))
         };
         let read = |path: &Path| read_file(path).map_err(|error| blame(path, &error));
-        let (chain, secret) = (read(certificate)?, Zeroizing::new(read(key)?));
+        let (chain, secret) = (read(certificate)?, read(key)?);
         let pair = CertificatePair::read(&chain, &secret).map_err(|fault| match fault {
             PairFault::NoKey | PairFault::Key | PairFault::Pem("key", _) => blame(key, &fault),
             PairFault::KeyMismatch => blame(certificate, &format!("{fault} ({})", key.display())),
@@ -93,10 +97,16 @@ impl NamedFiles {
     }
 }
 
-/// Reads a file. A device or a pipe would never end.
-pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
+/// Reads a file, in which secrets may stand. A device or a pipe would never end.
+pub(super) fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let about = fs::metadata(path)?;
+    if !about.is_file() {
         return Err(io::Error::other("this is no file"));
     }
-    std::fs::read(path)
+    // Of full size from the beginning: growing would leave a copy behind.
+    let room = usize::try_from(about.len()).map_err(io::Error::other)?.saturating_add(ROOM_BYTES);
+    let mut bytes = Zeroizing::new(Vec::new());
+    bytes.try_reserve_exact(room)?;
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
