@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -302,4 +302,43 @@ fn faulty_keys_that_come_later_change_nothing() {
     fs::set_permissions(folder.0.join("2"), Permissions::from_mode(0o600)).expect("a file");
     until("it is good now", || said(&log).contains("the keys of tickets have changed"));
     assert!(resumes(&house, server.address, "-tls1_3"), "the first key opens");
+}
+
+/// Another folder comes under the name of the first, or a link leads to it from then on.
+#[test]
+fn a_folder_of_keys_that_takes_the_place_of_another_is_noticed() {
+    if !is_installed("openssl") {
+        return;
+    }
+    let house = house();
+    let within = |name: &str| KeyFolder(house.path("all").join(name));
+    let folders @ [first, second] = &["first", "second"].map(within);
+    for (folder, key) in folders.iter().zip(["1", "2"]) {
+        fs::create_dir_all(&folder.0).expect("a folder");
+        folder.write(key, 80, 0o600);
+    }
+    let (link, next) = (within("link"), within("next"));
+    symlink("first", &link.0).expect("a link");
+    let lead_on = || {
+        symlink("second", &next.0).expect("a link");
+        fs::rename(&next.0, &link.0).expect("a link");
+    };
+    let exchange = || {
+        fs::rename(&first.0, within("gone").0).expect("a folder");
+        fs::rename(&second.0, &first.0).expect("a folder");
+    };
+    let exchanges: [(&str, &KeyFolder, &dyn Fn()); 2] =
+        [("led", &link, &lead_on), ("moved", first, &exchange)];
+    for (name, folder, exchange) in exchanges {
+        let server = folder.serve(&house, name);
+        first_visit(&house, server.address, "-tls1_3");
+        exchange();
+        until("the key that is gone opens no longer", || !resumes(&house, server.address, "-tls1_3"));
+        // From now on the other folder is looked after.
+        let changed = || count(&house, name, "the keys of tickets have changed");
+        let before = changed();
+        folder.write(name, 80, 0o600);
+        until("a new key is taken", || changed() > before);
+        folder.remove(name);
+    }
 }

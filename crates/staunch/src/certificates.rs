@@ -135,6 +135,11 @@ pub(crate) fn files(config: &Config) -> Vec<PathBuf> {
         .collect()
 }
 
+/// What is watched: the files, and links by which they may become others.
+fn watched_files(config: &Config) -> Vec<PathBuf> {
+    files(config).into_iter().chain(ticket_keys::link(config)).collect()
+}
+
 /// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
 ///
 /// # Errors
@@ -257,8 +262,8 @@ impl Certificates {
         self.take_into_use(read, config, port);
         let chosen = self.context.tickets().choose(read.ticket_keys.as_ref());
         let (mark, renewal_unix_s) = (read.mark, read.renewal_unix_s);
+        let files = watched_files(config);
         let config = Some(config.clone());
-        let files = config.as_ref().map_or_else(Vec::new, files);
         let clients = ClientsInUse::of(&read.clients, &self.context);
         *self.in_use() = InUse { config, mark, renewal_unix_s, port, clients, ..InUse::default() };
         let unwatched = self.watched.add(&files);
@@ -292,6 +297,10 @@ impl Certificates {
         }
         let mut in_use = self.in_use();
         let Some(config) = in_use.config.clone() else { return };
+        if has_changed {
+            // Some folders may be others now.
+            self.watched.add(&watched_files(&config));
+        }
         in_use.clients.look((&config, now_unix_s()), &self.context, has_changed, say);
         let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
         if !has_changed && !is_due {

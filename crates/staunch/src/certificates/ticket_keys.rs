@@ -16,7 +16,8 @@ use std::time::SystemTime;
 use rustix::fs::OFlags;
 use staunch_config::Config;
 use staunch_engine::Notice;
-use staunch_tls::{TicketKeys, Tickets};
+use staunch_tls::limits::TICKET_FILES_MAX;
+use staunch_tls::{TicketFault, TicketKeys, Tickets};
 use zeroize::Zeroizing;
 
 use super::sealed_memory;
@@ -39,6 +40,11 @@ struct KeyFile {
 /// read by a confined process.
 pub(super) fn file(config: &Config) -> Option<PathBuf> {
     config.tls.ticket_keys.as_ref().map(|folder| folder.join("key"))
+}
+
+/// What has to be watched beside [`file`]: where the folder is a link, that it leads elsewhere.
+pub(super) fn link(config: &Config) -> Option<PathBuf> {
+    config.tls.ticket_keys.clone().filter(|folder| folder.is_symlink())
 }
 
 /// The keys in the folder that the settings name. The newest file comes first; of two that are of one time,
@@ -113,9 +119,22 @@ fn files(folder: &Path) -> Result<Vec<KeyFile>, Failure> {
         }
         Ok(paths)
     };
-    let paths = listed().map_err(|error| blame(folder, &error))?;
+    let paths = listed().map_err(|error| blame(folder, &with_remedy(error)))?;
+    if paths.len() > TICKET_FILES_MAX {
+        return Err(blame(folder, &TicketFault::Count(paths.len())));
+    }
     let read = |path: PathBuf| read_file(&path).map_err(|error| blame(&path, &error));
     paths.into_iter().map(read).collect()
+}
+
+/// What may be done about a folder that cannot be listed.
+fn with_remedy(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return error;
+    }
+    let text = "let the server's user read this folder; one that has taken the place of another since the \
+                start is closed to a confined server: exchange the files in it, or restart";
+    io::Error::other(format!("{error}: {text}"))
 }
 
 /// Reads a file, and nothing that would never end.
