@@ -67,6 +67,10 @@ struct InUse {
     config: Option<Config>,
     mark: u64,
     renewal_unix_s: u64,
+    /// How often files were read because they had changed.
+    looks: u64,
+    /// Files are to be read again: what was read for a reload is older than what was in use.
+    is_overtaken: bool,
     /// What was said last of files that cannot be used.
     fault: String,
     /// What was said last of keys of tickets that cannot be used.
@@ -94,6 +98,8 @@ pub(crate) struct Pairs {
     clients: ClientPolicies,
     /// Keys of tickets, if they are from files.
     ticket_keys: Option<TicketKeys>,
+    /// [`InUse::looks`] before it was read.
+    looks: u64,
 }
 
 impl Pairs {
@@ -212,11 +218,14 @@ impl Certificates {
     /// # Errors
     /// What is wrong with a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
+        // What changes from now on is seen. Which folders cannot be watched is said when they are in use.
+        self.watched.add(&watched_files(config));
+        let looks = self.in_use().looks;
         let clients = clients::read(config, now_unix_s())?;
         let ticket_keys = ticket_keys::read(config)?;
         let mut read = self.read_pairs(config)?;
         read.warnings.extend_from_slice(&clients.warnings);
-        Ok(Pairs { clients, ticket_keys, ..read })
+        Ok(Pairs { clients, ticket_keys, looks, ..read })
     }
 
     /// The certificates and keys of the server.
@@ -257,16 +266,24 @@ impl Certificates {
     pub(crate) fn replace(&self, read: &Pairs, config: &Config, addresses: &[SocketAddr]) -> Vec<String> {
         let usual = addresses.iter().find(|address| address.port() == HTTPS_PORT);
         let port = usual.or(addresses.first()).map_or(0, SocketAddr::port);
+        // Held to the end: a look that began by the settings before must not end behind this.
+        let mut in_use = self.in_use();
         // A port that the kernel has chosen stays as it was.
-        let port = if port == 0 { self.in_use().port } else { port };
+        let port = if port == 0 { in_use.port } else { port };
         self.take_into_use(read, config, port);
         let chosen = self.context.tickets().choose(read.ticket_keys.as_ref());
-        let (mark, renewal_unix_s) = (read.mark, read.renewal_unix_s);
-        let files = watched_files(config);
-        let config = Some(config.clone());
-        let clients = ClientsInUse::of(&read.clients, &self.context);
-        *self.in_use() = InUse { config, mark, renewal_unix_s, port, clients, ..InUse::default() };
-        let unwatched = self.watched.add(&files);
+        *in_use = InUse {
+            config: Some(config.clone()),
+            mark: read.mark,
+            renewal_unix_s: read.renewal_unix_s,
+            port,
+            clients: ClientsInUse::of(&read.clients, &self.context),
+            looks: in_use.looks,
+            is_overtaken: in_use.is_overtaken || in_use.looks != read.looks,
+            ..InUse::default()
+        };
+        drop(in_use);
+        let unwatched = self.watched.add(&watched_files(config));
         self.watched.tell();
         let line = |folder: &PathBuf| {
             format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
@@ -292,12 +309,16 @@ impl Certificates {
     /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
     /// sign anew.
     fn look(&self, has_changed: bool, say: &Notice) {
+        // Handshakes tell the time too, but only when there are any.
+        self.context.tell_time(now_unix_s());
         if let Err(fault) = self.context.tickets().rotate() {
             say(&ticket_keys::stay(&fault));
         }
         let mut in_use = self.in_use();
         let Some(config) = in_use.config.clone() else { return };
+        let has_changed = std::mem::take(&mut in_use.is_overtaken) || has_changed;
         if has_changed {
+            in_use.looks += 1;
             // Some folders may be others now.
             self.watched.add(&watched_files(&config));
         }
@@ -376,3 +397,6 @@ pub(crate) fn now_unix_s() -> u64 {
     // tidy: allow(clock): certificates are good for a time that the world's clock tells.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
+
+#[cfg(test)]
+mod tests;
