@@ -99,14 +99,57 @@ fn changed_files_about_clients_are_taken_whole_or_not_at_all() {
         until("both authorities are taken", || is_in(&bert));
         assert!(is_in(&anna));
         // A connection that is open ends with its next answer; a new one is refused.
-        let mut kept = python(&club.house, &to, Some(&anna), &["kept"]);
-        hear(&mut kept, "open");
+        let mut kept = ["kept", "kept_http2"].map(|how| python(&club.house, &to, Some(&anna), &[how]));
+        kept.iter_mut().for_each(|kept| hear(kept, "open"));
         write("clients.crl", &lists(&[&shown], now() - 60));
         until("the certificate is revoked", || !is_in(&anna));
         assert!(is_in(&bert));
-        go_on(kept);
+        kept.into_iter().for_each(go_on);
         let refused = club.ask("https://localhost:PORT/page", &to, Some(&anna), &[]);
         assert!(refused.contains("alert certificate revoked"), "{refused}");
+    }
+}
+
+#[test]
+fn nothing_outlives_a_certificate() {
+    if !is_installed("curl") || !is_installed("python3") {
+        return;
+    }
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let club = Club::new();
+    let shown = club.root.client("anna", |_| ());
+    let (anna, bert) = (club.write("anna", &shown), club.write("bert", &club.root.client("bert", |_| ())));
+    let list = |revoked: &[&Shown], from| {
+        fs::write(club.house.path("clients.crl"), club.root.list(revoked, from, now() + DAY))
+            .expect("a file");
+    };
+    let top = format!(
+        "root = \"ROOT\"\nlive = true\npublish_token = \"{TOKEN}\"\n\
+         client_auth = {{ authority = \"DIR/root.pem\", revoked = \"DIR/clients.crl\" }}"
+    );
+    let token = format!("Authorization: Bearer {TOKEN}");
+    for backend in BACKENDS {
+        list(&[], now() - DAY);
+        let Some(to) = club.serve(backend, &top, "") else { continue };
+        // Nobody else shakes hands while it ends.
+        let brief = club.root.client("brief", |params| valid(params, now() - DAY, now() + 3));
+        let brief = club.write("brief", &brief);
+        go_on(python(&club.house, &to, Some(&brief), &["ended"]));
+        let publish = |text: &str| {
+            let words = ["--header", &*token, "--header", "Content-Type: text/plain"];
+            let words = [&words[..], &["--request", "PUT", "--data", text]].concat();
+            club.ask("https://localhost:PORT/topics/a", &to, Some(&bert), &words)
+        };
+        let mut stream = python(&club.house, &to, Some(&anna), &["stream"]);
+        hear(&mut stream, "begun");
+        assert_eq!(publish("before"), "200");
+        hear(&mut stream, "open");
+        list(&[&shown], now() - 60);
+        until("the certificate is revoked", || {
+            club.ask("https://localhost:PORT/page", &to, Some(&anna), &[]) != "200"
+        });
+        assert_eq!(publish("behind"), "200");
+        go_on(stream);
     }
 }
 
@@ -130,6 +173,15 @@ fn a_reload_asks_from_then_on() {
         until("nobody is let in", || ask(None).contains("alert certificate required"));
         assert_eq!(ask(Some(&anna)), "200");
         go_on(open);
+        // Other authorities: who was verified by those before is told, and comes again.
+        fs::copy(club.house.path("root.pem"), club.house.path("same.pem")).expect("a file");
+        let mut moved = python(&club.house, &to, Some(&anna), &["moved"]);
+        hear(&mut moved, "open");
+        club.settings(&top("client_auth = { authority = \"DIR/same.pem\" }"), "");
+        rustix::process::kill_process(process(&to), rustix::process::Signal::HUP).expect("it lives");
+        until("the second reload", || said().matches("the configuration was read again").count() == 2);
+        go_on(moved);
+        assert_eq!(ask(Some(&anna)), "200");
         club.settings(&top("client_auth = { authority = \"DIR/nowhere.pem\" }"), "");
         rustix::process::kill_process(process(&to), rustix::process::Signal::HUP).expect("it lives");
         let expected = "the configuration stays as it was: client_auth: ";
