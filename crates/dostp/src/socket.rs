@@ -12,6 +12,7 @@ mod claim;
 mod endpoint;
 mod given;
 mod giving;
+mod handover;
 mod keeper;
 mod node_of_host;
 mod options;
@@ -33,6 +34,7 @@ pub use self::choice::choice_file;
 pub use self::endpoint::Received;
 use self::endpoint::{Endpoint, Opening};
 pub use self::given::Asked;
+pub use self::handover::Lent;
 use self::keeper::Keeper;
 pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait, node_path};
 pub use self::transactions::{TransactionCaller, TransactionService};
@@ -98,43 +100,19 @@ impl Socket {
         let (claim, port) = node_of_host::claim(interface.index, options.ether_type, address.port(), seed)?;
         let chosen = body::choose(&interface, own, options, (&claim, port))?;
         let boot = node_of_host::boot_number(chosen.link.0, options.ether_type)?;
-        let alarm = (!chosen.body.tells_errors()).then(Alarm::new).transpose()?.map(Arc::new);
-        let of_body = chosen.body.descriptor()?;
-        let descriptor = match &alarm {
-            Some(alarm) => alarm.beside(&of_body)?,
-            None => of_body,
-        };
-        let control_descriptor = chosen.control.as_ref().map(body::Carrier::descriptor).transpose()?;
-        let opened =
-            Opened { backend: chosen.backend, refused: chosen.refused, interface: interface.clone() };
         let opening = Opening {
             interface,
             own,
             body: chosen.body,
             control: chosen.control,
             backend: chosen.backend,
+            refused: chosen.refused,
             link: chosen.link,
             mtu: chosen.mtu,
             port,
             claim,
         };
-        let mut endpoint = Endpoint::new(opening, options, seed, boot, clock::now_ns());
-        endpoint.tend(clock::now_ms())?;
-        let shared = Shared { wait: options.wait, ..Shared::default() };
-        let endpoint = Arc::new(Mutex::new(endpoint));
-        let mut socket = Self {
-            endpoint,
-            descriptor: Arc::new(descriptor),
-            keeper: None,
-            unkept: control_descriptor.map(Arc::new),
-            settings: Arc::new(Mutex::new(shared)),
-            opened: Arc::new(opened),
-            alarm,
-        };
-        if !options.is_kept_later {
-            socket.keep()?;
-        }
-        Ok(socket)
+        Self::of(opening, options, (seed, boot))
     }
 
     /// Another handle to the same socket.

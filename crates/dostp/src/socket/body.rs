@@ -212,6 +212,21 @@ impl Carrier {
         }
     }
 
+    /// The socket of a packet ring, for another process.
+    pub(super) fn ring_descriptor(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Ring(ring) => ring.descriptor(),
+            Self::Xdp(_) | Self::Udp(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Another process may have read from a packet ring: the place to go on at is looked for.
+    pub(super) fn seek(&mut self) {
+        if let Self::Ring(ring) = self {
+            ring.seek();
+        }
+    }
+
     /// Hands on what has come, at most so many frames.
     #[inline]
     pub(super) fn receive(

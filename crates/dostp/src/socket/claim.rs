@@ -4,7 +4,7 @@
 //! no right, and the kernel gives it up with the process. It must never be used to talk.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -29,6 +29,11 @@ impl Claim {
     /// EADDRINUSE: another process of this host does.
     pub(super) fn voice(interface: u32, ether_type: u16) -> io::Result<Self> {
         Self::named(&format!("staunch-dostp/{interface}/{ether_type:04x}/voice"))
+    }
+
+    /// A claim that another process has handed over.
+    pub(super) fn of(socket: OwnedFd) -> Self {
+        Self { socket: socket.into() }
     }
 
     fn named(name: &str) -> io::Result<Self> {

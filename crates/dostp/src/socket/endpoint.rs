@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp, Transmit};
 use staunch_netio::host::interface::Interface;
@@ -55,7 +56,7 @@ pub(super) struct Endpoint {
     interface: u32,
     pub(super) ether_type: u16,
     udp_port: Option<u16>,
-    _port_claim: Claim,
+    port_claim: Claim,
     voice: Option<Claim>,
     next_id: u16,
     /// Addresses the program has named, by their low 16 bits.
@@ -77,12 +78,14 @@ pub(super) struct Opening {
     pub(super) mtu: u16,
     pub(super) port: u16,
     pub(super) claim: Claim,
+    /// Why other backends were not taken.
+    pub(super) refused: Vec<(Backend, io::Error)>,
 }
 
 impl Endpoint {
     pub(super) fn new(opening: Opening, options: &Options, seed: [u8; 16], boot: u64, now_ns: u64) -> Self {
         let now_ms = now_ns / 1_000_000;
-        let Opening { interface, own, body, control, backend, link, mtu, port, claim } = opening;
+        let Opening { interface, own, body, control, backend, link, mtu, port, claim, refused: _ } = opening;
         let address = low_bits(own);
         let settings = Settings {
             cluster: options.cluster,
@@ -105,7 +108,7 @@ impl Endpoint {
             interface: interface.index,
             ether_type: options.ether_type,
             udp_port,
-            _port_claim: claim,
+            port_claim: claim,
             voice: None,
             next_id: u16::from_le_bytes([seed[3], seed[11]]),
             named: BTreeMap::new(),
@@ -135,6 +138,37 @@ impl Endpoint {
         } else {
             self.node.peers_mut().start_quietly(now_ms);
         }
+    }
+
+    /// Leaves answering for the node to another process.
+    pub(super) fn give_up_voice(&mut self) {
+        self.voice = None;
+        self.node.peers_mut().set_voice(false, 0);
+    }
+
+    /// Answers for the node again, unless another process does.
+    pub(super) fn take_voice(&mut self, now_ms: u64) {
+        self.voice = Claim::voice(self.interface, self.ether_type).ok();
+        self.node.peers_mut().set_voice(self.voice.is_some(), now_ms);
+        self.greet(now_ms);
+    }
+
+    /// Copies of the sockets for messages and for control frames, and of the port's claim.
+    pub(super) fn descriptors(&self) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
+        let control = self.control_body.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let claim = self.port_claim.as_fd().try_clone_to_owned()?;
+        Ok((self.body.ring_descriptor()?, control.ring_descriptor()?, claim))
+    }
+
+    /// What tells of control frames, where they come apart from messages.
+    pub(super) fn control_descriptor(&self) -> io::Result<Option<OwnedFd>> {
+        self.control_body.as_ref().map(Carrier::descriptor).transpose()
+    }
+
+    /// Another process may have read: the places to go on at are looked for.
+    pub(super) fn seek(&mut self) {
+        self.body.seek();
+        self.control_body.iter_mut().for_each(Carrier::seek);
     }
 
     /// This node's address.

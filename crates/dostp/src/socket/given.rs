@@ -20,11 +20,11 @@ use super::claim::Claim;
 /// How long a node is waited for: it answers between two turns of its own.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Bytes of a question or an answer: a few words, or a sentence of refusal.
-const WORDS_BYTES_MAX: usize = 256;
+/// Bytes of a question or an answer: a few words, two secrets, or a sentence of refusal.
+const WORDS_BYTES_MAX: usize = 512;
 
 /// Descriptors of one question or answer.
-const DESCRIPTORS_MAX: usize = 2;
+const DESCRIPTORS_MAX: usize = 3;
 
 /// Two rings, and the MTU they were made for.
 pub(super) struct Given {
@@ -86,7 +86,8 @@ pub(super) fn send(to: &UnixStream, words: &str, descriptors: &[BorrowedFd<'_>])
     if sent == words.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
 }
 
-fn receive(from: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
+/// Reads some words, and the descriptors handed over with them.
+pub(super) fn receive(from: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
     let mut words = [0; WORDS_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);

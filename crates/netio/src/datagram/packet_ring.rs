@@ -50,6 +50,8 @@ pub struct PacketRing {
     slot_bytes: usize,
     slots: usize,
     next: usize,
+    /// Whether it is not known where the kernel goes on: another process may have read.
+    is_lost: bool,
     link: [u8; 6],
     ether_type: [u8; 2],
     mtu: usize,
@@ -145,7 +147,33 @@ impl PacketRing {
         let ring = Mapping::of_descriptor(socket.as_fd(), 0, shape.blocks * shape.block_bytes)?;
         let (slot_bytes, slots) = (shape.slot_bytes, shape.slots());
         let ether_type = ether_type.to_be_bytes();
-        Ok(Self { socket, ring, slot_bytes, slots, next: 0, link: link.0, ether_type, mtu })
+        Ok(Self { socket, ring, slot_bytes, slots, next: 0, is_lost: false, link: link.0, ether_type, mtu })
+    }
+
+    /// A copy of the socket, for [`PacketRing::adopt`] and [`PacketRing::seek`] in another process, which
+    /// reads instead of this one from then on.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.socket.try_clone()
+    }
+
+    /// Another process has read from this ring, or may have: the slot that the kernel fills next is not
+    /// known, and is found by the first frame that comes.
+    pub fn seek(&mut self) {
+        self.is_lost = true;
+    }
+
+    /// Looks for the oldest frame: a slot that is full, behind one that is not. The slot before is looked at
+    /// last, for the kernel fills them in order.
+    fn find(&mut self) {
+        let is_full = |slot: usize| self.status(slot).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0;
+        let before = |slot: usize| if slot == 0 { self.slots - 1 } else { slot - 1 };
+        let oldest = (0..self.slots).find(|slot| is_full(*slot) && !is_full(before(*slot)));
+        if let Some(slot) = oldest.or_else(|| is_full(0).then_some(0)) {
+            (self.next, self.is_lost) = (slot, false);
+        }
     }
 
     /// What the kernel counted since it was asked last (PACKET_STATISTICS).
@@ -213,6 +241,9 @@ impl Datagrams for PacketRing {
         count_max: usize,
         take: &mut dyn FnMut(Datagram<'_, LinkAddress>),
     ) -> io::Result<usize> {
+        if self.is_lost {
+            self.find();
+        }
         for count in 0..count_max {
             let slot = self.next;
             if self.status(slot).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {

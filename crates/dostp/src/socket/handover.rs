@@ -1,0 +1,276 @@
+//! A socket that passes from one process to the next, which needs no right for it: rings, port, and what is
+//! known of interface and node.
+//!
+//! It owns the words of that. Both processes must never read at the same time: the one before stops by
+//! [`Socket::lend`], and goes on by [`Socket::take_back`] only if the next one is known to be gone.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, ErrorKind};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+
+use staunch_netio::clock;
+use staunch_netio::datagram::{LinkAddress, PacketRing};
+use staunch_netio::host::interface::Interface;
+
+use super::alarm::Alarm;
+use super::body::{CONTROL_RING_BYTES, Carrier, RING_BYTES, frame_mtu};
+use super::claim::Claim;
+use super::endpoint::{Endpoint, Opening};
+use super::options::{Backend, Options};
+use super::{Opened, Shared, Socket, given};
+use crate::greeting::Link;
+use crate::keys::SECRET_BYTES;
+
+/// The secrets of both slots.
+type Slots = [Option<[u8; SECRET_BYTES]>; 2];
+
+/// What a process leaves to the next one.
+#[derive(Debug)]
+pub struct Lent {
+    interface: Interface,
+    own: Ipv4Addr,
+    boot: u64,
+    port: u16,
+    /// The secrets in use, for a process that may not read their file.
+    secrets: Option<Slots>,
+    messages: OwnedFd,
+    control: OwnedFd,
+    claim: OwnedFd,
+}
+
+impl Lent {
+    /// The name of the interface, and the port.
+    pub fn place(&self) -> (&str, u16) {
+        (&self.interface.name, self.port)
+    }
+
+    /// The secrets that the process before used.
+    pub fn secrets(&self) -> Option<Slots> {
+        self.secrets
+    }
+
+    /// Writes it to a stream, in one message that nobody has to wait for.
+    ///
+    /// # Errors
+    /// Those of sendmsg(2).
+    pub fn send(&self, to: &UnixStream) -> io::Result<()> {
+        let Interface { name, index, link, mtu, .. } = &self.interface;
+        let netmask = self.interface.netmask.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let secrets = self.secrets.map_or_else(|| "- -".to_owned(), |slots| slots.map(hexadecimal).join(" "));
+        let words = format!(
+            "lent {name} {index} {} {mtu} {} {netmask} {} {} {secrets}\n",
+            hexadecimal(Some(*link)),
+            self.own,
+            self.boot,
+            self.port
+        );
+        given::send(to, &words, &[self.messages.as_fd(), self.control.as_fd(), self.claim.as_fd()])
+    }
+
+    /// Reads it from a stream.
+    ///
+    /// # Errors
+    /// Those of recvmsg(2); something else was left.
+    pub fn receive(from: &UnixStream) -> io::Result<Self> {
+        let (words, descriptors) = given::receive(from)?;
+        let wrong = || io::Error::new(ErrorKind::InvalidData, "the socket of the fabric did not come");
+        let descriptors: [OwnedFd; 3] = descriptors.try_into().map_err(|_| wrong())?;
+        Self::read(words.trim_end(), descriptors).ok_or_else(wrong)
+    }
+
+    fn read(words: &str, [messages, control, claim]: [OwnedFd; 3]) -> Option<Self> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ["lent", name, index, link, mtu, own, netmask, boot, port, first, second] = words[..] else {
+            return None;
+        };
+        let own = own.parse().ok()?;
+        let slots = [first, second].map(bytes::<SECRET_BYTES>);
+        let interface = Interface {
+            name: name.to_owned(),
+            index: index.parse().ok()?,
+            link: bytes(link)?,
+            mtu: mtu.parse().ok()?,
+            address: Some(own),
+            netmask: netmask.parse().ok().filter(|mask: &Ipv4Addr| !mask.is_unspecified()),
+            is_up: true,
+            is_running: true,
+            is_ethernet: true,
+        };
+        let secrets = slots.iter().any(Option::is_some).then_some(slots);
+        let (boot, port) = (boot.parse().ok()?, port.parse().ok()?);
+        Some(Self { interface, own, boot, port, secrets, messages, control, claim })
+    }
+}
+
+impl Socket {
+    /// Stops reading and speaking, and hands out what another process needs to go on, with the secrets in
+    /// use. Only for a packet ring.
+    ///
+    /// # Errors
+    /// EMFILE; it is no packet ring.
+    pub fn lend(&mut self, secrets: Option<Slots>) -> io::Result<Lent> {
+        // The thread beside it ends here; nobody else reads control frames.
+        self.keeper = None;
+        let mut endpoint = self.endpoint();
+        endpoint.give_up_voice();
+        let (messages, control, claim) = endpoint.descriptors()?;
+        let own = endpoint.node.peers().own();
+        Ok(Lent {
+            interface: self.opened.interface.clone(),
+            own: endpoint.own(),
+            boot: own.boot,
+            port: endpoint.port,
+            secrets,
+            messages,
+            control,
+            claim,
+        })
+    }
+
+    /// Goes on, because the other process is gone.
+    ///
+    /// # Errors
+    /// The thread beside the socket cannot be started.
+    pub fn take_back(&mut self) -> io::Result<()> {
+        let now_ms = clock::now_ms();
+        let mut endpoint = self.endpoint();
+        endpoint.seek();
+        endpoint.take_voice(now_ms);
+        let control = endpoint.control_descriptor()?;
+        drop(endpoint);
+        self.unkept = control.map(Arc::new);
+        self.keep()
+    }
+
+    /// Goes on with what another process has lent, which needs no right. `options` say how; interface,
+    /// address and port are those of that process.
+    ///
+    /// # Errors
+    /// ENOMEM; the descriptors are none of such a socket.
+    pub fn inherit(lent: Lent, options: &Options) -> io::Result<Self> {
+        let Lent { interface, own, boot, port, messages, control, claim, .. } = lent;
+        let mtu = frame_mtu(&interface)?;
+        let adopt = |socket, ring_bytes| {
+            let link = LinkAddress(interface.link);
+            let mut ring = PacketRing::adopt(socket, link, mtu.into(), options.ether_type, ring_bytes)?;
+            ring.seek();
+            io::Result::Ok(Carrier::Ring(ring))
+        };
+        let (body, control) = (adopt(messages, RING_BYTES)?, adopt(control, CONTROL_RING_BYTES)?);
+        let seed = seed();
+        let opening = Opening {
+            link: Link(interface.link),
+            own,
+            body,
+            control: Some(control),
+            backend: Backend::Ring,
+            refused: Vec::new(),
+            interface,
+            mtu,
+            port,
+            claim: Claim::of(claim),
+        };
+        Self::of(opening, options, (seed, boot))
+    }
+}
+
+impl Socket {
+    /// A socket of what was opened.
+    pub(super) fn of(
+        mut opening: Opening,
+        options: &Options,
+        (seed, boot): ([u8; 16], u64),
+    ) -> io::Result<Self> {
+        let alarm = (!opening.body.tells_errors()).then(Alarm::new).transpose()?.map(Arc::new);
+        let of_body = opening.body.descriptor()?;
+        let descriptor = match &alarm {
+            Some(alarm) => alarm.beside(&of_body)?,
+            None => of_body,
+        };
+        let control_descriptor = opening.control.as_ref().map(Carrier::descriptor).transpose()?;
+        let refused = std::mem::take(&mut opening.refused);
+        let opened = Opened { backend: opening.backend, refused, interface: opening.interface.clone() };
+        let mut endpoint = Endpoint::new(opening, options, seed, boot, clock::now_ns());
+        endpoint.tend(clock::now_ms())?;
+        let shared = Shared { wait: options.wait, ..Shared::default() };
+        let mut socket = Self {
+            endpoint: Arc::new(Mutex::new(endpoint)),
+            descriptor: Arc::new(descriptor),
+            keeper: None,
+            unkept: control_descriptor.map(Arc::new),
+            settings: Arc::new(Mutex::new(shared)),
+            opened: Arc::new(opened),
+            alarm,
+        };
+        if !options.is_kept_later {
+            socket.keep()?;
+        }
+        Ok(socket)
+    }
+}
+
+/// A random number without a file: a confined process may open none. The hasher's keys are the kernel's.
+fn seed() -> [u8; 16] {
+    let [first, second] = [(); 2].map(|()| RandomState::new().hash_one(std::process::id()));
+    ((u128::from(first) << 64) | u128::from(second)).to_le_bytes()
+}
+
+fn hexadecimal<const N: usize>(bytes: Option<[u8; N]>) -> String {
+    let written = |bytes: [u8; N]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.map_or_else(|| "-".to_owned(), written)
+}
+
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    for (place, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * place..2 * place + 2)?, 16).ok()?;
+    }
+    (text.len() == 2 * N).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn what_is_lent_is_read_as_it_was_written() {
+        let file = || OwnedFd::from(File::open("/dev/null").unwrap());
+        let interface = Interface {
+            name: "eth1".into(),
+            index: 7,
+            link: [2, 0, 0, 0, 0, 9],
+            mtu: 9_000,
+            address: Some(Ipv4Addr::new(10, 0, 0, 7)),
+            netmask: None,
+            is_up: true,
+            is_running: true,
+            is_ethernet: true,
+        };
+        let own = Ipv4Addr::new(10, 0, 0, 7);
+        for secrets in [None, Some([Some([1; SECRET_BYTES]), None]), Some([None, Some([0xfe; SECRET_BYTES])])]
+        {
+            let (messages, control, claim) = (file(), file(), file());
+            let interface = interface.clone();
+            let lent = Lent { interface, own, boot: u64::MAX, port: 5290, secrets, messages, control, claim };
+            let (from, to) = UnixStream::pair().unwrap();
+            lent.send(&from).unwrap();
+            let read = Lent::receive(&to).unwrap();
+            assert_eq!((read.interface, read.own, read.boot), (lent.interface, own, u64::MAX));
+            assert_eq!((read.port, read.secrets), (5290, secrets));
+        }
+    }
+
+    #[test]
+    fn something_else_is_refused() {
+        let (from, to) = UnixStream::pair().unwrap();
+        given::send(&from, "lent eth1\n", &[]).unwrap();
+        assert_eq!(Lent::receive(&to).unwrap_err().kind(), ErrorKind::InvalidData);
+        drop(from);
+        assert_eq!(Lent::receive(&to).unwrap_err().kind(), ErrorKind::InvalidData);
+    }
+}
