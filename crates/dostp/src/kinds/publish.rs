@@ -44,6 +44,17 @@ impl Publisher {
     }
 }
 
+/// Reads a payload: epoch, topic, version and value. `None` if it is of no publication.
+pub fn read(payload: &[u8]) -> Option<(u32, u64, u64, &[u8])> {
+    let (head, value) = payload.split_first_chunk::<HEAD_BYTES>()?;
+    if head[..2] != [PUBLISH, VERSION] {
+        return None;
+    }
+    let number = |at: usize| head[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let epoch = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    Some((epoch, number(8), number(16), value))
+}
+
 /// What a payload brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update<'a> {
@@ -77,13 +88,7 @@ pub struct Subscriber {
 impl Subscriber {
     /// Takes a payload.
     pub fn take<'a>(&mut self, from: Sender, payload: &'a [u8]) -> Update<'a> {
-        let Some((head, value)) = payload.split_first_chunk::<HEAD_BYTES>() else { return Update::Foreign };
-        if head[..2] != [PUBLISH, VERSION] {
-            return Update::Foreign;
-        }
-        let number = |at: usize| head[at..].first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        let epoch = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        let (topic, version) = (number(8), number(16));
+        let Some((epoch, topic, version, value)) = read(payload) else { return Update::Foreign };
         let key = (from, topic);
         let known = self.known.get(&key).copied();
         if known.is_some_and(|known| (epoch, version) <= known) {

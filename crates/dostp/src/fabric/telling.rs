@@ -1,0 +1,126 @@
+//! What this node tells: its updates, and its load.
+
+use super::limits::GATHERED_BYTES;
+use super::record::TopicRecord;
+use super::report::{NodeLoad, NodeReport, SiteDigest};
+use super::{Fabric, Held, Now, Outgoing, Site, Stamp};
+use crate::header::Kind;
+
+/// The topic of `publish` under which updates are told: each node has one stream.
+pub(super) const STREAM: u64 = 0;
+
+/// An update that was numbered.
+#[derive(Debug)]
+pub struct Updated<H> {
+    /// Its stamp.
+    pub stamp: Stamp,
+    /// Whether it was published at this node.
+    pub is_own: bool,
+    /// Whether its topics have no value any more.
+    pub is_gone: bool,
+    /// What leads to its value.
+    pub handle: H,
+}
+
+impl<H: Held + Clone> Fabric<H> {
+    /// A site's topics have a value, or none any more. What was published at this node is told to the others
+    /// by the next [`Fabric::flush`].
+    pub fn updated(&mut self, site: usize, update: &Updated<H>, now: Now) {
+        let Updated { stamp, is_own, is_gone, handle } = update;
+        let Some(Site { name, table, .. }) = self.sites.get_mut(site) else { return };
+        let topics = handle.topics();
+        let mut bytes = Vec::new();
+        if *is_own {
+            let mut body = Vec::new();
+            handle.write(&mut body);
+            let record = TopicRecord {
+                site: name,
+                stamp: *stamp,
+                topics: topics.clone(),
+                is_gone: *is_gone,
+                body: &body,
+            };
+            if !record.write(&mut bytes) {
+                // The others do not hear of it, so they are not to be found to hold something else.
+                self.counts.too_long += 1;
+                topics.iter().for_each(|topic| table.end(topic, *stamp, false, now.ms));
+                return;
+            }
+        }
+        for topic in &topics {
+            if *is_gone {
+                table.end(topic, *stamp, true, now.ms);
+            } else if !table.hold(topic, *stamp, handle.clone()) {
+                self.counts.full += 1;
+            }
+        }
+        if *is_own {
+            self.counts.records_told += 1;
+            self.gather(&bytes);
+        }
+    }
+}
+
+impl<H: Held> Fabric<H> {
+    /// A topic was forgotten here, because its time was over.
+    pub fn forgotten(&mut self, site: usize, topic: &str, now: Now) {
+        let Some(Site { table, .. }) = self.sites.get_mut(site) else { return };
+        if let Some(stamp) = table.stamp(topic) {
+            table.end(topic, stamp, false, now.ms);
+        }
+    }
+
+    /// What is known of a site's values is void: all of them follow anew.
+    pub fn begin_anew(&mut self, site: usize) {
+        if let Some(site) = self.sites.get_mut(site) {
+            site.table.clear();
+        }
+    }
+
+    /// How busy this node is, for the next report.
+    pub fn set_load(&mut self, load: NodeLoad) {
+        self.load = load;
+    }
+
+    /// How busy this node was.
+    pub fn load(&self) -> &NodeLoad {
+        &self.load
+    }
+
+    /// Tells the updates that were gathered.
+    pub fn flush(&mut self) {
+        if self.gathered.is_empty() {
+            return;
+        }
+        let payload = self.publisher.publish(STREAM, &self.gathered);
+        self.version += 1;
+        self.gathered.clear();
+        self.counts.messages_told += 1;
+        self.tell_all(payload);
+    }
+
+    fn gather(&mut self, record: &[u8]) {
+        if !self.gathered.is_empty() && self.gathered.len() + record.len() > GATHERED_BYTES {
+            self.flush();
+        }
+        self.gathered.extend_from_slice(record);
+    }
+
+    pub(super) fn tell_load(&mut self) {
+        self.flush();
+        let digest = |site: &Site<H>| SiteDigest {
+            site: site.digest,
+            digest: site.table.digest(),
+            topics: site.table.held() as u32,
+        };
+        let sites = self.sites.iter().map(digest).collect();
+        let report =
+            NodeReport { stream: (self.publisher.epoch(), self.version), load: self.load.clone(), sites };
+        let payload = self.reporter.report(&report.write());
+        self.tell_all(payload);
+    }
+
+    fn tell_all(&mut self, payload: Vec<u8>) {
+        self.outgoing.push_back(Outgoing { to: None, kind: Kind::Data, message_id: None, payload });
+    }
+}

@@ -1,0 +1,167 @@
+//! The fabric of whole clusters, by seed. A failure names the seed; `STAUNCH_SEEDS` gives their number.
+
+mod hostile;
+mod world;
+
+use world::{Faults, World};
+
+const SITES: [&str; 2] = ["", "b.example"];
+
+fn seeds(default_count: u64, scenario: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    let count = std::env::var("STAUNCH_SEEDS").ok().and_then(|count| count.parse().ok());
+    for seed in 0..count.unwrap_or(default_count) {
+        if let Err(fault) = std::panic::catch_unwind(|| scenario(seed)) {
+            println!("seed {seed}");
+            std::panic::resume_unwind(fault);
+        }
+    }
+}
+
+/// Nodes publish, delete, come and go on a bad network.
+fn live(world: &mut World, count: u64) {
+    for address in 1..=count {
+        world.start(address as u16, &SITES);
+    }
+    for round in 0..300 {
+        let place = world.random.below(world.nodes.len() as u64) as usize;
+        if !world.nodes[place].is_up {
+            continue;
+        }
+        let (site, topic) = (world.random.below(2) as usize, world.random.below(40).to_string());
+        let other = world.random.below(40).to_string();
+        let length = if world.random.below(20) == 0 { 5_000 } else { world.random.below(60) };
+        let mut value = format!("{round}-").into_bytes();
+        value.resize(length as usize + 4, b'x');
+        match world.random.below(10) {
+            0 => world.publish(place, site, &[&topic], None),
+            1 if topic != other => world.publish(place, site, &[&topic, &other], Some(&value)),
+            _ => world.publish(place, site, &[&topic], Some(&value)),
+        }
+        if world.random.below(100) == 0 {
+            let parts = world.nodes.iter().map(|node| node.address).collect::<Vec<_>>();
+            world.parts =
+                parts.into_iter().map(|address| (address, (world.random.next() % 2) as u8)).collect();
+        }
+        if world.random.below(50) == 0 {
+            world.parts.clear();
+        }
+        let pause_ms = world.random.below(60);
+        world.run(pause_ms);
+    }
+}
+
+/// The network is well again; how long it takes until all agree.
+fn heal(world: &mut World) {
+    (world.parts, world.faults) = (Default::default(), Faults::default());
+    for _ in 0..40 {
+        world.run(1_000);
+        if (0..2).all(|site| world.agrees(site)) {
+            return;
+        }
+    }
+    for site in 0..2 {
+        for place in 0..world.nodes.len() {
+            println!("{place} {site}: {} of {}", world.values(place, site).len(), world.newest(site).len());
+            println!("{:?}", world.nodes[place].fabric.counts());
+        }
+    }
+    panic!("they do not agree");
+}
+
+#[test]
+fn once_the_network_is_well_all_hold_the_same() {
+    seeds(40, |seed| {
+        let mut world =
+            World::new(seed, Faults { lost: 100, doubled: 100, delayed: 300, ..Faults::default() });
+        let count = 2 + world.random.below(7);
+        live(&mut world, count);
+        heal(&mut world);
+    });
+}
+
+#[test]
+fn whatever_is_lost_a_node_that_went_leaves_its_values() {
+    seeds(20, |seed| {
+        let mut world = World::new(seed, Faults { lost: 400, ..Faults::default() });
+        live(&mut world, 4);
+        world.nodes[0].is_up = false;
+        heal(&mut world);
+        // One that begins anew with nothing gets everything, and so does one that comes late.
+        let expected: Vec<usize> = (0..2).map(|site| world.newest(site).len()).collect();
+        world.start(1, &SITES);
+        world.start(9, &SITES);
+        heal(&mut world);
+        let found: Vec<usize> = (0..2).map(|site| world.values(5, site).len()).collect();
+        assert_eq!(found, expected);
+    });
+}
+
+#[test]
+fn who_comes_late_gets_few_small_values_as_well() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.publish(0, 0, &["a"], Some(b"1"));
+    world.run(5_000);
+    world.start(2, &SITES);
+    world.run(1_100);
+    assert_eq!(world.values(1, 0).get("a"), Some(&&b"1"[..]));
+    world.run(5_000);
+    let asked = |world: &World| [world.nodes[0].requests, world.nodes[1].requests];
+    let before = asked(&world);
+    world.run(60_000);
+    assert_eq!(asked(&world), before, "all is known");
+    assert!(before.iter().all(|count| *count <= 2), "{before:?}");
+}
+
+#[test]
+fn an_update_that_was_lost_is_asked_for_at_once_when_the_next_one_comes() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.run(3_000);
+    world.faults.lost = 1_000;
+    world.publish(0, 0, &["a"], Some(b"1"));
+    world.run(1);
+    world.faults.lost = 0;
+    world.publish(0, 0, &["b"], Some(b"2"));
+    world.run(10);
+    assert_eq!(world.values(1, 0).len(), 2);
+}
+
+#[test]
+fn without_questions_what_was_lost_stays_lost() {
+    let mut world = World::new(1, Faults { lost: 200, drops_requests: true, ..Faults::default() });
+    live(&mut world, 3);
+    world.faults = Faults { drops_requests: true, ..Faults::default() };
+    world.run(30_000);
+    assert!(!world.agrees(0), "the check sees nothing");
+}
+
+#[test]
+fn a_site_that_a_node_does_not_have_is_left_out() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &["b.example"]);
+    world.publish(0, 0, &["a"], Some(b"1"));
+    world.publish(0, 1, &["a"], Some(b"2"));
+    world.run(3_000);
+    assert_eq!(world.values(1, 0).get("a"), Some(&&b"2"[..]));
+    assert_eq!((world.nodes[1].values.len(), world.nodes[1].fabric.counts().unknown_site), (1, 1));
+}
+
+#[test]
+fn nodes_know_each_others_load_and_who_is_silent() {
+    let mut world = World::new(1, Faults::default());
+    let load = staunch_dostp::fabric::NodeLoad { requests_per_second: 7, ..Default::default() };
+    world.start(1, &SITES);
+    world.start(2, &[]);
+    world.nodes[0].fabric.set_load(load.clone());
+    world.run(2_000);
+    let known = |world: &World| world.nodes[1].fabric.nodes(world.now(1));
+    assert_eq!((known(&world)[0].load.clone(), known(&world)[0].is_silent), (Some(load), false));
+    world.nodes[0].is_up = false;
+    world.run(7_000);
+    assert!(known(&world)[0].is_silent);
+    world.run(60_000);
+    assert!(known(&world).is_empty());
+}

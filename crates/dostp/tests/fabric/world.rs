@@ -1,0 +1,293 @@
+//! A cluster in one thread: nodes with a hub each, and a network that loses, doubles, delays and parts.
+//!
+//! It owns time. Everything follows from its seed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use staunch_dostp::Kind;
+use staunch_dostp::fabric::{
+    Became, Fabric, FabricSettings, FabricSite, HeardMessage, Held, Now, Outgoing, Stamp, ToldUpdate, Updated,
+};
+
+/// The port of all fabrics.
+pub(crate) const PORT: u16 = 5290;
+
+/// The time of day at the begin.
+const WALL_MS: u64 = 1_700_000_000_000;
+
+/// SplitMix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+}
+
+/// An update as a hub holds it: its topics, and its value; none if it is gone.
+#[derive(Debug)]
+pub(crate) struct Update {
+    topics: Vec<String>,
+    value: Option<Vec<u8>>,
+}
+
+/// What leads to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Handle(Arc<Update>);
+
+impl Held for Handle {
+    fn topics(&self) -> Vec<&str> {
+        self.0.topics.iter().map(String::as_str).collect()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.value.as_deref().unwrap_or_default());
+    }
+}
+
+/// What waits for a hub: site, stamp, update, and whether it was published here.
+type Waiting = (usize, Option<Stamp>, Update);
+
+/// A topic of a site.
+type Topic = (usize, String);
+
+pub(crate) struct Node {
+    pub(crate) address: u16,
+    pub(crate) fabric: Fabric<Handle>,
+    pub(crate) values: BTreeMap<Topic, (Stamp, Option<Vec<u8>>)>,
+    queue: VecDeque<Waiting>,
+    queue_max: usize,
+    sequence: u32,
+    skew_ms: i64,
+    pub(crate) is_up: bool,
+    /// Messages to single nodes that were sent, by kind of transaction.
+    pub(crate) requests: u64,
+}
+
+/// How the network is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    /// Of 1 000 messages.
+    pub(crate) lost: u64,
+    pub(crate) doubled: u64,
+    pub(crate) delayed: u64,
+    /// No REQUEST arrives: a canary.
+    pub(crate) drops_requests: bool,
+}
+
+pub(crate) struct World {
+    pub(crate) random: Random,
+    pub(crate) now_ms: u64,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) faults: Faults,
+    /// Nodes of different parts do not hear each other.
+    pub(crate) parts: BTreeMap<u16, u8>,
+    /// Requests to nodes that are not played here, for a test that answers them.
+    pub(crate) unheard: Vec<Outgoing>,
+    flying: BTreeMap<(u64, u64), (u16, u16, Outgoing)>,
+    sent: u64,
+    epoch: u32,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, faults: Faults) -> Self {
+        let (random, nodes) = (Random(seed), Vec::new());
+        let (parts, unheard, flying) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        Self { random, now_ms: 0, nodes, faults, parts, unheard, flying, sent: 0, epoch: 100 }
+    }
+
+    /// A node begins, with these sites.
+    pub(crate) fn start(&mut self, address: u16, sites: &[&str]) -> usize {
+        self.epoch += 1;
+        let site = |name: &&str| FabricSite { name: (*name).to_owned(), topics_max: 1_000 };
+        let settings = FabricSettings {
+            address,
+            port: PORT,
+            epoch: self.epoch,
+            seed: self.random.next(),
+            sites: sites.iter().map(site).collect(),
+        };
+        let node = Node {
+            address,
+            fabric: Fabric::new(settings),
+            values: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queue_max: 4 + self.random.below(60) as usize,
+            sequence: 0,
+            skew_ms: self.random.below(4_000) as i64 - 2_000,
+            is_up: true,
+            requests: 0,
+        };
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    pub(crate) fn now(&self, place: usize) -> Now {
+        let wall_ms = (WALL_MS + self.now_ms).saturating_add_signed(self.nodes[place].skew_ms);
+        Now { ms: self.now_ms, wall_ms }
+    }
+
+    /// Somebody publishes at a node.
+    pub(crate) fn publish(&mut self, place: usize, site: usize, topics: &[&str], value: Option<&[u8]>) {
+        let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
+        let update = Update { topics, value: value.map(<[u8]>::to_vec) };
+        self.nodes[place].queue.push_back((site, None, update));
+        self.number(place);
+    }
+
+    /// Time passes.
+    pub(crate) fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now_ms += 1;
+            self.arrive();
+            for place in 0..self.nodes.len() {
+                if self.nodes[place].is_up {
+                    self.number(place);
+                    let now = self.now(place);
+                    let fabric = &mut self.nodes[place].fabric;
+                    if fabric.due_ms(now) <= now.ms {
+                        fabric.tick(now);
+                    }
+                    self.send(place);
+                }
+            }
+        }
+    }
+
+    /// A message comes to a node, whoever sent it.
+    pub(crate) fn deliver(&mut self, place: usize, heard: &HeardMessage<'_>) {
+        let now = self.now(place);
+        let Node { fabric, queue, queue_max, .. } = &mut self.nodes[place];
+        fabric.heard(heard, now, &mut |told: &ToldUpdate<'_>| {
+            if queue.len() >= *queue_max {
+                return Became::Full;
+            }
+            let topics = told.topics.iter().map(|topic| (*topic).to_owned()).collect();
+            let value = (!told.is_gone).then(|| told.body.to_vec());
+            queue.push_back((told.site, Some(told.stamp), Update { topics, value }));
+            Became::Taken
+        });
+        self.send(place);
+    }
+
+    fn arrive(&mut self) {
+        while let Some(entry) = self.flying.first_entry() {
+            if entry.key().0 > self.now_ms {
+                return;
+            }
+            let (from, to, message) = entry.remove();
+            let Some(place) = self.nodes.iter().position(|node| node.address == to && node.is_up) else {
+                continue;
+            };
+            let heard = HeardMessage {
+                from: (from, PORT),
+                kind: message.kind,
+                message_id: message.message_id.unwrap_or(0),
+                payload: &message.payload,
+            };
+            self.deliver(place, &heard);
+        }
+    }
+
+    /// A hub numbers what waits, as long as it is not outdated.
+    fn number(&mut self, place: usize) {
+        let now = self.now(place);
+        let node = &mut self.nodes[place];
+        while let Some((site, stamp, update)) = node.queue.pop_front() {
+            let held = |topic: &String| node.values.get(&(site, topic.clone())).map(|(stamp, _)| *stamp);
+            let is_own = stamp.is_none();
+            let newest_ms = update.topics.iter().filter_map(held).map(|stamp| stamp.ms).max();
+            node.sequence += 1;
+            let ms = newest_ms.map_or(now.wall_ms, |ms| now.wall_ms.max(ms + 1));
+            let stamp = stamp.unwrap_or(Stamp { ms, node: node.address, sequence: node.sequence });
+            let topics = update.topics.iter().filter(|topic| held(topic).is_none_or(|held| held < stamp));
+            let topics: Vec<String> = topics.cloned().collect();
+            if topics.is_empty() {
+                continue;
+            }
+            let (is_gone, value) = (update.value.is_none(), update.value);
+            for topic in &topics {
+                node.values.insert((site, topic.clone()), (stamp, value.clone()));
+            }
+            let handle = Handle(Arc::new(Update { topics, value }));
+            node.fabric.updated(site, &Updated { stamp, is_own, is_gone, handle }, now);
+        }
+        node.fabric.flush();
+    }
+
+    fn send(&mut self, place: usize) {
+        while let Some(message) = self.nodes[place].fabric.poll_outgoing() {
+            let from = self.nodes[place].address;
+            self.nodes[place].requests += u64::from(message.kind == Kind::Request);
+            if message.kind == Kind::Request && self.faults.drops_requests {
+                continue;
+            }
+            let is_played = message.to.is_none_or(|to| self.nodes.iter().any(|node| node.address == to));
+            if message.kind == Kind::Request && !is_played {
+                self.unheard.push(message);
+                continue;
+            }
+            let others = self.nodes.iter().map(|node| node.address).filter(|address| *address != from);
+            let part = |address: u16| self.parts.get(&address).copied().unwrap_or_default();
+            let others: Vec<u16> = others
+                .filter(|address| message.to.is_none_or(|to| to == *address))
+                .filter(|address| part(*address) == part(from))
+                .collect();
+            for to in others {
+                self.fly(from, to, &message);
+            }
+        }
+    }
+
+    fn fly(&mut self, from: u16, to: u16, message: &Outgoing) {
+        let Faults { lost, doubled, delayed, .. } = self.faults;
+        if self.random.below(1_000) < lost {
+            return;
+        }
+        let copies = if self.random.below(1_000) < doubled { 2 } else { 1 };
+        for _ in 0..copies {
+            let late_ms = if self.random.below(1_000) < delayed { self.random.below(50) } else { 0 };
+            self.sent += 1;
+            self.flying.insert((self.now_ms + 1 + late_ms, self.sent), (from, to, message.clone()));
+        }
+    }
+
+    /// What a node holds: topics with a value.
+    pub(crate) fn values(&self, place: usize, site: usize) -> BTreeMap<&str, &[u8]> {
+        let of_site = self.nodes[place].values.iter().filter(|((of, _), _)| *of == site);
+        of_site.filter_map(|((_, topic), (_, value))| Some((topic.as_str(), value.as_deref()?))).collect()
+    }
+
+    /// The newest update of each topic that any node up holds.
+    pub(crate) fn newest(&self, site: usize) -> BTreeMap<&str, &[u8]> {
+        let mut newest: BTreeMap<&str, (Stamp, Option<&[u8]>)> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.is_up) {
+            for ((_, topic), (stamp, value)) in node.values.iter().filter(|((of, _), _)| *of == site) {
+                let known = newest.get(topic.as_str()).map(|(stamp, _)| *stamp);
+                if known.is_none_or(|known| known < *stamp) {
+                    newest.insert(topic, (*stamp, value.as_deref()));
+                }
+            }
+        }
+        newest.into_iter().filter_map(|(topic, (_, value))| Some((topic, value?))).collect()
+    }
+
+    /// Whether all nodes hold the newest values of a site.
+    pub(crate) fn agrees(&self, site: usize) -> bool {
+        let newest = self.newest(site);
+        let up = (0..self.nodes.len()).filter(|place| self.nodes[*place].is_up);
+        up.clone().all(|place| self.values(place, site) == newest)
+            && up.clone().all(|place| {
+                let first = self.nodes[up.clone().next().unwrap_or(0)].fabric.digest(site);
+                self.nodes[place].fabric.digest(site) == first
+            })
+    }
+}
