@@ -4,8 +4,8 @@
 
 use crate::group::Group;
 use crate::groups::{
-    Acme, ClientAuth, Clients, Content, Deadlines, GLOBAL, Live, Logs, Names, Network, PathRule, Pressure,
-    Process, Tls,
+    Acme, ClientAuth, Clients, Content, Deadlines, Fabric, GLOBAL, Live, Logs, Names, Network, PathRule,
+    Pressure, Process, Tls,
 };
 use crate::key::{Form, Key};
 use crate::node::{self, Misprint, Name, Node, ValueKind};
@@ -35,6 +35,8 @@ pub struct Config {
     pub clients: Clients,
     /// Live data, as the top of the file says it: what holds for a site stands in the site.
     pub live: Live,
+    /// Other servers of one LAN.
+    pub fabric: Fabric,
     /// What is written down.
     pub logs: Logs,
     /// How it ends, who it is, and what it tells.
@@ -123,6 +125,7 @@ fn read_all(
     let pressure = Pressure::read(reader);
     let clients = Clients::read(reader);
     let live = Live::read(reader);
+    let fabric = Fabric::read(reader);
     let logs = Logs::read(reader);
     let process = Process::read(reader);
     let mut within = Vec::new();
@@ -147,6 +150,7 @@ fn read_all(
             pressure: pressure?,
             clients: clients?,
             live: live?,
+            fabric: fabric?,
             logs: logs?,
             process: process?,
             sites: sites?,

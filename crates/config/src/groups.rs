@@ -1,6 +1,7 @@
 //! The table of keys: every one of them, with its default, its syntax and what it means.
 
 mod acme;
+mod fabric;
 mod live;
 mod process;
 mod serving;
@@ -8,6 +9,7 @@ mod site;
 mod tls;
 
 pub use acme::Acme;
+pub use fabric::Fabric;
 pub use live::{Live, LiveIssuerRule, LiveTopicRule};
 pub use process::{Logs, Process};
 pub use serving::{Clients, Deadlines, Network, Pressure};
@@ -26,6 +28,7 @@ pub const GLOBAL: &[(&str, &[Key])] = &[
     (Pressure::TITLE, Pressure::KEYS),
     (Clients::TITLE, Clients::KEYS),
     (Live::TITLE, Live::KEYS),
+    (Fabric::TITLE, Fabric::KEYS),
     (Logs::TITLE, Logs::KEYS),
     (Process::TITLE, Process::KEYS),
 ];

@@ -4,7 +4,7 @@
 //! read a clock, send anything or hold a value: time and bytes are arguments, what is to be sent is handed
 //! back, and handles lead to values.
 //!
-//! NodeLoad is told each second (`collect`). What was published at a node is told by that node alone, to all
+//! Load is told each second (`collect`). What was published at a node is told by that node alone, to all
 //! (`publish`). Who hears a node for the first time, or misses something of its stream, asks it (`transact`)
 //! for everything that differs, page by page; and so does who holds other values than it for some seconds.
 //! Of two updates of a topic the one with the greater [`Stamp`] counts, so all nodes come to hold the same.

@@ -112,5 +112,6 @@ fn publication(
         private,
         expected: Expected::Anything,
         begins_log: false,
+        stamp: None,
     })
 }

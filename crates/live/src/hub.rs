@@ -11,6 +11,7 @@ mod publication;
 mod readers;
 mod settings;
 mod shelf;
+mod stamping;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Hub {
     settings: HubSettings,
     epoch: Epoch,
     number: u64,
+    /// The time of day in milliseconds since 1970, where updates are stamped.
+    wall_ms: u64,
     shelf: Shelf,
     held_back: HeldBack,
     encoder: Encoder,
@@ -55,6 +58,7 @@ impl Hub {
             settings,
             epoch,
             number: 0,
+            wall_ms: 0,
             shelf: Shelf::default(),
             held_back: HeldBack::default(),
             encoder: Encoder::default(),
@@ -93,6 +97,8 @@ impl Hub {
                 kind: update.kind,
                 retry_ms: update.retry_ms,
                 private: update.private,
+                stamp: update.stamp.or_else(|| hub.stamp_of_kept(number)),
+                is_foreign: false,
             });
             hub.shelve(&update, &[].into(), now_ms);
         }
@@ -136,7 +142,8 @@ impl Hub {
     ///
     /// # Errors
     /// What is wrong with it, or which limit it meets; nothing was changed then.
-    pub fn publish(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, PublishFault> {
+    pub fn publish(&mut self, mut publication: Publication, now_ms: u64) -> Result<Accepted, PublishFault> {
+        self.leave_newer(&mut publication)?;
         let publication = self.onto_held_back(publication)?;
         let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
         self.make_room(&prepared)?;
@@ -148,7 +155,8 @@ impl Hub {
             self.memory.release(freed);
             if let Some(due_ms) = due_ms {
                 let publication = Publication { content: prepared.value.into(), ..publication };
-                let bytes = self.held_back.add(publication, &latest, due_ms);
+                let stamp = publication.stamp.or_else(|| self.stamp_of_own(&latest, self.number + 1));
+                let bytes = self.held_back.add(publication, stamp, &latest, due_ms);
                 self.memory.add(bytes);
                 return Ok(Accepted { version: None, readers });
             }
@@ -227,6 +235,8 @@ impl Hub {
             kind: publication.kind,
             retry_ms: publication.retry_ms,
             private: prepared.private,
+            stamp: publication.stamp.or_else(|| self.stamp_of_own(&publication.topics, number)),
+            is_foreign: publication.stamp.is_some(),
         });
         let made = self.encoder.make(self.epoch, &update, self.holdings.forms());
         self.news.push(News::Update(update.clone(), made.clone()));

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::name::TopicName;
+use crate::stamp::UpdateStamp;
 use crate::topic::TopicId;
 
 /// Bytes that are shared and never change.
@@ -60,6 +61,10 @@ pub struct Update {
     pub retry_ms: Option<u32>,
     /// Only for readers whose grants name one of its topics.
     pub private: bool,
+    /// Its place among the updates of other nodes, where there are any.
+    pub stamp: Option<UpdateStamp>,
+    /// Whether it came from another node.
+    pub is_foreign: bool,
 }
 
 impl Update {

@@ -26,6 +26,12 @@ pub fn thread_busy_ns() -> u64 {
     busy.tv_sec as u64 * 1_000_000_000 + busy.tv_nsec as u64
 }
 
+/// Processor time this process has used, in nanoseconds.
+pub fn process_busy_ns() -> u64 {
+    let busy = clock_gettime(ClockId::ProcessCPUTime);
+    busy.tv_sec as u64 * 1_000_000_000 + busy.tv_nsec as u64
+}
+
 /// Lets the waits of this thread end when they should: by default the kernel may end them 50 us late, to wake
 /// for several things at once.
 ///
@@ -61,7 +67,9 @@ mod tests {
     #[test]
     fn a_thread_that_works_is_busy() {
         let before = thread_busy_ns();
+        let before_all = process_busy_ns();
         while thread_busy_ns() == before {}
+        assert!(process_busy_ns() >= before_all);
     }
 
     #[test]

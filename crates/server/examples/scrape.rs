@@ -9,7 +9,7 @@ use std::time::Instant;
 use staunch_engine::Stats;
 use staunch_server::About;
 use staunch_server::log::AccessLog;
-use staunch_server::metrics::{self, SiteFigures, Sources};
+use staunch_server::metrics::{self, ContentFigures, SiteFigures, Sources};
 
 const TIMES: u32 = 1000;
 
@@ -18,7 +18,7 @@ fn main() {
     let stats = (0..workers).map(|_| Arc::new(Stats::default())).collect();
     let about = About { version: "0", io: "epoll", stats };
     let site = SiteFigures { name: "a.example".to_owned(), ..SiteFigures::default() };
-    let content = move || (vec![site.clone()], None);
+    let content = move || ContentFigures { sites: vec![site.clone()], ..ContentFigures::default() };
     let log = AccessLog::new(Arc::new(|_| {}));
     // tidy: allow(clock): an example that measures.
     let sources = Sources::new(about, 1000, Instant::now(), Box::new(content), (log, Arc::default()), false);

@@ -18,7 +18,8 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// The form that Prometheus reads.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
-    /readyz       200 when requests should be sent here, else 503\n/status.json  what `staunch top` shows\n";
+    /readyz       200 when requests should be sent here, else 503\n/status.json  what `staunch top` shows\n\
+    /fabric       the other servers of this LAN\n";
 
 /// What stands at a path.
 pub type Pages = Box<dyn Fn(&[u8]) -> Option<Page> + Send + Sync>;
@@ -133,6 +134,10 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
             Readiness::Draining => Page::text(Status::SERVICE_UNAVAILABLE, "draining\n"),
         },
         b"/status.json" => Page::json(&sources.snapshot()),
+        b"/fabric" => match sources.fabric() {
+            Some(figures) => Page::text(Status::OK, &figures.page()),
+            None => Page::text(Status::NOT_FOUND, "there is no fabric: see `fabric` in the settings\n"),
+        },
         _ => return None,
     })
 }
@@ -180,14 +185,14 @@ mod tests {
     use super::*;
     use crate::About;
     use crate::log::AccessLog;
-    use crate::metrics::Snapshot;
+    use crate::metrics::{ContentFigures, Snapshot};
 
     fn admin() -> (Admin, Arc<Sources>) {
         let about = About { version: "1", io: "epoll", stats: vec![Arc::new(Stats::default())] };
         let log = AccessLog::new(Arc::new(|_| {}));
         let logs = (log, Arc::default());
         let sources =
-            Arc::new(Sources::new(about, 10, Instant::now(), Box::new(|| (Vec::new(), None)), logs, false));
+            Arc::new(Sources::new(about, 10, Instant::now(), Box::new(ContentFigures::default), logs, false));
         let more: MoreMetrics = Box::new(|| "# TYPE more gauge\nmore 1\n".to_owned());
         let hosts = vec!["web1.example".to_owned(), "*.example.org".to_owned()];
         (Admin::new(Arc::clone(&sources), Some(more), hosts), sources)

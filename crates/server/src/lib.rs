@@ -40,8 +40,8 @@ pub use content::negotiate::Encoding;
 pub use content::{listing, range};
 pub use https::HttpsHosts;
 pub use live::{
-    LiveConfig, LiveError, LiveFigures, LiveHandler, LiveIssuer, LiveKeys, LiveShared, LiveSites, LiveState,
-    LiveSync, LiveTopic, LiveTopicKind,
+    LiveConfig, LiveError, LiveFigures, LiveFollowed, LiveHandler, LiveIssuer, LiveKeys, LiveShared,
+    LiveSites, LiveState, LiveSync, LiveTopic, LiveTopicKind, NotPublished,
 };
 pub use rules::{Hashing, SALT_BYTES, hash_password};
 pub use shared::{Mail, Progress};

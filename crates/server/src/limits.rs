@@ -137,6 +137,10 @@ pub const HEARTBEAT_ROUND_S: u32 = 10;
 pub const WAVE_READERS_MAX: usize = 1024;
 /// Sites with live data of their own: each has a thread, and a part in every worker.
 pub const LIVE_SITES_MAX: usize = 256;
+
+/// Letters that wait for who follows live data beside the workers: some seconds of a busy hub. What they hold
+/// is most often held by topics as well.
+pub const FOLLOWED_LETTERS_MAX: usize = 1_024;
 /// Prepared answers to polls, per worker and site: what a page shows at once, many times over.
 pub const DOCUMENTS_MAX: usize = 4096;
 /// Memory of prepared answers to polls, per worker and site.

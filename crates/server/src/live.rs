@@ -14,6 +14,8 @@ mod counts;
 mod document;
 mod events;
 mod feed;
+mod follower;
+mod foreign;
 mod handler;
 mod hands;
 mod keeping;
@@ -39,6 +41,8 @@ pub use config::{
     LiveConfig, LiveError, LiveIssuer, LiveKeys, LiveState, LiveSync, LiveTopic, LiveTopicKind,
 };
 pub use counts::LiveFigures;
+pub use follower::LiveFollowed;
+pub use foreign::NotPublished;
 pub use handler::LiveHandler;
 pub use shared::LiveShared;
 pub use sites::LiveSites;

@@ -4,18 +4,20 @@
 //! nor give a label whose values a peer can choose.
 
 mod exposition;
+mod fabric;
 mod families;
 mod process;
 mod snapshot;
 mod sources;
 
+pub use fabric::{FabricFigures, FabricLoad, FabricNodeFigures};
 pub use families::text;
 pub use process::ProcessFigures;
 pub use snapshot::{
     ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, TlsFigures,
     WorkerFigures,
 };
-pub use sources::Sources;
+pub use sources::{ContentFigures, Sources};
 
 #[cfg(test)]
 mod tests;

@@ -86,9 +86,7 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
     }
     let of_tls = certificates::files(config).into_iter().chain(certificates::state_file(config));
     of_tls.for_each(|file| paths.read_file(&file));
-    if let Some(file) = file {
-        paths.read_file(file);
-    }
+    file.into_iter().chain(config.fabric.fabric_key_file.as_deref()).for_each(|file| paths.read_file(file));
     let with_state =
         config.sites.iter().filter_map(|site| site.live.live_state.as_ref().filter(|_| site.live.live));
     // Any name in it: which folder may be written to is all that is asked.

@@ -8,9 +8,12 @@ mod control;
 mod keys;
 mod link;
 mod looks;
+mod peers;
 mod ping;
 mod serve;
 mod trips;
+
+pub(crate) use link::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};
 
 use std::process::ExitCode;
 

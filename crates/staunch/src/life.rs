@@ -89,6 +89,11 @@ impl Takeover {
         self.further.live.take()
     }
 
+    /// The line by which the socket of the fabric comes from the process before, if it does: once.
+    pub(crate) fn fabric(&mut self) -> Option<OwnedFd> {
+        self.further.fabric.take()
+    }
+
     /// Begins to obey signals, once the workers serve.
     ///
     /// # Errors

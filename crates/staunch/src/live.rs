@@ -14,11 +14,15 @@ use staunch_server::{LiveConfig, LiveIssuer, LiveKeys, LiveState, LiveSync, Live
 use crate::config::Failure;
 
 /// What is served of live data, by each site that has it. `connections_max` is how many connections there may
-/// be.
+/// be, `node` the number of this server among others that publish to the same topics.
 ///
 /// # Errors
 /// A file with a token cannot be read, or something has no meaning.
-pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Vec<LiveConfig>, Failure> {
+pub(crate) fn of(
+    config: &Config,
+    connections_max: u64,
+    node: Option<u16>,
+) -> Result<Vec<LiveConfig>, Failure> {
     let sites: Vec<&Site> = config.sites.iter().filter(|site| site.live.live).collect();
     if sites.len() > LIVE_SITES_MAX {
         let text = format!(
@@ -33,6 +37,7 @@ pub(crate) fn of(config: &Config, connections_max: u64) -> Result<Vec<LiveConfig
         let of_site = of_site(site, share, config);
         of_site.map_err(|failure| if config.sites.len() == 1 { failure } else { within(site, &failure) })
     });
+    let configs = configs.map(|config| config.map(|config| LiveConfig { node, ..config }));
     let configs: Vec<LiveConfig> = configs.collect::<Result<_, _>>()?;
     let readers_max = configs.iter().fold(0, |sum: u64, site| sum.saturating_add(site.readers_max));
     if readers_max > connections_max {
@@ -75,6 +80,7 @@ fn of_site(site: &Site, share: u64, config: &Config) -> Result<LiveConfig, Failu
         publish_token: token,
         topics: live.live_topic.iter().map(topic).collect(),
         state: live.live_state.as_deref().map(|folder| state(folder, live, config)).transpose()?,
+        node: None,
     };
     config.check().map_err(|error| Failure::configuration(error.to_string()))?;
     Ok(config)

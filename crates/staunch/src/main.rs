@@ -12,6 +12,7 @@ mod confinement;
 mod control;
 mod doctor;
 mod dostp;
+mod fabric;
 mod gate;
 mod kernel;
 mod lab;

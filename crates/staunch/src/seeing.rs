@@ -14,12 +14,11 @@ use staunch_config::syntax::choice::LogField;
 use staunch_config::syntax::log_line::LogLine;
 use staunch_config::syntax::text::Output;
 use staunch_engine::Engine;
-use staunch_server::LiveFigures;
 use staunch_server::log::{
     AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
     Target,
 };
-use staunch_server::metrics::{SiteFigures, Sources};
+use staunch_server::metrics::{ContentFigures, Sources};
 use staunch_server::{About, Admin, MoreMetrics};
 
 use crate::admin::{AdminDoor, Listener};
@@ -101,8 +100,8 @@ impl Seeing {
         }
     }
 
-    /// Answers on the admin address from now on, if there is one. `content` tells how far each site is, and
-    /// of live data; `more` stands behind the metrics.
+    /// Answers on the admin address from now on, if there is one. `content` tells of what is served;
+    /// `more` stands behind the metrics.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -110,7 +109,7 @@ impl Seeing {
         &mut self,
         engine: &Engine<M>,
         started: Instant,
-        content: impl Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync + 'static,
+        content: impl Fn() -> ContentFigures + Send + Sync + 'static,
         more: Option<MoreMetrics>,
     ) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use staunch_config::Config;
 use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
-use staunch_server::metrics::SiteFigures;
+use staunch_server::metrics::ContentFigures;
 use staunch_server::{
-    About, LiveConfig, LiveError, LiveFigures, LiveHandler, LiveSites, Mail, MoreMetrics, Reporting,
-    SitesShared, StatusPage,
+    About, LiveConfig, LiveError, LiveHandler, LiveSites, Mail, MoreMetrics, Reporting, SitesShared,
+    StatusPage,
 };
 
 use crate::acme::{self, Agent};
@@ -22,6 +22,7 @@ use crate::behind_khttpd;
 use crate::certificates::{self, Certificates, Pairs};
 use crate::config::{self, Arguments, Failure, Loader};
 use crate::confinement;
+use crate::fabric::{OpenFabric, ServedFabric};
 use crate::gate::{ServedGate, WorkingGate};
 use crate::life::{Duties, Further, Takeover};
 use crate::live;
@@ -58,14 +59,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = bind(settings, &mut arrival, &config)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
-    let live = live::of(&config, engine.connections_max().0)?;
+    let fabric = OpenFabric::open(&config, arrival.fabric(), arrival.takes_over(), &seeing.notice)?;
+    let live = live::of(&config, engine.connections_max().0, fabric.as_ref().map(OpenFabric::node))?;
     let gate = gate(&config, &engine, &seeing, arrival.takes_over())?;
     let host = OwnAddresses::ask();
     // Before the first thread is started, and before logs are opened: as the user who will open them again.
     let confinement = confinement::confine(&mut engine, &config, arguments.loader.file(), user.as_ref())?;
     let live = open_live(live, &engine, &seeing, &mut arrival)?;
     open_logs(&seeing, &config)?;
-    start(&engine, &sites, live.as_ref())?;
+    let fabric = start(&engine, &sites, live.as_ref(), fabric, &seeing)?;
     look_after(&certificates, agent.as_ref(), &config, &engine, &seeing, arrival.takes_over())?;
     let page = status_page(&config, &engine, &sites, started);
     let told = Told {
@@ -81,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut gate = gate.map(ServedGate::run).transpose()?;
     announce(&seeing, &config, pairs.warnings.into_iter().chain(unwatched));
     let metrics = metrics(gate.as_mut(), &certificates, agent.as_ref());
-    seeing.show(&engine, started, content(&sites, live.as_ref()), Some(metrics))?;
+    seeing.show(&engine, started, content(&sites, live.as_ref(), fabric.as_ref()), Some(metrics))?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -95,14 +97,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         agent: agent.clone(),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing, live.clone(), agent))?;
-    let (log, https) = (Arc::clone(&seeing.log), Arc::clone(&certificates.https));
+    let keeper = arrival.keep(duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent))?;
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        let all = Reporting::new(handler, page.clone(), Arc::clone(&https));
-        Logged::new(all, Arc::clone(&log), worker)
+        let https = Arc::clone(&certificates.https);
+        let all = Reporting::new(handler, page.clone(), https, Arc::clone(&sites));
+        Logged::new(all, Arc::clone(&seeing.log), worker)
     });
-    live.iter().for_each(|live| live.end());
+    end_all(live.as_deref(), fabric.as_deref());
     gate.into_iter().for_each(|gate| gate.take_down());
     keeper.leave();
     seeing.finish();
@@ -208,21 +210,44 @@ fn gate<M: Send + 'static>(
 }
 
 /// Starts the threads behind the workers.
-fn start(engine: &Engine<Mail>, sites: &SitesShared, live: Option<&Arc<LiveSites>>) -> Result<(), Failure> {
+fn start(
+    engine: &Engine<Mail>,
+    sites: &SitesShared,
+    live: Option<&Arc<LiveSites>>,
+    fabric: Option<OpenFabric>,
+    seeing: &Seeing,
+) -> Result<Option<Arc<ServedFabric>>, Failure> {
     sites.start(&engine.post())?;
+    // Before the writers of live data number anything.
+    fabric.iter().try_for_each(|fabric| fabric.follow(live))?;
     if let Some(live) = live {
         live.start(&engine.post()).map_err(|error| error.to_string())?;
     }
-    Ok(())
+    let start = |fabric: OpenFabric| {
+        let notice = Arc::clone(&seeing.notice);
+        ServedFabric::start(fabric, live.cloned(), engine.stats(), notice).map(Arc::new)
+    };
+    fabric.map(start).transpose()
 }
 
-/// What figures tell of sites and of live data.
+/// Ends live data, and then the fabric, which tells what was published last.
+fn end_all(live: Option<&LiveSites>, fabric: Option<&ServedFabric>) {
+    live.iter().for_each(|live| live.end());
+    fabric.iter().for_each(|fabric| fabric.end());
+}
+
+/// What figures tell of sites, of live data and of the fabric.
 fn content(
     sites: &Arc<SitesShared>,
     live: Option<&Arc<LiveSites>>,
-) -> impl Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync + use<> {
-    let (sites, live) = (Arc::clone(sites), live.cloned());
-    move || (sites.figures(), live.as_ref().map(|live| live.figures()))
+    fabric: Option<&Arc<ServedFabric>>,
+) -> impl Fn() -> ContentFigures + Send + Sync + use<> {
+    let (sites, live, fabric) = (Arc::clone(sites), live.cloned(), fabric.cloned());
+    move || ContentFigures {
+        sites: sites.figures(),
+        live: live.as_ref().map(|live| live.figures()),
+        fabric: fabric.as_ref().map(|fabric| fabric.figures()),
+    }
 }
 
 /// Live data, if a site has any. What was kept is read by the user who will write it, and within the
@@ -257,7 +282,7 @@ fn duties<M: Send + 'static>(
     engine: &Engine<M>,
     mut reload: Reload,
     seeing: &Arc<Seeing>,
-    live: Option<Arc<LiveSites>>,
+    (live, fabric): (Option<Arc<LiveSites>>, Option<Arc<ServedFabric>>),
     agent: Option<Agent>,
 ) -> Duties {
     let (line, certificates) = (agent.clone(), Arc::clone(&reload.certificates));
@@ -265,6 +290,7 @@ fn duties<M: Send + 'static>(
     let leaving_s = leaving_s(reload.drain_timeout());
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     let [lending, returning, succeeding, leaving] = [(); 4].map(|()| live.clone());
+    let [fabric_lending, fabric_returning, fabric_leaving] = [(); 3].map(|()| fabric.clone());
     Duties {
         control: engine.control(),
         backend: engine.backend().0,
@@ -274,8 +300,15 @@ fn duties<M: Send + 'static>(
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),
-        lend: Box::new(move || lending.as_ref().map_or(Ok(None), |live| lend(live))),
-        take_back: Box::new(move || returning.iter().for_each(|live| live.take_back())),
+        lend: Box::new(move || {
+            let live = lending.as_ref().map_or(Ok(None), |live| lend(live))?;
+            let fabric = fabric_lending.as_ref().and_then(|fabric| fabric.lend());
+            Ok(Further { live, fabric, ..Further::default() })
+        }),
+        take_back: Box::new(move || {
+            returning.iter().for_each(|live| live.take_back());
+            fabric_returning.iter().for_each(|fabric| fabric.take_back());
+        }),
         take_over: Box::new(move || succeeding.iter().for_each(|live| live.take_over())),
         serve: Box::new(move || serving.serve()),
         end: Box::new(move |hands_over| {
@@ -289,15 +322,18 @@ fn duties<M: Send + 'static>(
                 }
                 live.drain(leaving_s);
             }
+            if let Some(fabric) = fabric.as_ref().filter(|_| hands_over) {
+                fabric.hand_over();
+            }
         }),
         finish: Box::new(move || {
-            leaving.iter().for_each(|live| live.end());
+            end_all(leaving.as_deref(), fabric_leaving.as_deref());
             finishing.finish_own();
         }),
         further: Box::new(move || Further {
             agent: line.as_ref().and_then(Agent::line),
             tickets: certificates::hand_over_tickets(certificates.context.tickets(), &say),
-            live: None,
+            ..Further::default()
         }),
         say: Arc::clone(&seeing.notice),
     }

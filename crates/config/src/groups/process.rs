@@ -47,7 +47,7 @@ group! {
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
     /// PID file, kept while the server runs
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
-    /// Folder for what is kept from one start to the next: the local authority
+    /// Folder for what outlives it: the local authority
     /// `auto` is what systemd says (`StateDirectory=`), else `/var/lib/staunch` for root, and
     /// `~/.local/state/staunch` for others.
     state_folder: OrAuto<FilePath> = Some("auto"), Value, restart, "\"/var/lib/staunch\"";
@@ -57,12 +57,12 @@ group! {
     /// `auto` takes what the kernel has, and the start-up block says what that is. With `on` the server does
     /// not start when something is missing.
     sandbox: Sandbox = Some("auto"), Value, restart, "\"on\"";
-    /// Network interfaces at which what cannot be served is shed, such as eth0
+    /// Interfaces at which what cannot be served is shed: eth0
     /// An XDP program sheds them before the kernel pays for them; see `staunch gate`, which does so for other
     /// servers and has more flags. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
     gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
-    /// Address for /metrics, /healthz, /readyz and `staunch top`
+    /// Address for /metrics, /healthz and `staunch top`
     /// Plain HTTP without password: an address that others can reach needs `admin_public` as well.
     admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
     /// Allow an admin address that is not a loopback one

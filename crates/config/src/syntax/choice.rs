@@ -87,6 +87,13 @@ choices! {
         /// They have to.
         Required = "required",
     }
+    /// How keys protect messages between servers.
+    FabricMode {
+        /// From change and replay.
+        Mac = "mac",
+        /// From readers as well.
+        Aead = "aead",
+    }
     /// What readers of a topic are promised.
     TopicKind {
         /// The latest counts.

@@ -61,6 +61,8 @@ scalars! {
     Count: u64, "N", units::count, |number| Node::number(number);
     /// How many, maybe none.
     CountOrNone: u64, "N", count_or_none, |number| Node::number(number);
+    /// The number of a cluster.
+    ClusterNumber: u8, "0-255", cluster, |number| Node::number(number);
     /// Leading bits of an IPv6 address.
     PrefixIpv6: u8, "BITS", prefix_ipv6, |number| Node::number(number);
     /// Bytes a second; 0 asks for none.
@@ -181,6 +183,10 @@ fn byte_rate(text: &str) -> Result<u64, String> {
 
 fn count_or_none(text: &str) -> Result<u64, String> {
     if text == "0" { Ok(0) } else { units::count(text) }
+}
+
+fn cluster(text: &str) -> Result<u8, String> {
+    text.parse().map_err(|_| "write a number from 0 to 255".into())
 }
 
 fn prefix_ipv6(text: &str) -> Result<u8, String> {

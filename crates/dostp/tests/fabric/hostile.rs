@@ -181,7 +181,8 @@ proptest! {
             }
             payload.truncate(cut.index(payload.len()) + 1);
             let now = Now { ms: 5, wall_ms: 5 };
-            let heard = HeardMessage { from: (2, PORT), kind: message.kind, message_id: 0, payload: &payload };
+            let kind = message.kind;
+            let heard = HeardMessage { from: (2, PORT), kind, message_id: 0, payload: &payload };
             receiver.heard(&heard, now, &mut |_| Became::Taken);
         }
     }

@@ -106,6 +106,8 @@ mod tests {
             kind: None,
             retry_ms: None,
             private: false,
+            stamp: None,
+            is_foreign: false,
         }
     }
 

@@ -11,7 +11,18 @@ const EPOCH: Epoch = Epoch(0xab);
 
 fn update(value: Value) -> Update {
     let topics = [(TopicId(0), TopicName::new("a \"b\"").unwrap())].into();
-    Update { number: 7, topics, value, patch: None, id: None, kind: None, retry_ms: None, private: false }
+    Update {
+        number: 7,
+        topics,
+        value,
+        patch: None,
+        id: None,
+        kind: None,
+        retry_ms: None,
+        private: false,
+        stamp: None,
+        is_foreign: false,
+    }
 }
 
 fn made(update: &Update, shape: Shape, transport: Transport) -> String {

@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use super::publication::{Content, Publication, PublishFault};
 use super::{Hub, preparing};
 use crate::name::TopicName;
+use crate::stamp::UpdateStamp;
 use crate::topic::Kind;
 use crate::update::Value;
 
@@ -29,6 +30,8 @@ pub(crate) struct HeldBack {
 struct Held {
     due_ms: u64,
     bytes: usize,
+    /// Its place among the updates of all nodes, where there are others: an own one as if it were numbered now.
+    stamp: Option<UpdateStamp>,
     publication: Publication,
 }
 
@@ -46,11 +49,17 @@ impl HeldBack {
 
     /// Holds a publication back; gives the bytes that are held for it. `latest` are those of its topics of
     /// which the latest value counts, and [`HeldBack::outdate`] was called for them.
-    pub(crate) fn add(&mut self, publication: Publication, latest: &[TopicName], due_ms: u64) -> usize {
+    pub(crate) fn add(
+        &mut self,
+        publication: Publication,
+        stamp: Option<UpdateStamp>,
+        latest: &[TopicName],
+        due_ms: u64,
+    ) -> usize {
         let bytes = HELD_BYTES + publication.bytes();
         self.count += 1;
         self.latest.extend(latest.iter().map(|topic| (topic.clone(), self.count)));
-        self.publications.insert(self.count, Held { due_ms, bytes, publication });
+        self.publications.insert(self.count, Held { due_ms, bytes, stamp, publication });
         bytes
     }
 
@@ -74,6 +83,11 @@ impl HeldBack {
     pub(crate) fn content(&self, topic: &TopicName) -> Option<&Content> {
         let held = self.publications.get(self.latest.get(topic)?)?;
         Some(&held.publication.content)
+    }
+
+    /// The stamp of what is held back as the latest of a topic.
+    pub(crate) fn stamp(&self, topic: &TopicName) -> Option<UpdateStamp> {
+        self.publications.get(self.latest.get(topic)?)?.stamp
     }
 
     /// Publications whose time has come, in the order in which they came, and the bytes that were held.
@@ -109,9 +123,12 @@ impl Hub {
     pub(super) fn number_held_back(&mut self, due_to_ms: u64, now_ms: u64) {
         let (due, freed) = self.held_back.take_due(due_to_ms);
         self.memory.release(freed);
-        for publication in due {
+        for mut publication in due {
             // What changed meanwhile may make it wrong, as a condition; then it is outdated.
-            if let Ok(prepared) = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch) {
+            let prepared = self.leave_newer(&mut publication).and_then(|()| {
+                preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)
+            });
+            if let Ok(prepared) = prepared {
                 self.number_it(publication, prepared, now_ms);
             }
         }

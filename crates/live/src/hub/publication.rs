@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::limits::ID_BYTES_MAX;
 use crate::name::TopicName;
+use crate::stamp::UpdateStamp;
 use crate::update::Value;
 use crate::version::Version;
 
@@ -61,6 +62,8 @@ pub struct Publication {
     pub expected: Expected,
     /// A topic that begins with it is a log, unless a rule says otherwise.
     pub begins_log: bool,
+    /// Its place among the updates of all nodes, if it comes from another one.
+    pub stamp: Option<UpdateStamp>,
 }
 
 impl Publication {
@@ -75,6 +78,7 @@ impl Publication {
             private: false,
             expected: Expected::Anything,
             begins_log: false,
+            stamp: None,
         }
     }
 
@@ -128,6 +132,8 @@ pub enum PublishFault {
     NothingToPatch,
     /// 412: the topic is not as expected.
     NotAsExpected,
+    /// 409: it comes from another node, and its topics have newer values.
+    Outdated,
     /// 503: `topics`.
     Topics(usize),
     /// 503: `live_memory`.
@@ -139,7 +145,7 @@ impl PublishFault {
     pub fn status(&self) -> u16 {
         match self {
             Self::NoTopic | Self::Id | Self::Kind | Self::NotJson => 400,
-            Self::NothingToPatch => 409,
+            Self::NothingToPatch | Self::Outdated => 409,
             Self::NotAsExpected => 412,
             Self::TooLong(_) => 413,
             Self::Topics(_) | Self::Memory => 503,
@@ -161,6 +167,7 @@ impl fmt::Display for PublishFault {
             Self::NotJson => write!(f, "the topic is of kind `json`, and the value is not JSON"),
             Self::NothingToPatch => write!(f, "a merge patch changes JSON, and the topic's value is none"),
             Self::NotAsExpected => write!(f, "the topic's version is not the one expected"),
+            Self::Outdated => write!(f, "the topic has a newer value"),
             Self::Topics(limit) => write!(f, "there are as many topics as `live_topics` allows, {limit}"),
             Self::Memory => write!(f, "values fill what `live_memory` allows"),
         }

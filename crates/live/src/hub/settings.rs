@@ -21,6 +21,9 @@ pub struct HubSettings {
     pub live_memory_bytes: usize,
     /// How many workers read the letters.
     pub workers: usize,
+    /// The number of this node, if there are others that publish to the same topics: then updates are
+    /// stamped.
+    pub node: Option<u16>,
 }
 
 impl Default for HubSettings {
@@ -31,6 +34,7 @@ impl Default for HubSettings {
             value_bytes_max: VALUE_BYTES_DEFAULT,
             live_memory_bytes: LIVE_MEMORY_BYTES_DEFAULT,
             workers: 1,
+            node: None,
         }
     }
 }

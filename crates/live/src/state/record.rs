@@ -4,6 +4,7 @@
 //! (little endian). It must never trust a length.
 
 use crate::name::TopicName;
+use crate::stamp::UpdateStamp;
 use crate::update::{Bytes, Update, Value};
 
 /// The layout written here.
@@ -13,6 +14,7 @@ const HAS_ID: u8 = 2;
 const HAS_KIND: u8 = 4;
 const HAS_RETRY: u8 = 8;
 const HAS_PATCH: u8 = 16;
+const HAS_STAMP: u8 = 32;
 
 /// An update that was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,7 @@ pub(crate) struct KeptUpdate {
     pub(crate) kind: Option<Box<str>>,
     pub(crate) retry_ms: Option<u32>,
     pub(crate) private: bool,
+    pub(crate) stamp: Option<UpdateStamp>,
 }
 
 /// The update as bytes.
@@ -34,7 +37,8 @@ pub(crate) fn write(update: &Update) -> Vec<u8> {
         | mark(update.id.is_some(), HAS_ID)
         | mark(update.kind.is_some(), HAS_KIND)
         | mark(update.retry_ms.is_some(), HAS_RETRY)
-        | mark(update.patch.is_some(), HAS_PATCH);
+        | mark(update.patch.is_some(), HAS_PATCH)
+        | mark(update.stamp.is_some(), HAS_STAMP);
     let tag = match update.value {
         Value::Json(_) => 0,
         Value::Text(_) => 1,
@@ -51,6 +55,7 @@ pub(crate) fn write(update: &Update) -> Vec<u8> {
     update.kind.iter().for_each(|kind| append(kind.as_bytes()));
     update.retry_ms.iter().for_each(|retry| append(&retry.to_le_bytes()));
     update.patch.iter().for_each(|patch| append(patch));
+    update.stamp.iter().for_each(|stamp| append(&stamp.to_bytes()));
     update.topics().for_each(|topic| append(topic.as_str().as_bytes()));
     record
 }
@@ -81,6 +86,7 @@ pub(crate) fn read(number: u64, record: &[u8]) -> Option<KeptUpdate> {
     let retry_ms =
         if marks & HAS_RETRY != 0 { Some(u32::from_le_bytes(take()?.try_into().ok()?)) } else { None };
     let patch = if marks & HAS_PATCH != 0 { Some(take()?.into()) } else { None };
+    let stamp = if marks & HAS_STAMP != 0 { Some(UpdateStamp::of_bytes(take()?)?) } else { None };
     let mut topics = Vec::new();
     while let Some(name) = take() {
         let name = std::str::from_utf8(name).ok()?;
@@ -88,7 +94,8 @@ pub(crate) fn read(number: u64, record: &[u8]) -> Option<KeptUpdate> {
     }
     let private = marks & PRIVATE != 0;
     let whole = rest.is_empty() && !topics.is_empty();
-    whole.then_some(KeptUpdate { number, topics, value, patch, id, kind, retry_ms, private })
+    let kept = KeptUpdate { number, topics, value, patch, id, kind, retry_ms, private, stamp };
+    whole.then_some(kept)
 }
 
 #[cfg(test)]
@@ -108,11 +115,14 @@ mod tests {
             kind: Some("k".into()),
             retry_ms: Some(3),
             private: true,
+            stamp: Some(UpdateStamp { ms: 1, node: 2, sequence: 3 }),
+            is_foreign: true,
         };
         let record = write(&update);
         let kept = read(7, &record).unwrap();
         assert_eq!((kept.value, kept.patch, kept.id), (update.value, update.patch, update.id));
         assert_eq!((kept.kind, kept.retry_ms, kept.private), (update.kind, update.retry_ms, true));
+        assert_eq!(kept.stamp, update.stamp);
         assert_eq!(kept.topics.len(), 2);
         let cuts = (0..record.len()).filter(|cut| read(7, &record[..*cut]).is_some());
         // Between two topics a record may end; the store's own checks see that it was cut.

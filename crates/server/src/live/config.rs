@@ -46,6 +46,8 @@ pub struct LiveConfig {
     pub topics: Vec<LiveTopic>,
     /// The store of values and rings; none if they are kept in memory alone.
     pub state: Option<LiveState>,
+    /// The number of this node, if others publish to the same topics.
+    pub node: Option<u16>,
 }
 
 /// Settings of the store (`live_state`, `live_sync`).
@@ -236,6 +238,7 @@ impl LiveConfig {
             value_bytes_max: self.value_bytes_max,
             live_memory_bytes: self.memory_bytes,
             workers: usize::from(workers),
+            node: self.node,
         };
         for (place, topic) in self.topics.iter().enumerate() {
             let rules = TopicRules {
@@ -295,6 +298,7 @@ mod tests {
             echo: false,
             publish_token: token.map(<[u8]>::to_vec),
             state: None,
+            node: None,
             topics: vec![LiveTopic {
                 pattern: pattern.into(),
                 kind: LiveTopicKind::Log,

@@ -32,6 +32,8 @@ pub(crate) enum Publisher {
     Request(Address),
     /// A feed, or a WebSocket.
     Feed(Address),
+    /// Nobody: another node, which does not wait.
+    Node,
 }
 
 /// A polled value that is wanted in a coding.
@@ -49,6 +51,8 @@ pub(crate) struct Work {
     pub(crate) publishings: Vec<Publishing>,
     pub(crate) requests: Vec<(u16, Vec<Request>)>,
     pub(crate) codings: Vec<CodingWish>,
+    /// Whoever follows wants everything anew.
+    pub(crate) is_introduction_wanted: bool,
     pub(crate) is_over: bool,
 }
 
@@ -87,6 +91,7 @@ struct Waiting {
     bytes: usize,
     requests: Vec<(u16, Vec<Request>)>,
     codings: Vec<CodingWish>,
+    is_introduction_wanted: bool,
     /// The writer is to look at the clock.
     is_rung: bool,
     is_asleep: bool,
@@ -137,6 +142,13 @@ impl WriterQueue {
     pub(crate) fn ring(&self) {
         let mut waiting = self.lock();
         waiting.is_rung = true;
+        self.wake(waiting);
+    }
+
+    /// Whoever follows wants everything anew.
+    pub(crate) fn want_introduction(&self) {
+        let mut waiting = self.lock();
+        waiting.is_introduction_wanted = true;
         self.wake(waiting);
     }
 
@@ -203,7 +215,7 @@ impl Waiting {
     fn has_work(&self, takes: bool) -> bool {
         let has_publishings = takes && !self.publishings.is_empty();
         let is_asked = !self.requests.is_empty() || !self.codings.is_empty();
-        has_publishings || is_asked || self.is_rung || self.is_over
+        has_publishings || is_asked || self.is_introduction_wanted || self.is_rung || self.is_over
     }
 
     fn take(&mut self, takes: bool) -> Work {
@@ -212,6 +224,7 @@ impl Waiting {
             publishings: Vec::new(),
             requests: std::mem::take(&mut self.requests),
             codings: std::mem::take(&mut self.codings),
+            is_introduction_wanted: std::mem::take(&mut self.is_introduction_wanted),
             is_over: self.is_over,
         };
         let mut updates = 0;

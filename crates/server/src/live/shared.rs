@@ -16,6 +16,7 @@ use staunch_live::{Epoch, Grants, Hub, KeptState, Letter, TopicName};
 
 use super::config::{LiveConfig, LiveError, LiveSync};
 use super::counts::{LiveFigures, WorkerCounts, WriterCounts, figures};
+use super::follower::Follower;
 use super::hands::{Carried, Hand, Hands};
 use super::keeping::{self, Keeping};
 use super::mail::LiveMail;
@@ -28,7 +29,7 @@ use crate::shared::Mail;
 pub struct LiveShared {
     pub(crate) config: LiveConfig,
     /// Its place among the live data of all sites, by which its mail finds it.
-    number: u16,
+    pub(super) number: u16,
     pub(crate) epoch: Epoch,
     pub(crate) queue: WriterQueue,
     /// What was there before the first worker.
@@ -48,6 +49,7 @@ pub struct LiveShared {
     /// Thread of the writer, until `end` waits for it.
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     pub(super) hands: Hands,
+    pub(super) follower: Follower,
     pub(super) post: OnceLock<Post<Mail>>,
 }
 
@@ -113,6 +115,7 @@ impl LiveShared {
             hub: Mutex::new(Some((hub, keeping))),
             writer: Mutex::default(),
             hands: Hands::default(),
+            follower: Follower::default(),
             post: OnceLock::new(),
             config,
         }))
@@ -169,6 +172,16 @@ impl LiveShared {
             queued: self.queue.updates() as u64,
             ..figures(&self.writer_counts, &self.worker_counts)
         }
+    }
+
+    /// Readers at this moment.
+    pub(super) fn readers(&self) -> u64 {
+        self.worker_counts.iter().map(WorkerCounts::all_readers).sum()
+    }
+
+    /// Most topics.
+    pub fn topics_max(&self) -> usize {
+        self.config.topics_max
     }
 
     /// Folder of the store; none if values are kept in memory alone.

@@ -11,6 +11,7 @@ use staunch_live::{read_states, write_end, write_state};
 
 use super::config::{LiveConfig, LiveError};
 use super::counts::LiveFigures;
+use super::follower::{Letters, LiveFollowed};
 use super::hands::Carried;
 use super::shared::{LiveShared, title};
 use super::worker::LiveWorker;
@@ -20,6 +21,7 @@ use crate::sites::SitesHandler;
 /// See the module's text.
 pub struct LiveSites {
     sites: Vec<Arc<LiveShared>>,
+    letters: Arc<Letters>,
 }
 
 impl LiveSites {
@@ -45,7 +47,31 @@ impl LiveSites {
         for (site, _) in carried.iter().filter(|(_, kept)| !kept.topics.is_empty()) {
             notice(&format!("{}: no site of that name has live data any more, it is dropped", title(site)));
         }
-        Ok(Arc::new(Self { sites }))
+        Ok(Arc::new(Self { sites, letters: Arc::default() }))
+    }
+
+    /// Keeps letters of all sites for who follows them, who is woken by `wake`. To be called before `start`.
+    pub fn follow(&self, wake: Arc<dyn Fn() + Send + Sync>) {
+        self.letters.follow(wake);
+        self.iter().for_each(|site| site.follow(&self.letters));
+    }
+
+    /// What happened next, for who follows. Who has heard all of it is told everything anew of sites of which
+    /// letters found no room.
+    pub fn next_followed(&self) -> Option<LiveFollowed> {
+        let next = self.letters.next();
+        if next.is_none() {
+            self.letters
+                .behind()
+                .into_iter()
+                .for_each(|site| self.sites[usize::from(site)].introduce_again());
+        }
+        next
+    }
+
+    /// The live data of the site with a number, as letters have it.
+    pub fn site(&self, number: usize) -> Option<&LiveShared> {
+        self.sites.get(number).map(|site| &**site)
     }
 
     /// Numbers nothing until `take_over`, because another process may still come back: publications wait. To
@@ -115,6 +141,11 @@ impl LiveSites {
     /// Readers are to leave, evenly within so many seconds.
     pub fn drain(&self, within_s: u64) {
         self.iter().for_each(|site| site.drain(within_s));
+    }
+
+    /// Readers at this moment, of all sites together.
+    pub fn readers(&self) -> u64 {
+        self.iter().map(LiveShared::readers).sum()
     }
 
     /// Everything that is counted, of all sites together.

@@ -86,6 +86,7 @@ impl Writer {
             if work.is_over {
                 return self.end(now_ms, hand);
             }
+            self.tell_time_of_day();
             self.look_at_store(now_ms);
             for (worker, requests) in work.requests {
                 requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
@@ -106,8 +107,20 @@ impl Writer {
             }
             // After the answers, so that publishers hear of what was numbered.
             self.give_away(hand);
+            if work.is_introduction_wanted {
+                self.shared.follower.introduce(self.shared.number, &self.hub.introduction());
+            }
             work.codings.into_iter().for_each(|wish| self.code(wish));
             self.tick((now_ms / 1000) as u32);
+        }
+    }
+
+    /// Updates that other nodes hear of are stamped with the time of day.
+    fn tell_time_of_day(&mut self) {
+        if self.shared.config.node.is_some() {
+            // tidy: allow(clock): the writer is the clock of live data.
+            let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.hub.set_wall_ms(u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
         }
     }
 
@@ -275,6 +288,7 @@ impl Writer {
         for worker in 0..self.post.workers() {
             self.post.send_to_worker(worker, self.shared.mail(LiveMail::News(letter.clone())));
         }
+        self.shared.follower.hear(self.shared.number, &letter);
         let counts = &self.shared.writer_counts;
         counts.memory_bytes.store(self.hub.memory_bytes() as u64, Relaxed);
         counts.topics.store(self.hub.topics() as u64, Relaxed);
@@ -295,6 +309,7 @@ impl Writer {
             }
             // Only requests have keys.
             (Publisher::Feed(_), Became::Body(_)) => debug_assert!(false, "a feed with a key"),
+            (Publisher::Node, _) => {}
         }
     }
 

@@ -7,6 +7,7 @@
 use staunch_engine::BOUNDS_NS;
 
 use super::exposition::Exposition;
+use super::fabric::{FabricFigures, FabricLoad};
 use super::snapshot::{ByReason, HistogramFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
 use crate::live::LiveFigures;
 
@@ -24,6 +25,9 @@ pub fn text(snapshot: &Snapshot) -> String {
     content(&snapshot.sites, &mut out);
     if let Some(figures) = &snapshot.live {
         live(figures, &mut out);
+    }
+    if let Some(figures) = &snapshot.fabric {
+        fabric(figures, &mut out);
     }
     process(snapshot, &mut out);
     out.finish()
@@ -289,6 +293,50 @@ fn live(figures: &LiveFigures, out: &mut Exposition) {
     ];
     for (name, help, value) in counters {
         out.counter(name, help).sample(&[], value);
+    }
+}
+
+/// Nodes have no label of their own: a peer can choose its address.
+fn fabric(figures: &FabricFigures, out: &mut Exposition) {
+    let silent = figures.nodes.iter().filter(|node| node.silent).count();
+    let behind = figures.nodes.iter().filter(|node| node.behind).count();
+    out.gauge("staunch_fabric_nodes", "Other servers of the LAN that are known.")
+        .sample(&[("state", "heard")], figures.nodes.len() - silent)
+        .sample(&[("state", "silent")], silent);
+    let load = |of: fn(&FabricLoad) -> u64| -> u64 {
+        figures.nodes.iter().filter_map(|node| node.load.as_ref()).map(of).sum()
+    };
+    let gauges = [
+        ("staunch_fabric_behind", "Other servers that are asked for values.", behind as u64),
+        ("staunch_fabric_topics", "Topics with a value that others are told of.", figures.topics),
+        ("staunch_fabric_marks", "Ends of topics that are remembered.", figures.marks),
+        (
+            "staunch_fabric_trouble",
+            "Whether nothing can be told at present.",
+            u64::from(!figures.trouble.is_empty()),
+        ),
+        (
+            "staunch_fabric_others_requests_per_second",
+            "Requests a second of all other servers.",
+            load(|load| load.requests_per_second.into()),
+        ),
+        (
+            "staunch_fabric_others_connections",
+            "Connections of all other servers.",
+            load(|load| load.connections.into()),
+        ),
+        (
+            "staunch_fabric_others_readers",
+            "Readers of live data of all other servers.",
+            load(|load| load.readers.into()),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        out.gauge(name, help).sample(&[], value);
+    }
+    out.counter("staunch_fabric_events_total", "What happened between this server and the others, by kind.");
+    for (event, count) in &figures.counts {
+        out.sample(&[("event", event)], *count);
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use staunch_engine::{Histogram, Stats, TlsHandshake, TlsRefusal};
 use staunch_protocol::Deadline;
 
+use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
 use crate::live::LiveFigures;
 use crate::log::LogCounts;
@@ -49,6 +50,9 @@ pub struct Snapshot {
     /// Live data, if it is served.
     #[serde(default)]
     pub live: Option<LiveFigures>,
+    /// The other servers of the LAN, if they are told of.
+    #[serde(default)]
+    pub fabric: Option<FabricFigures>,
     /// The access log, if there is one.
     pub log: LogFigures,
     /// The server's own lines.

@@ -7,18 +7,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
 use super::snapshot::{ErrorLogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
 use crate::live::LiveFigures;
 use crate::log::{AccessLog, LineCounts};
 use crate::status::About;
 
+/// What is told of what is served.
+#[derive(Debug, Clone, Default)]
+pub struct ContentFigures {
+    /// How far each site is.
+    pub sites: Vec<SiteFigures>,
+    /// Live data, if there is any.
+    pub live: Option<LiveFigures>,
+    /// The other servers of the LAN, if they are told of.
+    pub fabric: Option<FabricFigures>,
+}
+
 /// See the module's text.
 pub struct Sources {
     about: About,
     connections_max: u64,
     started: Instant,
-    content: Box<dyn Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync>,
+    content: Box<dyn Fn() -> ContentFigures + Send + Sync>,
     log: Arc<AccessLog>,
     error_log: Arc<LineCounts>,
     serving: AtomicBool,
@@ -27,14 +39,14 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// `content` tells how far each site is, and of live data if there is any; `started` is when the server
+    /// `content` tells how far each site is, of live data and of the fabric; `started` is when the server
     /// began; `takes_over`: another process serves at the same sockets until this one does, so requests may
     /// come at once. Turns are measured from now on.
     pub fn new(
         about: About,
         connections_max: u64,
         started: Instant,
-        content: Box<dyn Fn() -> (Vec<SiteFigures>, Option<LiveFigures>) + Send + Sync>,
+        content: Box<dyn Fn() -> ContentFigures + Send + Sync>,
         logs: (Arc<AccessLog>, Arc<LineCounts>),
         takes_over: bool,
     ) -> Self {
@@ -55,11 +67,16 @@ impl Sources {
         self.draining.store(true, Relaxed);
     }
 
+    /// What is known of the other servers of the LAN.
+    pub(crate) fn fabric(&self) -> Option<FabricFigures> {
+        (self.content)().fabric
+    }
+
     /// Whether requests should be sent here: workers accept, and every folder was walked once. Encodings are
     /// not waited for: until they are made the same content is sent without them.
     pub fn readiness(&self) -> Readiness {
         if !self.walked.load(Relaxed) {
-            self.walked.store((self.content)().0.iter().all(|site| site.walked), Relaxed);
+            self.walked.store((self.content)().sites.iter().all(|site| site.walked), Relaxed);
         }
         let is_ready = self.serving.load(Relaxed) && self.walked.load(Relaxed);
         match (self.draining.load(Relaxed), is_ready) {
@@ -71,7 +88,7 @@ impl Sources {
 
     /// Everything at this moment. Takes the locks of the content threads, none of a worker.
     pub fn snapshot(&self) -> Snapshot {
-        let (sites, live) = (self.content)();
+        let ContentFigures { sites, live, fabric } = (self.content)();
         Snapshot {
             version: self.about.version.to_owned(),
             io: self.about.io.to_owned(),
@@ -82,6 +99,7 @@ impl Sources {
             workers: self.about.stats.iter().map(|stats| WorkerFigures::of(stats)).collect(),
             sites,
             live,
+            fabric,
             log: self.log.counts().into(),
             error_log: ErrorLogFigures { written: self.error_log.written(), lost: self.error_log.lost() },
             process: ProcessFigures::read(),

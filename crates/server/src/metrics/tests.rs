@@ -26,7 +26,7 @@ fn silent_sources(walked: bool, workers: usize, takes_over: bool) -> Sources {
         about,
         1000,
         Instant::now(),
-        Box::new(move || (vec![site.clone()], None)),
+        Box::new(move || ContentFigures { sites: vec![site.clone()], ..ContentFigures::default() }),
         (log, Arc::default()),
         takes_over,
     )

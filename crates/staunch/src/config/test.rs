@@ -37,7 +37,8 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     let mut whole = Ok(());
     if let (true, Some(config)) = (reading.is_right(), &config) {
         whole = SitesShared::open(sites::of(config)).map(drop).map_err(|error| error.to_string());
-        whole = whole.and_then(|()| live::of(config, u64::MAX).map(drop).map_err(|failure| failure.text));
+        whole =
+            whole.and_then(|()| live::of(config, u64::MAX, None).map(drop).map_err(|failure| failure.text));
     }
     if is_read {
         remark(&format!("staunch: the configuration {name} syntax is ok\n"));

@@ -12,9 +12,9 @@ use staunch_dostp::{
 use crate::config::Failure;
 
 /// EX_NOPERM of sysexits.h: a right is missing.
-pub(super) const CODE_NO_RIGHT: u8 = 77;
+pub(crate) const CODE_NO_RIGHT: u8 = 77;
 /// EX_CONFIG of sysexits.h: the interface cannot be used.
-pub(super) const CODE_CONFIGURATION: u8 = 78;
+pub(crate) const CODE_CONFIGURATION: u8 = 78;
 
 /// The word that stands in the place of a key file where that slot is to stay empty.
 const NO_KEY: &str = "none";
@@ -189,7 +189,7 @@ impl NodeLink {
 }
 
 /// Whether the interface is to blame, and may be usable later.
-pub(super) fn is_of_interface(error: &io::Error) -> bool {
+pub(crate) fn is_of_interface(error: &io::Error) -> bool {
     const NO_DEVICE: i32 = 19;
     const NO_SUCH_DEVICE_OR_ADDRESS: i32 = 6;
     matches!(

@@ -8,8 +8,9 @@ use clap::Args;
 use staunch_dostp::node_path;
 
 use super::control::{self, Status};
+use super::peers;
 use crate::config::Failure;
-use crate::output;
+use crate::{fabric, output};
 
 /// Which node.
 #[derive(Args)]
@@ -48,10 +49,15 @@ pub(crate) struct Stats {
 /// Shows the table of peers.
 ///
 /// # Errors
-/// No node runs.
+/// No node runs, and no server with a fabric.
 pub(super) fn peers(arguments: &Peers) -> Result<ExitCode, Failure> {
-    let status = ask(&arguments.which)?;
-    output::print(&if arguments.json { json(&status.peers)? } else { table(&status) });
+    let fabric = fabric::ask(&arguments.which.interface);
+    let (title, peers) = match (ask(&arguments.which), &fabric) {
+        (Ok(status), _) => (title(&status), peers::of_node(status.peers, fabric.as_ref())),
+        (Err(_), Some(fabric)) => (peers::title(fabric), peers::of_fabric(fabric)),
+        (Err(failure), None) => return Err(failure),
+    };
+    output::print(&if arguments.json { json(&peers)? } else { title + &peers::table(&peers) });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,8 +81,8 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-fn table(status: &Status) -> String {
-    let mut text = format!(
+fn title(status: &Status) -> String {
+    format!(
         "{} ({}) by {} on {}, MTU {}: {} peers\n",
         status.address,
         status.link,
@@ -84,17 +90,7 @@ fn table(status: &Status) -> String {
         status.interface,
         status.mtu,
         status.peers.len()
-    );
-    for peer in &status.peers {
-        let state = if peer.stale { "stale" } else { "fresh" };
-        writeln!(
-            text,
-            "{:<15}  {}  {state}  MTU {:<5} heard {:.1} s ago  boot {}",
-            peer.address, peer.link, peer.mtu, peer.heard_seconds_ago, peer.boot
-        )
-        .ok();
-    }
-    text
+    )
 }
 
 fn metrics(status: &Status) -> String {

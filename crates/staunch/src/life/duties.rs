@@ -2,7 +2,6 @@
 //!
 //! It must never decide when something is done: the keeper does.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +38,9 @@ pub(crate) struct Duties {
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
-    /// Told that another process is about to take over; gives what that one is to be left beside the sockets,
-    /// the line by which live data passes.
-    pub(crate) lend: Box<dyn Fn() -> Result<Option<OwnedFd>, String> + Send>,
+    /// Told that another process is about to take over; gives the lines by which live data and the fabric
+    /// pass to that one.
+    pub(crate) lend: Box<dyn Fn() -> Result<Further, String> + Send>,
     /// Told that the other process did not take over.
     pub(crate) take_back: Box<dyn Fn() + Send>,
     /// Told that the process before this one has left the sockets, or is gone.

@@ -61,6 +61,8 @@ pub(crate) struct Further {
     pub(crate) tickets: Option<OwnedFd>,
     /// The line by which live data comes.
     pub(crate) live: Option<OwnedFd>,
+    /// The line by which the socket of the fabric comes.
+    pub(crate) fabric: Option<OwnedFd>,
 }
 
 /// What is said on the pipe.
@@ -118,7 +120,12 @@ fn from_process(text: &str) -> Result<Received, String> {
     };
     let (word, left) = (File::from(pipe("ready")?), pipe("left")?);
     let further = |name: &str| told[name].is_number().then(|| pipe(name)).transpose();
-    let further = Further { agent: further("agent")?, tickets: further("tickets")?, live: further("live")? };
+    let further = Further {
+        agent: further("agent")?,
+        tickets: further("tickets")?,
+        live: further("live")?,
+        fabric: further("fabric")?,
+    };
     Ok(Received { handed, ready: Some(Ready { word, left }), further })
 }
 
@@ -165,8 +172,8 @@ pub(super) fn describe(
     };
     let sockets: Vec<Value> = sockets.iter().map(describe).collect();
     let [ready, left] = pipes.map(&number_of);
-    let further = [&further.agent, &further.tickets, &further.live];
-    let [agent, tickets, live] = further.map(|one| one.as_ref().map(&number_of));
+    let further = [&further.agent, &further.tickets, &further.live, &further.fabric];
+    let [agent, tickets, live, fabric] = further.map(|one| one.as_ref().map(&number_of));
     let told = json!({
         "backend": backend,
         "sockets": sockets,
@@ -175,6 +182,7 @@ pub(super) fn describe(
         "agent": agent,
         "tickets": tickets,
         "live": live,
+        "fabric": fabric,
     });
     told.to_string()
 }
@@ -196,17 +204,20 @@ mod tests {
         let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
-        let [tickets, live] = [(); 2].map(|()| Some(OwnedFd::from(File::create("/dev/null").unwrap())));
-        let further = Further { agent: None, tickets, live };
+        let [tickets, live, fabric] =
+            [(); 3].map(|()| Some(OwnedFd::from(File::create("/dev/null").unwrap())));
+        let further = Further { agent: None, tickets, live, fabric };
         let ends = [&pipes[0], &pipes[1]];
         let text = describe(&sockets, &known, "epoll", AsRawFd::as_raw_fd, ends, &further);
         let number = sockets.into_iter().next().unwrap().sockets.remove(0).into_raw_fd();
         let numbers = pipes.map(IntoRawFd::into_raw_fd);
         assert!(number > 2 && numbers.iter().all(|number| *number > 2));
-        let further_numbers = [further.tickets, further.live].map(|one| one.map(IntoRawFd::into_raw_fd));
+        let further_numbers =
+            [further.tickets, further.live, further.fabric].map(|one| one.map(IntoRawFd::into_raw_fd));
         let Received { mut handed, ready, further } = from_process(&text).unwrap();
         assert!(further.agent.is_none());
-        let received = [&further.tickets, &further.live].map(|one| one.as_ref().map(AsRawFd::as_raw_fd));
+        let received = [&further.tickets, &further.live, &further.fabric]
+            .map(|one| one.as_ref().map(AsRawFd::as_raw_fd));
         assert_eq!(received, further_numbers);
         assert_eq!(handed[0].names, ["http"]);
         let inherited = handed[0].take().unwrap();

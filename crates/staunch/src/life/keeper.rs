@@ -203,8 +203,8 @@ impl Watch {
     }
 
     fn upgrade(&self, affairs: &mut Affairs) {
-        let begun = (self.duties.lend)().and_then(|live| {
-            Upgrade::start(&self.program, &self.handed, &self.duties, live, clock::now_ms())
+        let begun = (self.duties.lend)().and_then(|lent| {
+            Upgrade::start(&self.program, &self.handed, &self.duties, lent, clock::now_ms())
         });
         match begun {
             Ok(upgrade) => {

@@ -4,7 +4,7 @@
 //! make it.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -35,7 +35,7 @@ pub(super) enum UpgradeEnd {
 }
 
 impl Upgrade {
-    /// Starts the program, and leaves it the line by which live data passes.
+    /// Starts the program, and leaves it the lines by which live data and the fabric pass.
     ///
     /// # Errors
     /// Why it cannot be started.
@@ -43,7 +43,7 @@ impl Upgrade {
         program: &Program,
         known: &[Handed],
         duties: &Duties,
-        live: Option<OwnedFd>,
+        lent: Further,
         now_ms: u64,
     ) -> Result<Self, String> {
         let start = || -> io::Result<(Child, PipeReader, PipeWriter)> {
@@ -56,7 +56,8 @@ impl Upgrade {
             let further = Further {
                 agent: agent.map(descriptors::inheritable).transpose()?,
                 tickets: tickets.map(descriptors::inheritable).transpose()?,
-                live: live.map(descriptors::inheritable).transpose()?,
+                live: lent.live.map(descriptors::inheritable).transpose()?,
+                fabric: lent.fabric.map(descriptors::inheritable).transpose()?,
             };
             let pipes = [&word, &heard];
             let number_of = AsRawFd::as_raw_fd;

@@ -171,6 +171,7 @@ mod tests {
             publish_token: None,
             topics: Vec::new(),
             state: None,
+            node: None,
         };
         let mut worker =
             LiveWorker::new(LiveShared::open(config, 0, 1, None, std::sync::Arc::new(|_| ())).unwrap(), 0);

@@ -1,0 +1,108 @@
+//! Stamps of updates, where several nodes publish to the same topics.
+//!
+//! It must never let an update of another node replace a newer one.
+
+use super::Hub;
+use super::publication::{Publication, PublishFault};
+use crate::name::TopicName;
+use crate::stamp::UpdateStamp;
+
+impl Hub {
+    /// Tells the time of day, in milliseconds since 1970, for the stamps of what is published next.
+    pub fn set_wall_ms(&mut self, wall_ms: u64) {
+        self.wall_ms = wall_ms;
+    }
+
+    /// Leaves out the topics of another node's update that have newer ones.
+    pub(super) fn leave_newer(&self, publication: &mut Publication) -> Result<(), PublishFault> {
+        let Some(stamp) = publication.stamp else { return Ok(()) };
+        publication.topics.retain(|topic| {
+            let last = self.last_stamp(topic).max(self.held_back.stamp(topic));
+            last.is_none_or(|last| last < stamp)
+        });
+        if publication.topics.is_empty() { Err(PublishFault::Outdated) } else { Ok(()) }
+    }
+
+    /// The stamp of an update that is published here.
+    pub(super) fn stamp_of_own(&self, topics: &[TopicName], number: u64) -> Option<UpdateStamp> {
+        let node = self.settings.node?;
+        let last = topics.iter().filter_map(|topic| self.last_stamp(topic)).max();
+        Some(UpdateStamp::of_own(self.wall_ms, last, node, number))
+    }
+
+    /// The stamp of an update that was kept without one: any other is newer.
+    pub(super) fn stamp_of_kept(&self, number: u64) -> Option<UpdateStamp> {
+        Some(UpdateStamp { ms: 0, node: self.settings.node?, sequence: number as u32 })
+    }
+
+    fn last_stamp(&self, topic: &TopicName) -> Option<UpdateStamp> {
+        self.shelf.find(topic)?.1.ring.last()?.update.stamp
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::HubSettings;
+    use crate::topic::TopicRules;
+    use crate::update::Value;
+    use crate::version::Epoch;
+
+    fn hub() -> Hub {
+        let mut settings = HubSettings { node: Some(1), ..HubSettings::default() };
+        settings.add_rules("slow.*", TopicRules { every_ms: 100, ..TopicRules::default() }).unwrap();
+        Hub::new(settings, Epoch(1))
+    }
+
+    fn name(topic: &str) -> TopicName {
+        TopicName::new(topic).unwrap()
+    }
+
+    fn own(topic: &str, value: &str) -> Publication {
+        Publication::new(name(topic), Value::of_bytes(value.as_bytes()))
+    }
+
+    fn foreign(topic: &str, value: &str, ms: u64) -> Publication {
+        Publication { stamp: Some(UpdateStamp { ms, node: 9, sequence: 0 }), ..own(topic, value) }
+    }
+
+    fn held(hub: &Hub, topic: &str) -> (Vec<u8>, u64, bool) {
+        let (_, update) = hub.value(&name(topic)).unwrap();
+        (update.value.bytes().to_vec(), update.stamp.unwrap().ms, update.is_foreign)
+    }
+
+    #[test]
+    fn the_greater_stamp_counts_whatever_comes_last() {
+        let mut hub = hub();
+        hub.set_wall_ms(1_000);
+        hub.publish(own("a", "own"), 0).unwrap();
+        assert_eq!(hub.publish(foreign("a", "old", 1_000 - 1), 0), Err(PublishFault::Outdated));
+        hub.publish(foreign("a", "new", 5_000), 0).unwrap();
+        assert_eq!(held(&hub, "a"), (b"new".to_vec(), 5_000, true));
+        hub.publish(own("a", "newest"), 0).unwrap();
+        assert_eq!(held(&hub, "a"), (b"newest".to_vec(), 5_001, false));
+        // Of an update of several topics those are left out that have newer values.
+        let several = Publication { topics: vec![name("a"), name("b")], ..foreign("a", "both", 2_000) };
+        hub.publish(several, 0).unwrap();
+        assert_eq!((held(&hub, "a").0, held(&hub, "b").0), (b"newest".to_vec(), b"both".to_vec()));
+    }
+
+    #[test]
+    fn what_is_held_back_is_replaced_by_what_is_newer() {
+        let mut hub = hub();
+        hub.set_wall_ms(1_000);
+        hub.publish(own("slow.a", "first"), 0).unwrap();
+        hub.publish(foreign("slow.a", "new", 3_000), 1).unwrap();
+        assert_eq!(hub.publish(foreign("slow.a", "old", 2_000), 2), Err(PublishFault::Outdated));
+        hub.tick(100);
+        assert_eq!(held(&hub, "slow.a").0, b"new");
+        hub.publish(own("slow.a", "own"), 101).unwrap();
+        assert_eq!(hub.publish(foreign("slow.a", "old", 3_000), 102), Err(PublishFault::Outdated));
+        hub.tick(201);
+        assert_eq!(held(&hub, "slow.a"), (b"own".to_vec(), 3_001, false));
+        hub.publish(own("slow.a", "own"), 202).unwrap();
+        hub.publish(foreign("slow.a", "newer than what waits", 4_000), 203).unwrap();
+        hub.tick(302);
+        assert_eq!(held(&hub, "slow.a"), (b"newer than what waits".to_vec(), 4_000, true));
+    }
+}

@@ -1,0 +1,183 @@
+//! How the fabric's socket is opened, and what a person is told when it is not.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write as _};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use staunch_config::Config;
+use staunch_config::syntax::choice::FabricMode;
+use staunch_dostp::{Backend, Lent, Mode, Options, SECRET_BYTES, Secrets, Socket, Wait, read_secret};
+use staunch_engine::Notice;
+use staunch_server::LiveSites;
+use staunch_server::metrics::{FabricFigures, FabricLoad};
+
+use crate::config::Failure;
+use crate::dostp::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};
+
+/// The port of the fabric, on every node.
+pub(super) const PORT: u16 = 5290;
+
+/// A socket that nobody reads from yet.
+pub(crate) struct OpenFabric {
+    pub(super) socket: Socket,
+    pub(super) interface: String,
+    pub(super) address: Ipv4Addr,
+    pub(super) protection: &'static str,
+    /// For a process that takes over and may not read their file.
+    pub(super) secrets: Option<Secrets>,
+    pub(super) wake: UnixStream,
+    pub(super) woken: UnixStream,
+}
+
+impl OpenFabric {
+    /// Opens the socket, if a fabric is asked for; or goes on with that of the process before, which is left
+    /// by a line (`handed`).
+    ///
+    /// # Errors
+    /// In one line: the right is missing (exit code 77); the interface cannot be used, or the key file (78).
+    pub(crate) fn open(
+        config: &Config,
+        handed: Option<OwnedFd>,
+        takes_over: bool,
+        say: &Notice,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(interface) = &config.fabric.fabric else { return Ok(None) };
+        let interface = interface.to_string();
+        let lent = handed.map(|line| Lent::receive(&UnixStream::from(line))).transpose();
+        let lent = lent.map_err(|error| format!("fabric: {error}"))?;
+        let lent = lent.filter(|lent| lent.place() == (&interface, PORT));
+        let options = options(config, &interface, lent.as_ref().and_then(Lent::secrets))?;
+        let protection = match &options.secrets {
+            Some(_) => config.fabric.fabric_mode.name(),
+            None => "none",
+        };
+        if options.secrets.is_none() {
+            say(&format!(
+                "warning: fabric: without fabric_key_file anybody on the network of {interface} can \
+                 publish to every topic"
+            ));
+        }
+        let opened = match lent {
+            Some(lent) => Socket::inherit(lent, &options).and_then(prepared),
+            None => bind(&options),
+        };
+        let socket = match opened {
+            Ok(socket) => socket,
+            Err(error) if takes_over => {
+                // It was born confined: the server is worth more than the fabric.
+                let why = failure(&interface, &error).text;
+                say(&format!("{why}; an upgrade goes on without: only a restart can open it"));
+                return Ok(None);
+            }
+            Err(error) => return Err(failure(&interface, &error)),
+        };
+        let of_pair = |error: io::Error| Failure::from(format!("fabric: {error}"));
+        let address = *socket.local_addr().map_err(of_pair)?.ip();
+        let (wake, woken) = UnixStream::pair().map_err(of_pair)?;
+        wake.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(of_pair)?;
+        let secrets = options.secrets;
+        Ok(Some(Self { socket, secrets, interface, address, protection, wake, woken }))
+    }
+
+    /// The number by which the others know this node.
+    pub(crate) fn node(&self) -> u16 {
+        low_bits(self.address)
+    }
+
+    /// Has live data keep letters for the fabric.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub(crate) fn follow(&self, live: Option<&Arc<LiveSites>>) -> Result<(), Failure> {
+        let Some(live) = live else { return Ok(()) };
+        let wake = self.wake.try_clone().map_err(|error| format!("fabric: {error}"))?;
+        // What finds no room wakes the thread all the same: it has not read what is there.
+        live.follow(Arc::new(move || drop((&wake).write(&[0]))));
+        Ok(())
+    }
+
+    /// What is known before anybody was heard.
+    pub(super) fn figures(&self) -> FabricFigures {
+        FabricFigures {
+            address: self.address,
+            interface: self.interface.clone(),
+            protection: self.protection.to_owned(),
+            trouble: String::new(),
+            load: FabricLoad::default(),
+            topics: 0,
+            marks: 0,
+            nodes: Vec::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+}
+
+/// What DOSTP knows of an IPv4 address.
+pub(super) fn low_bits(address: Ipv4Addr) -> u16 {
+    (address.to_bits() & 0xffff) as u16
+}
+
+fn options(
+    config: &Config,
+    interface: &str,
+    inherited: Option<[Option<[u8; SECRET_BYTES]>; 2]>,
+) -> Result<Options, Failure> {
+    let fabric = &config.fabric;
+    let mut options = Options::on(interface);
+    options.cluster = fabric.fabric_cluster;
+    options.wait = Wait::Sleep;
+    options.is_kept_later = true;
+    if let Some(file) = &fabric.fabric_key_file {
+        let fault = |error: io::Error| Failure::configuration(format!("fabric_key_file: {error}"));
+        let mode = match fabric.fabric_mode {
+            FabricMode::Mac => Mode::Mac,
+            FabricMode::Aead => Mode::Aead,
+        };
+        // The user that the server has become may not be allowed to read it.
+        let slots = match (read_secret(file), inherited) {
+            (Ok(secret), _) => [Some(secret), None],
+            (Err(_), Some(slots)) => slots,
+            (Err(error), None) => return Err(fault(error)),
+        };
+        options.secrets = Some(Secrets { slots, sends_by: 0, mode });
+    }
+    Ok(options)
+}
+
+/// Opens a packet ring, or is given one by the node of this host. Frames in UDP cannot be sent to all.
+fn bind(options: &Options) -> io::Result<Socket> {
+    let open = |backend| {
+        let options = Options { backend: Some(backend), ..options.clone() };
+        Socket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT), &options).and_then(prepared)
+    };
+    match open(Backend::Ring) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => open(Backend::Given).map_err(|_| error),
+        opened => opened,
+    }
+}
+
+fn prepared(socket: Socket) -> io::Result<Socket> {
+    socket.set_transactions(true);
+    socket.set_broadcast(true)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+fn failure(interface: &str, error: &io::Error) -> Failure {
+    if error.kind() == ErrorKind::PermissionDenied {
+        let needs = Backend::Ring.needs();
+        let text = format!(
+            "fabric: {interface}: {error}: it needs {needs} at the start, or `staunch dostp serve --give-to`"
+        );
+        return Failure { code: CODE_NO_RIGHT, text };
+    }
+    if error.kind() == ErrorKind::AddrInUse {
+        let text = format!("fabric: another server of this host has {interface} already: {error}");
+        return Failure { code: CODE_CONFIGURATION, text };
+    }
+    let code = if is_of_interface(error) { CODE_CONFIGURATION } else { 1 };
+    Failure { code, text: format!("fabric: {interface}: {error}") }
+}
