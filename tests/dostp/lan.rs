@@ -2,7 +2,9 @@
 //!
 //! It owns all of them and every process in them. It must never change anything outside.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 use staunch_tests::process;
 
@@ -51,6 +54,17 @@ impl Lan {
         Some(lan)
     }
 
+    /// Ends what is left in a node's namespace: an upgrade leaves a process that nobody else knows.
+    fn end_all(&self, node: usize) {
+        let listed = Command::new("ip").args(["netns", "pids", &self.namespace(node)]).output();
+        let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        for process in listed.unwrap_or_default().split_whitespace() {
+            if let Some(process) = process.parse().ok().and_then(Pid::from_raw) {
+                kill_process(process, Signal::KILL).ok();
+            }
+        }
+    }
+
     fn namespace(&self, node: usize) -> String {
         format!("{}-{node}", self.name)
     }
@@ -71,6 +85,58 @@ impl Lan {
         command.args(["netns", "exec", &self.namespace(node)]).arg(process::binary());
         command.arg("dostp").args(arguments).stdin(Stdio::null());
         command
+    }
+
+    /// `staunch` in a node's namespace.
+    pub(crate) fn staunch(&self, node: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node)]).arg(process::binary());
+        command
+    }
+
+    /// Another program in a node's namespace.
+    pub(crate) fn program(&self, node: usize, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node)]).arg(program);
+        command
+    }
+
+    /// A folder that everybody may write to.
+    pub(crate) fn folder_for_others(&self) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("{}-others", self.name));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        set_mode(&folder, 0o777);
+        folder
+    }
+
+    /// A copy of `staunch` in it: the program may stand where another user may not look.
+    pub(crate) fn program_for_others(&self, folder: &Path) -> PathBuf {
+        let copy = folder.join("staunch");
+        std::fs::copy(process::binary(), &copy).expect("a copy");
+        copy
+    }
+
+    /// `staunch` there, by root without a capability, who may read the program and nothing of others.
+    pub(crate) fn staunch_without_rights(&self, node: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node), "setpriv"]);
+        command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(process::binary());
+        command
+    }
+
+    /// Does something in a node's namespace.
+    pub(crate) fn within<T: Send + 'static>(
+        &self,
+        node: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let path = format!("/run/netns/{}", self.namespace(node));
+        let done = thread::spawn(move || {
+            let namespace = File::open(path).expect("a namespace of the test");
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).expect("root");
+            work()
+        });
+        done.join().expect("no panic")
     }
 
     /// `staunch dostp` there, on its interface, to the end.
@@ -181,9 +247,11 @@ impl Lan {
 impl Drop for Lan {
     fn drop(&mut self) {
         for node in 1..=self.nodes {
+            self.end_all(node);
             Command::new("ip").args(["netns", "del", &self.namespace(node)]).status().ok();
         }
         Command::new("ip").args(["netns", "del", &format!("{}-hub", self.name)]).status().ok();
+        std::fs::remove_dir_all(std::env::temp_dir().join(format!("{}-others", self.name))).ok();
         for byte in ["11", "22"] {
             std::fs::remove_file(std::env::temp_dir().join(format!("{}-{byte}.key", self.name))).ok();
         }

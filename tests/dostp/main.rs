@@ -3,6 +3,7 @@
 //! It must never touch an interface of the host. It needs root; without, every test says so and is over.
 #![forbid(unsafe_code)]
 
+mod fabric;
 mod lan;
 
 use std::process::Output;

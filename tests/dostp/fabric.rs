@@ -1,0 +1,249 @@
+//! `staunch serve --fabric`: servers in network namespaces that tell each other load and live data.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use staunch_tests::house::waiting::until;
+use staunch_tests::process::{Server, finish};
+use staunch_tests::tree::Tree;
+
+use crate::lan::Lan;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A server of a node.
+struct Site<'a> {
+    lan: &'a Lan,
+    node: usize,
+    server: Server,
+    admin: Option<SocketAddr>,
+    _tree: Tree,
+}
+
+impl<'a> Site<'a> {
+    /// A server with an admin address.
+    fn start(lan: &'a Lan, node: usize, arguments: &[&str]) -> Self {
+        let admin = ["--admin", "127.0.0.1:0"];
+        let mut site = Self::start_bare(lan, node, lan.staunch(node), &[&admin, arguments].concat());
+        site.admin = Some(site.server.admin_address());
+        site
+    }
+
+    /// A server by this command, which has the program alone.
+    fn start_bare(lan: &'a Lan, node: usize, mut command: Command, arguments: &[&str]) -> Self {
+        let tree = Tree::with(&[]).expect("a tree");
+        command.arg("serve").arg(tree.root()).args(["--listen", &format!("10.88.0.{node}:0")]);
+        command.args(["--workers", "1", "--live", "on", "--publish-token", TOKEN, "--fabric", "dv"]);
+        let server = Server::spawn(command.args(arguments)).unwrap_or_else(|said| panic!("{said}"));
+        Self { lan, node, server, admin: None, _tree: tree }
+    }
+
+    /// One request from within the node's namespace: the status, and the body.
+    fn ask(&self, address: SocketAddr, head: &str, body: &str) -> Option<(u16, String)> {
+        let head = format!("{head} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n");
+        let length = body.len();
+        let request = format!(
+            "{head}Connection: close\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        self.lan.within(self.node, move || {
+            let mut stream = TcpStream::connect(address).ok()?;
+            stream.set_read_timeout(Some(PATIENCE)).ok()?;
+            stream.write_all(request.as_bytes()).ok()?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).ok()?;
+            let status = answer.split(' ').nth(1)?.parse().ok()?;
+            Some((status, answer.split_once("\r\n\r\n")?.1.to_owned()))
+        })
+    }
+
+    fn put(&self, topic: &str, value: &str) {
+        assert!(self.try_put(topic, value), "{topic}");
+    }
+
+    fn try_put(&self, topic: &str, value: &str) -> bool {
+        let answer = self.ask(self.server.address(), &format!("PUT /topics/{topic}"), value);
+        answer.is_some_and(|(status, _)| status == 200)
+    }
+
+    fn delete(&self, topic: &str) {
+        let answer = self.ask(self.server.address(), &format!("DELETE /topics/{topic}"), "");
+        assert!(answer.is_some_and(|(status, _)| status < 300), "{topic}");
+    }
+
+    fn value(&self, topic: &str) -> Option<String> {
+        let answer = self.ask(self.server.address(), &format!("GET /live/{topic}"), "");
+        answer.and_then(|(status, value)| (status == 200).then_some(value))
+    }
+
+    /// Waits until a topic has this value here.
+    #[track_caller]
+    fn await_value(&self, topic: &str, value: &str) {
+        until(&format!("{topic} = {value} at node {}", self.node), || {
+            self.value(topic).as_deref() == Some(value)
+        });
+    }
+
+    fn page(&self, path: &str) -> String {
+        let answer = self.admin.and_then(|admin| self.ask(admin, &format!("GET {path}"), ""));
+        answer.map_or_else(String::new, |(_, body)| body)
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.page("/status.json")).unwrap_or_default()
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        self.status()["fabric"]["counts"][name].as_u64().unwrap_or_default()
+    }
+
+    fn kill(self) {
+        signal(i32::try_from(self.server.process_id()).expect("a number"), Signal::KILL);
+    }
+}
+
+#[test]
+fn what_is_published_at_one_server_is_read_at_all() {
+    let Some(lan) = Lan::new(3) else { return };
+    let first = Site::start(&lan, 1, &[]);
+    first.put("early", "few and small");
+    let second = Site::start(&lan, 2, &[]);
+    second.await_value("early", "few and small");
+    first.put("a", "1");
+    second.await_value("a", "1");
+    second.put("a", "2");
+    first.await_value("a", "2");
+    first.put("b", "short-lived");
+    second.await_value("b", "short-lived");
+    second.delete("b");
+    until("the end of b at node 1", || first.value("b").is_none());
+    // A publisher that is killed leaves its values, also to one who comes afterwards.
+    first.put("c", "of the dead");
+    second.await_value("c", "of the dead");
+    first.kill();
+    let third = Site::start(&lan, 3, &[]);
+    for (topic, value) in [("early", "few and small"), ("a", "2"), ("c", "of the dead")] {
+        third.await_value(topic, value);
+    }
+    assert_eq!((third.value("b"), second.value("b")), (None, None));
+    // And it gets them back.
+    let first = Site::start(&lan, 1, &[]);
+    first.await_value("c", "of the dead");
+    first.put("c", "of the living");
+    third.await_value("c", "of the living");
+}
+
+#[test]
+fn operators_see_load_and_topics_of_the_others() {
+    let Some(lan) = Lan::new(2) else { return };
+    let (first, second) = (Site::start(&lan, 1, &[]), Site::start(&lan, 2, &[]));
+    first.put("a", "1");
+    second.await_value("a", "1");
+    until("load of node 1", || second.status()["fabric"]["nodes"][0]["load"].is_object());
+    until("topics of node 1", || second.status()["fabric"]["nodes"][0]["topics"] == 1);
+    assert_eq!(second.status()["fabric"]["nodes"][0]["address"], "10.88.0.1");
+    assert_eq!(second.status()["fabric"]["nodes"][0]["load"]["workers"], 1);
+    let page = second.page("/fabric");
+    assert!(page.contains("10.88.0.1 ") && page.contains("keys none"), "{page}");
+    let metrics = second.page("/metrics");
+    for line in ["staunch_fabric_nodes{state=\"heard\"} 1\n", "staunch_fabric_topics 1\n"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let peers = lan.dostp(2, &["peers"]);
+    let text = String::from_utf8_lossy(&peers.stdout);
+    assert!(
+        text.contains("10.88.0.1 ") && text.contains(" requests/s ") && text.contains("1 topics"),
+        "{text}"
+    );
+    // Beside a node the table has both.
+    let _node = lan.serve(2, &[]);
+    until("node 1 in the table of the node", || {
+        let peers = lan.looks(2, &["peers", "--json"]);
+        peers[0]["link"].is_string() && peers[0]["load"]["workers"] == 1
+    });
+}
+
+#[test]
+fn with_keys_strangers_publish_nothing() {
+    let Some(lan) = Lan::new(3) else { return };
+    let (right, wrong) = (lan.key("11"), lan.key("22"));
+    for mode in ["mac", "aead"] {
+        let keyed =
+            |node, key: &str| Site::start(&lan, node, &["--fabric-key-file", key, "--fabric-mode", mode]);
+        let (first, second, stranger) = (keyed(1, &right), keyed(2, &right), keyed(3, &wrong));
+        stranger.put("a", "forged");
+        first.put("b", "true");
+        second.await_value("b", "true");
+        assert!(first.page("/fabric").contains(&format!("keys {mode}")));
+        // It has told this, and everything it told before came before or never.
+        stranger.put("c", "forged");
+        first.put("d", "later");
+        second.await_value("d", "later");
+        assert_eq!((second.value("a"), second.value("c"), stranger.value("b")), (None, None, None));
+    }
+}
+
+#[test]
+fn an_upgrade_of_a_user_without_rights_loses_nothing() {
+    let Some(lan) = Lan::new(2) else { return };
+    let key = lan.key("11");
+    let keyed = ["--fabric-key-file", &key];
+    let folder = lan.folder_for_others();
+    let program = lan.program_for_others(&folder);
+    let pid_file = folder.join("pid");
+    let own = ["--user", "nobody", "--pid-file", pid_file.to_str().expect("a path of ours")];
+    let first = Site::start_bare(&lan, 1, lan.program(1, &program), &[&own[..], &keyed].concat());
+    let second = Site::start(&lan, 2, &keyed);
+    let process = || std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok();
+    first.put("before", "1");
+    second.await_value("before", "1");
+    for round in 0..2 {
+        let before: i32 = process().expect("a number of a process");
+        let value = round.to_string();
+        first.put("at-once", &value);
+        signal(before, Signal::USR2);
+        until("another process serves", || process().is_some_and(|now| now != before));
+        second.await_value("at-once", &value);
+        second.put("meanwhile", &value);
+        first.await_value("meanwhile", &value);
+        // Until the former process has left its sockets it may be the one that is asked, and says so.
+        until("it is published", || first.try_put("after", &value));
+        second.await_value("after", &value);
+        first.await_value("before", "1");
+    }
+    assert_eq!(second.count("updates_refused"), 0);
+    signal(process().expect("a number of a process"), Signal::TERM);
+    until("the server says that it leaves", || process().is_none());
+}
+
+fn signal(process: i32, signal: Signal) {
+    kill_process(Pid::from_raw(process).expect("a process"), signal).expect("our own process");
+}
+
+#[test]
+fn what_is_missing_is_told_at_the_start() {
+    let Some(lan) = Lan::new(1) else { return };
+    let tree = Tree::with(&[]).expect("a tree");
+    let said = |arguments: &[&str]| {
+        let mut command = lan.staunch(1);
+        command.arg("serve").arg(tree.root()).args(["--listen", "10.88.0.1:0"]).args(arguments);
+        let finished = finish(&mut command);
+        (finished.status.code(), finished.stderr)
+    };
+    let (code, text) = said(&["--fabric", "nothing"]);
+    assert!(code == Some(78) && text.contains("fabric: ") && text.contains("nothing"), "{text}");
+    let (code, text) = said(&["--fabric", "lo"]);
+    assert!(code == Some(78) && text.contains("lo is no Ethernet"), "{text}");
+    let (code, text) = said(&["--fabric", "dv", "--fabric-key-file", "/nowhere/dostp.key"]);
+    assert!(code == Some(78) && text.contains("fabric_key_file"), "{text}");
+    let mut command = lan.staunch_without_rights(1);
+    command.arg("serve").arg(tree.root()).args(["--listen", "10.88.0.1:0", "--fabric", "dv"]);
+    let finished = finish(&mut command);
+    assert_eq!(finished.status.code(), Some(77), "{}", finished.stderr);
+    assert!(finished.stderr.contains("CAP_NET_RAW"), "{}", finished.stderr);
+}
