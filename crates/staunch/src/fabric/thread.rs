@@ -211,6 +211,8 @@ impl Desk {
                 self.followings[site] = Following::new();
             }
             self.take_letter(site, &letter, is_introduction);
+            // What was made to be sent is not held longer than that of one letter.
+            self.send();
         }
         self.fabric.flush();
         true
