@@ -234,6 +234,8 @@ fn encoded(byte: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -267,6 +269,23 @@ mod tests {
     fn each_value_has_a_key_of_its_own() {
         let [one, other] = [(); 2].map(|()| TopicValue::of(b"1".to_vec()).key);
         assert!(one != other && one.len() <= 256 && one.bytes().all(|byte| byte.is_ascii_graphic()));
+    }
+
+    /// The value is longer than two sockets hold, and the server ends the connection with it half read.
+    #[test]
+    fn an_answer_that_comes_before_the_value_was_sent_counts() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; 1024]).unwrap();
+            let answer = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 8\r\n\r\ntoo long";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+        let value = TopicValue::of(vec![b'x'; 32 << 20]);
+        assert_eq!(writer.put("a", &value), Err(PutFault::Value("a: too long".into())));
+        server.join().unwrap();
     }
 
     #[test]
