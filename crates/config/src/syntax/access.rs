@@ -115,7 +115,10 @@ impl Scalar for OneClient {
 
     fn parse(text: &str) -> Result<ClientName, String> {
         if text.contains('=') {
-            return Ok(ClientName::Subject(text.into()));
+            return match unlike_a_subject(text) {
+                Some(why) => Err(why.into()),
+                None => Ok(ClientName::Subject(text.into())),
+            };
         }
         let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
         let (pairs, rest) = digits.as_chunks::<2>();
@@ -140,9 +143,51 @@ impl Scalar for OneClient {
     }
 }
 
+/// Why no subject looks like this as the log has it (RFC 4514): types in capitals or as numbers, and no space
+/// around what separates them. Such a rule would let nobody in.
+fn unlike_a_subject(text: &str) -> Option<&'static str> {
+    let mut is_escaped = false;
+    let is_separator = |character: char| {
+        let separates = !is_escaped && matches!(character, ',' | '+');
+        is_escaped = !is_escaped && character == '\\';
+        separates
+    };
+    let parts: Vec<&str> = text.split(is_separator).collect();
+    if parts.iter().any(|part| part.starts_with(' ')) {
+        return Some("write no space behind a comma or plus: CN=anna,O=Example, as it stands in the log");
+    }
+    let types = parts.iter().map(|part| part.split_once('=').map_or("", |(name, _)| name));
+    let is_type = |name: &str| {
+        let is_known = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || b".-".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_known)
+    };
+    let text = "write each part as TYPE=value, the type in capitals and a comma in a value as \\,: \
+                CN=anna,O=Example, as it stands in the log";
+    (!types.into_iter().all(is_type)).then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn subjects_that_no_certificate_has_are_refused() {
+        for right in [
+            "CN=anna,O=Example",
+            "CN=anna+UID=7,O=Example\\, Ltd.",
+            "EMAIL=a@b.example,C=DE",
+            "1.2.3.4=#0c01,CN=a=b",
+            "CN=\\ anna\\\\,O=x",
+            "CN=",
+        ] {
+            assert_eq!(OneClient::parse(right), Ok(ClientName::Subject(right.into())));
+        }
+        for wrong in
+            ["CN=anna, O=Example", "cn=anna", "CN=anna,Example", "O = Example", "/O=Example/CN=anna", "=x"]
+        {
+            assert!(OneClient::parse(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn clients_are_named_by_subject_or_fingerprint() {
