@@ -1,4 +1,5 @@
-//! A new process that serves and is gone before the former one has heard of it: nobody else may have numbered.
+//! A new process that serves and is gone before the former one has heard of it: nobody else may have
+//! numbered.
 //!
 //! It must never leave a process behind.
 
@@ -40,7 +41,8 @@ fn a_process_that_is_gone_before_it_was_heard_has_numbered_nothing() {
         let script = format!(
             "#!/bin/sh\nfor free in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$free ] || break; done\n\
              eval \"exec $free> /dev/null\"\n\
-             STAUNCH_HANDOVER=$(echo \"$STAUNCH_HANDOVER\" | sed \"s/\\\"ready\\\":[0-9]*/\\\"ready\\\":$free/\")\n\
+             told=$(echo \"$STAUNCH_HANDOVER\" | sed \"s/\\\"ready\\\":[0-9]*/\\\"ready\\\":$free/\")\n\
+             STAUNCH_HANDOVER=$told\n\
              export STAUNCH_HANDOVER\nexec {} \"$@\" --listen {own}\n",
             real.display()
         );

@@ -26,8 +26,8 @@ pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
 pub(crate) const OPEN_ROOM_BYTES: u64 = 64 * 1024;
 /// An answer whose handler has pushed so much beyond that is given up.
 pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;
-/// So much that a peer sends behind its request is thrown away while it is only to listen, and no more: a ping
-/// of some client, or the next request of one that does not know what a stream is.
+/// So much that a peer sends behind its request is thrown away while it is only to listen, and no more: a
+/// ping of some client, or the next request of one that does not know what a stream is.
 pub(crate) const IGNORED_BYTES_MAX: u64 = 64 * 1024;
 /// Exchanges woken by each other are gone through so often in one turn; what is left then waits for the next.
 pub(crate) const WAKE_ROUNDS_MAX: usize = 16;

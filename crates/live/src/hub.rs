@@ -5,6 +5,7 @@
 //! batch is over.
 
 mod held_back;
+mod holding_back;
 mod memory;
 mod preparing;
 mod publication;

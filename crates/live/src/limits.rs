@@ -21,8 +21,8 @@ pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Longest part of what passes to the process that takes over: an update with its patch, and names of its
 /// topics.
 pub const CARRIED_FRAME_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Most topics of one publication: in the store, and for the process that takes over, each of them has a record
-/// that names all.
+/// Most topics of one publication: in the store, and for the process that takes over, each of them has a
+/// record that names all.
 pub const TOPICS_PER_PUBLICATION_MAX: usize = 100;
 /// Longest `id` and `type` of an update: ids are UUIDs or URLs.
 pub const ID_BYTES_MAX: usize = 256;

@@ -154,8 +154,8 @@ impl StateStore {
         Ok(Some(aside))
     }
 
-    /// The file, unless it is damaged, of a newer format, or of another epoch: then nobody can go on with what
-    /// this process wrote, which is all in memory.
+    /// The file, unless it is damaged, of a newer format, or of another epoch: then nobody can go on with
+    /// what this process wrote, which is all in memory.
     fn open_left(&self) -> Result<Option<Database>, StateFault> {
         let opened = open_database(&self.path, true).and_then(|database| {
             let facts = load::facts(&database).map_err(|error| StateFault::of(&self.path, error))?;

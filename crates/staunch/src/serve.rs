@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let keeper = arrival.keep(duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent))?;
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
-        let all = Reporting::new(handler, page.clone(), Arc::clone(&certificates.https), Arc::clone(&sites));
+        let all = Reporting::new(handler, page.clone(), Arc::clone(&certificates.https));
         Logged::new(all, Arc::clone(&seeing.log), worker)
     });
     end_all(live.as_deref(), fabric.as_deref());

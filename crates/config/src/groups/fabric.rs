@@ -1,13 +1,13 @@
 //! Keys of the fabric: by which servers of one LAN tell each other load and live data.
 
-use crate::group::{Conflict, group};
+use crate::group::group;
 use crate::syntax::OrOff;
 use crate::syntax::choice::FabricMode;
 use crate::syntax::text::{ClusterNumber, FilePath, Interface};
 
 group! {
     /// Other servers of one LAN, by DOSTP.
-    Fabric, "Fabric", possible;
+    Fabric, "Fabric", |_| None;
 
     /// Interface to share load and live data by
     /// Servers of one LAN find each other by DOSTP. Each second they tell how busy they are, and at once what
@@ -24,9 +24,4 @@ group! {
     /// Number of the cluster
     /// Servers of other clusters on the same wire are not heard.
     fabric_cluster: ClusterNumber = Some("0"), Value, restart, "1";
-}
-
-fn possible(fabric: &Fabric) -> Conflict {
-    let is_alone = fabric.fabric.is_none() && fabric.fabric_key_file.is_some();
-    is_alone.then(|| ("fabric_key_file", "there is no `fabric`: say its interface as well".into()))
 }

@@ -150,6 +150,25 @@ fn a_site_that_a_node_does_not_have_is_left_out() {
 }
 
 #[test]
+fn a_topic_that_was_forgotten_here_does_not_come_back_by_itself() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.publish(0, 0, &["a"], Some(b"1"));
+    world.publish(0, 0, &["b"], Some(b"1"));
+    world.run(3_000);
+    world.forget(1, 0, "a");
+    let before = world.nodes[1].requests;
+    world.run(60_000);
+    assert_eq!((world.values(1, 0).len(), world.values(0, 0).len()), (1, 2));
+    let asked = world.nodes[1].requests - before;
+    assert!((1..20).contains(&asked), "{asked} questions in a minute about what stays as it is");
+    world.publish(0, 0, &["a"], Some(b"2"));
+    world.run(10);
+    assert_eq!(world.values(1, 0).get("a"), Some(&&b"2"[..]));
+}
+
+#[test]
 fn nodes_know_each_others_load_and_who_is_silent() {
     let mut world = World::new(1, Faults::default());
     let load = staunch_dostp::fabric::NodeLoad { requests_per_second: 7, ..Default::default() };

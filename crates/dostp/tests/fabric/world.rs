@@ -143,6 +143,13 @@ impl World {
         self.number(place);
     }
 
+    /// A node's hub forgets a topic whose time is over.
+    pub(crate) fn forget(&mut self, place: usize, site: usize, topic: &str) {
+        let now = self.now(place);
+        self.nodes[place].values.remove(&(site, topic.to_owned()));
+        self.nodes[place].fabric.forgotten(site, topic, now);
+    }
+
     /// Time passes.
     pub(crate) fn run(&mut self, ms: u64) {
         for _ in 0..ms {

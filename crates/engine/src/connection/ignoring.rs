@@ -27,8 +27,8 @@ impl Connection {
         is_too_much
     }
 
-    /// The answer is over behind whose request something was thrown away: where the next request begins is not
-    /// known.
+    /// The answer is over behind whose request something was thrown away: where the next request begins is
+    /// not known.
     pub(super) fn end_ignoring(&mut self) {
         self.session.break_off();
         self.phase = Phase::Ending { linger: !self.ended };

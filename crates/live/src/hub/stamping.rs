@@ -88,6 +88,29 @@ mod tests {
     }
 
     #[test]
+    fn stamps_outlive_a_restart_and_what_has_none_is_older_than_all() {
+        let restored = |from: &Hub| {
+            let mut bytes = Vec::new();
+            crate::write_state("", &from.introduction(), &mut bytes).unwrap();
+            crate::write_end(&mut bytes).unwrap();
+            let kept = crate::read_states(&mut &bytes[..]).unwrap().remove("").unwrap();
+            Hub::restore(HubSettings { node: Some(1), ..HubSettings::default() }, kept, Epoch(1), 0)
+        };
+        let mut stamped = hub();
+        stamped.publish(foreign("a", "new", 5_000), 0).unwrap();
+        let mut again = restored(&stamped);
+        assert_eq!(held(&again, "a").1, 5_000);
+        assert_eq!(again.publish(foreign("a", "old", 4_999), 0), Err(PublishFault::Outdated));
+        // A hub that had no other nodes.
+        let mut alone = Hub::new(HubSettings::default(), Epoch(1));
+        alone.publish(own("a", "1"), 0).unwrap();
+        let mut again = restored(&alone);
+        assert_eq!(held(&again, "a").1, 0);
+        again.publish(foreign("a", "2", 1), 0).unwrap();
+        assert_eq!(held(&again, "a").0, b"2");
+    }
+
+    #[test]
     fn what_is_held_back_is_replaced_by_what_is_newer() {
         let mut hub = hub();
         hub.set_wall_ms(1_000);

@@ -1,8 +1,8 @@
 //! Which process numbers updates while an upgrade is under way: this one, or the new one.
 //!
 //! It owns what the thread that runs an upgrade says to a writer. It must never let both number: a writer
-//! stops before it hands anything over, and goes on only if the new process is known to be gone; that of the new
-//! process begins only when the former one has left or is gone.
+//! stops before it hands anything over, and goes on only if the new process is known to be gone; that of the
+//! new process begins only when the former one has left or is gone.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::Sender;

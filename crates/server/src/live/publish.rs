@@ -180,8 +180,8 @@ pub(crate) fn outcome_line(outcome: &LineOutcome) -> String {
     }
 }
 
-/// What became of a body, as JSON, with a line end: of one publication its version and readers; of a batch how
-/// many lines were published, the version of the last, and readers of the one that had most.
+/// What became of a body, as JSON, with a line end: of one publication its version and readers; of a batch
+/// how many lines were published, the version of the last, and readers of the one that had most.
 pub(crate) fn body_line(outcome: &BodyOutcome) -> String {
     let published =
         if outcome.has_lines { format!("\"published\":{},", outcome.published) } else { String::new() };

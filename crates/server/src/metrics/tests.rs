@@ -1,12 +1,16 @@
 //! The exposition as a strict reader sees it, and figures that must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use staunch_engine::Stats;
 
-use super::{Readiness, SiteFigures, Snapshot, Sources, text};
+use super::{
+    ContentFigures, FabricFigures, FabricLoad, FabricNodeFigures, Readiness, SiteFigures, Snapshot, Sources,
+    text,
+};
 use crate::log::AccessLog;
 use crate::status::About;
 
@@ -96,6 +100,61 @@ fn the_exposition_is_well_formed() {
     assert!(
         text.contains("staunch_ready 1\n") && text.contains("staunch_worker_connections{worker=\"1\"} 0\n")
     );
+}
+
+fn fabric() -> FabricFigures {
+    let load =
+        |requests_per_second| FabricLoad { requests_per_second, connections: 3, ..FabricLoad::default() };
+    let node = |last, load, silent| FabricNodeFigures {
+        address: Ipv4Addr::new(10, 0, 0, last),
+        load,
+        topics: 2,
+        silent_ms: 9_500,
+        silent,
+        behind: !silent,
+    };
+    FabricFigures {
+        address: Ipv4Addr::new(10, 0, 0, 1),
+        interface: "eth1".into(),
+        protection: "mac".into(),
+        trouble: String::new(),
+        load: load(7),
+        topics: 5,
+        marks: 1,
+        nodes: vec![node(2, Some(load(20)), false), node(3, Some(load(1)), true), node(4, None, true)],
+        counts: [("asked".to_owned(), 6), ("updates_taken".to_owned(), 4)].into(),
+    }
+}
+
+#[test]
+fn the_other_servers_of_the_lan_are_exposed() {
+    let snapshot = Snapshot { fabric: Some(fabric()), ..sources(true, 1).snapshot() };
+    let text = text(&snapshot);
+    check(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+    for line in [
+        "staunch_fabric_nodes{state=\"heard\"} 1\n",
+        "staunch_fabric_nodes{state=\"silent\"} 2\n",
+        "staunch_fabric_behind 1\n",
+        "staunch_fabric_others_requests_per_second 21\n",
+        "staunch_fabric_events_total{event=\"asked\"} 6\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let json = serde_json::to_string(&snapshot).unwrap();
+    assert_eq!(serde_json::from_str::<Snapshot>(&json).unwrap().fabric, snapshot.fabric);
+}
+
+#[test]
+fn the_page_of_the_fabric_has_a_line_for_each_server() {
+    let page = fabric().page();
+    let lines: Vec<&str> = page.lines().collect();
+    assert_eq!(lines.len(), 7, "{page}");
+    assert!(lines[0].starts_with("10.0.0.1 on eth1, keys mac, 5 topics"), "{page}");
+    for (line, end) in
+        [(3, "here, "), (4, "is being asked, "), (5, "silent for 9 s, "), (6, "silent for 9 s")]
+    {
+        assert!(lines[line].trim_end().ends_with(end.trim_end()), "{page}");
+    }
 }
 
 /// Whoever draws a graph finds every name there, and every metric has its graph.

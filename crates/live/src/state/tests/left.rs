@@ -22,7 +22,8 @@ fn write_fact(folder: &Folder, name: &str, number: u64) {
 
 #[test]
 fn a_file_with_which_nobody_could_go_on_is_set_aside() {
-    let changes: [(&str, fn(&Folder)); 3] = [
+    type Change = fn(&Folder);
+    let changes: [(&str, Change); 3] = [
         ("a newer format", |folder| write_fact(folder, "format", FORMAT + 1)),
         ("another epoch", |folder| write_fact(folder, "epoch", 5)),
         ("damage", |folder| std::fs::write(folder.file(), [0xff; 5000]).unwrap()),

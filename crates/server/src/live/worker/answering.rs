@@ -189,8 +189,8 @@ impl LiveWorker {
     /// See [`staunch_engine::Handler::collected`].
     pub(crate) fn collected(&mut self, body: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
         let lines = sharing(&self.shared.config.origins, request);
-        // Rights were looked at before the body came, and what a token granted is remembered. Meanwhile a token
-        // may have ended, or a reload may have given the host to this site.
+        // Rights were looked at before the body came, and what a token granted is remembered. Meanwhile a
+        // token may have ended, or a reload may have given the host to this site.
         let Asker::Known(rights) = self.asker(request, &answer) else {
             return refuse_invalid(&lines, answer);
         };
