@@ -144,19 +144,24 @@ fn value(record: &Record<'_>, second: &Second, field: Field, worker: u16, out: &
         Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
         Field::Worker => number(u64::from(worker), out),
         Field::ClientVerify => out.extend_from_slice(verdict(record)),
-        Field::ClientSubject => plain(record.subject, out),
-        Field::ClientFingerprint => plain(&digits(record.fingerprint), out),
+        Field::ClientSubject => plain(subject(record), out),
+        Field::ClientFingerprint => plain(&fingerprint(record), out),
     }
 }
 
 /// What nginx says of a client's certificate (`$ssl_client_verify`). One that is not good ends the handshake.
 fn verdict(record: &Record<'_>) -> &'static [u8] {
-    if record.fingerprint.is_empty() { b"NONE" } else { b"SUCCESS" }
+    if record.certificate.is_some() { b"SUCCESS" } else { b"NONE" }
 }
 
-/// Bytes as small hexadecimal digits.
-fn digits(bytes: &[u8]) -> Vec<u8> {
-    let halves = bytes.iter().flat_map(|&byte| [byte >> 4, byte & 15]);
+fn subject<'a>(record: &Record<'a>) -> &'a [u8] {
+    record.certificate.map_or(&[], |certificate| certificate.subject)
+}
+
+/// The certificate's SHA-256 as small hexadecimal digits.
+fn fingerprint(record: &Record<'_>) -> Vec<u8> {
+    let bytes = record.certificate.map(|certificate| certificate.fingerprint);
+    let halves = bytes.into_iter().flatten().flat_map(|&byte| [byte >> 4, byte & 15]);
     halves.map(|half| HEX[usize::from(half)].to_ascii_lowercase()).collect()
 }
 
@@ -204,8 +209,8 @@ fn json(record: &Record<'_>, second: &Second, fields: &[Field], worker: u16, out
             Field::DurationUs => number(u64::from(record.waited_ms) * 1000, out),
             Field::Worker => number(u64::from(worker), out),
             Field::ClientVerify => string(verdict(record), out),
-            Field::ClientSubject => string(record.subject, out),
-            Field::ClientFingerprint => string(&digits(record.fingerprint), out),
+            Field::ClientSubject => string(subject(record), out),
+            Field::ClientFingerprint => string(&fingerprint(record), out),
         }
     }
     out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });

@@ -16,7 +16,7 @@ use staunch_protocol::http1::Request;
 use super::access::AccessLog;
 use super::feeder::Feeder;
 use super::fields::{self, AUTHORIZATION, HOST, IDENTITY};
-use super::record::Record;
+use super::record::{Record, ShownCertificate};
 
 /// See the module's text.
 pub struct Logged<H> {
@@ -115,10 +115,14 @@ fn of_request<'a>(wanted: u32, request: &Request<'a>, identity: Option<&'a Clien
         user_agent: found.user_agent,
         forwarded_for: found.forwarded_for,
         credentials: found.authorization,
-        subject: identity.map_or(&[], |identity| identity.subject.as_bytes()),
-        fingerprint: identity.map_or(&[], |identity| &identity.fingerprint),
+        certificate: identity.map(shown),
         ..Record::default()
     }
+}
+
+#[cold]
+fn shown(identity: &ClientIdentity) -> ShownCertificate<'_> {
+    ShownCertificate { subject: identity.subject.as_bytes(), fingerprint: &identity.fingerprint }
 }
 
 impl<H: Handler> Handler for Logged<H> {

@@ -1,17 +1,22 @@
-//! One request on its way from a worker to the log: a header of fixed size, and the pieces behind it.
+//! One request on its way from a worker to the log: a header of fixed size, the pieces behind it, and what is
+//! told of a certificate if the client showed one.
 //!
 //! It owns the form in which they lie in the ring. It must never look into a piece.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Length, status, family, version, time, length of the body, address, the lengths of the pieces, and the
+/// Length, status, family, marks, time, length of the body, address, the lengths of the pieces, and the
 /// wait.
-const HEADER_BYTES: usize = 60;
-const PIECES_COUNT: usize = 8;
+const HEADER_BYTES: usize = 56;
+const PIECES_COUNT: usize = 6;
 /// Where the wait stands: behind the lengths of the pieces.
 const WAIT_AT: usize = HEADER_BYTES - 4;
 /// Of a request line or a field's value no more is kept: as much as a request line may have.
 const PIECE_BYTES_MAX: usize = 8 * 1024;
+const FINGERPRINT_BYTES: usize = 32;
+/// Marks.
+const IS_HTTP2: u8 = 1;
+const HAS_CERTIFICATE: u8 = 2;
 
 /// What the log is told of a request. A piece that did not come, or is not wanted, is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,9 +36,16 @@ pub(super) struct Record<'a> {
     pub(super) forwarded_for: &'a [u8],
     /// The Authorization field, where a rule asked for it: a name is in it, and what nobody may see.
     pub(super) credentials: &'a [u8],
-    /// Subject and SHA-256 of the certificate that the client showed.
+    /// The certificate that the client showed.
+    pub(super) certificate: Option<ShownCertificate<'a>>,
+}
+
+/// What the log is told of a client's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ShownCertificate<'a> {
     pub(super) subject: &'a [u8],
-    pub(super) fingerprint: &'a [u8],
+    /// Its SHA-256.
+    pub(super) fingerprint: &'a [u8; FINGERPRINT_BYTES],
 }
 
 impl<'a> Record<'a> {
@@ -46,11 +58,14 @@ impl<'a> Record<'a> {
             self.user_agent,
             self.forwarded_for,
             self.credentials,
-            self.subject,
-            self.fingerprint,
         ]
         .map(|piece| &piece[..piece.len().min(PIECE_BYTES_MAX)]);
-        let length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let mut length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let mut marks = if self.is_http2 { IS_HTTP2 } else { 0 };
+        if let Some(certificate) = &self.certificate {
+            length += certificate.encoded_bytes();
+            marks |= HAS_CERTIFICATE;
+        }
         let (family, address) = match self.client {
             None => (0, [0; 16]),
             Some(IpAddr::V4(address)) => (4, address.to_ipv6_mapped().octets()),
@@ -59,7 +74,7 @@ impl<'a> Record<'a> {
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(&(length as u32).to_le_bytes());
         header[4..6].copy_from_slice(&self.status.to_le_bytes());
-        (header[6], header[7]) = (family, u8::from(self.is_http2));
+        (header[6], header[7]) = (family, marks);
         header[8..16].copy_from_slice(&self.unix_ms.to_le_bytes());
         header[16..24].copy_from_slice(&self.body_bytes.to_le_bytes());
         header[24..40].copy_from_slice(&address);
@@ -71,6 +86,9 @@ impl<'a> Record<'a> {
         out.extend_from_slice(&header);
         for piece in pieces {
             out.extend_from_slice(piece);
+        }
+        if let Some(certificate) = &self.certificate {
+            certificate.encode(out);
         }
     }
 
@@ -90,8 +108,12 @@ impl<'a> Record<'a> {
         for (index, piece) in pieces.iter_mut().enumerate() {
             (*piece, rest) = rest.split_at_checked(usize::from(word(40 + 2 * index)))?;
         }
-        let [request_line, host, referer, user_agent, forwarded_for, credentials, subject, fingerprint] =
-            pieces;
+        let [request_line, host, referer, user_agent, forwarded_for, credentials] = pieces;
+        let mut certificate = None;
+        if header[7] & HAS_CERTIFICATE != 0 {
+            let (shown, behind) = ShownCertificate::decode(rest)?;
+            (certificate, rest) = (Some(shown), behind);
+        }
         let (unix_ms, status, body_bytes) = (long(8), word(4), long(16));
         let waited_ms = u32::from(word(WAIT_AT)) | u32::from(word(WAIT_AT + 2)) << 16;
         let record = Self {
@@ -101,16 +123,40 @@ impl<'a> Record<'a> {
             body_bytes,
             waited_ms,
             request_line,
-            is_http2: header[7] != 0,
+            is_http2: header[7] & IS_HTTP2 != 0,
             host,
             referer,
             user_agent,
             forwarded_for,
             credentials,
-            subject,
-            fingerprint,
+            certificate,
         };
         Some((record, rest))
+    }
+}
+
+impl<'a> ShownCertificate<'a> {
+    fn subject(&self) -> &'a [u8] {
+        &self.subject[..self.subject.len().min(PIECE_BYTES_MAX)]
+    }
+
+    fn encoded_bytes(&self) -> usize {
+        2 + self.subject().len() + FINGERPRINT_BYTES
+    }
+
+    #[cold]
+    fn encode(&self, out: &mut Vec<u8>) {
+        let subject = self.subject();
+        out.extend_from_slice(&(subject.len() as u16).to_le_bytes());
+        out.extend_from_slice(subject);
+        out.extend_from_slice(self.fingerprint);
+    }
+
+    fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (subject, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        let (fingerprint, rest) = rest.split_first_chunk()?;
+        Some((Self { subject, fingerprint }, rest))
     }
 }
 
@@ -133,8 +179,7 @@ mod tests {
             user_agent: b"",
             forwarded_for: &[0; 300],
             credentials: b"anna",
-            subject: b"CN=anna",
-            fingerprint: &[7; 32],
+            certificate: Some(ShownCertificate { subject: b"CN=anna", fingerprint: &[7; 32] }),
         };
         let plain = Record { client: Some("192.0.2.1".parse().unwrap()), ..Record::default() };
         let (mut bytes, mut one) = (Vec::new(), Vec::new());

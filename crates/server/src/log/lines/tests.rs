@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::record::ShownCertificate;
 use super::*;
 
 fn record() -> Record<'static> {
@@ -18,8 +19,7 @@ fn record() -> Record<'static> {
         user_agent: b"curl/8",
         forwarded_for: b"",
         credentials: b"Basic YW5uYTpzZWNyZXQ=",
-        subject: b"",
-        fingerprint: b"",
+        certificate: None,
     }
 }
 
@@ -50,7 +50,8 @@ fn who_showed_a_certificate_is_told() {
     let words = "$ssl_client_verify $ssl_client_fingerprint_sha256 \"$ssl_client_s_dn\"";
     let of_text = || Format::of_text(words).unwrap();
     assert_eq!(line(of_text(), &record()), "NONE - \"-\"");
-    let shown = Record { subject: b"CN=an\"na,O=H", fingerprint: &[0xa7; 32], ..record() };
+    let certificate = ShownCertificate { subject: b"CN=an\"na,O=H", fingerprint: &[0xa7; 32] };
+    let shown = Record { certificate: Some(certificate), ..record() };
     let digits = "a7".repeat(32);
     assert_eq!(line(of_text(), &shown), format!("SUCCESS {digits} \"CN=an\\x22na,O=H\""));
     let json: serde_json::Value = serde_json::from_str(&line(all(), &shown)).unwrap();
