@@ -30,7 +30,7 @@ use crate::topic::{Kind, TopicId};
 use crate::update::Update;
 use crate::version::{Epoch, Version};
 use held_back::HeldBack;
-use memory::{Memory, TOPIC_BYTES};
+use memory::{ENTRY_BYTES, Memory, TOPIC_BYTES};
 use preparing::Prepared;
 use readers::Holdings;
 use shelf::Shelf;
@@ -147,7 +147,7 @@ impl Hub {
         self.leave_newer(&mut publication)?;
         let publication = self.onto_held_back(publication)?;
         let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
-        self.make_room(&prepared)?;
+        self.make_room(&publication, &prepared)?;
         let readers = publication.topics.iter().map(|topic| self.holdings.readers_of(topic)).sum();
         let due_ms = self.shelf.due_ms(&publication.topics, now_ms);
         if due_ms.is_some() || !self.held_back.is_empty() {
@@ -264,9 +264,10 @@ impl Hub {
     }
 
     /// Makes room for a value that is longer than the one before, or a topic more.
-    fn make_room(&mut self, prepared: &Prepared) -> Result<(), PublishFault> {
+    fn make_room(&mut self, publication: &Publication, prepared: &Prepared) -> Result<(), PublishFault> {
         let grows = prepared.new_topics > 0 || prepared.value.bytes().len() > prepared.bytes_before;
-        let needed = prepared.value.bytes().len() + prepared.new_topics * TOPIC_BYTES;
+        let each = ENTRY_BYTES + prepared.bytes() + publication.text_bytes();
+        let needed = publication.topics.len() * each + prepared.new_topics * TOPIC_BYTES;
         if !grows || self.relieve(needed) { Ok(()) } else { Err(PublishFault::Memory) }
     }
 

@@ -162,7 +162,8 @@ fn a_topic_that_was_forgotten_here_does_not_come_back_by_itself() {
     world.run(60_000);
     assert_eq!((world.values(1, 0).len(), world.values(0, 0).len()), (1, 2));
     let asked = world.nodes[1].requests - before;
-    assert!((1..20).contains(&asked), "{asked} questions in a minute about what stays as it is");
+    // A wait that doubles from 100 ms to 10 s leaves a minute room for a dozen rounds of some messages each.
+    assert!((1..50).contains(&asked), "{asked} questions in a minute about what stays as it is");
     world.publish(0, 0, &["a"], Some(b"2"));
     world.run(10);
     assert_eq!(world.values(1, 0).get("a"), Some(&&b"2"[..]));

@@ -8,9 +8,13 @@ use super::shelf::{Shelf, Topic};
 use crate::letter::Place;
 use crate::name::TopicName;
 use crate::ring::Entry;
+use crate::update::Update;
 
 /// What a topic costs beside its name and updates.
 pub(crate) const TOPIC_BYTES: usize = size_of::<Topic>() + 96;
+
+/// What an update costs in each of its topics beside its value, its patch and its texts.
+pub(crate) const ENTRY_BYTES: usize = size_of::<Entry>() + size_of::<Update>();
 
 /// The account.
 #[derive(Debug)]

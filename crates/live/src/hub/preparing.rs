@@ -23,6 +23,13 @@ pub(crate) struct Prepared {
     pub(crate) bytes_before: usize,
 }
 
+impl Prepared {
+    /// Bytes of the value and of its patch.
+    pub(crate) fn bytes(&self) -> usize {
+        self.value.bytes().len() + self.patch.as_ref().map_or(0, |patch| patch.len())
+    }
+}
+
 /// Checks a publication against its topics.
 pub(crate) fn prepare(
     publication: &Publication,

@@ -91,6 +91,12 @@ impl Publication {
         };
         content + self.topics.iter().map(|topic| topic.as_str().len()).sum::<usize>()
     }
+
+    /// Bytes of its id, its kind and the longest name of its topics.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let texts = [&self.id, &self.kind].into_iter().flatten().map(|text| text.len()).sum::<usize>();
+        texts + self.topics.iter().map(|topic| topic.as_str().len()).max().unwrap_or(0)
+    }
 }
 
 /// Bytes of memory a JSON document takes, roughly: its strings and names, and `size_of::<Value>()` for each
