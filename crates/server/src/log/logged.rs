@@ -54,14 +54,17 @@ impl<H> Logged<H> {
         // A name that nobody asked for proves nothing, and could be taken for somebody who was let in.
         let wanted = if before.guarded.get() { wanted } else { wanted & !AUTHORIZATION };
         let (status, body_bytes) = (answered.status().code(), answered.body_bytes());
-        self.feed(&Record {
-            unix_ms: before.unix_ms,
-            waited_ms: before.waited_ms,
-            client: before.client,
-            status,
-            body_bytes,
-            ..of_request(wanted, request, before.identity)
-        });
+        // Filled where it stands: a request that is logged pays for each copy of it.
+        let mut record = of_request(wanted, request);
+        record.unix_ms = before.unix_ms;
+        record.waited_ms = before.waited_ms;
+        record.client = before.client;
+        record.status = status;
+        record.body_bytes = body_bytes;
+        if let Some(identity) = before.identity {
+            record.certificate = Some(shown(identity));
+        }
+        self.feed(&record);
     }
 
     /// An answer that went on is accounted for when it has ended.
@@ -72,20 +75,21 @@ impl<H> Logged<H> {
             client: finished.peer,
             status: finished.status.code(),
             body_bytes: finished.body_bytes,
-            ..of_request(wanted & !AUTHORIZATION, finished.request, finished.identity)
+            certificate: wanted_of(finished.identity, wanted),
+            ..of_request(wanted & !AUTHORIZATION, finished.request)
         });
     }
 
     #[cold]
     fn note_refused(&mut self, wanted: u32, refused: &Refused<'_>) {
         let wanted = wanted & !AUTHORIZATION;
-        let of = |request| of_request(wanted, request, refused.identity);
-        let pieces = refused.request.map_or(Record::default(), of);
+        let pieces = refused.request.map_or(Record::default(), |request| of_request(wanted, request));
         self.feed(&Record {
             unix_ms: refused.unix_ms,
             client: refused.peer,
             status: refused.status.code(),
             body_bytes: refused.body_bytes,
+            certificate: refused.request.and(wanted_of(refused.identity, wanted)),
             ..pieces
         });
     }
@@ -104,8 +108,8 @@ impl<'a> Before<'a> {
     }
 }
 
-fn of_request<'a>(wanted: u32, request: &Request<'a>, identity: Option<&'a ClientIdentity>) -> Record<'a> {
-    let identity = identity.filter(|_| wanted & IDENTITY != 0);
+#[inline(always)]
+fn of_request<'a>(wanted: u32, request: &Request<'a>) -> Record<'a> {
     let found = fields::find(request.head, wanted);
     Record {
         request_line: fields::request_line(request),
@@ -115,9 +119,12 @@ fn of_request<'a>(wanted: u32, request: &Request<'a>, identity: Option<&'a Clien
         user_agent: found.user_agent,
         forwarded_for: found.forwarded_for,
         credentials: found.authorization,
-        certificate: identity.map(shown),
         ..Record::default()
     }
+}
+
+fn wanted_of(identity: Option<&ClientIdentity>, wanted: u32) -> Option<ShownCertificate<'_>> {
+    identity.filter(|_| wanted & IDENTITY != 0).map(shown)
 }
 
 #[cold]

@@ -60,12 +60,7 @@ impl<'a> Record<'a> {
             self.credentials,
         ]
         .map(|piece| &piece[..piece.len().min(PIECE_BYTES_MAX)]);
-        let mut length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let mut marks = if self.is_http2 { IS_HTTP2 } else { 0 };
-        if let Some(certificate) = &self.certificate {
-            length += certificate.encoded_bytes();
-            marks |= HAS_CERTIFICATE;
-        }
+        let length = HEADER_BYTES + pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let (family, address) = match self.client {
             None => (0, [0; 16]),
             Some(IpAddr::V4(address)) => (4, address.to_ipv6_mapped().octets()),
@@ -74,7 +69,7 @@ impl<'a> Record<'a> {
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(&(length as u32).to_le_bytes());
         header[4..6].copy_from_slice(&self.status.to_le_bytes());
-        (header[6], header[7]) = (family, marks);
+        (header[6], header[7]) = (family, if self.is_http2 { IS_HTTP2 } else { 0 });
         header[8..16].copy_from_slice(&self.unix_ms.to_le_bytes());
         header[16..24].copy_from_slice(&self.body_bytes.to_le_bytes());
         header[24..40].copy_from_slice(&address);
@@ -88,7 +83,7 @@ impl<'a> Record<'a> {
             out.extend_from_slice(piece);
         }
         if let Some(certificate) = &self.certificate {
-            certificate.encode(out);
+            certificate.append(out);
         }
     }
 
@@ -136,20 +131,18 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> ShownCertificate<'a> {
-    fn subject(&self) -> &'a [u8] {
-        &self.subject[..self.subject.len().min(PIECE_BYTES_MAX)]
-    }
-
-    fn encoded_bytes(&self) -> usize {
-        2 + self.subject().len() + FINGERPRINT_BYTES
-    }
-
+    /// Puts it behind the record in `out`, which is that much longer then. Most records have none, and pay
+    /// nothing for it.
     #[cold]
-    fn encode(&self, out: &mut Vec<u8>) {
-        let subject = self.subject();
+    #[inline(never)]
+    fn append(&self, out: &mut Vec<u8>) {
+        let subject = &self.subject[..self.subject.len().min(PIECE_BYTES_MAX)];
         out.extend_from_slice(&(subject.len() as u16).to_le_bytes());
         out.extend_from_slice(subject);
         out.extend_from_slice(self.fingerprint);
+        let length = out.len() as u32;
+        out[..4].copy_from_slice(&length.to_le_bytes());
+        out[7] |= HAS_CERTIFICATE;
     }
 
     fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
