@@ -42,7 +42,7 @@ pub(super) fn file(config: &Config) -> Option<PathBuf> {
     config.tls.ticket_keys.as_ref().map(|folder| folder.join("key"))
 }
 
-/// What has to be watched beside [`file`]: where the folder is a link, that it leads elsewhere.
+/// What has to be watched beside [`file()`]: where the folder is a link, that it leads elsewhere.
 pub(super) fn link(config: &Config) -> Option<PathBuf> {
     config.tls.ticket_keys.clone().filter(|folder| folder.is_symlink())
 }
