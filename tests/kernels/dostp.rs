@@ -5,12 +5,19 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::{SERIES_WITH_HEADERS, is_possible};
 use staunch_tests::process::{binary, is_installed};
 
-/// The program that opens the module's sockets: static, for the machine has no libraries of its own.
+/// The program that opens the module's sockets. It is made once, because tests run side by side.
 fn guest_program() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(make_guest_program).clone()
+}
+
+/// It is static, for the machine has no libraries of its own.
+fn make_guest_program() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dostp-guest");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let output = Command::new("cc")
@@ -24,8 +31,13 @@ fn guest_program() -> PathBuf {
     program
 }
 
-/// The golden frames in the form that the program reads.
+/// The golden frames in the form that the program reads, written once.
 fn golden_frames() -> PathBuf {
+    static FRAMES: OnceLock<PathBuf> = OnceLock::new();
+    FRAMES.get_or_init(write_golden_frames).clone()
+}
+
+fn write_golden_frames() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/dostp/vectors");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the vectors").map(|entry| entry.expect("a file").path()).collect();

@@ -2,14 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use staunch_tests::process::binary;
 
 use crate::modules::{Guest, KHTTPD_MODES};
 use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
 
-/// The program that takes connections at the device: static, for the machine has no libraries.
+/// The program that takes connections at the device. It is made once, because tests run side by side.
 pub(crate) fn process() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(make_process).clone()
+}
+
+/// It is static, for the machine has no libraries.
+fn make_process() -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handover");
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new("cc")
