@@ -1,8 +1,9 @@
 //! The fabric: nodes of one cluster tell each other how busy they are, and the last values of their topics.
 //!
-//! It owns what is told, asked and answered, and the order of updates whoever published them. It must never
-//! read a clock, send anything or hold a value: time and bytes are arguments, what is to be sent is handed
-//! back, and handles lead to values.
+//! The fabric owns three things: which messages a node tells, asks and answers, which values other nodes
+//! lack, and which of two updates of a topic counts. It must never read a clock, send anything or hold a
+//! value: time and received bytes are arguments, messages to be sent are handed back, and a [`Held`] writes
+//! its value.
 //!
 //! Load is told each second (`collect`). What was published at a node is told by that node alone, to all
 //! (`publish`). Who hears a node for the first time, or misses something of its stream, asks it (`transact`)
@@ -52,7 +53,8 @@ pub struct Now {
     pub wall_ms: u64,
 }
 
-/// What leads to a value: whoever holds it writes it when it is to be told.
+/// A handle to an update whose value the program holds: the fabric has the value written only when a message
+/// tells it.
 pub trait Held {
     /// The topics of the update.
     fn topics(&self) -> Vec<&str>;
@@ -69,7 +71,7 @@ pub struct FabricSite {
     pub topics_max: usize,
 }
 
-/// What a fabric is told when it begins.
+/// Settings with which a node's fabric begins.
 #[derive(Debug, Clone)]
 pub struct FabricSettings {
     /// The node's address.
@@ -97,7 +99,7 @@ pub struct Outgoing {
     pub payload: Vec<u8>,
 }
 
-/// What somebody should know, once a minute at most.
+/// A notice for the operator that the clocks of two nodes differ too much, given once a minute at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AheadNotice {
     /// The node whose clock is ahead, or that says so.
@@ -213,7 +215,7 @@ impl<H: Held> Fabric<H> {
         self.outgoing.pop_front()
     }
 
-    /// What somebody should know.
+    /// The notice that the log should get about clocks that differ, if there is one.
     pub fn poll_notice(&mut self) -> Option<AheadNotice> {
         self.notice.take()
     }

@@ -26,7 +26,7 @@ use staunch_server::metrics::FabricFigures;
 
 use crate::config::Failure;
 use load::LoadMeter;
-use thread::{Desk, FabricOrder};
+use thread::{FabricOrder, FabricThread};
 
 pub(crate) use listener::ask;
 pub(crate) use opening::OpenFabric;
@@ -56,8 +56,8 @@ impl ServedFabric {
         let seen = Arc::new(Mutex::new(open.figures()));
         let meter = LoadMeter::new(stats, live.clone());
         let wake = open.wake.try_clone().map_err(fault)?;
-        let desk = Desk::new(open, live, meter, ordered, Arc::clone(&seen), notice);
-        let run = std::thread::Builder::new().name("fabric".into()).spawn(move || desk.run());
+        let thread = FabricThread::new(open, live, meter, ordered, Arc::clone(&seen), notice);
+        let run = std::thread::Builder::new().name("fabric".into()).spawn(move || thread.run());
         let thread = Mutex::new(Some(run.map_err(fault)?));
         Ok(Self { orders, wake, thread, seen })
     }

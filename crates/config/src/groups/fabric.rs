@@ -12,8 +12,8 @@ group! {
     /// Interface to share load and live data by
     /// Servers of one LAN find each other by DOSTP. Each second they tell how busy they are, and at once what
     /// was published to topics of live data, each site to the site of the same name.
-    /// It needs CAP_NET_RAW at the start. Without `fabric_key_file` anybody on that
-    /// network can publish to every topic: see `docs/dostp-use.md`.
+    /// The server needs CAP_NET_RAW at its start. Without `fabric_key_file` anybody on the LAN can publish to
+    /// every topic: see `docs/dostp-use.md`.
     fabric: OrOff<Interface> = Some("off"), Value, restart, "\"eth1\"";
     /// File with the cluster's secret, mode 0600
     /// 64 hexadecimal digits, the same on all servers. Read by the user who starts the server.

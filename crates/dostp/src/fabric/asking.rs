@@ -1,6 +1,7 @@
 //! Asking other nodes for what differs: when, how often, and how far.
 //!
-//! It must never have more than one question under way to a node, nor more than so many in a second.
+//! A fabric must never have more than one question under way to a node, nor ask all nodes together more than
+//! [`QUESTIONS_PER_SECOND_MAX`] questions a second.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a fabric tells of itself: counts, and the nodes that it knows.
+//! Figures of a fabric for metrics and pages: counts of its messages and updates, and the nodes it knows.
 
 use super::report::NodeLoad;
 use super::{Fabric, Held, Now};

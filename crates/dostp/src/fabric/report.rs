@@ -13,7 +13,7 @@ const LAYOUT: u8 = 1;
 pub struct NodeLoad {
     /// Requests answered in the last second.
     pub requests_per_second: u32,
-    /// Share of the last second in which workers had something to do, of 1 000.
+    /// Processor time of the whole process in the last second, of 1 000 for each worker.
     pub busy_permille: u16,
     /// Workers.
     pub workers: u16,

@@ -30,12 +30,12 @@ pub struct FabricFigures {
     pub counts: BTreeMap<String, u64>,
 }
 
-/// How busy a server is.
+/// How busy a server is: what its fabric tells, in a form for pages and metrics, which do not know DOSTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FabricLoad {
     /// Requests answered in the last second.
     pub requests_per_second: u32,
-    /// Processor time of the last second, of 1 000 for each worker.
+    /// Processor time of the whole process in the last second, of 1 000 for each worker.
     pub busy_permille: u16,
     /// Workers.
     pub workers: u16,

@@ -1,6 +1,7 @@
-//! The fabric's thread: between the socket, live data, and who asks.
+//! The fabric's thread, between the socket of DOSTP, live data, and programs that ask for its figures.
 //!
-//! It sleeps until one of them has something, or a second is over. It must never wait for one of them alone.
+//! The thread sleeps until one of the three has something, or a second is over. It must never wait for one of
+//! them alone.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind, Read as _};
@@ -49,8 +50,8 @@ pub(super) enum FabricOrder {
     End,
 }
 
-/// The thread's own.
-pub(super) struct Desk {
+/// What the thread works with.
+pub(super) struct FabricThread {
     socket: Socket,
     secrets: Option<Secrets>,
     fabric: Fabric<Handle>,
@@ -74,7 +75,7 @@ pub(super) struct Desk {
     notice: Notice,
 }
 
-impl Desk {
+impl FabricThread {
     pub(super) fn new(
         open: OpenFabric,
         live: Option<Arc<LiveSites>>,
