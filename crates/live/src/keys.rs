@@ -13,9 +13,9 @@ use crate::limits::{KEY_BYTES_MAX, KEY_MS_MAX, KEYS_MAX};
 pub enum KeyUse<T> {
     /// Nothing: publish, and remember what came of it.
     New,
-    /// The same request came before: this came of it.
+    /// The same request came before, with this outcome.
     Repeated(T),
-    /// 422: it came with another request.
+    /// 422: the key came with another request.
     Other,
     /// 400: the key is empty or longer than [`KEY_BYTES_MAX`].
     Faulty,

@@ -110,7 +110,7 @@ impl Tickets {
         let _alone = self.change();
         let Keys { keys, are_from_files } = &**self.keys.load();
         let now = self.time.unix_s();
-        // A key that is to come was made by a clock that was ahead.
+        // A key whose time is still to come was made by a clock that was ahead.
         let is_young = |key: &Arc<TicketKey>| {
             (key.since_unix_s..key.since_unix_s.saturating_add(TICKET_KEY_SECONDS)).contains(&now)
         };

@@ -22,7 +22,7 @@ pub(crate) struct Topic {
 /// All topics.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    /// Those that are, of all that ever were: a number is used once.
+    /// Topics that exist now, by number; the number of a forgotten topic is not used again.
     topics: HashMap<TopicId, Topic>,
     added: u32,
     names: HashMap<TopicName, TopicId>,

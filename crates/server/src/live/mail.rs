@@ -96,9 +96,9 @@ impl BodyOutcome {
 /// What became of what was handed to the writer at a time.
 #[derive(Debug)]
 pub(crate) enum Became {
-    /// This, line by line.
+    /// The outcome of each line.
     Lines(Vec<LineOutcome>),
-    /// This, as a whole.
+    /// The outcome of the whole body.
     Body(BodyOutcome),
 }
 

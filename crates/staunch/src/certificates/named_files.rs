@@ -63,7 +63,7 @@ pub(super) fn refuse_lone_key(config: &Config) -> Result<(), Failure> {
 /// A pair that was read and is good.
 pub(super) struct KnownPair {
     pub(super) pair: CertificatePair,
-    /// As it stands in the file, perhaps with its key.
+    /// The chain as it stands in the file, perhaps with its key.
     pub(super) chain: Zeroizing<Vec<u8>>,
     /// What is to be said about it.
     pub(super) warning: Option<String>,

@@ -24,11 +24,11 @@ pub struct ClientAuthority {
     /// The one that ends last stands first, so that those valid at a moment stand before those that have
     /// ended.
     pub(super) anchors: Vec<TrustAnchor<'static>>,
-    /// The last second of each of them.
+    /// The last second in which each authority is valid.
     pub(super) ends_unix_s: Vec<u64>,
-    /// Their names, for handshakes.
+    /// Names of the authorities, for handshakes.
     pub(super) subjects: Vec<DistinguishedName>,
-    /// Those that count, the newest first.
+    /// Lists that count, the newest first.
     pub(super) lists: Vec<List>,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
     /// Of everything that was read and counts.

@@ -16,10 +16,10 @@ use crate::limits::{LISTS_BYTES_MAX, LISTS_MAX};
 
 /// A list that counts.
 pub(super) struct List {
-    /// As webpki asks it.
+    /// The list in the form that webpki asks.
     pub(super) revoked: CertRevocationList<'static>,
     pub(super) der: CertificateRevocationListDer<'static>,
-    /// The last second in which it says how things stand.
+    /// The last second in which the list is current (its `nextUpdate`).
     pub(super) until_unix_s: u64,
     from_unix_s: u64,
     scope: Scope,
@@ -89,7 +89,7 @@ pub(super) fn read(pem: &[u8], now_unix_s: u64) -> Result<Vec<List>, ListsFault>
     for (place, der) in ders(pem)?.into_iter().enumerate() {
         let list = List::read(der, place + 1)?;
         match newest.iter_mut().find(|(_, known)| known.scope == list.scope) {
-            // Of two of the same second the one behind the other was added later.
+            // Of two lists made in the same second the one further down in the file was added later.
             Some(known) if known.1.from_unix_s <= list.from_unix_s => *known = (place + 1, list),
             Some(_) => {}
             None => newest.push((place + 1, list)),
@@ -99,7 +99,7 @@ pub(super) fn read(pem: &[u8], now_unix_s: u64) -> Result<Vec<List>, ListsFault>
         return Err(ListsFault::Stale(*place, now_unix_s - list.until_unix_s));
     }
     let mut lists: Vec<List> = newest.into_iter().map(|(_, list)| list).collect();
-    // webpki asks the first that fits.
+    // webpki asks the first list that fits a certificate.
     lists.sort_by_key(|list| std::cmp::Reverse(list.from_unix_s));
     Ok(lists)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustls::{CertRevocationListError, CertificateError, Error, OtherError};
 
-/// The same in rustls' words.
+/// A fault that webpki found, in rustls' words.
 pub(super) fn error_of(error: webpki::Error) -> Error {
     use CertRevocationListError as L;
     use CertificateError as C;
