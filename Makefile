@@ -8,6 +8,9 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 TEST_LOG := $(TARGET)/test.log
 
+# Most tests wait for servers and clients, so more run at a time than there are processors.
+export RUST_TEST_THREADS ?= $(shell echo $$((3 * $$(nproc))))
+
 # Sizes of the long runs; each may be given on the command line: `make soak FUZZ_RUNS=1000`.
 FUZZ_RUNS_SHORT ?= 200000
 FUZZ_RUNS ?= 10000000
@@ -45,12 +48,12 @@ lab: compiler ## Compare the server models by the paper's plan, in under five mi
 
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
-	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-tests --test simulation -- --nocapture
+	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-live --lib simulation -- --nocapture
-	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --package staunch-tests --test gate storm -- --nocapture
+	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	cargo build --workspace --profile fast
-	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --package staunch-tests --test kernels strain
+	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels strain
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests
@@ -92,27 +95,23 @@ check: # The tests. The black-box ones find the server beside them, so it is bui
 # Outputs that nobody takes are among them: a failed write that panics ends the process only there.
 SHIPPED_LIFE ?= control:: ending:: upgrade::
 SHIPPED_SEEING ?= unread::
+# `--workspace` everywhere: a package built alone has other features, and is then built again with the rest.
 shipped:
 	cargo build --release --package staunch
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests \
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \
 	  --test life -- $(SHIPPED_LIFE)
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests \
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \
 	  --test seeing -- $(SHIPPED_SEEING)
 
 instructions: # Instructions per request, by callgrind, against bench/instructions.json
 	cargo xtask bench instructions --gate
 
-FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SEED := $(shell date +%s)
 
-fuzz:
+fuzz: # As many targets at a time as there are processors.
 	fuzz/build --target-dir target
-	@cd fuzz && mkdir -p artifacts && for source in targets/*.rs; do \
-	  name=$$(basename $$source .rs); mkdir -p corpus/$$name seeds/$$name; \
-	  echo "fuzz $$name: $(FUZZ_RUNS) runs, FUZZ_SEED=$(FUZZ_SEED)"; \
-	  target/$(FUZZ_HOST)/release/$$name -runs=$(FUZZ_RUNS) -seed=$(FUZZ_SEED) \
-	    -artifact_prefix=artifacts/ -verbosity=0 -print_final_stats=1 corpus/$$name seeds/$$name; \
-	done
+	basename --suffix .rs --multiple fuzz/targets/*.rs \
+	  | xargs --max-procs $$(nproc) --replace fuzz/run {} $(FUZZ_RUNS) $(FUZZ_SEED)
 
 fuzz-short:
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS_SHORT)

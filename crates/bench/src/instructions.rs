@@ -162,12 +162,13 @@ impl Drivers {
         succeed(Command::new("cc").args(flags).arg(&preload).arg(source))?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let target = setting.scratch.join("counted");
+        let mut command = Command::new(&cargo);
+        command.args(["build", "--quiet", "--release"]).current_dir(&setting.root);
         for Driver { package, example } in DRIVERS {
-            let mut command = Command::new(&cargo);
-            command.args(["build", "--quiet", "--release", "-p", package, "--example", example]);
-            command.current_dir(&setting.root).env("CARGO_TARGET_DIR", &target);
-            succeed(command.env("RUSTFLAGS", "--cfg=rustix_use_libc"))?;
+            command.args(["--package", package, "--example", example]);
         }
+        command.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "--cfg=rustix_use_libc");
+        succeed(&mut command)?;
         Ok(Self { examples: target.join("release/examples"), preload })
     }
 

@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(root: &Path, name: &str, arguments: &Arguments) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--profile", "fast", "--package", "staunch-bench"]);
+    // By its program, not its package: built with the features of the whole workspace, as tests are, not anew.
+    command.args(["run", "--quiet", "--profile", "fast", "--bin", "staunch-bench"]);
     command.arg("--manifest-path").arg(root.join("Cargo.toml")).args(["--", name]).args(&arguments.words);
     eprintln!("error: cargo: {}", command.exec());
     ExitCode::FAILURE
