@@ -39,7 +39,7 @@ fn reload(house: &House, text: &str, word: &str) {
     house.until_said(word, before + 1);
 }
 
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
 }

@@ -9,6 +9,7 @@ use staunch_tests::process::{binary, write_program};
 use crate::conversation::{Talk, get};
 use crate::house::{self, House, LARGE_BYTES, SMALL, WAYS};
 use crate::load::Load;
+use crate::reload::free_address;
 
 #[test]
 fn ten_upgrades_under_load_fail_no_request() {
@@ -171,6 +172,28 @@ fn the_former_process_may_be_killed() {
         assert_eq!(house.process(), Some(second));
         let third = house.upgrade();
         assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}");
+        assert_ne!(third, second);
+    }
+}
+
+/// Root listens at the admin address, and the next process, which is no longer root, does so beside it.
+#[test]
+fn the_admin_address_passes_from_user_to_user() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can become another user");
+    }
+    for io in WAYS {
+        let admin = free_address();
+        let folder = house::new_folder();
+        std::os::unix::fs::chown(&folder, Some(65534), None).expect("our own folder");
+        let mut command = house::command(&folder, &binary());
+        command.args(["--io", io, "--user", "nobody", "--admin", &admin.to_string()]);
+        let mut house = House::of(folder, &mut command);
+        let first = house.first();
+        let second = house.upgrade();
+        house.until("the first one ends", |_| (!house::is_running(first)).then_some(()));
+        assert_eq!(get(admin, "/healthz"), b"ok\n", "{io}: by the second");
+        let third = house.upgrade();
         assert_ne!(third, second);
     }
 }

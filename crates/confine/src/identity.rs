@@ -4,7 +4,8 @@
 //! on half way: an error means that the process has to end.
 
 use std::ffi::CString;
-use std::os::unix::fs::lchown;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{fchown, lchown};
 use std::path::Path;
 use std::{fmt, io};
 
@@ -140,6 +141,15 @@ impl Identity {
     /// Those of lchown(2).
     pub fn give(&self, path: &Path) -> io::Result<()> {
         lchown(path, Some(self.user.as_raw()), Some(self.group.as_raw()))
+    }
+
+    /// Gives a socket to this user: others of the same user may then listen at its address beside it
+    /// (SO_REUSEPORT, socket(7)).
+    ///
+    /// # Errors
+    /// Those of fchown(2).
+    pub fn give_socket(&self, socket: impl AsFd) -> io::Result<()> {
+        fchown(socket, Some(self.user.as_raw()), Some(self.group.as_raw()))
     }
 
     /// The user as it was named, and the numbers of user and group.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use staunch_confine::Identity;
 use staunch_netio::{clock, socket};
 use staunch_protocol::http1::Session;
 use staunch_server::{Admin, Now};
@@ -50,6 +51,15 @@ impl Listener {
             Ok(Self { listener, address })
         };
         bind().map_err(|error| format!("cannot listen on the admin address {address}: {error}"))
+    }
+
+    /// Lets another process of this user listen beside this one, to take over from it.
+    ///
+    /// # Errors
+    /// Those of fchown(2).
+    pub(crate) fn give(&self, user: &Identity) -> Result<(), String> {
+        let given = user.give_socket(&self.listener);
+        given.map_err(|error| format!("cannot give the admin address {} to {user}: {error}", self.address))
     }
 
     /// Where, with the port taken.

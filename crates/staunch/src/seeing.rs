@@ -13,6 +13,7 @@ use staunch_config::groups::Logs;
 use staunch_config::syntax::choice::LogField;
 use staunch_config::syntax::log_line::LogLine;
 use staunch_config::syntax::text::Output;
+use staunch_confine::Identity;
 use staunch_engine::Engine;
 use staunch_server::log::{
     AccessLog, ErrorLog, Field, Format, LineQueue, LogSettings, Notice, PreparedAccessLog, PreparedErrorLog,
@@ -51,11 +52,12 @@ pub(crate) struct Logging {
 }
 
 impl Seeing {
-    /// Listens on the admin address. `takes_over`: another process listens there, and will end.
+    /// Listens on the admin address, for the user who will serve. `takes_over`: another process listens there,
+    /// and will end.
     ///
     /// # Errors
     /// An address that cannot be had.
-    pub(crate) fn open(config: &Config, takes_over: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(config: &Config, takes_over: bool, user: Option<&Identity>) -> Result<Self, Failure> {
         let no_descriptor = |error| format!("cannot copy standard output or error: {error}");
         let error_log = ErrorLog::new().map_err(no_descriptor)?;
         let block = LineQueue::of_standard_output(error_log.counts()).map_err(no_descriptor)?;
@@ -63,6 +65,9 @@ impl Seeing {
         let notice: Notice = Arc::new(move |text: &str| place.say(text));
         let log = AccessLog::new(Arc::clone(&notice));
         let listener = config.process.admin.map(|address| Listener::bind(address, takes_over)).transpose()?;
+        if let (Some(listener), Some(user)) = (&listener, user) {
+            listener.give(user)?;
+        }
         let hosts = config.process.admin_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         let (block, shown) = (Arc::new(block), OnceLock::new());
         Ok(Self { log, notice, block, error_log, listener, hosts, takes_over, shown })

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let user = confinement::identity(&config)?;
     let handed = arrival.names();
     let mut settings = settings::of(&config, &handed)?;
-    let mut seeing = Seeing::open(&config, arrival.takes_over())?;
+    let mut seeing = Seeing::open(&config, arrival.takes_over(), user.as_ref())?;
     settings.notice = Arc::clone(&seeing.notice);
     let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
     // As the user who starts the server: keys are often nobody else's to read.
