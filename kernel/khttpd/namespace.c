@@ -98,6 +98,10 @@ static int __net_init khttpd_namespace_begin(struct net *net)
 		       -ENOMEM;
 }
 
+/*
+ * Before anything of the namespace is taken away, so that peers can still be told: newer kernels take its
+ * routes away before they call any `exit`.
+ */
 static void __net_exit khttpd_namespace_end(struct net *net)
 {
 	struct khttpd_namespace *namespace = khttpd_namespace_of(net);
@@ -108,10 +112,10 @@ static void __net_exit khttpd_namespace_end(struct net *net)
 	khttpd_connection_close_all(namespace);
 }
 
-/* Those of devices end first: peers can still be told. */
+/* As one of devices, so that its end comes before that of all others of the network. */
 static struct pernet_operations operations = {
 	.init = khttpd_namespace_begin,
-	.exit = khttpd_namespace_end,
+	.pre_exit = khttpd_namespace_end,
 	.id = &id,
 	.size = sizeof(struct khttpd_namespace),
 };
