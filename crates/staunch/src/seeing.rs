@@ -52,8 +52,8 @@ pub(crate) struct Logging {
 }
 
 impl Seeing {
-    /// Listens on the admin address, for the user who will serve. `takes_over`: another process listens there,
-    /// and will end.
+    /// Listens on the admin address, for the user who will serve. `takes_over`: another process listens
+    /// there, and will end.
     ///
     /// # Errors
     /// An address that cannot be had.

@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(root: &Path, name: &str, arguments: &Arguments) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // By its program, not its package: built with the features of the whole workspace, as tests are, not anew.
+    // By its program, not its package: it has the features of the whole workspace then, as tests have, and
+    // nothing is built twice.
     command.args(["run", "--quiet", "--profile", "fast", "--bin", "staunch-bench"]);
     command.arg("--manifest-path").arg(root.join("Cargo.toml")).args(["--", name]).args(&arguments.words);
     eprintln!("error: cargo: {}", command.exec());
