@@ -30,7 +30,7 @@ run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1
 	$(TARGET)/release/staunch publish --demo & \
 	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on
 
-test: install-test lint licences fuzz-short instructions shipped check ## Everything CI checks; the last line counts the tests
+test: install-test lint licences fuzz-short side-by-side shipped check ## Everything CI checks; the last line counts the tests
 
 bench: compiler ## Measure side by side with other servers; the report goes to bench/runs/
 	cargo xtask install --for bench
@@ -64,7 +64,8 @@ clean: ## Remove everything that was built
 
 # The pieces, each to be made alone as well.
 
-.PHONY: compiler install-test lint licences check shipped instructions fuzz fuzz-short
+.PHONY: compiler install-test lint licences side-by-side check-build check shipped-build shipped
+.PHONY: instructions fuzz fuzz-short
 compiler: # Libraries in C and BPF programs are built by cargo, which links by cc: both compilers must be there first.
 	@if command -v cc >/dev/null && command -v clang >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
 	echo "missing: a C compiler, or one for BPF (packages gcc, libc6-dev and clang)"; \
@@ -83,9 +84,16 @@ lint:
 licences:
 	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
 
-check: # The tests. The black-box ones find the server beside them, so it is built first, with the same profile.
+# Builds with link-time optimisation end in work for one processor, so they are made beside that of the tests.
+side-by-side:
+	@status=0; $(MAKE) instructions & counted=$$!; $(MAKE) shipped-build & release=$$!; \
+	$(MAKE) check-build || status=1; wait $$counted || status=1; wait $$release || status=1; exit $$status
+
+check-build:
+	cargo test --workspace --profile fast --no-run
 	cargo build --workspace --profile fast
-	@mkdir -p $(TARGET)
+
+check: check-build # The tests. The black-box ones find the server beside them, built with the same profile.
 	@status=0; cargo test --workspace --profile fast --no-fail-fast 2>&1 | tee $(TEST_LOG) || status=$$?; \
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed+0 " passed, " failed+0 " failed" }' \
 	  $(TEST_LOG); \
@@ -96,8 +104,10 @@ check: # The tests. The black-box ones find the server beside them, so it is bui
 SHIPPED_LIFE ?= control:: ending:: upgrade::
 SHIPPED_SEEING ?= unread::
 # `--workspace` everywhere: a package built alone has other features, and is then built again with the rest.
-shipped:
+shipped-build:
 	cargo build --release --package staunch
+
+shipped: shipped-build
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \
 	  --test life -- $(SHIPPED_LIFE)
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \

@@ -143,12 +143,15 @@ impl Identity {
         lchown(path, Some(self.user.as_raw()), Some(self.group.as_raw()))
     }
 
-    /// Gives a socket to this user: others of the same user may then listen at its address beside it
-    /// (SO_REUSEPORT, socket(7)).
+    /// Gives a socket that this process has made to this user: others of the same user may then listen at its
+    /// address beside it (SO_REUSEPORT, socket(7)).
     ///
     /// # Errors
     /// Those of fchown(2).
     pub fn give_socket(&self, socket: impl AsFd) -> io::Result<()> {
+        if self.is_assumed() {
+            return Ok(());
+        }
         fchown(socket, Some(self.user.as_raw()), Some(self.group.as_raw()))
     }
 
