@@ -79,6 +79,12 @@ impl Lan {
         ip(&format!("-n {} {arguments}", self.namespace(node)));
     }
 
+    /// Cuts a node off from the others, whose interface stays up, or joins it to them again.
+    pub(crate) fn set_joined(&self, node: usize, is_joined: bool) {
+        let state = if is_joined { "up" } else { "down" };
+        ip(&format!("-n {}-hub link set p{node} {state}", self.name));
+    }
+
     /// `staunch dostp` in a node's namespace.
     pub(crate) fn command(&self, node: usize, arguments: &[&str]) -> Command {
         let mut command = Command::new("ip");

@@ -40,7 +40,7 @@ use crate::header::Kind;
 use crate::kinds::collect::{Collector, Reporter};
 use crate::kinds::publish::Publisher;
 use crate::kinds::transact::{Caller, Service};
-use limits::TOLD_MS;
+use limits::{REPORTS_PER_SECOND, TOLD_MS};
 use nodes::Nodes;
 use table::Table;
 
@@ -60,6 +60,8 @@ pub trait Held {
     fn topics(&self) -> Vec<&str>;
     /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
+    /// How many bytes that are.
+    fn length(&self) -> usize;
 }
 
 /// A site whose topics are told.
@@ -125,12 +127,22 @@ struct Rate {
 }
 
 impl Rate {
+    /// One more, if there may be.
     fn takes(&mut self, now_ms: u64, count_max: u32) -> bool {
+        let is_left = self.is_left(now_ms, count_max);
+        self.add(usize::from(is_left));
+        is_left
+    }
+
+    fn is_left(&mut self, now_ms: u64, count_max: u32) -> bool {
         if self.second != now_ms / 1_000 {
             *self = Self { second: now_ms / 1_000, count: 0 };
         }
-        self.count = self.count.saturating_add(1);
-        self.count <= count_max
+        self.count < count_max
+    }
+
+    fn add(&mut self, count: usize) {
+        self.count = self.count.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 }
 
@@ -152,6 +164,7 @@ pub struct Fabric<H> {
     service: Service,
     questions: Rate,
     answers: Rate,
+    answered_bytes: Rate,
     report_ms: u64,
     outgoing: VecDeque<Outgoing>,
     notice: Option<AheadNotice>,
@@ -173,7 +186,7 @@ impl<H: Held> Fabric<H> {
             sites: settings.sites.into_iter().map(site).collect(),
             nodes: Nodes::default(),
             load: NodeLoad::default(),
-            reporter: Reporter::new(settings.seed as u32),
+            reporter: Reporter::new(settings.epoch.wrapping_mul(REPORTS_PER_SECOND)),
             collector: Collector::default(),
             publisher: Publisher::new(settings.epoch),
             version: 0,
@@ -182,6 +195,7 @@ impl<H: Held> Fabric<H> {
             service: Service::default(),
             questions: Rate::default(),
             answers: Rate::default(),
+            answered_bytes: Rate::default(),
             report_ms: 0,
             outgoing: VecDeque::new(),
             notice: None,

@@ -48,6 +48,12 @@ impl Following {
                     let (first, _) = &update.topics[0];
                     let is_log = self.topics.get(first).is_some_and(|(_, kind)| *kind == Kind::Log);
                     tell(FollowedValue::Updated { update, is_log });
+                    // An update may outlive one of its topics, whose value it is not any more.
+                    for (id, name) in &update.topics {
+                        if !self.topics.contains_key(id) {
+                            tell(FollowedValue::Forgotten(name.clone()));
+                        }
+                    }
                 }
                 News::Forgotten(place) => {
                     if let Some((name, _)) = self.topics.remove(&place.topic) {
@@ -57,5 +63,39 @@ impl Following {
                 News::Dropped(_) | News::Form(..) => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::{Hub, HubSettings, Publication};
+    use crate::topic::TopicRules;
+    use crate::update::Value;
+    use crate::version::Epoch;
+
+    #[test]
+    fn a_topic_that_was_forgotten_has_no_value_in_an_introduction() {
+        let mut settings = HubSettings::default();
+        settings.add_rules("short", TopicRules { keep_ms: 1, ..TopicRules::default() }).unwrap();
+        let mut hub = Hub::new(settings, Epoch(1));
+        let name = |name| TopicName::new(name).unwrap();
+        let both = Publication::new(name("short"), Value::of_bytes(b"1"));
+        hub.publish(Publication { topics: vec![name("short"), name("long")], ..both }, 0).unwrap();
+        hub.tick(10);
+        let held = |hub: &Hub| {
+            let mut held = std::collections::BTreeSet::new();
+            Following::new().take(&hub.introduction(), &mut |followed| match followed {
+                FollowedValue::Updated { update, .. } => {
+                    held.extend(update.topics().map(|topic| topic.as_str().to_owned()));
+                }
+                FollowedValue::Forgotten(topic) => assert!(held.remove(topic.as_str())),
+            });
+            held.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(held(&hub), ["long"]);
+        // Once it has begun anew it has a value again.
+        hub.publish(Publication::new(name("short"), Value::of_bytes(b"2")), 11).unwrap();
+        assert_eq!(held(&hub), ["long", "short"]);
     }
 }

@@ -33,7 +33,7 @@ use held_back::HeldBack;
 use memory::{ENTRY_BYTES, Memory, TOPIC_BYTES};
 use preparing::Prepared;
 use readers::Holdings;
-use shelf::Shelf;
+use shelf::{Moment, Shelf};
 
 /// The one writer.
 pub struct Hub {
@@ -247,6 +247,7 @@ impl Hub {
 
     /// Puts an update into the rings of its topics, then drops old updates where a ring or memory is full.
     fn shelve(&mut self, update: &Arc<Update>, made: &Made, now_ms: u64) {
+        let moment = Moment { now_ms, age_ms: self.age_ms(update) };
         for (id, _) in &update.topics {
             // A restored update of several topics may have left the ring of one of them before the restart.
             if !self.shelf.holds(Place { topic: *id, number: update.number }) {
@@ -254,7 +255,7 @@ impl Hub {
             }
             let entry = Entry::new(update.clone(), made.clone());
             self.memory.keep(&entry, Place { topic: *id, number: update.number });
-            if let Some((place, freed)) = self.shelf.push(*id, entry, now_ms) {
+            if let Some((place, freed)) = self.shelf.push(*id, entry, moment) {
                 self.memory.release(freed);
                 self.news.push(News::Dropped(place));
             }

@@ -17,13 +17,24 @@ pub struct UpdateStamp {
 }
 
 impl UpdateStamp {
-    /// The stamp of an update that is published now at a node, behind the last one of its topics. It is the
-    /// time of day where the last one is further ahead than clocks may be: the own clock went back.
+    /// The stamp of an update that is published now at a node, behind the last one of its topics. Of many in a
+    /// millisecond the number tells the order: stamps do not run ahead of the clock. It is the time of day
+    /// where the last one is further ahead than clocks may be: the own clock went back.
     pub(crate) fn of_own(now_ms: u64, last: Option<Self>, node: u16, number: u64) -> Self {
-        let behind_ms = last.map_or(0, |last| last.ms.saturating_add(1));
-        let is_within = behind_ms <= now_ms.saturating_add(AHEAD_MS_MAX);
-        let ms = if is_within { now_ms.max(behind_ms) } else { now_ms };
-        Self { ms, node, sequence: number as u32 }
+        let at = |ms| Self { ms, node, sequence: number as u32 };
+        let Some(last) = last.filter(|last| last.ms >= now_ms) else { return at(now_ms) };
+        let behind = if at(last.ms) > last { at(last.ms) } else { at(last.ms.saturating_add(1)) };
+        if behind.is_ahead(now_ms) { at(now_ms) } else { behind }
+    }
+
+    /// Whether it is further ahead than clocks may be: the clock of its node was wrong, or the own one is.
+    pub(crate) fn is_ahead(self, now_ms: u64) -> bool {
+        self.ms > now_ms.saturating_add(AHEAD_MS_MAX)
+    }
+
+    /// How old it is at least, whatever clocks say that differ no more than they may.
+    pub(crate) fn age_ms(self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.ms).saturating_sub(AHEAD_MS_MAX)
     }
 
     /// The stamp as bytes.
@@ -57,6 +68,9 @@ mod tests {
             (ms(100, last(60_099)), ms(100, last(60_100)), ms(100, last(u64::MAX))),
             (60_100, 100, 100)
         );
+        let stamp = last(100_000).unwrap();
+        assert!(stamp.is_ahead(39_999) && !stamp.is_ahead(40_000) && !stamp.is_ahead(u64::MAX));
+        assert_eq!((stamp.age_ms(0), stamp.age_ms(160_000), stamp.age_ms(160_007)), (0, 0, 7));
         let stamp = UpdateStamp::of_own(u64::MAX, last(u64::MAX), 1, 2);
         assert_eq!(UpdateStamp::of_bytes(&stamp.to_bytes()), Some(stamp));
         assert_eq!(UpdateStamp::of_bytes(&[0; 13]), None);

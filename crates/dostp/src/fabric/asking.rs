@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::limits::{ASKING_MAX, PAGES_MAX, PATIENCE_US, QUESTIONS_PER_SECOND_MAX};
-use super::nodes::Pull;
+use super::nodes::{Novelty, Pull};
 use super::question::PageQuestion;
 use super::{Fabric, Held, Now, Outgoing};
 use crate::header::Kind;
@@ -25,8 +25,8 @@ impl<H: Held> Fabric<H> {
         }
     }
 
-    /// Begins to ask a node for the sites that differ by its last report; all that it has in common with
-    /// this one if something of its stream is missing since.
+    /// Begins to ask a node for the sites that it has in common with this one by its last report: what is
+    /// missing of its stream may be newer than that. One that does not differ takes one question.
     fn begin(&mut self, address: u16, now: Now) {
         let Some(node) = self.nodes.get_mut(address) else { return };
         node.is_wanted = false;
@@ -36,7 +36,13 @@ impl<H: Held> Fabric<H> {
         };
         let sites = self.sites.iter().enumerate().filter(|(_, site)| in_common(site.digest));
         let sites: VecDeque<usize> = sites.map(|(place, _)| place).collect();
-        node.pull = Some(Pull { sites, cursor: String::new(), number: None, pages: 0, has_brought: false });
+        let is_held = |novelty: Novelty| {
+            let held = self.sites.get(novelty.site).and_then(|site| site.table.stamp(&novelty.topic));
+            held >= Some(novelty.stamp)
+        };
+        node.is_vain = node.novelty.take().is_some_and(|novelty| !is_held(novelty));
+        let (cursor, begun_ms) = (String::new(), now.ms);
+        node.pull = Some(Pull { sites, cursor, number: None, pages: 0, begun_ms, novelty: None });
         self.ask(address, now);
     }
 

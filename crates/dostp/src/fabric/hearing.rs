@@ -2,7 +2,8 @@
 //!
 //! It must never believe a length, a version or a clock, nor apply an update that is not newer.
 
-use super::limits::{ANSWERS_PER_SECOND_MAX, REPORT_BYTES_MAX};
+use super::limits::{ANSWERED_BYTES_PER_SECOND_MAX, ANSWERS_PER_SECOND_MAX, REPORT_BYTES_MAX};
+use super::nodes::Novelty;
 use super::question::{Page, PageQuestion, page};
 use super::record::{self, TopicRecord};
 use super::report::NodeReport;
@@ -53,10 +54,10 @@ pub enum Became {
 }
 
 /// What records brought.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Brought {
-    /// Something that was not known.
-    pub(super) news: bool,
+    /// The first update that was not known.
+    pub(super) novelty: Option<Novelty>,
     /// Something that finds no room; what stands behind it was not looked at.
     pub(super) no_room: bool,
 }
@@ -152,21 +153,26 @@ impl<H: Held> Fabric<H> {
                 break;
             };
             match self.take_record(&record, now, apply) {
-                Some(Became::Full) => return Brought { no_room: true, ..brought },
-                Some(Became::Taken) => brought.news = true,
-                Some(Became::Refused) | None => {}
+                Some((Became::Full, _)) => return Brought { no_room: true, ..brought },
+                Some((Became::Taken, novelty)) if brought.novelty.is_none() => {
+                    let (site, topic) = novelty;
+                    let (topic, stamp) = (topic.to_owned(), record.stamp);
+                    brought.novelty = Some(Novelty { site, topic, stamp });
+                }
+                Some(_) | None => {}
             }
         }
         brought
     }
 
-    /// Takes a record, if it is newer than what is held.
-    fn take_record(
+    /// Takes a record, if it is newer than what is held. What became of it, with its site and its first topic
+    /// for which it is newer.
+    fn take_record<'a>(
         &mut self,
-        record: &TopicRecord<'_>,
+        record: &TopicRecord<'a>,
         now: Now,
         apply: &mut dyn FnMut(&ToldUpdate<'_>) -> Became,
-    ) -> Option<Became> {
+    ) -> Option<(Became, (usize, &'a str))> {
         let Some(site) = self.sites.iter().position(|site| site.name == record.site) else {
             self.counts.unknown_site += 1;
             return None;
@@ -176,12 +182,18 @@ impl<H: Held> Fabric<H> {
             return None;
         }
         let table = &self.sites[site].table;
-        let is_newer = |topic: &&str| table.stamp(topic).is_none_or(|held| held < record.stamp);
-        let topics: Vec<&str> = record.topics.iter().copied().filter(is_newer).collect();
-        if topics.is_empty() {
+        // What a clock was wrong for, an own one that was set since, stands in nobody's way.
+        let is_newer = |held: Stamp| held < record.stamp || held.is_ahead(now.wall_ms);
+        let mut topics: Vec<&'a str> = Vec::new();
+        for topic in &record.topics {
+            if table.stamp(topic).is_none_or(is_newer) && !topics.contains(topic) {
+                topics.push(topic);
+            }
+        }
+        let Some(&first) = topics.first() else {
             self.counts.known += 1;
             return None;
-        }
+        };
         let TopicRecord { stamp, is_gone, body, .. } = *record;
         let became = apply(&ToldUpdate { site, stamp, topics, is_gone, body });
         match became {
@@ -189,11 +201,13 @@ impl<H: Held> Fabric<H> {
             Became::Full => self.counts.no_room += 1,
             Became::Refused => self.counts.refused += 1,
         }
-        Some(became)
+        Some((became, (site, first)))
     }
 
     fn answer(&mut self, heard: &HeardMessage<'_>, now: Now) {
-        if !self.answers.takes(now.ms, ANSWERS_PER_SECOND_MAX) {
+        if !self.answered_bytes.is_left(now.ms, ANSWERED_BYTES_PER_SECOND_MAX)
+            || !self.answers.takes(now.ms, ANSWERS_PER_SECOND_MAX)
+        {
             // It is asked again.
             self.counts.unanswered_here += 1;
             return;
@@ -214,6 +228,7 @@ impl<H: Held> Fabric<H> {
                 self.service.answer(heard.from, number, &bytes, now_us)
             }
         };
+        self.answered_bytes.add(reply.len());
         self.outgoing.push_back(Outgoing {
             to: Some(heard.from.0),
             kind: Kind::Reply,
@@ -246,7 +261,9 @@ impl<H: Held> Fabric<H> {
         self.counts.pages_heard += 1;
         let brought = self.take_records(page.records, now, apply);
         let pull = self.nodes.get_mut(address).and_then(|node| node.pull.as_mut());
-        pull.into_iter().for_each(|pull| pull.has_brought |= brought.news);
+        if let Some(pull) = pull.filter(|pull| pull.novelty.is_none()) {
+            pull.novelty = brought.novelty;
+        }
         if brought.no_room {
             self.fail(address, now);
         } else {

@@ -6,9 +6,19 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::limits::{
-    DIFFERING_MAX, FORGOTTEN_MS, NODES_MAX, OVERTAKEN_MAX, SILENT_MS, WAIT_MS_MAX, WAIT_MS_MIN,
+    DIFFERING_MAX, FORGOTTEN_MS, NODES_MAX, OVERTAKEN_MAX, SILENT_MS, VAIN_MS_MAX, VAIN_TIMES, WAIT_MS_MAX,
+    WAIT_MS_MIN,
 };
 use super::report::NodeReport;
+use super::stamp::Stamp;
+
+/// An update that was not known, by one of its topics.
+#[derive(Debug)]
+pub(super) struct Novelty {
+    pub(super) site: usize,
+    pub(super) topic: String,
+    pub(super) stamp: Stamp,
+}
 
 /// Asking a node for all that differs.
 #[derive(Debug)]
@@ -21,8 +31,9 @@ pub(super) struct Pull {
     pub(super) number: Option<u64>,
     /// Pages that came.
     pub(super) pages: u32,
-    /// Whether something came that was not known.
-    pub(super) has_brought: bool,
+    pub(super) begun_ms: u64,
+    /// The first update that came and was not known.
+    pub(super) novelty: Option<Novelty>,
 }
 
 /// A node.
@@ -37,6 +48,10 @@ pub(super) struct Node {
     /// Its last reports that differed from what is held here, in a row.
     differing: u8,
     pub(super) pull: Option<Pull>,
+    /// What was new when it was asked before: by now it is held here, or it cannot be.
+    pub(super) novelty: Option<Novelty>,
+    /// Whether it could not be.
+    pub(super) is_vain: bool,
     wait_ms: u64,
     pub(super) rest_until_ms: u64,
 }
@@ -50,6 +65,8 @@ impl Node {
             is_wanted: false,
             differing: 0,
             pull: None,
+            novelty: None,
+            is_vain: false,
             wait_ms: WAIT_MS_MIN,
             rest_until_ms: 0,
         }
@@ -83,6 +100,7 @@ impl Node {
     pub(super) fn compare(&mut self, differs: bool) {
         if !differs {
             (self.is_wanted, self.differing, self.wait_ms) = (false, 0, WAIT_MS_MIN);
+            (self.novelty, self.is_vain, self.rest_until_ms) = (None, false, 0);
             return;
         }
         self.differing = self.differing.saturating_add(1);
@@ -92,7 +110,11 @@ impl Node {
     /// All was told. What brought nothing new is not repeated soon.
     pub(super) fn finish(&mut self, now_ms: u64) {
         self.differing = 0;
-        self.rest(now_ms);
+        let took_ms = self.pull.as_ref().map_or(0, |pull| now_ms.saturating_sub(pull.begun_ms));
+        if !self.rest(now_ms) {
+            let vain_ms = took_ms.saturating_mul(VAIN_TIMES).min(VAIN_MS_MAX);
+            self.rest_until_ms = self.rest_until_ms.max(now_ms.saturating_add(vain_ms));
+        }
     }
 
     /// It did not answer, or what it tells finds no room: it is asked again later.
@@ -101,12 +123,16 @@ impl Node {
         self.rest(now_ms);
     }
 
-    fn rest(&mut self, now_ms: u64) {
-        if self.pull.take().is_some_and(|pull| pull.has_brought) {
+    /// Ends asking. Whether it was worth it, as far as can be told before what came is held.
+    fn rest(&mut self, now_ms: u64) -> bool {
+        self.novelty = self.pull.take().and_then(|pull| pull.novelty);
+        let was_worth_it = self.novelty.is_some() && !self.is_vain;
+        if was_worth_it {
             self.wait_ms = WAIT_MS_MIN;
         }
         self.rest_until_ms = now_ms.saturating_add(self.wait_ms);
         self.wait_ms = (2 * self.wait_ms).min(WAIT_MS_MAX);
+        was_worth_it
     }
 
     /// Whether it is to be asked now.
@@ -242,6 +268,32 @@ mod tests {
         node.compare(false);
         node.fail(now_ms);
         assert_eq!(node.rest_until_ms - now_ms, 100);
+    }
+
+    #[test]
+    fn asking_in_vain_takes_a_tenth_of_the_time_at_most() {
+        let novelty =
+            || Novelty { site: 0, topic: "a".to_owned(), stamp: Stamp { ms: 1, node: 1, sequence: 1 } };
+        let pull = |begun_ms, novelty| Pull {
+            sites: VecDeque::new(),
+            cursor: String::new(),
+            number: None,
+            pages: 1,
+            begun_ms,
+            novelty,
+        };
+        let mut node = node();
+        let mut rest_ms = |is_vain, novelty| {
+            node.is_vain = is_vain;
+            node.pull = Some(pull(1_000, novelty));
+            node.finish(3_000);
+            node.rest_until_ms - 3_000
+        };
+        assert_eq!((rest_ms(false, Some(novelty())), rest_ms(false, None)), (100, 20_000));
+        // It came before, and is not held for all that.
+        assert_eq!(rest_ms(true, Some(novelty())), 20_000);
+        node.compare(false);
+        assert!(node.rest_until_ms == 0 && !node.is_vain && node.novelty.is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::limits::{BUCKETS, PAGE_BYTES, PAGE_TOPICS_MAX};
 use super::record::TopicRecord;
-use super::table::{Buckets, Table, TopicState, bucket};
+use super::table::{Buckets, Entry, Table, TopicState, bucket};
 use super::wire::{self, Input};
 use super::{Held, Stamp};
 
@@ -79,8 +79,8 @@ pub(super) fn page<H: Held>(question: &PageQuestion<'_>, table: &Table<H>) -> Ve
         if question.buckets[at] == table.buckets()[at] || told.contains(&entry.stamp) {
             continue;
         }
-        write(question.site, name, entry.stamp, &entry.state, table, &mut records);
-        if let TopicState::Held(handle) = &entry.state
+        write(question.site, entry, table, &mut records);
+        if let TopicState::Held(handle) | TopicState::Gone(handle) = &entry.state
             && handle.topics().len() > 1
         {
             told.push(entry.stamp);
@@ -93,23 +93,11 @@ pub(super) fn page<H: Held>(question: &PageQuestion<'_>, table: &Table<H>) -> Ve
     out
 }
 
-fn write<H: Held>(
-    site: &str,
-    name: &str,
-    stamp: Stamp,
-    state: &TopicState<H>,
-    table: &Table<H>,
-    out: &mut Vec<u8>,
-) {
-    let (mut body, mut topics) = (Vec::new(), vec![name]);
-    match state {
-        TopicState::Held(handle) => {
-            handle.write(&mut body);
-            topics = handle.topics().into_iter().filter(|topic| table.is_held(topic, stamp)).collect();
-        }
-        TopicState::Gone => {}
-        TopicState::Forgotten => return,
-    }
-    let is_gone = matches!(state, TopicState::Gone);
+fn write<H: Held>(site: &str, entry: &Entry<H>, table: &Table<H>, out: &mut Vec<u8>) {
+    let (TopicState::Held(handle) | TopicState::Gone(handle)) = &entry.state else { return };
+    let (stamp, mut body) = (entry.stamp, Vec::new());
+    handle.write(&mut body);
+    let topics = handle.topics().into_iter().filter(|topic| table.is_told(topic, stamp)).collect();
+    let is_gone = matches!(entry.state, TopicState::Gone(_));
     TopicRecord { site, stamp, topics, is_gone, body: &body }.write(out);
 }

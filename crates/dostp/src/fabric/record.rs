@@ -9,6 +9,10 @@ use super::wire::{self, Input};
 /// The mark of a record that ends its topics.
 const GONE: u8 = 1;
 
+/// Bytes of a record beside its length, the site's name, its topics and the value: the stamp, the marks, the
+/// length of the name, and how many topics there are.
+const HEAD_BYTES: usize = Stamp::BYTES + 3;
+
 /// An update of one or more topics of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicRecord<'a> {
@@ -25,21 +29,28 @@ pub struct TopicRecord<'a> {
 }
 
 impl TopicRecord<'_> {
+    /// Whether a record of this site and these topics, with so many bytes of a value, may be told.
+    pub(super) fn fits(site: &str, topics: &[&str], body_bytes: usize) -> bool {
+        let names: usize = topics.iter().map(|topic| 2 + topic.len()).sum();
+        site.len() <= SITE_BYTES_MAX
+            && topics.len() <= TOPICS_PER_RECORD_MAX
+            && HEAD_BYTES + site.len() + names + body_bytes <= RECORD_BYTES_MAX
+    }
+
     /// Appends it behind its length. `false`, and nothing is appended, if it is longer than may be.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> bool {
+        if !Self::fits(self.site, &self.topics, self.body.len()) {
+            return false;
+        }
         let start = out.len();
         out.extend_from_slice(&[0; 4]);
         self.stamp.write(out);
         out.push(if self.is_gone { GONE } else { 0 });
         wire::short_text(self.site, out);
-        out.push(self.topics.len().min(TOPICS_PER_RECORD_MAX) as u8);
-        self.topics.iter().take(TOPICS_PER_RECORD_MAX).for_each(|name| wire::topic(name, out));
+        out.push(self.topics.len() as u8);
+        self.topics.iter().for_each(|name| wire::topic(name, out));
         out.extend_from_slice(self.body);
         let length = out.len() - start - 4;
-        if length > RECORD_BYTES_MAX || self.site.len() > SITE_BYTES_MAX {
-            out.truncate(start);
-            return false;
-        }
         out[start..start + 4].copy_from_slice(&(length as u32).to_be_bytes());
         true
     }
@@ -93,9 +104,17 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_written() {
-        let body = vec![0; RECORD_BYTES_MAX];
+        let body = vec![0; RECORD_BYTES_MAX - HEAD_BYTES - 3];
         let record = TopicRecord { site: "", stamp: STAMP, topics: vec!["a"], is_gone: false, body: &body };
         let mut bytes = vec![1];
+        assert!(record.write(&mut bytes) && next(&mut Input(&bytes[1..])).as_ref() == Some(&record));
+        bytes.truncate(1);
+        assert!(!TopicRecord { site: "a", ..record.clone() }.write(&mut bytes) && bytes == [1]);
+        let topics = vec!["a"; TOPICS_PER_RECORD_MAX];
+        let record = TopicRecord { topics, body: b"", ..record };
+        assert!(record.write(&mut bytes) && next(&mut Input(&bytes[1..])).as_ref() == Some(&record));
+        let record = TopicRecord { topics: vec!["a"; TOPICS_PER_RECORD_MAX + 1], ..record };
+        bytes.truncate(1);
         assert!(!record.write(&mut bytes) && bytes == [1]);
     }
 }

@@ -20,8 +20,8 @@ pub(super) type Buckets = [u32; BUCKETS];
 pub(super) enum TopicState<H> {
     /// It has a value.
     Held(H),
-    /// It was deleted, and others are told so.
-    Gone,
+    /// It was deleted, and others are told so: the handle leads to the update that says it.
+    Gone(H),
     /// It was forgotten here, after its own time; others have theirs.
     Forgotten,
 }
@@ -75,10 +75,15 @@ impl<H> Table<H> {
         self.topics.get(topic).map(|entry| entry.stamp)
     }
 
-    /// Whether this stamp is that of the topic's value.
-    pub(super) fn is_held(&self, topic: &str, stamp: Stamp) -> bool {
+    /// Whether the update with this stamp is the last one of the topic, and told: a value or an end.
+    pub(super) fn is_told(&self, topic: &str, stamp: Stamp) -> bool {
         let entry = self.topics.get(topic);
-        entry.is_some_and(|entry| entry.stamp == stamp && matches!(entry.state, TopicState::Held(_)))
+        entry.is_some_and(|entry| entry.stamp == stamp && !matches!(entry.state, TopicState::Forgotten))
+    }
+
+    /// Whether the topic was deleted, and that is remembered.
+    pub(super) fn is_gone(&self, topic: &str) -> bool {
+        self.topics.get(topic).is_some_and(|entry| matches!(entry.state, TopicState::Gone(_)))
     }
 
     /// Topics with a value.
@@ -110,9 +115,9 @@ impl<H> Table<H> {
         true
     }
 
-    /// A topic ended: it was deleted, or forgotten here.
-    pub(super) fn end(&mut self, topic: &str, stamp: Stamp, is_deleted: bool, now_ms: u64) {
-        let state = if is_deleted { TopicState::Gone } else { TopicState::Forgotten };
+    /// A topic ended: it was deleted by the update that a handle leads to, or forgotten here.
+    pub(super) fn end(&mut self, topic: &str, stamp: Stamp, deleted: Option<H>, now_ms: u64) {
+        let state = deleted.map_or(TopicState::Forgotten, TopicState::Gone);
         let name = self.put(topic, Entry { stamp, state });
         self.marks.push_back((now_ms.saturating_add(MARK_MS), name, stamp));
         self.tidy(now_ms);
@@ -185,7 +190,7 @@ mod tests {
         let differing: Vec<usize> =
             (0..BUCKETS).filter(|place| one.buckets()[*place] != other.buckets()[*place]).collect();
         assert_eq!(differing, [bucket("b")]);
-        one.end("b", stamp(4), true, 0);
+        one.end("b", stamp(4), Some(()), 0);
         assert_eq!((one.digest(), one.buckets(), one.held()), (other.digest(), other.buckets(), 1));
         one.clear();
         assert_eq!((one.digest(), one.held(), one.marks(), one.stamp("b")), (0, 0, 1, Some(stamp(4))));
@@ -196,10 +201,11 @@ mod tests {
         let mut table = Table::new(2);
         assert!(table.hold("a", stamp(1), ()) && table.hold("b", stamp(1), ()));
         assert!(!table.hold("c", stamp(1), ()) && table.hold("a", stamp(2), ()));
-        (0..MARKS_MAX as u64 + 5).for_each(|number| table.end(&number.to_string(), stamp(number), true, 0));
+        (0..MARKS_MAX as u64 + 5)
+            .for_each(|number| table.end(&number.to_string(), stamp(number), Some(()), 0));
         assert_eq!((table.marks(), table.stamp("4"), table.stamp("5")), (MARKS_MAX, None, Some(stamp(5))));
         // A topic that came back is not forgotten with its mark.
-        table.end("a", stamp(3), true, 0);
+        table.end("a", stamp(3), None, 0);
         assert!(table.hold("a", stamp(4), ()));
         table.tidy(MARK_MS);
         assert_eq!((table.marks(), table.held(), table.stamp("a")), (0, 2, Some(stamp(4))));

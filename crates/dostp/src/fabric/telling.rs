@@ -29,34 +29,26 @@ impl<H: Held + Clone> Fabric<H> {
         let Updated { stamp, is_own, is_gone, handle } = update;
         let Some(Site { name, table, .. }) = self.sites.get_mut(site) else { return };
         let topics = handle.topics();
-        let mut bytes = Vec::new();
-        if *is_own {
-            let mut body = Vec::new();
-            handle.write(&mut body);
-            let record = TopicRecord {
-                site: name,
-                stamp: *stamp,
-                topics: topics.clone(),
-                is_gone: *is_gone,
-                body: &body,
-            };
-            if !record.write(&mut bytes) {
-                // The others do not hear of it, so they are not to be found to hold something else.
-                self.counts.too_long += 1;
-                topics.iter().for_each(|topic| table.end(topic, *stamp, false, now.ms));
-                return;
-            }
+        if !TopicRecord::fits(name, &topics, handle.length()) {
+            // The others do not hear of it, neither now nor by asking, so it is not among what is compared.
+            self.counts.too_long += 1;
+            topics.iter().for_each(|topic| table.end(topic, *stamp, None, now.ms));
+            return;
         }
         for topic in &topics {
             if *is_gone {
-                table.end(topic, *stamp, true, now.ms);
+                table.end(topic, *stamp, Some(handle.clone()), now.ms);
             } else if !table.hold(topic, *stamp, handle.clone()) {
                 self.counts.full += 1;
             }
         }
         if *is_own {
+            let (mut body, mut record) = (Vec::new(), Vec::new());
+            handle.write(&mut body);
+            let (stamp, is_gone) = (*stamp, *is_gone);
+            TopicRecord { site: name, stamp, topics, is_gone, body: &body }.write(&mut record);
             self.counts.records_told += 1;
-            self.gather(&bytes);
+            self.gather(&record);
         }
     }
 }
@@ -65,8 +57,9 @@ impl<H: Held> Fabric<H> {
     /// A topic was forgotten here, because its time was over.
     pub fn forgotten(&mut self, site: usize, topic: &str, now: Now) {
         let Some(Site { table, .. }) = self.sites.get_mut(site) else { return };
-        if let Some(stamp) = table.stamp(topic) {
-            table.end(topic, stamp, false, now.ms);
+        // That it was deleted before is told on, to those who have not heard of it.
+        if let Some(stamp) = table.stamp(topic).filter(|_| !table.is_gone(topic)) {
+            table.end(topic, stamp, None, now.ms);
         }
     }
 

@@ -193,8 +193,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Service {
     known: HashMap<(Sender, u64), Known>,
-    /// In the order in which memories were begun, to be looked at when their time may have come.
-    order: VecDeque<(Sender, u64)>,
+    /// Each with the time at which its memory is looked at: it may be over then, unless it was prolonged.
+    order: VecDeque<(u64, (Sender, u64))>,
     reply_bytes: usize,
     /// Transactions whose reply is kept, by the message id an ACK bears.
     unacknowledged: HashMap<(Sender, u16), u64>,
@@ -223,7 +223,7 @@ impl Service {
             return Asked::Nothing;
         }
         self.known.insert((from, number), Known { state: State::Working, until_us: now_us + MEMORY_US });
-        self.order.push_back((from, number));
+        self.order.push_back((now_us + MEMORY_US, (from, number)));
         Asked::Work { number, request }
     }
 
@@ -258,31 +258,26 @@ impl Service {
     }
 
     fn forget(&mut self, now_us: u64) {
-        while let Some(&key) = self.order.front() {
-            match self.known.get(&key) {
-                Some(known) if matches!(known.state, State::Working) || now_us < known.until_us => {
-                    // A memory that was prolonged waits at the end; the others behind it are looked at later.
-                    if now_us < known.until_us {
-                        return;
-                    }
-                    self.order.rotate_left(1);
-                    return;
-                }
-                Some(known) => {
-                    if let State::Answered(reply) = &known.state {
-                        self.reply_bytes -= reply.len();
-                        let id = (key.0, key.1 as u16);
-                        if self.unacknowledged.get(&id) == Some(&key.1) {
-                            self.unacknowledged.remove(&id);
-                        }
-                    }
-                    self.known.remove(&key);
-                    self.order.pop_front();
-                }
-                None => {
-                    self.order.pop_front();
+        while let Some((look_us, key)) = self.order.front().copied()
+            && look_us <= now_us
+        {
+            self.order.pop_front();
+            let Some(known) = self.known.get(&key) else { continue };
+            let is_working = matches!(known.state, State::Working);
+            if is_working || now_us < known.until_us {
+                // It is looked at once more when what is known now is over.
+                let until_us = if is_working { now_us + MEMORY_US } else { known.until_us };
+                self.order.push_back((until_us, key));
+                continue;
+            }
+            if let State::Answered(reply) = &known.state {
+                self.reply_bytes -= reply.len();
+                let id = (key.0, key.1 as u16);
+                if self.unacknowledged.get(&id) == Some(&key.1) {
+                    self.unacknowledged.remove(&id);
                 }
             }
+            self.known.remove(&key);
         }
     }
 }

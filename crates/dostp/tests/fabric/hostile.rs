@@ -18,13 +18,19 @@ fn data(from: u16, payload: &[u8]) -> HeardMessage<'_> {
 }
 
 fn record(stamp: Stamp, topic: &str) -> Vec<u8> {
+    record_of(stamp, &[topic])
+}
+
+fn record_of(stamp: Stamp, topics: &[&str]) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend_from_slice(&stamp.ms.to_be_bytes());
     record.extend_from_slice(&stamp.node.to_be_bytes());
     record.extend_from_slice(&stamp.sequence.to_be_bytes());
-    record.extend_from_slice(&[0, 0, 1]);
-    record.extend_from_slice(&(topic.len() as u16).to_be_bytes());
-    record.extend_from_slice(topic.as_bytes());
+    record.extend_from_slice(&[0, 0, topics.len() as u8]);
+    for topic in topics {
+        record.extend_from_slice(&(topic.len() as u16).to_be_bytes());
+        record.extend_from_slice(topic.as_bytes());
+    }
     record.extend_from_slice(b"forged");
     [&(record.len() as u32).to_be_bytes()[..], &record].concat()
 }
@@ -79,6 +85,18 @@ fn a_stamp_far_ahead_poisons_no_topic() {
     assert_eq!(world.values(0, 0)["a"], b"own");
 }
 
+#[test]
+fn a_topic_that_is_named_twice_is_one() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &[""]);
+    let stamp = Stamp { ms: world.now(0).wall_ms, node: 9, sequence: 0 };
+    let payload = Publisher::new(1).publish(0, &record_of(stamp, &["a", "b", "a"]));
+    // The world sees to it that none comes twice.
+    world.deliver(0, &data(9, &payload));
+    world.run(1);
+    assert_eq!(world.values(0, 0).len(), 2);
+}
+
 /// Answers each question with an empty page that says where the next one begins.
 fn page_on(world: &mut World, cursor: impl Fn(usize) -> String) {
     world.deliver(0, &data(9, &forged(1, 1)));
@@ -116,6 +134,28 @@ fn pages_that_do_not_go_forward_are_none() {
     page_on(&mut world, |_| "a".to_owned());
     let (asked, malformed) = (world.nodes[0].requests, world.nodes[0].fabric.counts().malformed);
     assert!(malformed > 1 && asked < 20, "{asked} questions, {malformed} pages that were none");
+}
+
+#[test]
+fn one_question_over_and_over_makes_no_flood_of_answers() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &[""]);
+    world.publish(0, 0, &["a"], Some(&[b'x'; 100_000]));
+    let question = [&[0; 8][..], &[1, 0, 0, 0], &[0; 4 * limits::BUCKETS]].concat();
+    let node = &mut world.nodes[0].fabric;
+    let (mut bytes, mut answers) = (0, 0);
+    for number in 0..1_000 {
+        let now = Now { ms: 1_000 + number, wall_ms: 1 };
+        let heard = HeardMessage { from: (9, PORT), kind: Kind::Request, message_id: 0, payload: &question };
+        node.heard(&heard, now, &mut |_| Became::Taken);
+        while let Some(message) = node.poll_outgoing() {
+            if message.kind == Kind::Reply {
+                (bytes, answers) = (bytes + message.payload.len(), answers + 1);
+            }
+        }
+    }
+    assert!(answers > 300 && bytes <= limits::ANSWERED_BYTES_PER_SECOND_MAX as usize + 110_000, "{bytes}");
+    assert!(node.counts().unanswered_here > 600);
 }
 
 /// What a test of bytes hears: a world would be slow.

@@ -3,6 +3,7 @@
 mod hostile;
 mod world;
 
+use staunch_dostp::fabric::limits;
 use world::{Faults, World};
 
 const SITES: [&str; 2] = ["", "b.example"];
@@ -167,6 +168,146 @@ fn a_topic_that_was_forgotten_here_does_not_come_back_by_itself() {
     world.publish(0, 0, &["a"], Some(b"2"));
     world.run(10);
     assert_eq!(world.values(1, 0).get("a"), Some(&&b"2"[..]));
+}
+
+#[test]
+fn ends_are_told_to_who_asks_also_after_they_were_forgotten_where_they_came_from() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    for topic in ["a", "b"] {
+        world.publish(0, 0, &[topic], Some(b"1"));
+    }
+    world.run(3_000);
+    world.parts.insert(2, 1);
+    for topic in ["a", "b"] {
+        world.publish(0, 0, &[topic], None);
+    }
+    world.forget(0, 0, "b");
+    world.run(3_000);
+    assert_eq!(world.values(1, 0).len(), 2);
+    world.parts.clear();
+    world.run(10_000);
+    assert!(world.values(1, 0).is_empty(), "{:?}", world.values(1, 0).keys());
+}
+
+#[test]
+fn an_update_has_as_many_topics_elsewhere_as_where_it_was_published() {
+    let topics: Vec<String> = (0..limits::TOPICS_PER_RECORD_MAX).map(|number| number.to_string()).collect();
+    let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.run(3_000);
+    world.publish(0, 0, &topics, Some(b"1"));
+    world.run(10);
+    world.start(3, &SITES);
+    world.run(3_000);
+    assert_eq!([1, 2].map(|place| world.values(place, 0).len()), [topics.len(); 2]);
+}
+
+#[test]
+fn clocks_that_were_wrong_keep_nothing_apart() {
+    const WRONG_MS: i64 = 3_600_000;
+    seeds(30, |seed| {
+        let mut world = World::new(seed, Faults { lost: 50, doubled: 50, ..Faults::default() });
+        let count = 2 + world.random.below(4);
+        for address in 1..=count {
+            world.start(address as u16, &SITES);
+        }
+        for round in 0..150 {
+            let place = world.random.below(count) as usize;
+            if round % 10 == 0 {
+                let skew_ms = world.random.below(2 * WRONG_MS as u64) as i64 - WRONG_MS;
+                world.nodes[place].skew_ms = if world.random.below(2) == 0 { 0 } else { skew_ms };
+            }
+            let topic = world.random.below(9).to_string();
+            world.publish(place, 0, &[&topic], Some(round.to_string().as_bytes()));
+            world.run(50);
+        }
+        // All clocks are set, and there is news of each topic.
+        world.nodes.iter_mut().for_each(|node| node.skew_ms = 0);
+        for topic in 0..9 {
+            let place = world.random.below(count) as usize;
+            world.publish(place, 0, &[&topic.to_string()], Some(b"now"));
+            world.run(5);
+        }
+        world.faults = Faults::default();
+        // Until what is ahead by no more than clocks may be is behind.
+        world.run(limits::AHEAD_MS_MAX);
+        heal(&mut world);
+    });
+}
+
+#[test]
+fn a_value_of_tomorrow_gives_way_once_the_clock_is_set() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.run(3_000);
+    world.nodes[0].skew_ms = 86_400_000;
+    world.publish(0, 0, &["a"], Some(b"of tomorrow"));
+    world.run(3_000);
+    assert_eq!(world.values(1, 0).get("a"), None);
+    world.nodes[0].skew_ms = 0;
+    world.publish(1, 0, &["a"], Some(b"of today"));
+    world.run(3_000);
+    assert_eq!([0, 1].map(|place| world.values(place, 0)["a"]), [b"of today"; 2]);
+}
+
+#[test]
+fn a_value_too_long_to_be_told_makes_nobody_ask() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    world.publish(0, 0, &["a"], Some(b"1"));
+    world.publish(0, 0, &["long"], Some(&vec![b'x'; limits::RECORD_BYTES_MAX]));
+    world.run(3_000);
+    assert_eq!(world.values(1, 0).len(), 1);
+    world.introduce(0, 0);
+    let before = world.nodes[1].requests;
+    world.run(60_000);
+    assert_eq!((world.nodes[1].requests, world.nodes[0].fabric.counts().too_long), (before, 2));
+}
+
+#[test]
+fn what_finds_no_room_for_good_is_asked_for_less_and_less() {
+    let mut world = World::new(1, Faults::default());
+    world.start(1, &SITES);
+    world.start(2, &SITES);
+    (world.nodes[1].room, world.nodes[1].queue_max) = (100, usize::MAX);
+    for topic in 0..500 {
+        world.publish(0, 0, &[&topic.to_string()], Some(&[b'x'; 1_000]));
+        world.run(1);
+    }
+    world.run(30_000);
+    assert_eq!(world.values(1, 0).len(), 100);
+    let before = world.nodes[1].requests;
+    world.run(300_000);
+    let asked = world.nodes[1].requests - before;
+    // Some 17 questions, each time that 10 s of rest and three reports are over.
+    assert!((100..450).contains(&asked), "{asked} questions in five minutes");
+    // Once there is room everything comes at once.
+    world.nodes[1].room = usize::MAX;
+    world.run(15_000);
+    assert_eq!(world.values(1, 0).len(), 500);
+}
+
+#[test]
+fn a_node_that_has_begun_anew_is_heard_at_once() {
+    seeds(20, |seed| {
+        let mut world = World::new(seed, Faults::default());
+        world.start(1, &SITES);
+        world.start(2, &SITES);
+        world.run(5_000);
+        world.nodes[1].is_up = false;
+        world.run(500 + 100 * seed);
+        let load = staunch_dostp::fabric::NodeLoad { requests_per_second: 7, ..Default::default() };
+        let place = world.start(2, &SITES);
+        world.nodes[place].fabric.set_load(load.clone());
+        world.run(1_100);
+        assert_eq!(world.nodes[0].fabric.nodes(world.now(0))[0].load, Some(load));
+    });
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //!
 //! It owns time. Everything follows from its seed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use staunch_dostp::Kind;
 use staunch_dostp::fabric::{
-    Became, Fabric, FabricSettings, FabricSite, HeardMessage, Held, Now, Outgoing, Stamp, ToldUpdate, Updated,
+    Became, Fabric, FabricSettings, FabricSite, HeardMessage, Held, Now, Outgoing, Stamp, ToldUpdate,
+    Updated, limits,
 };
 
 /// The port of all fabrics.
@@ -15,6 +16,9 @@ pub(crate) const PORT: u16 = 5290;
 
 /// The time of day at the begin.
 const WALL_MS: u64 = 1_700_000_000_000;
+
+/// What is told of the end of a topic.
+const END: &[u8] = b"the end";
 
 /// SplitMix64.
 pub(crate) struct Random(pub(crate) u64);
@@ -49,7 +53,12 @@ impl Held for Handle {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.value.as_deref().unwrap_or_default());
+        // As in live data the end of a topic has bytes as well.
+        out.extend_from_slice(self.0.value.as_deref().unwrap_or(END));
+    }
+
+    fn length(&self) -> usize {
+        self.0.value.as_deref().unwrap_or(END).len()
     }
 }
 
@@ -64,9 +73,12 @@ pub(crate) struct Node {
     pub(crate) fabric: Fabric<Handle>,
     pub(crate) values: BTreeMap<Topic, (Stamp, Option<Vec<u8>>)>,
     queue: VecDeque<Waiting>,
-    queue_max: usize,
+    pub(crate) queue_max: usize,
     sequence: u32,
-    skew_ms: i64,
+    /// By how much its clock is wrong.
+    pub(crate) skew_ms: i64,
+    /// Topics that its hub has room for, where another node publishes them.
+    pub(crate) room: usize,
     pub(crate) is_up: bool,
     /// Messages to single nodes that were sent, by kind of transaction.
     pub(crate) requests: u64,
@@ -94,24 +106,24 @@ pub(crate) struct World {
     pub(crate) unheard: Vec<Outgoing>,
     flying: BTreeMap<(u64, u64), (u16, u16, Outgoing)>,
     sent: u64,
-    epoch: u32,
 }
 
 impl World {
     pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         let (random, nodes) = (Random(seed), Vec::new());
         let (parts, unheard, flying) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        Self { random, now_ms: 0, nodes, faults, parts, unheard, flying, sent: 0, epoch: 100 }
+        Self { random, now_ms: 0, nodes, faults, parts, unheard, flying, sent: 0 }
     }
 
     /// A node begins, with these sites.
     pub(crate) fn start(&mut self, address: u16, sites: &[&str]) -> usize {
-        self.epoch += 1;
+        // Seconds, as in the server.
+        let epoch = 100 + (self.now_ms / 1_000) as u32;
         let site = |name: &&str| FabricSite { name: (*name).to_owned(), topics_max: 1_000 };
         let settings = FabricSettings {
             address,
             port: PORT,
-            epoch: self.epoch,
+            epoch,
             seed: self.random.next(),
             sites: sites.iter().map(site).collect(),
         };
@@ -123,6 +135,7 @@ impl World {
             queue_max: 4 + self.random.below(60) as usize,
             sequence: 0,
             skew_ms: self.random.below(4_000) as i64 - 2_000,
+            room: usize::MAX,
             is_up: true,
             requests: 0,
         };
@@ -148,6 +161,18 @@ impl World {
         let now = self.now(place);
         self.nodes[place].values.remove(&(site, topic.to_owned()));
         self.nodes[place].fabric.forgotten(site, topic, now);
+    }
+
+    /// All values of a node's hub are told to its fabric anew.
+    pub(crate) fn introduce(&mut self, place: usize, site: usize) {
+        let now = self.now(place);
+        let Node { fabric, values, .. } = &mut self.nodes[place];
+        fabric.begin_anew(site);
+        for ((_, topic), (stamp, value)) in values.iter().filter(|((of, _), _)| *of == site) {
+            let is_gone = value.is_none();
+            let handle = Handle(Arc::new(Update { topics: vec![topic.clone()], value: value.clone() }));
+            fabric.updated(site, &Updated { stamp: *stamp, is_own: false, is_gone, handle }, now);
+        }
     }
 
     /// Time passes.
@@ -177,7 +202,9 @@ impl World {
             if queue.len() >= *queue_max {
                 return Became::Full;
             }
-            let topics = told.topics.iter().map(|topic| (*topic).to_owned()).collect();
+            assert!(!told.is_gone || told.body == END, "an end that does not say so");
+            let topics: Vec<String> = told.topics.iter().map(|topic| (*topic).to_owned()).collect();
+            assert_eq!(topics.iter().collect::<BTreeSet<_>>().len(), topics.len());
             let value = (!told.is_gone).then(|| told.body.to_vec());
             queue.push_back((told.site, Some(told.stamp), Update { topics, value }));
             Became::Taken
@@ -211,12 +238,22 @@ impl World {
         while let Some((site, stamp, update)) = node.queue.pop_front() {
             let held = |topic: &String| node.values.get(&(site, topic.clone())).map(|(stamp, _)| *stamp);
             let is_own = stamp.is_none();
-            let newest_ms = update.topics.iter().filter_map(held).map(|stamp| stamp.ms).max();
+            // What is further ahead than clocks may be does not count.
+            let counts = |stamp: &Stamp| stamp.ms <= now.wall_ms + limits::AHEAD_MS_MAX;
+            let newest = update.topics.iter().filter_map(held).filter(counts).max();
             node.sequence += 1;
-            let ms = newest_ms.map_or(now.wall_ms, |ms| now.wall_ms.max(ms + 1));
-            let stamp = stamp.unwrap_or(Stamp { ms, node: node.address, sequence: node.sequence });
-            let topics = update.topics.iter().filter(|topic| held(topic).is_none_or(|held| held < stamp));
-            let topics: Vec<String> = topics.cloned().collect();
+            let at = |ms| Stamp { ms, node: node.address, sequence: node.sequence };
+            let own = match newest.filter(|newest| newest.ms >= now.wall_ms) {
+                Some(newest) if at(newest.ms) > newest => at(newest.ms),
+                Some(newest) => at(newest.ms + 1),
+                None => at(now.wall_ms),
+            };
+            let stamp = stamp.unwrap_or(own);
+            let is_newer =
+                |topic: &&String| is_own || held(topic).filter(counts).is_none_or(|held| held < stamp);
+            let has_room = |topic: &&String| is_own || held(topic).is_some() || node.values.len() < node.room;
+            let topics: Vec<String> =
+                update.topics.iter().filter(is_newer).filter(has_room).cloned().collect();
             if topics.is_empty() {
                 continue;
             }

@@ -82,14 +82,16 @@ impl Publication {
         }
     }
 
-    /// Bytes of memory the publication takes, roughly: its value or patch, and the names of its topics.
+    /// Bytes of memory the publication takes, roughly: its value or patch, its id and type, and the names of
+    /// its topics.
     pub fn bytes(&self) -> usize {
         let content = match &self.content {
             Content::Whole(value) => value.bytes().len(),
             Content::Patch(patch) => json_bytes(patch),
             Content::Gone => 0,
         };
-        content + self.topics.iter().map(|topic| topic.as_str().len()).sum::<usize>()
+        let texts = [&self.id, &self.kind].into_iter().flatten().map(|text| text.len()).sum::<usize>();
+        content + texts + self.topics.iter().map(|topic| topic.as_str().len()).sum::<usize>()
     }
 
     /// Bytes of its id, its kind and the longest name of its topics.

@@ -16,7 +16,23 @@ pub(crate) struct Topic {
     pub(crate) name: TopicName,
     pub(crate) rules: TopicRules,
     pub(crate) ring: Ring,
-    updated_ms: u64,
+    updated: Moment,
+}
+
+/// When an update came, and how old it was then.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moment {
+    pub(crate) now_ms: u64,
+    pub(crate) age_ms: u64,
+}
+
+impl Topic {
+    /// When its time is over, if it has one.
+    fn outdated_ms(&self) -> Option<u64> {
+        let Moment { now_ms, age_ms } = self.updated;
+        let keep_ms = self.rules.keep_ms;
+        (keep_ms > 0).then_some(now_ms + keep_ms.saturating_sub(age_ms))
+    }
 }
 
 /// All topics.
@@ -71,7 +87,7 @@ impl Shelf {
         let id = TopicId(self.added);
         self.added += 1;
         self.names.insert(name.clone(), id);
-        self.topics.insert(id, Topic { name, rules, ring: Ring::default(), updated_ms: 0 });
+        self.topics.insert(id, Topic { name, rules, ring: Ring::default(), updated: Moment::default() });
         id
     }
 
@@ -84,9 +100,9 @@ impl Shelf {
     }
 
     /// Puts an update in its topic's ring; gives what left it and how many bytes that held.
-    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, now_ms: u64) -> Option<(Place, usize)> {
+    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, moment: Moment) -> Option<(Place, usize)> {
         let topic = self.topics.get_mut(&id)?;
-        topic.updated_ms = now_ms;
+        topic.updated = moment;
         topic.ring.push(entry);
         self.entries += 1;
         self.spare_entries += usize::from(topic.ring.len() > 1);
@@ -132,22 +148,20 @@ impl Shelf {
         let due = topics.iter().filter_map(|name| {
             let (_, topic) = self.find(name)?;
             let limited = topic.rules.kind != Kind::Log && topic.rules.every_ms > 0;
-            limited.then_some(topic.updated_ms + topic.rules.every_ms)
+            limited.then_some(topic.updated.now_ms + topic.rules.every_ms)
         });
         due.max().filter(|due_ms| *due_ms > now_ms)
     }
 
     /// When the next topic may be outdated.
     pub(crate) fn next_due_ms(&self) -> Option<u64> {
-        let kept = self.iter().filter(|(_, topic)| topic.rules.keep_ms > 0);
-        kept.map(|(_, topic)| topic.updated_ms + topic.rules.keep_ms).min()
+        self.iter().filter_map(|(_, topic)| topic.outdated_ms()).min()
     }
 
     /// Topics that were neither updated nor read for as long as they are kept.
     pub(crate) fn outdated(&self, now_ms: u64, holdings: &Holdings) -> Vec<TopicId> {
         let outdated = |topic: &Topic| {
-            topic.rules.keep_ms > 0
-                && topic.updated_ms + topic.rules.keep_ms <= now_ms
+            topic.outdated_ms().is_some_and(|outdated_ms| outdated_ms <= now_ms)
                 && holdings.readers_of(&topic.name) == 0
         };
         let mut all: Vec<_> = self.iter().filter(|(_, topic)| outdated(topic)).map(|(id, _)| id).collect();

@@ -171,7 +171,7 @@ fn the_dashboard_and_the_exposition_know_the_same_names() {
             ["_bucket", "_sum", "_count"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word)
         })
         .collect();
-    let text = text(&sources(true, 1).snapshot());
+    let text = text(&Snapshot { fabric: Some(fabric()), ..sources(true, 1).snapshot() });
     let families = check(&text).unwrap();
     let known: BTreeSet<&str> = families.iter().map(String::as_str).collect();
     assert_eq!(drawn, known);

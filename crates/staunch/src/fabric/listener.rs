@@ -16,6 +16,12 @@ use staunch_server::metrics::FabricFigures;
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Askers that are answered before everything else has its turn.
+const ANSWERS_MAX: usize = 16;
+
+/// Longest answer that is read: any user of this host may listen by that name where no server does.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
 /// Who listens, once nobody else does: in an upgrade the process before this one does for a while.
 pub(super) struct FabricListener {
     name: String,
@@ -53,7 +59,9 @@ impl FabricListener {
     /// socket, or the asker does without.
     pub(super) fn answer(&self, figures: &FabricFigures) {
         let Some(listener) = &self.listener else { return };
-        while let Ok((mut client, _)) = listener.accept() {
+        // Whoever finds the others before it is answered next: any user may come here, and often.
+        for _ in 0..ANSWERS_MAX {
+            let Ok((mut client, _)) = listener.accept() else { return };
             let may_know = sockopt::socket_peercred(&client)
                 .is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid());
             if may_know && client.set_nonblocking(true).is_ok() {
@@ -67,10 +75,10 @@ impl FabricListener {
 /// another user's.
 pub(crate) fn ask(interface: &str) -> Option<FabricFigures> {
     let address = SocketAddr::from_abstract_name(name(interface)).ok()?;
-    let mut server = UnixStream::connect_addr(&address).ok()?;
+    let server = UnixStream::connect_addr(&address).ok()?;
     server.set_read_timeout(Some(PATIENCE)).ok()?;
     let mut text = String::new();
-    server.read_to_string(&mut text).ok()?;
+    server.take(ANSWER_BYTES_MAX).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use staunch_dostp::Socket;
 use staunch_dostp::fabric::{Fabric, FabricCounts, FabricNode, NodeLoad, Now};
+use staunch_dostp::{Fault, Socket};
 use staunch_server::metrics::{FabricFigures, FabricLoad, FabricNodeFigures};
 
 use super::words::Handle;
@@ -25,7 +25,16 @@ pub(super) fn update(figures: &mut FabricFigures, fabric: &Fabric<Handle>, socke
     let unsent = figures.counts.get(UNSENT).copied().unwrap_or(0);
     figures.counts = counts(fabric.counts());
     figures.counts.insert(UNSENT.to_owned(), unsent);
+    let (_, drops, overrun) = socket.counts();
+    let frame = |fault: Fault| (format!("frame_{}", fault.name()), drops.of(fault));
+    figures.counts.extend(TOLD_FAULTS.map(frame));
+    figures.counts.insert("frame_overrun".to_owned(), overrun);
 }
+
+/// What becomes of frames that nodes of a fabric lose: another key, a recorded frame, another node with the
+/// address, a node that is not believed yet, messages of which a part is missing, and no room for them.
+const TOLD_FAULTS: [Fault; 7] =
+    [Fault::Auth, Fault::Replay, Fault::Conflict, Fault::Unknown, Fault::Expired, Fault::Room, Fault::Queue];
 
 /// Messages that could not be sent.
 pub(super) const UNSENT: &str = "unsent";

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use staunch_dostp::fabric::{
     AheadNotice, Became, Fabric, FabricSettings, FabricSite, HeardMessage, Now, Outgoing, ToldUpdate, Updated,
 };
@@ -37,6 +38,9 @@ const RETRY_MS_MIN: u64 = 1_000;
 
 /// The longest such wait: what comes back again and again is told once a minute.
 const RETRY_MS_MAX: u64 = 60_000;
+
+/// What is wrong where the interface was removed.
+const GONE: &str = "the interface is gone: only a restart opens another one";
 
 /// What the thread is told.
 pub(super) enum FabricOrder {
@@ -307,9 +311,21 @@ impl FabricThread {
             if now.ms > self.retry_ms + 2 * RETRY_MS_MAX {
                 self.retry_wait_ms = 0;
             }
-        } else if now.ms >= self.retry_ms && self.socket.take_error().is_ok() && self.socket.greet().is_ok() {
-            self.trouble.clear();
-            (self.notice)("fabric: other servers are told again");
+        } else if now.ms >= self.retry_ms {
+            match self.socket.take_error().and_then(|()| self.socket.greet()) {
+                Ok(()) => {
+                    self.trouble.clear();
+                    (self.notice)("fabric: other servers are told again");
+                }
+                // The interface was removed: one that comes by that name is another one.
+                Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                    if self.trouble != GONE {
+                        GONE.clone_into(&mut self.trouble);
+                        (self.notice)(&format!("fabric: {GONE}"));
+                    }
+                }
+                Err(_) => {}
+            }
         }
     }
 

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use staunch_dostp::fabric::limits::TOPICS_PER_RECORD_MAX;
 use staunch_dostp::fabric::{Held, Stamp, ToldUpdate};
+use staunch_live::limits::{ID_BYTES_MAX, TOPICS_PER_PUBLICATION_MAX};
 use staunch_live::{Content, Publication, TopicName, Update, Value};
 
 const PRIVATE: u8 = 1;
@@ -12,6 +14,8 @@ const HAS_ID: u8 = 2;
 const HAS_KIND: u8 = 4;
 const HAS_RETRY: u8 = 8;
 const IS_LOG: u8 = 16;
+
+const _: () = assert!(TOPICS_PER_PUBLICATION_MAX <= TOPICS_PER_RECORD_MAX);
 
 /// An update that the hub holds.
 #[derive(Debug, Clone)]
@@ -48,6 +52,12 @@ impl Held for Handle {
         update.retry_ms.iter().for_each(|ms| out.extend_from_slice(&ms.to_be_bytes()));
         out.extend_from_slice(update.value.bytes());
     }
+
+    fn length(&self) -> usize {
+        let Update { id, kind, retry_ms, value, .. } = &*self.update;
+        let texts = [id, kind].into_iter().flatten().map(|text| 2 + text.len()).sum::<usize>();
+        2 + texts + retry_ms.map_or(0, |_| 4) + value.bytes().len()
+    }
 }
 
 /// The stamp in the words of live data.
@@ -76,6 +86,8 @@ pub(super) fn publication(told: &ToldUpdate<'_>) -> Option<Publication> {
         let (length, behind) = rest.split_first_chunk()?;
         let (text, behind) = behind.split_at_checked(u16::from_be_bytes(*length).into())?;
         rest = behind;
+        // What is longer has no meaning, and is not to wait for the hub to say so.
+        let text = Some(text).filter(|text| text.len() <= ID_BYTES_MAX)?;
         Some(Some(std::str::from_utf8(text).ok()?.into()))
     };
     let (id, kind) = (text(marks & HAS_ID != 0)?, text(marks & HAS_KIND != 0)?);
@@ -119,7 +131,9 @@ mod tests {
         let mut body = Vec::new();
         Following::new().take(&hub.introduction(), &mut |followed| {
             if let FollowedValue::Updated { update, is_log } = followed {
-                Handle { update: Arc::clone(update), is_log }.write(&mut body);
+                let handle = Handle { update: Arc::clone(update), is_log };
+                handle.write(&mut body);
+                assert_eq!(body.len(), handle.length());
             }
         });
         body
@@ -157,6 +171,9 @@ mod tests {
         {
             assert_eq!(publication(&told(body)), None, "{body:?}");
         }
+        let long = [&b"\x02\x01\x01\x01"[..], &[b'a'; 257], b"value"].concat();
+        assert_eq!(publication(&told(&long)), None);
+        assert!(publication(&told(&[b"\x02\x01\x01\x00", &long[5..]].concat())).is_some());
         let named = ToldUpdate { topics: vec!["$status"], ..told(b"\0\x01a") };
         assert_eq!(publication(&named), None);
     }

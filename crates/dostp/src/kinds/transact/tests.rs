@@ -150,6 +150,21 @@ fn a_memory_ends_and_room_is_bounded() {
     assert_eq!((service.refused, service.take(CALLER, b"short", 0)), (1, Asked::Nothing));
 }
 
+#[test]
+fn who_asks_the_same_again_and_again_keeps_no_others_in_memory() {
+    let mut service = Service::default();
+    let payload = |number: u64| number.to_be_bytes();
+    for second in 0..100_u64 {
+        let now_us = second * 1_000_000;
+        let asked = matches!(service.take(CALLER, &payload(0), now_us), Asked::Work { .. });
+        assert_eq!(asked, second == 0);
+        assert!(matches!(service.take(CALLER, &payload(1 + second), now_us), Asked::Work { .. }));
+        service.answer(CALLER, 1 + second, b"done", now_us);
+    }
+    // Those of two memories at most, for each is looked at once in one.
+    assert!(service.remembered().1 <= 21, "{:?}", service.remembered());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
     /// Whatever is lost, doubled and delayed: no work is done twice, every reply is of work that was done,
