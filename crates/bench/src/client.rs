@@ -88,7 +88,11 @@ impl<S: Read + Write> HttpClient<S> {
         }
     }
 
-    fn ask(&mut self, request: &str) -> Result<Reply, String> {
+    /// Sends a request and waits for the whole answer.
+    ///
+    /// # Errors
+    /// As [`HttpClient::get`].
+    pub(super) fn ask(&mut self, request: &str) -> Result<Reply, String> {
         self.stream.write_all(request.as_bytes()).map_err(|error| format!("send: {error}"))?;
         self.received.clear();
         let mut part = vec![0; 64 * 1024];

@@ -26,7 +26,7 @@ pub(super) use closed::run as closed;
 pub(super) use count::run as count;
 pub(super) use counted::run as lab_counted;
 pub(super) use flood::run as flood;
-pub(super) use hold::{run as hold, run_million as hold_million};
+pub(super) use hold::{run as hold, run_million as hold_million, too_small};
 pub(super) use hurst::run as hurst;
 pub(super) use lab::run as lab_client;
 pub(super) use open::run as open;

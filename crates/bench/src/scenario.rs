@@ -3,7 +3,7 @@
 //! It owns the names. It must never measure.
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, fan_out, gate, gate_cost, generator, idle, instructions, life, memory, pressure,
+    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, live, memory, pressure,
     secured, seeing, start, throughput, waiting,
 };
 use crate::report::ScenarioOutcome;
@@ -55,7 +55,18 @@ const SCENARIOS: &[Scenario] = &[
     server("start", start::run),
     server("pressure", pressure::run),
     server("slow", attack::run),
-    Scenario { named_only: true, ..server("live", fan_out::run) },
+    Scenario { named_only: true, ..server("live", live::fan_out) },
+    Scenario { named_only: true, ..server("live-memory", live::memory) },
+    Scenario {
+        needs: Needs::Program,
+        named_only: true,
+        ..server("live-memory-million", live::memory_million)
+    },
+    Scenario { named_only: true, ..server("live-crowd", live::crowd) },
+    Scenario { named_only: true, ..server("live-quotes", live::quotes) },
+    Scenario { named_only: true, ..server("live-feed", live::feed) },
+    Scenario { named_only: true, ..server("live-beside", live::beside) },
+    Scenario { named_only: true, ..server("live-stalled", live::stalled) },
     server("drain", life::drain),
     server("kill9", life::kill9),
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
@@ -134,7 +145,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 7, SCENARIOS.len());
+        assert_eq!(all.len() + 14, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

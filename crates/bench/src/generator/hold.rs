@@ -115,7 +115,7 @@ fn words(program: &str, url: &str, count: &str) -> Vec<String> {
 }
 
 /// Why this machine cannot hold so many, if it cannot.
-fn too_small(meminfo: &str, count: u64) -> Option<String> {
+pub(crate) fn too_small(meminfo: &str, count: u64) -> Option<String> {
     let line = meminfo.lines().find(|line| line.starts_with("MemAvailable:"))?;
     let free_kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
     let needed_kib = count * MACHINE_BYTES_EACH / 1024;
