@@ -17,8 +17,8 @@ pub struct UpdateStamp {
 }
 
 impl UpdateStamp {
-    /// The stamp of an update that is published now at a node, behind the last one of its topics. Of many in a
-    /// millisecond the number tells the order: stamps do not run ahead of the clock. It is the time of day
+    /// The stamp of an update that is published now at a node, behind the last one of its topics. Of many in
+    /// a millisecond the number tells the order: stamps do not run ahead of the clock. It is the time of day
     /// where the last one is further ahead than clocks may be: the own clock went back.
     pub(crate) fn of_own(now_ms: u64, last: Option<Self>, node: u16, number: u64) -> Self {
         let at = |ms| Self { ms, node, sequence: number as u32 };

@@ -83,7 +83,8 @@ fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -
     let (began, before) = (Instant::now(), readers.standing());
     ask_both(&server, &beside(kind), setting, outcome)?;
     let (taken, after) = (began.elapsed(), readers.standing());
-    let delivered = |standing: Option<super::readers::Standing>| standing.map_or(0, |told| told.delivered);
+    let delivered =
+        |standing: Option<super::readers::ReadersStanding>| standing.map_or(0, |told| told.delivered);
     let deliveries = delivered(after).saturating_sub(delivered(before));
     if deliveries == 0 {
         return Err("nothing was delivered meanwhile".to_owned());

@@ -2,14 +2,14 @@
 //!
 //! The floor holds as many readers as the process may have descriptors. Where those are too few, ours is
 //! judged against itself with few readers: caches are cold in a crowd, and the floor's would be as well.
-use super::delivering::{self, COST, P99, Row, judge_rows};
+use super::delivering::{self, COST, FanOutRow, P99, judge_rows};
 use super::fan_server::{FanOut, available, name, readers_max};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 use crate::setup::ServerKind;
 
-const CROWD: Row = Row { readers: 200_000, rate: 0.25 };
-const FEW: Row = Row { readers: 8000, rate: 5.0 };
+const CROWD: FanOutRow = FanOutRow { readers: 200_000, rate: 0.25 };
+const FEW: FanOutRow = FanOutRow { readers: 8000, rate: 5.0 };
 const KINDS: [ServerKind; 3] = [ServerKind::Floor, ServerKind::Uring, ServerKind::Epoll];
 /// How much more a delivery may cost than at the floor, and how much later the last reader may have it.
 const OF_FLOOR_MAX: f64 = 1.15;
@@ -55,7 +55,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
 
 fn measure(
     kind: ServerKind,
-    row: Row,
+    row: FanOutRow,
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {

@@ -21,13 +21,13 @@ const JOIN_WITHIN: &str = "300s";
 
 /// How many readers and updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Row {
+pub(super) struct FanOutRow {
     pub(super) readers: u32,
     /// Updates a second.
     pub(super) rate: f64,
 }
 
-impl Row {
+impl FanOutRow {
     /// Each measure of a row has the row in its name.
     pub(super) fn measure(self, what: &str) -> String {
         format!("{what}, {} readers, {} updates/s", self.readers, self.rate)
@@ -45,7 +45,7 @@ impl Row {
 /// A generator that fails, an update that was lost or came twice.
 pub(super) fn measure(
     server: &FanOut,
-    row: Row,
+    row: FanOutRow,
     label: &str,
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
@@ -75,7 +75,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-fn run(server: &FanOut, row: Row, setting: &Setting) -> Result<Value, String> {
+fn run(server: &FanOut, row: FanOutRow, setting: &Setting) -> Result<Value, String> {
     let last = *load::processors().end();
     let mut command = Command::new("taskset");
     command.args(["-c", &format!("1-{last}")]).arg(&setting.programs.staunch);
@@ -97,7 +97,7 @@ pub(super) fn judge(
     kind: ServerKind,
     rival: ServerKind,
     limit: f64,
-    row: Row,
+    row: FanOutRow,
     outcome: &mut ScenarioOutcome,
 ) {
     judge_rows((kind, row, COST), (rival, row), limit, outcome);
@@ -105,8 +105,8 @@ pub(super) fn judge(
 
 /// Judges a measure of one row against that of another, or of a rival, round by round.
 pub(super) fn judge_rows(
-    (kind, row, what): (ServerKind, Row, &str),
-    (rival, rival_row): (ServerKind, Row),
+    (kind, row, what): (ServerKind, FanOutRow, &str),
+    (rival, rival_row): (ServerKind, FanOutRow),
     limit: f64,
     outcome: &mut ScenarioOutcome,
 ) {
@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn rows_are_judged_round_by_round() {
         let mut outcome = ScenarioOutcome::new("name", "title");
-        let (many, few) = (Row { readers: 200_000, rate: 0.25 }, Row { readers: 8000, rate: 5.0 });
+        let (many, few) =
+            (FanOutRow { readers: 200_000, rate: 0.25 }, FanOutRow { readers: 8000, rate: 5.0 });
         let server = name(ServerKind::Uring);
         for (own, other) in [(3.0, 2.0), (4.0, 4.0)] {
             outcome.add(server, &many.measure(COST), "us", own);

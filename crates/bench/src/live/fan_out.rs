@@ -2,14 +2,17 @@
 //!
 //! The floor is `bench/fan.c`: one send for each reader and nothing else. This file owns the rows and their
 //! bars.
-use super::delivering::{self, Row, judge};
+use super::delivering::{self, FanOutRow, judge};
 use super::fan_server::{FanOut, available, name};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 use crate::setup::ServerKind;
 
-const ROWS: [Row; 3] =
-    [Row { readers: 100, rate: 100.0 }, Row { readers: 1000, rate: 20.0 }, Row { readers: 8000, rate: 5.0 }];
+const ROWS: [FanOutRow; 3] = [
+    FanOutRow { readers: 100, rate: 100.0 },
+    FanOutRow { readers: 1000, rate: 20.0 },
+    FanOutRow { readers: 8000, rate: 5.0 },
+];
 /// The servers that can fan out: those of files by the same names are others.
 const KINDS: [ServerKind; 4] = [ServerKind::Floor, ServerKind::Nginx, ServerKind::Uring, ServerKind::Epoll];
 /// How much more a delivery may cost than at the floor.
@@ -47,7 +50,7 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
 
 fn measure(
     kind: ServerKind,
-    row: Row,
+    row: FanOutRow,
     setting: &Setting,
     outcome: &mut ScenarioOutcome,
 ) -> Result<(), String> {

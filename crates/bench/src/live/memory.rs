@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::fan_server::{FanOut, TOPIC, available, name, readers_max};
 use super::publishing::publish;
 use super::readers::{Readers, Reading};
-use super::sockets::Sockets;
+use super::sockets::BufferedSockets;
 use super::stalling::{publish_much, stall};
 use crate::generator::too_small;
 use crate::process::ProcessMemory;
@@ -162,7 +162,7 @@ fn hold(
     publish(&server, &"x".repeat(VALUE_BYTES))?;
     sleep(SETTLING_TIME);
     let after = ProcessMemory::of(server.id());
-    let kernel = Sockets::of_port(server.port())?;
+    let kernel = BufferedSockets::of_port(server.port())?;
     let open: u64 = readers.iter().filter_map(|some| Some(some.standing()?.open)).sum();
     if open != u64::from(crowd.readers) {
         return Err(format!("only {open} of {} readers stayed", crowd.readers));
@@ -208,7 +208,7 @@ fn measure_stalled(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOu
     let (readers, _) = stall(&server, STALLED, 1, setting)?;
     sleep(SETTLING_TIME);
     let after = ProcessMemory::of(server.id());
-    let sockets = Sockets::of_port(server.port())?;
+    let sockets = BufferedSockets::of_port(server.port())?;
     drop(readers);
     if sockets.waiting < u64::from(STALLED) {
         return Err(format!("only {} of {STALLED} readers stood still to the end", sockets.waiting));

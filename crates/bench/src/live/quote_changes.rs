@@ -35,12 +35,12 @@ pub(super) fn first_values(address: SocketAddr) -> Result<(), String> {
 pub(super) struct Changes {
     over: Arc<AtomicBool>,
     publisher: JoinHandle<Result<(), String>>,
-    looker: JoinHandle<Result<Seen, String>>,
+    looker: JoinHandle<Result<ListsSeen, String>>,
 }
 
 /// What somebody has seen who looked meanwhile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ListsSeen {
     /// Lists looked at.
     pub(super) lists: u64,
     /// Lines that were no value of any time.
@@ -63,7 +63,7 @@ impl Changes {
     ///
     /// # Errors
     /// A publication that was not taken, a list that was not answered.
-    pub(super) fn end(self) -> Result<Seen, String> {
+    pub(super) fn end(self) -> Result<ListsSeen, String> {
         self.over.store(true, Ordering::Relaxed);
         let panicked = || "a thread has panicked".to_owned();
         let published = self.publisher.join().map_err(|_| panicked())?;
@@ -84,9 +84,9 @@ fn change(address: SocketAddr, over: &AtomicBool) -> Result<(), String> {
     Ok(())
 }
 
-fn look(address: SocketAddr, over: &AtomicBool) -> Result<Seen, String> {
+fn look(address: SocketAddr, over: &AtomicBool) -> Result<ListsSeen, String> {
     let mut client = HttpClient::connect(address)?;
-    let mut seen = Seen::default();
+    let mut seen = ListsSeen::default();
     while !over.load(Ordering::Relaxed) {
         let first = seen.lists as u32 * 37 % (SYMBOLS - 5);
         let symbols: Vec<String> = (first..first + 5).map(symbol).collect();

@@ -138,7 +138,8 @@ fn script(asked: Asked, setting: &Setting) -> Result<PathBuf, String> {
     };
     let script = format!(
         "local requests, turn = {{}}, 0\n\
-         init = function(arguments)\n  math.randomseed(1)\n  for number = 1, 1000 do\n    local symbols = {{}}\n\
+         init = function(arguments)\n  math.randomseed(1)\n  for number = 1, 1000 do\n\
+         \x20   local symbols = {{}}\n\
          \x20   for place = 1, 5 do symbols[place] = string.format(\"s%04d\", math.random(0, 4999)) end\n\
          \x20   requests[number] = wrk.format(\"GET\", {path})\n  end\nend\n\
          request = function()\n  turn = turn % 1000 + 1\n  return requests[turn]\nend\n"

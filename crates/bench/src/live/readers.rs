@@ -66,8 +66,8 @@ impl Readers {
         let began = Instant::now();
         loop {
             match self.standing() {
-                Some(Standing { open, wanted, .. }) if open == wanted => return Ok(()),
-                Some(Standing { open, wanted, .. }) => {
+                Some(ReadersStanding { open, wanted, .. }) if open == wanted => return Ok(()),
+                Some(ReadersStanding { open, wanted, .. }) => {
                     return Err(format!("only {open} of {wanted} readers came"));
                 }
                 None => {}
@@ -82,9 +82,9 @@ impl Readers {
     }
 
     /// How many are there, and what they have had: as told within the last second. `None` before all came.
-    pub(super) fn standing(&self) -> Option<Standing> {
+    pub(super) fn standing(&self) -> Option<ReadersStanding> {
         let text = fs::read_to_string(&self.told).unwrap_or_default();
-        text.lines().rev().find_map(Standing::read)
+        text.lines().rev().find_map(ReadersStanding::read)
     }
 }
 
@@ -130,7 +130,7 @@ fn sources(reading: &Reading<'_>) -> String {
 
 /// A line of the generator, once all have come or were waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct ReadersStanding {
     /// Readers that are there.
     pub(super) open: u64,
     /// Readers that are meant to be.
@@ -139,7 +139,7 @@ pub(super) struct Standing {
     pub(super) delivered: u64,
 }
 
-impl Standing {
+impl ReadersStanding {
     fn read(line: &str) -> Option<Self> {
         let (_, behind) = line.split_once(" updating ")?;
         let (readers, rest) = behind.split_once(" readers")?;
@@ -162,9 +162,9 @@ mod tests {
     fn lines_of_the_generator() {
         let line = "  9.1 s  [####................] updating    199 998/200 000 readers  4 published, \
                     1 600 000 delivered, delay at most 1.2 s, 3 passed over";
-        let expected = Standing { open: 199_998, wanted: 200_000, delivered: 1_600_000 };
-        assert_eq!(Standing::read(line), Some(expected));
-        assert_eq!(Standing::read("  0.1 s  [....] connecting  5/10 readers"), None);
+        let expected = ReadersStanding { open: 199_998, wanted: 200_000, delivered: 1_600_000 };
+        assert_eq!(ReadersStanding::read(line), Some(expected));
+        assert_eq!(ReadersStanding::read("  0.1 s  [....] connecting  5/10 readers"), None);
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::process::Command;
 
 /// Sockets of a port that have unsent or unread bytes, or memory set aside for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Sockets {
+pub(super) struct BufferedSockets {
     /// Sockets with bytes that the peer has not taken.
     pub(super) waiting: u64,
     /// Memory of all of the port, in bytes.
     pub(super) bytes: u64,
 }
 
-impl Sockets {
+impl BufferedSockets {
     /// Of the connections that a port of this machine has accepted.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ mod tests {
     fn memory_of_sockets_is_summed() {
         let text = "0 4000 127.0.0.1:80 127.0.0.1:4000 skmem:(r0,rb131072,t0,tb32768,f1024,w5120,o0,bl0,d0)\n\
             0 0 127.0.0.1:80 127.0.0.1:4001 skmem:(r256,rb131072,t0,tb32768,f0,w0,o0,bl0,d0)\n";
-        assert_eq!(Sockets::read(text), Sockets { waiting: 1, bytes: 6400 });
-        assert_eq!(Sockets::read("nothing of the kind\n"), Sockets::default());
+        assert_eq!(BufferedSockets::read(text), BufferedSockets { waiting: 1, bytes: 6400 });
+        assert_eq!(BufferedSockets::read("nothing of the kind\n"), BufferedSockets::default());
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! It owns the bar. Those beside whom nobody stands still are as many as those beside whom somebody does, so
 //! that fewer deliveries do not hide what the stalled ones cost.
-use super::delivering::{self, P99, Row};
+use super::delivering::{self, FanOutRow, P99};
 use super::fan_server::{FanOut, available, name};
 use super::stalling::stall;
 use crate::report::{Bar, Direction, ScenarioOutcome};
 use crate::setting::Setting;
 use crate::setup::ServerKind;
 
-const ROW: Row = Row { readers: 9000, rate: 5.0 };
+const ROW: FanOutRow = FanOutRow { readers: 9000, rate: 5.0 };
 const STALLED: u32 = 1000;
 const P99_MAX: f64 = 1.1;
 const ARGUMENTS: [&str; 2] = ["--send-timeout", "600s"];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::fan_server::FanOut;
 use super::publishing::publish;
 use super::readers::{Readers, Reading};
-use super::sockets::Sockets;
+use super::sockets::BufferedSockets;
 use crate::setting::Setting;
 
 /// More than the buffers of both ends hold: some 150 KB on loopback.
@@ -40,14 +40,14 @@ pub(super) fn stall(
     count: u32,
     group: u8,
     setting: &Setting,
-) -> Result<(Readers, Sockets), String> {
+) -> Result<(Readers, BufferedSockets), String> {
     let reading = Reading { count, stalled: true, group, ..Reading::default() };
     let mut readers = Readers::start(server, &reading, setting)?;
     readers.wait()?;
     publish_much(server)?;
     let began = Instant::now();
     loop {
-        let sockets = Sockets::of_port(server.port())?;
+        let sockets = BufferedSockets::of_port(server.port())?;
         if sockets.waiting >= u64::from(count) {
             return Ok((readers, sockets));
         }

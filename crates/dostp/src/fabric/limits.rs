@@ -49,8 +49,8 @@ pub const TOLD_MS: u64 = 60_000;
 /// How long the end of a topic is remembered: a node that was away for longer may bring the value back.
 pub const MARK_MS: u64 = 600_000;
 
-/// Ends of a site's topics that are remembered: some 8 MiB with names of ordinary length, and the updates that
-/// say so.
+/// Ends of a site's topics that are remembered: some 8 MiB with names of ordinary length, and the updates
+/// that say so.
 pub const MARKS_MAX: usize = 16_384;
 
 /// Bytes of records in one page of an answer: a page is two dozen frames, and a lost one costs little.
@@ -75,8 +75,8 @@ pub const QUESTIONS_PER_SECOND_MAX: u32 = 500;
 /// Answers in a second: two nodes that start at once are answered as fast as they ask, more take turns.
 pub const ANSWERS_PER_SECOND_MAX: u32 = 1_000;
 
-/// Bytes of answers in a second: twice what one node asks for. Whoever is asked in another's name, where there
-/// are no keys, floods that one with no more.
+/// Bytes of answers in a second: twice what one node asks for. Whoever is asked in another's name, where
+/// there are no keys, floods that one with no more.
 pub const ANSWERED_BYTES_PER_SECOND_MAX: u32 = 32 << 20;
 
 /// Pages of one node's values: 512 MiB of them, twice what live data may hold unless told otherwise.
@@ -88,8 +88,8 @@ pub const WAIT_MS_MIN: u64 = 100;
 /// The longest time between them.
 pub const WAIT_MS_MAX: u64 = 10_000;
 
-/// How many times as long as it took to ask a node in vain it is left alone: what cannot be taken here, for its
-/// size or for clocks that differ, takes a tenth of the time at most.
+/// How many times as long as it took to ask a node in vain it is left alone: what cannot be taken here, for
+/// its size or for clocks that differ, takes a tenth of the time at most.
 pub const VAIN_TIMES: u64 = 10;
 
 /// The longest time that it is left alone for that.
