@@ -187,7 +187,7 @@ fn the_admin_address_passes_from_user_to_user() {
         let folder = house::new_folder();
         std::os::unix::fs::chown(&folder, Some(65534), None).expect("our own folder");
         let mut command = house::command(&folder, &binary());
-        command.args(["--io", io, "--user", "nobody", "--admin", &admin.to_string()]);
+        command.args(["--io", io, "--user", "nobody", "--admin", &admin.to_string(), "--admin-hosts", "a"]);
         let mut house = House::of(folder, &mut command);
         let first = house.first();
         let second = house.upgrade();
