@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use staunch_dostp::{Backend, Options, Socket};
@@ -109,12 +109,15 @@ impl World {
             .unwrap()
     }
 
-    /// Opens a socket on a port that was just given up. A process that another test has begun to start keeps
-    /// copies of all descriptors until it is itself.
+    /// Opens a socket on a port that may just have been given up. A process that another test has begun to
+    /// start keeps copies of all descriptors until it is itself.
     pub(crate) fn reopen(&self, node: usize, port: u16, options: Options) -> Socket {
+        let began = Instant::now();
         loop {
             match self.socket(node, port, options.clone()) {
-                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => thread::yield_now(),
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && began.elapsed() < PATIENCE => {
+                    thread::yield_now();
+                }
                 opened => return opened.expect("a socket"),
             }
         }
@@ -124,7 +127,7 @@ impl World {
     pub(crate) fn open(&self, node: usize, port: u16, backend: Backend) -> Socket {
         let options =
             Options { backend: Some(backend), node: Some(self.node_path(node)), ..Options::on(INTERFACE) };
-        let socket = self.socket(node, port, options).expect("a socket");
+        let socket = self.reopen(node, port, options);
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket
     }
