@@ -8,9 +8,6 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 TEST_LOG := $(TARGET)/test.log
 
-# Most tests wait for servers and clients, so more run at a time than there are processors.
-export RUST_TEST_THREADS ?= $(shell echo $$((3 * $$(nproc))))
-
 # Sizes of the long runs; each may be given on the command line: `make soak FUZZ_RUNS=1000`.
 FUZZ_RUNS_SHORT ?= 200000
 FUZZ_RUNS ?= 10000000
