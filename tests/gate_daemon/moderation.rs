@@ -177,7 +177,10 @@ fn an_interface_of_the_same_name_is_another_one() {
     world.at_server(&format!("ip link del {INTERFACE}"));
     gate.await_line("vs is gone");
     drop(flood);
-    gate.await_line("shedding -> open");
+    // On a busy machine it opens before it has looked whether the interface is there.
+    if !gate.said().iter().any(|line| line.contains("shedding -> open")) {
+        gate.await_line("shedding -> open");
+    }
     world.join(INTERFACE, "vc", 0);
     gate.await_line("vs is back");
     assert_eq!(settings(&world), "0 0");
