@@ -100,7 +100,7 @@ check: check-build # The tests. The black-box ones find the server beside them, 
 # Outputs that nobody takes are among them: a failed write that panics ends the process only there.
 SHIPPED_LIFE ?= control:: ending:: upgrade::
 SHIPPED_SEEING ?= unread::
-# `--workspace` everywhere: a package built alone has other features, and is then built again with the rest.
+# `--workspace`: tests of a package built alone have other features, and are then built again with the rest.
 shipped-build:
 	cargo build --release --package staunch
 

@@ -99,8 +99,8 @@ static int __net_init khttpd_namespace_begin(struct net *net)
 }
 
 /*
- * Before anything of the namespace is taken away, so that peers can still be told: newer kernels take its
- * routes away before they call any `exit`.
+ * Closes what khttpd has in the namespace, before anything of the namespace is taken away, so that peers can
+ * still be told: newer kernels take its routes away before they call any `exit`.
  */
 static void __net_exit khttpd_namespace_end(struct net *net)
 {
@@ -112,7 +112,7 @@ static void __net_exit khttpd_namespace_end(struct net *net)
 	khttpd_connection_close_all(namespace);
 }
 
-/* As one of devices, so that its end comes before that of all others of the network. */
+/* Registered as operations of a device: those end before all others of the network. */
 static struct pernet_operations operations = {
 	.init = khttpd_namespace_begin,
 	.pre_exit = khttpd_namespace_end,

@@ -1,8 +1,8 @@
 //! The scenarios of live data: what a delivery, a reader, a quote and an update cost.
 //!
-//! It owns one scenario a file. Servers run on CPU 0, readers on the others; readers and their delays are the
-//! generator's, `staunch load live`. On a machine of two processors all readers share one, so delays are of
-//! both sides together.
+//! Each file beneath owns one scenario, or what several of them share. Servers run on CPU 0, readers on the
+//! others; readers and their delays are the generator's, `staunch load live`. On a machine of two processors
+//! all readers share one, so delays are of both sides together.
 
 mod beside;
 mod crowd;

@@ -1,8 +1,8 @@
 //! The scenario of a file beside waves: how many requests for it are answered, and how late, while updates to
 //! many readers never end.
 //!
-//! It owns the bars. Where there are two processors both generators share one, so the rate beside waves is
-//! less than the server would give: the bar is harder to reach there, never easier.
+//! This file owns the bars of the scenario. Where there are two processors both generators share one, so the
+//! rate beside waves is less than the server would give: the bar is harder to reach there, never easier.
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A run of updates to many readers, and what its deliveries cost and how late they were.
 //!
-//! It owns the generator's command line and the reading of its account. It must never judge by itself which
-//! limit holds.
+//! This file owns the generator's command line and the reading of its account. It must never judge by itself
+//! which limit holds.
 use std::process::Command;
 
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The servers that fan out: how each is started and asked, which differs from server to server.
 //!
-//! It owns the running servers: one ends when its [`FanOut`] is dropped. It must never measure.
+//! This file owns the running servers: a server ends when its [`FanOut`] is dropped. It must never measure.
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::setting::Setting;
 use crate::setup::ServerKind;
 use crate::{machine, process, servers};
 
-/// Who shows it may publish.
+/// The token by which the generator may publish (`publish_token`).
 pub(super) const TOKEN: &str = "a-token-of-the-benchmark-alone-0123456789";
 /// The topic of readers that share one.
 pub(super) const TOPIC: &str = "load";
@@ -98,7 +98,7 @@ impl FanOut {
     /// Starts a server and waits until it listens. The arguments are for ours alone.
     ///
     /// # Errors
-    /// It does not start.
+    /// The server cannot be started, or does not listen in time.
     pub(super) fn start(kind: ServerKind, setting: &Setting, arguments: &[&str]) -> Result<Self, String> {
         let port = machine::free_port()?;
         let folder = setting.scratch.join("run/live");

@@ -1,6 +1,7 @@
 //! The scenario of a feed: how many updates one connection can publish when nobody reads.
 //!
-//! It owns the lines and the check that each was answered. curl sends them, as a publisher would.
+//! This file owns the lines of the feed and the check that each was answered. curl sends the lines, as a
+//! publisher would.
 use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The scenarios of memory: what a server keeps for a reader who waits, shares a topic or has one alone, or
 //! has stopped reading.
 //!
-//! It owns the bars. Memory is that of the server's processes; the kernel's part is shown, and judged for
-//! readers that stand still alone, because there it depends on the server.
+//! This file owns the bars of the scenarios. Memory is that of the server's processes; the kernel's part is
+//! shown, and judged for readers that stand still alone, because there it depends on the server.
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,6 +1,7 @@
 //! Symbols whose values change, and somebody who looks whether a line is ever half old and half new.
 //!
-//! It owns the values: each is one digit again and again, so a torn line has two. It must never be timed.
+//! This file owns the values of the symbols: each is one digit again and again, so a torn line has two. It
+//! must never be timed.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

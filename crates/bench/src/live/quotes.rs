@@ -1,9 +1,9 @@
 //! The scenario of quotes: lists of 5 of 5 000 symbols beside a file of the same size, and while symbols
 //! change.
 //!
-//! It owns the symbols, the script of wrk and the bars. The same script asks for both, so that it costs the
-//! generator the same. The rate is judged, and the server's processor time as well: of a generator that is
-//! the limit one would learn nothing.
+//! This file owns the symbols, the script of wrk and the bars. The same script asks for both, so that it
+//! costs the generator the same. The rate is judged, and the server's processor time as well: of a generator
+//! that is the limit one would learn nothing.
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Readers that stay while something else is measured: a `staunch load live` beside it.
 //!
-//! It owns the process, which ends when its [`Readers`] are dropped. It must never measure.
+//! This file owns the process of the generator, which ends when its [`Readers`] are dropped. It must never
+//! measure.
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};

@@ -1,7 +1,7 @@
 //! The kernel's memory of a server's sockets, as `ss` of iproute2 tells it.
 //!
-//! It owns the words of `ss`. What it counts is data and its bookkeeping; the socket itself, some 2 KB, is
-//! the same whatever a reader does.
+//! This file owns the words of `ss`. What `ss` counts is data and its bookkeeping; the socket itself, some 2
+//! KB, is the same whatever a reader does.
 use std::process::Command;
 
 /// Sockets of a port that have unsent or unread bytes, or memory set aside for them.

@@ -1,7 +1,7 @@
 //! The scenario of readers that stand still: whether others have their updates later for them.
 //!
-//! It owns the bar. Those beside whom nobody stands still are as many as those beside whom somebody does, so
-//! that fewer deliveries do not hide what the stalled ones cost.
+//! This file owns the bar of the scenario. Those beside whom nobody stands still are as many as those beside
+//! whom somebody does, so that fewer deliveries do not hide what the stalled ones cost.
 use super::delivering::{self, FanOutRow, P99};
 use super::fan_server::{FanOut, available, name};
 use super::stalling::stall;

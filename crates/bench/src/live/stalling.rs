@@ -1,6 +1,6 @@
 //! Readers that have stopped reading, and a server that can send them no more.
 //!
-//! It owns what is published until every one of them stands still. It must never judge.
+//! This file owns what is published until every one of them stands still. It must never judge.
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
