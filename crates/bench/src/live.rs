@@ -15,6 +15,7 @@ mod publishing;
 mod quote_changes;
 mod quotes;
 mod readers;
+mod rounds;
 mod sockets;
 mod stalled;
 mod stalling;

@@ -8,7 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::fan_server::{FanOut, available, name, readers_max, site};
-use super::readers::{Readers, Reading};
+use super::readers::{Readers, ReadersStanding, Reading};
+use super::rounds::measure_all;
 use crate::account::{self, Account as _};
 use crate::reading::Said;
 use crate::report::{Bar, Direction, ScenarioOutcome};
@@ -37,15 +38,14 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "a file of 1 400 bytes, without readers and while waves to 200 000 readers never end";
     let mut outcome = ScenarioOutcome::new("live-beside", title);
     let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    setting.expect_steps(kinds.len() * setting.rounds as usize);
-    for round in 1..=setting.rounds {
-        for kind in &kinds {
-            setting.step(&format!("{}, round {round}", name(*kind)));
-            if let Err(error) = measure(*kind, setting, &mut outcome) {
-                outcome.errors.push(format!("{}: {error}", name(*kind)));
-            }
-        }
-    }
+    measure_all(
+        &kinds,
+        &[()],
+        |()| String::new(),
+        |kind, (), set, out| measure(kind, set, out),
+        setting,
+        &mut outcome,
+    );
     for kind in kinds {
         judge(kind, &mut outcome);
     }
@@ -83,8 +83,7 @@ fn measure(kind: ServerKind, setting: &Setting, outcome: &mut ScenarioOutcome) -
     let (began, before) = (Instant::now(), readers.standing());
     ask_both(&server, &beside(kind), setting, outcome)?;
     let (taken, after) = (began.elapsed(), readers.standing());
-    let delivered =
-        |standing: Option<super::readers::ReadersStanding>| standing.map_or(0, |told| told.delivered);
+    let delivered = |standing: Option<ReadersStanding>| standing.map_or(0, |told| told.delivered);
     let deliveries = delivered(after).saturating_sub(delivered(before));
     if deliveries == 0 {
         return Err("nothing was delivered meanwhile".to_owned());

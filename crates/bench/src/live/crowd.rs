@@ -4,6 +4,7 @@
 //! judged against itself with few readers: caches are cold in a crowd, and the floor's would be as well.
 use super::delivering::{self, COST, FanOutRow, P99, judge_rows};
 use super::fan_server::{FanOut, available, name, readers_max};
+use super::rounds::measure_all;
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 use crate::setup::ServerKind;
@@ -29,17 +30,8 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
         }
         has_room
     });
-    setting.expect_steps(kinds.len() * 2 * setting.rounds as usize);
-    for round in 1..=setting.rounds {
-        for row in [FEW, CROWD] {
-            for kind in &kinds {
-                setting.step(&format!("{}, {} readers, round {round}", name(*kind), row.readers));
-                if let Err(error) = measure(*kind, row, setting, &mut outcome) {
-                    outcome.errors.push(format!("{}, {} readers: {error}", name(*kind), row.readers));
-                }
-            }
-        }
-    }
+    let word = |row: FanOutRow| format!(", {} readers", row.readers);
+    measure_all(&kinds, &[FEW, CROWD], word, measure, setting, &mut outcome);
     let has_floor = kinds.contains(&ServerKind::Floor);
     for kind in kinds.into_iter().filter(|kind| kind.is_ours()) {
         if has_floor {

@@ -4,6 +4,7 @@
 //! bars.
 use super::delivering::{self, FanOutRow, judge};
 use super::fan_server::{FanOut, available, name};
+use super::rounds::measure_all;
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 use crate::setup::ServerKind;
@@ -25,17 +26,8 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome =
         ScenarioOutcome::new("live", "updates of 200 bytes to many readers of server-sent events");
     let kinds = available(&KINDS, setting, &mut outcome);
-    setting.expect_steps(kinds.len() * ROWS.len() * setting.rounds as usize);
-    for round in 1..=setting.rounds {
-        for row in ROWS {
-            for kind in &kinds {
-                setting.step(&format!("{}, {} readers, round {round}", name(*kind), row.readers));
-                if let Err(error) = measure(*kind, row, setting, &mut outcome) {
-                    outcome.errors.push(format!("{}, {} readers: {error}", name(*kind), row.readers));
-                }
-            }
-        }
-    }
+    let word = |row: FanOutRow| format!(", {} readers", row.readers);
+    measure_all(&kinds, &ROWS, word, measure, setting, &mut outcome);
     for kind in kinds.iter().filter(|kind| kind.is_ours()) {
         for row in ROWS {
             judge(*kind, ServerKind::Floor, OF_FLOOR_MAX, row, &mut outcome);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::fan_server::{FanOut, TOKEN, available, name};
+use super::rounds::measure_all;
 use crate::load;
 use crate::process::Usage;
 use crate::report::{Direction, ScenarioOutcome};
@@ -28,17 +29,8 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "updates of 200 bytes in one feed of lines of JSON, no readers";
     let mut outcome = ScenarioOutcome::new("live-feed", title);
     let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    setting.expect_steps(kinds.len() * 2 * setting.rounds as usize);
-    for round in 1..=setting.rounds {
-        for kind in &kinds {
-            for is_kept in [false, true] {
-                setting.step(&format!("{}, round {round}", name(*kind)));
-                if let Err(error) = measure(*kind, is_kept, setting, &mut outcome) {
-                    outcome.errors.push(format!("{}: {error}", name(*kind)));
-                }
-            }
-        }
-    }
+    let word = |is_kept| if is_kept { ", kept" } else { "" }.to_owned();
+    measure_all(&kinds, &[false, true], word, measure, setting, &mut outcome);
     for kind in kinds {
         outcome.judge(name(kind), RATE, Direction::AtLeast, f64::from(LINES_PER_S), "/s");
         outcome.judge(name(kind), KEPT_RATE, Direction::AtLeast, f64::from(KEPT_LINES_PER_S), "/s");

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::fan_server::{FanOut, available, name, site};
 use super::quote_changes::{Changes, first_values, list_bytes};
+use super::rounds::measure_all;
 use crate::client::fetch;
 use crate::content;
 use crate::load::WrkLoad;
@@ -32,15 +33,14 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let title = "lists of 5 of 5 000 symbols over 64 kept connections, beside a file of the same size";
     let mut outcome = ScenarioOutcome::new("live-quotes", title);
     let kinds = available(&ServerKind::OURS, setting, &mut outcome);
-    setting.expect_steps(kinds.len() * setting.rounds as usize);
-    for round in 1..=setting.rounds {
-        for kind in &kinds {
-            setting.step(&format!("{}, round {round}", name(*kind)));
-            if let Err(error) = measure(*kind, setting, &mut outcome) {
-                outcome.errors.push(format!("{}: {error}", name(*kind)));
-            }
-        }
-    }
+    measure_all(
+        &kinds,
+        &[()],
+        |()| String::new(),
+        |kind, (), set, out| measure(kind, set, out),
+        setting,
+        &mut outcome,
+    );
     for kind in kinds {
         judge(kind, &mut outcome);
     }
