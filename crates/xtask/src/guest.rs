@@ -17,6 +17,7 @@ mod machine;
 mod module;
 mod stock;
 mod toolroot;
+mod unpacked;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,7 +50,7 @@ pub(crate) struct Arguments {
     processors: u8,
     /// Memory of the machine in MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
-    #[arg(value_parser = clap::value_parser!(u32).range(128..))]
+    #[arg(value_parser = clap::value_parser!(u32).range(256..))]
     memory: u32,
     /// Further words for the kernel's command line; the last one of a name counts
     #[arg(long, default_value = "", allow_hyphen_values = true)]

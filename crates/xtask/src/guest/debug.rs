@@ -11,6 +11,7 @@ use std::thread;
 
 use super::apt::Apt;
 use super::kernel::{self, Kernel};
+use super::unpacked;
 use crate::install::{is_on_path, succeed};
 use crate::running::output;
 
@@ -39,7 +40,7 @@ pub(super) fn kernel(root: &Path) -> Result<Kernel, String> {
         build(&folder, &options)?;
     }
     let release = fs::read_to_string(&release).map_err(|error| format!("{}: {error}", release.display()))?;
-    Ok(Kernel { folder, image, release })
+    Ok(Kernel { image: unpacked::bootable(&image)?, folder, release })
 }
 
 /// The folder for `make -C`.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::install::succeed;
 
@@ -41,10 +41,11 @@ pub(super) struct ImageContent<'a> {
 }
 
 /// Packs names in order, with fixed times, numbers and owners: the same content is the same archive to the
-/// last byte, so two machines that count instructions count the same.
+/// last byte, so two machines that count instructions count the same. Not compressed: an emulated processor
+/// would take longer to unpack the archive than to do all else of a boot.
 const PACK: &str = r#"cd "$0" && find . -exec touch -h -d @0 {} + &&
 find . -print0 | LC_ALL=C sort -z |
-cpio --quiet --create --null --format=newc --reproducible --owner=0:0 | gzip -1 -n > "$1""#;
+cpio --quiet --create --null --format=newc --reproducible --owner=0:0 > "$1""#;
 
 /// Packs the file system; gives the archive's path in `folder`, which is made anew.
 ///
@@ -69,7 +70,7 @@ pub(super) fn make(folder: &Path, content: &ImageContent<'_>) -> Result<PathBuf,
     for module in content.modules {
         copy(module, &tree.join("modules").join(module.file_name().unwrap_or_default()))?;
     }
-    let archive = folder.join("image.gz");
+    let archive = folder.join("image.cpio");
     succeed(Command::new("sh").args(["-c", PACK]).arg(&tree).arg(&archive))?;
     Ok(archive)
 }
@@ -77,7 +78,10 @@ pub(super) fn make(folder: &Path, content: &ImageContent<'_>) -> Result<PathBuf,
 /// Copies a program to /bin, and its libraries to where they stand here.
 fn add(tree: &Path, program: &Path) -> Result<(), String> {
     let name = program.file_name().ok_or_else(|| format!("{} is no program", program.display()))?;
-    copy(program, &tree.join("bin").join(name))?;
+    let to = tree.join("bin").join(name);
+    copy(program, &to)?;
+    // What debuggers read is most of a program, and of no use in the machine. A script has none.
+    let _ = Command::new("strip").arg("--strip-debug").arg(&to).stderr(Stdio::null()).status();
     // A static program has none: then ldd fails.
     let listed = Command::new("ldd").arg(program).output().map_err(|error| format!("ldd: {error}"))?;
     for library in libraries(&String::from_utf8_lossy(&listed.stdout)) {

@@ -9,6 +9,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use super::apt::Apt;
+use super::unpacked;
 use crate::install::succeed;
 
 /// A kernel that Debian has packages of.
@@ -51,7 +52,7 @@ impl Series {
 pub(super) struct Kernel {
     /// The folder of all that belongs to it.
     pub(super) folder: PathBuf,
-    /// What QEMU boots.
+    /// The file that QEMU boots.
     pub(super) image: PathBuf,
     /// The release, as `uname -r` tells it: image and headers are of the same one.
     pub(super) release: String,
@@ -84,7 +85,7 @@ pub(super) fn kernel(root: &Path, series: Series) -> Result<Kernel, String> {
         fetch(series, &folder, &image)?;
     }
     let release = fs::read_to_string(&release).map_err(|error| format!("{}: {error}", release.display()))?;
-    Ok(Kernel { folder, image, release })
+    Ok(Kernel { image: unpacked::bootable(&image)?, folder, release })
 }
 
 impl Series {

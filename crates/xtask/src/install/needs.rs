@@ -90,6 +90,8 @@ const NEEDS: &[Need] = &[
     need(Purpose::Test, Probe::Program("qemu-system-x86_64"), "qemu-system-x86", "runs other kernels"),
     need(Purpose::Test, Probe::Program("busybox"), "busybox", "a shell for such a machine"),
     need(Purpose::Test, Probe::Program("cpio"), "cpio", "packs its files"),
+    need(Purpose::Test, Probe::Program("xz"), "xz-utils", "unpacks kernels and modules"),
+    need(Purpose::Test, Probe::Program("zstd"), "zstd", "unpacks kernels"),
     need(Purpose::Test, Probe::Program("flex"), "flex", "builds a kernel with checks of its own"),
     need(Purpose::Test, Probe::Program("bison"), "bison", "builds a kernel with checks of its own"),
     need(Purpose::Test, Probe::Path("/usr/include/gelf.h"), "libelf-dev", "builds such a kernel's objtool"),
