@@ -23,20 +23,15 @@ const REQUESTS: u64 = 60_000;
 const MEASURE: &str = "instructions each";
 const RECORD: &str = "bench/instructions.json";
 
-/// An example that is counted.
-struct Driver {
-    package: &'static str,
-    example: &'static str,
-}
-
-const SESSION: Driver = Driver { package: "staunch-server", example: "session_path" };
-const HTTP2: Driver = Driver { package: "staunch-protocol", example: "http2_path" };
-const RECORDS: Driver = Driver { package: "staunch-tls", example: "record_path" };
-const DRIVERS: [&Driver; 3] = [&SESSION, &HTTP2, &RECORDS];
+/// Examples that are counted: of staunch-server, staunch-protocol and staunch-tls.
+const SESSION: &str = "session_path";
+const HTTP2: &str = "http2_path";
+const RECORDS: &str = "record_path";
+const DRIVERS: [&str; 3] = [SESSION, HTTP2, RECORDS];
 
 /// One thing that a driver does so often.
 struct Work {
-    driver: &'static Driver,
+    driver: &'static str,
     /// Its words before the number.
     words: &'static [&'static str],
     /// The function that is counted, as callgrind names it; `None` for all of the process.
@@ -68,7 +63,7 @@ const CASES: [Case; 11] = [
     logged("logged-browser", &["logged-browser"]),
     Case {
         name: "http2",
-        work: Work { driver: &HTTP2, words: &[], counted: Some("http2_path::answer_all") },
+        work: Work { driver: HTTP2, words: &[], counted: Some("http2_path::answer_all") },
         without: None,
         limit: Some(HTTP2_MAX),
     },
@@ -93,16 +88,16 @@ const CASES: [Case; 11] = [
 ];
 
 const fn session(name: &'static str, words: &'static [&'static str]) -> Case {
-    let work = Work { driver: &SESSION, words, counted: Some("session_path::answer_all") };
+    let work = Work { driver: SESSION, words, counted: Some("session_path::answer_all") };
     Case { name, work, without: None, limit: None }
 }
 
 const fn logged(name: &'static str, words: &'static [&'static str]) -> Case {
-    Case { name, work: Work { driver: &SESSION, words, counted: None }, without: None, limit: None }
+    Case { name, work: Work { driver: SESSION, words, counted: None }, without: None, limit: None }
 }
 
 const fn record(words: &'static [&'static str], counted: &'static str) -> Work {
-    Work { driver: &RECORDS, words, counted: Some(counted) }
+    Work { driver: RECORDS, words, counted: Some(counted) }
 }
 
 /// Runs the scenario; with `setting.record` the counts become what later runs are judged by.
@@ -153,23 +148,20 @@ struct Drivers {
 
 impl Drivers {
     /// Builds them with their system calls through the C library, where `bench/openat2.c` can stand in for
-    /// the one that valgrind may not know. They get a target folder of their own, so that nothing else is
-    /// built anew.
+    /// the one that valgrind may not know: by a feature, and as parts of the workspace, so that what
+    /// makes no system calls is shared with the release of the server.
     fn build(setting: &Setting) -> Result<Self, String> {
         let preload = setting.scratch.join("openat2.so");
         let source = setting.root.join("bench/openat2.c");
         let flags = ["-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o"];
         succeed(Command::new("cc").args(flags).arg(&preload).arg(source))?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let target = setting.scratch.join("counted");
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
         let mut command = Command::new(&cargo);
-        command.args(["build", "--quiet", "--release"]).current_dir(&setting.root);
-        for Driver { package, example } in DRIVERS {
-            command.args(["--package", package, "--example", example]);
-        }
-        command.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "--cfg=rustix_use_libc");
-        succeed(&mut command)?;
-        Ok(Self { examples: target.join("release/examples"), preload })
+        command.args(["build", "--quiet", "--release", "--workspace"]).current_dir(&setting.root);
+        command.args(DRIVERS.iter().flat_map(|driver| ["--example", driver]));
+        succeed(command.args(["--features", "staunch-server/calls-by-libc"]))?;
+        Ok(Self { examples: setting.root.join(target).join("release/examples"), preload })
     }
 
     /// Instructions of one piece of work, whatever its start took.
@@ -185,7 +177,7 @@ impl Drivers {
         command.args(["--quiet", "--tool=callgrind"]);
         command.arg(format!("--callgrind-out-file={}", file.display()));
         command.args(work.counted.map(|function| format!("--toggle-collect={function}")));
-        command.arg(self.examples.join(work.driver.example)).args(work.words).arg(times.to_string());
+        command.arg(self.examples.join(work.driver)).args(work.words).arg(times.to_string());
         succeed(command.env("LD_PRELOAD", &self.preload))?;
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         parse_total(&text).ok_or_else(|| format!("{}: no total", file.display()))
