@@ -9,7 +9,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 TEST_LOG := $(TARGET)/test.log
 
 # Sizes of the long runs; each may be given on the command line: `make soak FUZZ_RUNS=1000`.
-FUZZ_RUNS_SHORT ?= 200000
+FUZZ_RUNS_SHORT ?= 100000
 FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
