@@ -46,14 +46,13 @@ lab: compiler ## Compare the server models by the paper's plan, in under five mi
 soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
-	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-loadgen --lib simulation -- --nocapture
-	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --package staunch-live --lib simulation -- --nocapture
+	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	cargo build --workspace --profile fast
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels strain
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --package staunch-tests
+	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'
 
 clean: ## Remove everything that was built
 	cargo clean

@@ -7,8 +7,9 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+pub(crate) use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary, is_installed, serve};
 use staunch_tests::tree::Tree;
 use staunch_tls::LocalAuthority;
@@ -21,18 +22,6 @@ pub(crate) const BLOCKED: &str = "blocked.example";
 /// An account that the strict authority knows already.
 pub(crate) const EAB_NAME: &str = "kid-1";
 const EAB_KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
-
-/// How long something is waited for before the test is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits until something holds, and fails the test if it never does.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(30));
-    }
-}
 
 /// An address that is free at this moment.
 fn free_address() -> SocketAddr {

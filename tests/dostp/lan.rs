@@ -11,15 +11,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
+use staunch_tests::house::waiting::HANG;
 use staunch_tests::process;
-
-/// How long anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 static LANS: AtomicU32 = AtomicU32::new(0);
 
@@ -287,7 +284,7 @@ impl Node {
     /// Waits for a line that contains this.
     pub(crate) fn await_line(&self, part: &str) {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let line = self.lines.recv_timeout(HANG);
             if line.unwrap_or_else(|error| panic!("no line with `{part}`: {error}")).contains(part) {
                 return;
             }

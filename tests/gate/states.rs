@@ -160,6 +160,11 @@ fn forgers_do_not_use_up_the_share_of_known_clients() {
     assert_eq!(action(&mut trial, &syn("192.0.2.9")), PASS);
 }
 
+/// SYNs of a flood that may be taken for some that come again. Each is compared with 12 entries, six of each
+/// of the two parts that are a second old, and meets one by chance in 12 of 2^21 times: 0.11 of 20 000, if
+/// the flood lasts so long, and 5 or more in one of 6 million floods (0.11^5 / 5!).
+const CHANCE_MAX: u64 = 4;
+
 /// A flood of forged sources cannot make the tables larger, and what is known stays known.
 #[test]
 fn a_flood_of_sources_changes_nothing_for_known_clients() {
@@ -175,7 +180,9 @@ fn a_flood_of_sources_changes_nothing_for_known_clients() {
     }
     assert_eq!(action(&mut trial, &syn("192.0.2.9")), PASS);
     let before = trial.counters().unwrap();
-    assert_eq!((before.syn(UNKNOWN), before.passed(KNOWN)), (20_000, 1));
+    let by_chance = before.syn(VERIFIED);
+    assert!(by_chance <= CHANCE_MAX, "{by_chance} of a flood were taken for SYNs that come again");
+    assert_eq!((before.syn(UNKNOWN) + by_chance, before.passed(KNOWN)), (20_000, 1));
 }
 
 #[test]

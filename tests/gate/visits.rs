@@ -37,9 +37,9 @@ fn counted(flows: &Flows) -> (u64, u64) {
 fn who_has_sent_something_waits_until_it_is_read() {
     let Some((listener, gate, cable)) = world() else { return };
     let other = listen(&cable, "10.0.0.1:81");
-    let mut client = connect(&cable, CLIENT, SERVER).unwrap();
-    let silent = connect(&cable, CLIENT, SERVER).unwrap();
-    let mut elsewhere = connect(&cable, CLIENT, "10.0.0.1:81").unwrap();
+    let mut client = connect(&cable, CLIENT, SERVER);
+    let silent = connect(&cable, CLIENT, SERVER);
+    let mut elsewhere = connect(&cable, CLIENT, "10.0.0.1:81");
     elsewhere.write_all(b"x").unwrap();
     let flows = until(&gate, "both are seen", |_, flows| flows.established == 2);
     assert_eq!((counted(&flows), flows.begun, flows.reads), ((2, 0), 0, 0));
@@ -68,7 +68,7 @@ fn who_has_sent_something_waits_until_it_is_read() {
 #[test]
 fn who_waits_and_goes_waits_no_longer() {
     let Some((listener, gate, cable)) = world() else { return };
-    let mut client = connect(&cable, CLIENT, SERVER).unwrap();
+    let mut client = connect(&cable, CLIENT, SERVER);
     client.write_all(b"x").unwrap();
     let flows = until(&gate, "its first bytes", |_, flows| flows.asked == 1);
     assert_eq!(counted(&flows), (0, 1));
@@ -84,7 +84,7 @@ fn who_waits_and_goes_waits_no_longer() {
 fn first_bytes_may_complete_the_handshake() {
     let Some((listener, gate, cable)) = world() else { return };
     staunch_netio::socket::defer_accept(&OwnedFd::from(listener.try_clone().unwrap())).unwrap();
-    let mut client = connect(&cable, CLIENT, SERVER).unwrap();
+    let mut client = connect(&cable, CLIENT, SERVER);
     client.write_all(b"x").unwrap();
     let flows = until(&gate, "both at once", |_, flows| flows.asked == 1);
     assert_eq!((counted(&flows), flows.established), ((0, 1), 1));
@@ -99,7 +99,7 @@ fn first_bytes_may_complete_the_handshake() {
 #[test]
 fn a_server_may_speak_first() {
     let Some((listener, mut gate, cable)) = world() else { return };
-    let mut client = connect(&cable, CLIENT, SERVER).unwrap();
+    let mut client = connect(&cable, CLIENT, SERVER);
     let flows = until(&gate, "it is silent", |_, flows| flows.established == 1);
     assert_eq!(counted(&flows), (1, 0));
     let (mut accepted, _) = listener.accept().unwrap();
@@ -110,7 +110,7 @@ fn a_server_may_speak_first() {
     assert_eq!((counted(&flows), flows.spoken), ((0, 0), 1));
     let orders = Orders { speaks_first: true, ..Orders::default() };
     gate.give(&orders, now_ns() + HOUR_NS).unwrap();
-    let second = connect(&cable, CLIENT, SERVER).unwrap();
+    let second = connect(&cable, CLIENT, SERVER);
     let flows = until(&gate, "it waits", |_, flows| flows.established == 2);
     assert_eq!(counted(&flows), (0, 1));
     listener.accept().unwrap().0.write_all(b"220 ready\r\n").unwrap();
@@ -123,7 +123,7 @@ fn a_server_may_speak_first() {
 #[test]
 fn who_was_answered_without_being_read_was_served() {
     let Some((listener, gate, cable)) = world() else { return };
-    let mut client = connect(&cable, CLIENT, SERVER).unwrap();
+    let mut client = connect(&cable, CLIENT, SERVER);
     client.write_all(b"x").unwrap();
     until(&gate, "its first bytes", |_, flows| flows.asked == 1);
     let (mut accepted, _) = listener.accept().unwrap();
@@ -141,7 +141,7 @@ fn connections_before_the_gate_are_taken_over() {
     let Some(cable) = Cable::lay() else { return };
     let listener = listen(&cable, SERVER);
     let other = listen(&cable, "10.0.0.1:81");
-    let come = |to| connect(&cable, CLIENT, to).unwrap();
+    let come = |to| connect(&cable, CLIENT, to);
     let [mut first, mut second, mut served] = [come(SERVER), come(SERVER), come(SERVER)];
     let (silent, closing) = (come(SERVER), come(SERVER));
     let mut elsewhere = come("10.0.0.1:81");

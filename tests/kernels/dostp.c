@@ -6,8 +6,9 @@
  *
  *   echo PORT                answers every datagram, until it is told the word "end"
  *   ask ADDRESS PORT NUMBER BYTES   sends so many and compares what comes back
- *   count NUMBER BYTES       the time of so many round trips, by UDP and by the module, from here (10.0.0.8)
- *                            to the namespace `far` (10.0.0.7) and back, in one thread
+ *   count NUMBER BYTES       the time of a round trip, by UDP and by the module, from here (10.0.0.8) to the
+ *                            namespace `far` (10.0.0.7) and back, in one thread; counted over so many,
+ *                            twice and thrice as many
  *   calls                    what a program of UDP calls, one by one
  */
 #define _GNU_SOURCE
@@ -29,6 +30,8 @@
 #include "dostp_guest.h"
 
 #define AF_DOSTP 19
+/* So often it is waited for quiet, and a round is counted anew. */
+#define TRIES_MAX 20
 
 char buffer[MESSAGE_MAX + 1];
 
@@ -160,6 +163,11 @@ static void one_way(int from, int to, const struct sockaddr_in *name, bool conne
 		fail("receive");
 }
 
+static uint64_t nanoseconds(const struct timespec *begin, const struct timespec *end)
+{
+	return (end->tv_sec - begin->tv_sec) * 1000000000ULL + end->tv_nsec - begin->tv_nsec;
+}
+
 /* Nanoseconds of so many round trips. */
 static uint64_t round_trips(const struct ends *ends, int number, size_t length)
 {
@@ -171,24 +179,77 @@ static uint64_t round_trips(const struct ends *ends, int number, size_t length)
 		one_way(ends->there, ends->here, &ends->here_name, ends->connected, length);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	return (end.tv_sec - begin.tv_sec) * 1000000000ULL + end.tv_nsec - begin.tv_nsec;
+	return nanoseconds(&begin, &end);
 }
 
-/* A slope, so that what happens once does not count. */
+/* Nanoseconds of a loop that always has as many instructions: what is beside them ran beside it. */
+static uint64_t canary(void)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (volatile int i = 0; i < 1000000; i++)
+		;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return nanoseconds(&begin, &end);
+}
+
+/* Whether canaries cost by less than 2 % more than the least: the kernel's clock ticks in them, too. */
+static bool is_quiet(void)
+{
+	static uint64_t least = UINT64_MAX;
+	bool quiet = true;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t cost = canary();
+
+		if (cost < least)
+			least = cost;
+		quiet = quiet && cost - least < least / 50;
+	}
+	return quiet;
+}
+
+static void await_quiet(void)
+{
+	for (int tries = 0; !is_quiet(); tries++) {
+		if (tries == TRIES_MAX)
+			fail("something runs beside what is counted");
+		usleep(10000);
+	}
+}
+
+/*
+ * The cost of a round trip: a slope, so that what happens once does not count. What was counted is counted
+ * anew if something ran beside it: canaries tell, or two slopes that differ by more than 2 %.
+ */
+static uint64_t undisturbed_slope(const struct ends *ends, int number, size_t length)
+{
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
+		int64_t once, twice, thrice, apart;
+
+		await_quiet();
+		once = round_trips(ends, number, length);
+		twice = round_trips(ends, 2 * number, length);
+		thrice = round_trips(ends, 3 * number, length);
+		apart = llabs((thrice - twice) - (twice - once));
+		if (is_quiet() && apart * 50 < thrice - twice)
+			return (thrice - once) / (2 * number);
+	}
+	fail("something ran beside each of %d rounds", TRIES_MAX);
+}
+
 static int count_round_trips(int number, size_t length)
 {
 	static const char *const names[] = { "udp", "udp connected", "dostp", "dostp connected" };
 
 	for (int kind = 0; kind < 4; kind++) {
 		struct ends ends;
-		uint64_t once, thrice;
 
 		open_ends(&ends, kind < 2 ? AF_INET : AF_DOSTP, kind % 2);
 		round_trips(&ends, number, length);
-		once = round_trips(&ends, number, length);
-		thrice = round_trips(&ends, 3 * number, length);
 		printf("count: %s %zu bytes: %llu\n", names[kind], length,
-		       (unsigned long long)(thrice - once) / (2 * number));
+		       (unsigned long long)undisturbed_slope(&ends, number, length));
 		close(ends.here);
 		close(ends.there);
 	}

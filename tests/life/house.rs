@@ -185,10 +185,15 @@ pub(crate) fn new_folder() -> PathBuf {
     folder
 }
 
+/// Every request is answered by what it asks for: a test that counts failures is not about overload, and a
+/// machine that is busy with other work lets requests wait for longer than they have patience.
+pub(crate) const WITHOUT_PATIENCE: [&str; 2] = ["--patience", "off"];
+
 /// A program that serves the site of a folder on a free port.
 pub(crate) fn command(folder: &Path, program: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("serve").arg(folder.join("site")).args(["--listen", "127.0.0.1:0"]);
+    command.args(WITHOUT_PATIENCE);
     command.arg("--pid-file").arg(folder.join("pid")).stdin(Stdio::null());
     command
 }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use staunch_tests::process::binary;
 
 use crate::conversation::{Talk, get};
-use crate::house::{self, House, SMALL, WAYS};
+use crate::house::{self, House, SMALL, WAYS, WITHOUT_PATIENCE};
 use crate::load::Load;
 
 const DONE: &str = "the configuration was read again";
@@ -21,7 +21,7 @@ fn configured(io: &str, text: &str) -> House {
     write(&folder, text);
     let mut command = Command::new(binary());
     command.args(["serve", "--io", io, "--workers", "2", "--config"]).arg(folder.join("conf.toml"));
-    command.arg("--pid-file").arg(folder.join("pid"));
+    command.args(WITHOUT_PATIENCE).arg("--pid-file").arg(folder.join("pid"));
     House::of(folder, &mut command)
 }
 

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::house::waiting::until;
 
-use crate::store::{Store, TOPICS, end};
+use crate::store::{Store, TOPICS};
 use crate::world::World;
 
 /// A server with its store, and the processes that took over from it by upgrades; all are ended on drop.
@@ -30,13 +30,27 @@ impl Serving {
 }
 
 impl Drop for Serving {
+    /// The file does not name every process: one that was started for an upgrade writes its number once it
+    /// serves, be it after the former has ended.
     fn drop(&mut self) {
-        // The first process is ended by `World`.
-        if let Some(process) = self.process().filter(|process| *process != self.first) {
-            let _ = kill_process(process, Signal::KILL);
-            until("the successor is gone", || test_kill_process(process).is_err());
-        }
+        until("all processes are gone", || {
+            let processes = processes_of(&self.file);
+            processes.iter().for_each(|process| _ = kill_process(*process, Signal::KILL));
+            processes.is_empty()
+        });
     }
+}
+
+/// Processes that run and whose command line names a file.
+fn processes_of(file: &Path) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").expect("the processes");
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let names_it = |number: &i32| {
+        let command_line = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let mut words = command_line.split(|byte| *byte == 0);
+        words.any(|word| word == file.as_os_str().as_encoded_bytes())
+    };
+    numbers.filter(names_it).filter_map(Pid::from_raw).collect()
 }
 
 impl Line {
@@ -76,8 +90,8 @@ impl Line {
     /// Kills all processes; gives what is left of it.
     pub(crate) fn kill(self) -> Store {
         let Self { serving, world, store } = self;
-        end(world, Signal::KILL);
         drop(serving);
+        drop(world);
         store
     }
 

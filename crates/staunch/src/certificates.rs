@@ -15,8 +15,9 @@ mod watching;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -219,7 +220,7 @@ impl Certificates {
     /// What is wrong with a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
         // What changes from now on is seen. Which folders cannot be watched is said when they are in use.
-        self.watched.add(&watched_files(config));
+        let _ = self.watched.add(&watched_files(config));
         let looks = self.in_use().looks;
         let clients = clients::read(config, now_unix_s())?;
         let ticket_keys = ticket_keys::read(config)?;
@@ -285,10 +286,11 @@ impl Certificates {
         drop(in_use);
         let unwatched = self.watched.add(&watched_files(config));
         self.watched.tell();
-        let line = |folder: &PathBuf| {
-            format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
-        };
-        unwatched.iter().map(line).chain(chosen.err().map(|fault| ticket_keys::stay(&fault))).collect()
+        let unwatched = unwatched.map_or_else(
+            |error| vec![blind(&error)],
+            |folders| folders.iter().map(|folder| unseen(folder)).collect(),
+        );
+        unwatched.into_iter().chain(chosen.err().map(|fault| ticket_keys::stay(&fault))).collect()
     }
 
     fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
@@ -319,8 +321,8 @@ impl Certificates {
         let has_changed = std::mem::take(&mut in_use.is_overtaken) || has_changed;
         if has_changed {
             in_use.looks += 1;
-            // Some folders may be others now.
-            self.watched.add(&watched_files(&config));
+            // Some folders may be others now. What cannot be watched was said by `replace`.
+            let _ = self.watched.add(&watched_files(&config));
         }
         in_use.clients.look((&config, now_unix_s()), &self.context, has_changed, say);
         let is_due = in_use.renewal_unix_s != 0 && in_use.renewal_unix_s <= now_unix_s();
@@ -381,6 +383,19 @@ impl Certificates {
         let pair = CertificatePair::read(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes());
         pair.map_err(|fault| fault.to_string())
     }
+}
+
+/// What is said of a folder that cannot be watched.
+fn unseen(folder: &Path) -> String {
+    format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
+}
+
+/// What is said where no folder can be watched.
+fn blind(error: &io::Error) -> String {
+    format!(
+        "certificates cannot be watched for changes ({error}; fs.inotify.max_user_instances): \
+         they are read again every minute"
+    )
 }
 
 /// Hosts for which the local authority is asked to sign, if it is asked at all: those of all sites if the

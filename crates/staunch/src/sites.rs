@@ -29,12 +29,14 @@ pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
 }
 
 /// What tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain text a browser
-/// does not believe it, and is led away before.
+/// does not believe it, and is led away before. A site of the local authority says nothing, also beside one
+/// that has files: a browser that does not know the authority lets nobody pass such a promise by.
 fn hsts(config: &Config, site: &Site) -> Option<(String, String)> {
     let tls = &config.tls;
     let has_files = |told: &Option<Certificates>| matches!(told, Some(Certificates::Files(_)));
     let is_secured = tls.tls_certificate.is_some() || has_files(&tls.tls) || has_files(&site.tls);
-    let time = tls.hsts.filter(|_| is_secured && tls.https_redirect)?;
+    let is_local = site.tls == Some(Certificates::Local);
+    let time = tls.hsts.filter(|_| is_secured && !is_local && tls.https_redirect)?;
     Some(("Strict-Transport-Security".to_owned(), format!("max-age={}", time.as_secs())))
 }
 
@@ -136,5 +138,42 @@ fn cors(cors: &Cors) -> staunch_server::Cors {
         headers: cors.headers.clone(),
         max_age_s: Some(u32::try_from(cors.max_age.as_secs()).unwrap_or(u32::MAX)),
         credentials: cors.credentials,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use staunch_config::{File, Sources};
+
+    use super::*;
+
+    /// Whether each of the sites of these settings promises HTTPS.
+    fn promises(text: &str) -> Vec<bool> {
+        let file = Some(File { name: "staunch.toml".into(), text: text.to_owned() });
+        let config = staunch_config::read(&Sources { flags: Vec::new(), environment: Vec::new(), file });
+        let config = config.unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        config.sites.iter().map(|site| hsts(&config, site).is_some()).collect()
+    }
+
+    #[test]
+    fn a_local_site_promises_nothing() {
+        const FILES: &str = "{ certificate = \"/a.pem\", key = \"/a.key\" }";
+        const LOCAL: &str = "\"local\"";
+        let table = [
+            (None, [Some(FILES), None], [true, false]),
+            (None, [Some(FILES), Some(LOCAL)], [true, false]),
+            (Some(LOCAL), [Some(FILES), None], [true, false]),
+            (Some(FILES), [None, Some(LOCAL)], [true, false]),
+            (Some(FILES), [Some(FILES), None], [true, true]),
+        ];
+        for (of_all, of_sites, expected) in table {
+            let tls = |told: Option<&str>| told.map_or(String::new(), |told| format!("tls = {told}\n"));
+            let site = |(host, told): (&str, Option<&str>)| {
+                format!("[[site]]\nhosts = [\"{host}\"]\nroot = \"/tmp\"\n{}", tls(told))
+            };
+            let sites: String = ["a.test", "b.test"].into_iter().zip(of_sites).map(site).collect();
+            let text = format!("tls_listen = [\"127.0.0.1:0\"]\nhsts = \"1d\"\n{}{sites}", tls(of_all));
+            assert_eq!(promises(&text), expected, "{text}");
+        }
     }
 }
