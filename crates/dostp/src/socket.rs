@@ -18,6 +18,7 @@ mod node_of_host;
 mod options;
 mod tending;
 mod transactions;
+mod transmitting;
 
 use std::io;
 use std::net::SocketAddrV4;

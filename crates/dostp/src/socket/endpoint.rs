@@ -3,21 +3,22 @@
 //! It must never wait: waiting is for whoever holds the descriptor.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp, Transmit};
+use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp};
 use staunch_netio::host::interface::Interface;
 
 use super::body::{self, Carrier};
 use super::claim::Claim;
 use super::options::{Backend, Options};
+use super::transmitting::transmit;
 use crate::fault::Fault;
 use crate::greeting::Link;
-use crate::header::{EVERYBODY, Flags, Kind};
+use crate::header::{EVERYBODY, Kind};
 use crate::node::{Message, Node, SendFault, Sending, Settings};
-use crate::outgoing::{FrameOut, Frames, Outbound};
+use crate::outgoing::Outbound;
 use crate::peers::{Own, PeerEvent};
 
 /// Frames looked at in one go: more would keep a sender waiting.
@@ -155,7 +156,7 @@ impl Endpoint {
 
     /// Copies of the sockets for messages and for control frames, and of the port's claim.
     pub(super) fn descriptors(&self) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
-        let control = self.control_body.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let control = self.control_body.as_ref().ok_or(ErrorKind::Unsupported)?;
         let claim = self.port_claim.as_fd().try_clone_to_owned()?;
         Ok((self.body.ring_descriptor()?, control.ring_descriptor()?, claim))
     }
@@ -197,12 +198,12 @@ impl Endpoint {
         let low = low_bits(address);
         if low == 0 || low == EVERYBODY {
             let message = format!("{address} is no address of a node: its low 16 bits are 0 or all ones");
-            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
         }
         let known = self.address(low);
         if known != address && (self.named.contains_key(&low) || low == low_bits(self.own)) {
             let message = format!("{address} and {known} are the same to DOSTP: equal in the low 16 bits");
-            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
         }
         if known != address {
             self.named.insert(low, address);
@@ -243,56 +244,12 @@ impl Endpoint {
     fn send_message(&mut self, outbound: &Outbound, payload: &[u8], now_ms: u64) -> io::Result<bool> {
         self.tell_of(outbound.destination, now_ms);
         match self.node.send(outbound, payload, now_ms) {
-            Ok(Sending::Frames { link, frames }) => self.transmit(link, frames, now_ms),
+            Ok(Sending::Frames { link, frames }) => {
+                transmit(&mut self.node, &mut self.body, link, frames, now_ms)
+            }
             Ok(Sending::Parked) => Ok(true),
             Err(fault) => Err(self.send_error(fault)),
         }
-    }
-
-    fn transmit(&mut self, link: Link, mut frames: Frames<'_>, now_ms: u64) -> io::Result<bool> {
-        let Some(first) = frames.next() else { return Ok(true) };
-        if self.node.has_trailer() {
-            return self.transmit_trailed(link, std::iter::once(first).chain(frames), now_ms);
-        }
-        if first.header.flags.has(Flags::FINAL) {
-            let sent = self.body.send(&[body::transmit(link, &first.head, first.payload)])?;
-            return refused(sent.errno, sent.refused).map(|()| sent.done == 1);
-        }
-        let frames: Vec<FrameOut<'_>> = std::iter::once(first).chain(frames).collect();
-        let batch: Vec<_> =
-            frames.iter().map(|frame| body::transmit(link, &frame.head, frame.payload)).collect();
-        self.send_all(&batch)
-    }
-
-    /// Frames with a trailer are put together first.
-    fn transmit_trailed<'a>(
-        &mut self,
-        link: Link,
-        frames: impl Iterator<Item = FrameOut<'a>>,
-        now_ms: u64,
-    ) -> io::Result<bool> {
-        let mut written: Vec<Vec<u8>> = Vec::new();
-        for frame in frames {
-            let mut bytes = Vec::new();
-            self.node.write(&frame, now_ms, &mut bytes);
-            written.push(bytes);
-        }
-        let batch: Vec<_> = written.iter().map(|bytes| body::transmit(link, &[], bytes)).collect();
-        self.send_all(&batch)
-    }
-
-    fn send_all(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<bool> {
-        let mut done = 0;
-        while done < batch.len() {
-            let sent = self.body.send(&batch[done..])?;
-            refused(sent.errno, sent.refused)?;
-            done += sent.done;
-            if sent.done == 0 {
-                // A part that is missing makes the rest worthless: the receiver drops what has come.
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// In UDP the link address of a node follows from its address.
@@ -379,7 +336,13 @@ impl Endpoint {
         self.node.poll_event()
     }
 
+    /// Sends what the node wants to say, and what waited and may go now.
     fn flush(&mut self, now_ms: u64) -> io::Result<()> {
+        self.say(now_ms)?;
+        self.send_parked(now_ms)
+    }
+
+    fn say(&mut self, now_ms: u64) -> io::Result<()> {
         let mut frame = std::mem::take(&mut self.control);
         while let Some(link) = self.node.poll_control(now_ms, &mut frame) {
             // What matters is repeated: a frame that finds no room is not kept. In UDP there is no way to
@@ -390,8 +353,18 @@ impl Endpoint {
             frame.clear();
         }
         self.control = frame;
-        while let Some((outbound, payload)) = self.node.poll_parked() {
-            self.send_message(&outbound, &payload, now_ms)?;
+        Ok(())
+    }
+
+    fn send_parked(&mut self, now_ms: u64) -> io::Result<()> {
+        while let Some((outbound, payload)) = self.node.poll_parked(now_ms) {
+            self.tell_of(outbound.destination, now_ms);
+            let Self { node, body, .. } = self;
+            let sent = node.send_parked(outbound, payload, now_ms, |node, link, frames| {
+                transmit(node, body, link, frames, now_ms)
+            });
+            // What concerns the message alone is counted, and is no error of the call that found its address.
+            sent.or_else(|error| if error.kind() == ErrorKind::NetworkDown { Err(error) } else { Ok(()) })?;
         }
         Ok(())
     }
@@ -411,7 +384,7 @@ impl Endpoint {
         let peers = self.node.peers();
         let holder = peers.refused_by().map_or_else(String::new, |link| link.to_string());
         let message = format!("address {} is held by {holder} (this node is {})", self.own, peers.own().link);
-        io::Error::new(io::ErrorKind::AddrInUse, message)
+        io::Error::new(ErrorKind::AddrInUse, message)
     }
 }
 
@@ -426,10 +399,6 @@ fn received(own: Ipv4Addr, named: &BTreeMap<u16, Ipv4Addr>, message: Message<'_>
         message_id: message.message_id,
         payload: message.payload.into_owned(),
     }
-}
-
-fn refused(errno: i32, count: usize) -> io::Result<()> {
-    if count == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
 
 /// What DOSTP knows of an IPv4 address.
