@@ -180,6 +180,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_finds_the_table_full_ends_no_question() {
+        let mut node = node(1);
+        hear(&mut node, 9, 0);
+        assert_eq!([1, 2].map(|id| send(&mut node, 7, id, 0)), [Ok(true); 2]);
+        hear(&mut node, 7, 0);
+        assert_eq!((node.drops().of(Fault::Unknown), flush(&mut node, 0, true)), (1, vec![]));
+        while let Some(due_ms) = node.due_ms().filter(|due_ms| *due_ms <= 1_000) {
+            node.tick(due_ms);
+            assert_eq!(flush(&mut node, due_ms, true), []);
+        }
+        assert_eq!(node.drops().of(Fault::Unresolved), 2);
+        assert_eq!(send(&mut node, 7, 3, 1_000), Err(SendFault::Unreachable));
+    }
+
+    #[test]
     fn a_peer_that_is_gone_before_its_messages_went_is_asked_for_again() {
         let mut node = node(1);
         assert_eq!([1, 2].map(|id| send(&mut node, 7, id, 0)), [Ok(true); 2]);
