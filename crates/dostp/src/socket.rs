@@ -14,6 +14,7 @@ mod given;
 mod giving;
 mod handover;
 mod keeper;
+mod keeper_wait;
 mod node_of_host;
 mod options;
 mod tending;

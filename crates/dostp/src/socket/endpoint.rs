@@ -12,6 +12,7 @@ use staunch_netio::host::interface::Interface;
 
 use super::body::{self, Carrier};
 use super::claim::Claim;
+use super::keeper_wait::KeeperWait;
 use super::options::{Backend, Options};
 use super::transmitting::transmit;
 use crate::fault::Fault;
@@ -66,6 +67,8 @@ pub(super) struct Endpoint {
     queue_bytes: usize,
     control: Vec<u8>,
     overrun: u64,
+    /// That of the thread beside the socket, if there is one.
+    pub(super) keeper_wait: Option<KeeperWait>,
 }
 
 /// What a endpoint is opened with: found out before it.
@@ -117,6 +120,7 @@ impl Endpoint {
             queue_bytes: 0,
             control: Vec::new(),
             overrun: 0,
+            keeper_wait: None,
         };
         endpoint.start(options.is_quiet, now_ms);
         endpoint
@@ -302,7 +306,10 @@ impl Endpoint {
 
     /// Takes control frames, where they come apart from messages, and does what is due.
     pub(super) fn keep(&mut self, now_ms: u64) -> io::Result<()> {
-        let Self { node, control_body, .. } = self;
+        let Self { node, control_body, keeper_wait, .. } = self;
+        if let Some(wait) = keeper_wait {
+            wait.end();
+        }
         if let Some(body) = control_body {
             let mut take = |datagram: Datagram<'_, LinkAddress>| {
                 node.receive(Link(datagram.path.0), datagram.bytes, now_ms);
@@ -338,13 +345,22 @@ impl Endpoint {
 
     /// Sends what the node wants to say, and what waited and may go now.
     fn flush(&mut self, now_ms: u64) -> io::Result<()> {
-        self.say(now_ms)?;
-        self.send_parked(now_ms)
+        let acted = self.say(now_ms).and_then(|said| Ok(said | self.send_parked(now_ms)?));
+        if !matches!(acted, Ok(false))
+            && let Some(wait) = &mut self.keeper_wait
+        {
+            // The program may do nothing more here for long, and a question has to be repeated.
+            wait.shorten(self.node.due_ms());
+        }
+        acted.map(|_| ())
     }
 
-    fn say(&mut self, now_ms: u64) -> io::Result<()> {
+    /// Says whether there was anything to say.
+    fn say(&mut self, now_ms: u64) -> io::Result<bool> {
         let mut frame = std::mem::take(&mut self.control);
+        let mut said = false;
         while let Some(link) = self.node.poll_control(now_ms, &mut frame) {
+            said = true;
             // What matters is repeated: a frame that finds no room is not kept. In UDP there is no way to
             // all.
             if link != Link::EVERYBODY || self.udp_port.is_none() {
@@ -353,11 +369,14 @@ impl Endpoint {
             frame.clear();
         }
         self.control = frame;
-        Ok(())
+        Ok(said)
     }
 
-    fn send_parked(&mut self, now_ms: u64) -> io::Result<()> {
+    /// Says whether anything was tried.
+    fn send_parked(&mut self, now_ms: u64) -> io::Result<bool> {
+        let mut tried = false;
         while let Some((outbound, payload)) = self.node.poll_parked(now_ms) {
+            tried = true;
             self.tell_of(outbound.destination, now_ms);
             let Self { node, body, .. } = self;
             let sent = node.send_parked(outbound, payload, now_ms, |node, link, frames| {
@@ -366,7 +385,16 @@ impl Endpoint {
             // What concerns the message alone is counted, and is no error of the call that found its address.
             sent.or_else(|error| if error.kind() == ErrorKind::NetworkDown { Err(error) } else { Ok(()) })?;
         }
-        Ok(())
+        Ok(tried)
+    }
+
+    /// The thread beside the socket begins to wait. Says until when.
+    pub(super) fn keeper_waits(&mut self) -> Option<u64> {
+        let due_ms = self.node.due_ms();
+        if let Some(wait) = &mut self.keeper_wait {
+            wait.begin(due_ms);
+        }
+        due_ms
     }
 
     fn send_error(&self, fault: SendFault) -> io::Error {
