@@ -16,7 +16,7 @@ mod lab;
 mod namespaces;
 mod open;
 mod overload;
-mod running;
+pub(crate) mod running;
 mod strangers;
 mod tool;
 mod truth;

@@ -14,6 +14,7 @@ mod configuration;
 mod content;
 mod crowd;
 mod demo;
+mod dostp;
 mod gate;
 mod gate_cost;
 mod generator;

@@ -3,8 +3,8 @@
 //! It owns the names. It must never measure.
 use super::setting::Setting;
 use super::{
-    attack, bigfile, change, gate, gate_cost, generator, idle, instructions, life, live, memory, pressure,
-    secured, seeing, start, throughput, waiting,
+    attack, bigfile, change, dostp, gate, gate_cost, generator, idle, instructions, life, live, memory,
+    pressure, secured, seeing, start, throughput, waiting,
 };
 use crate::report::ScenarioOutcome;
 
@@ -71,6 +71,7 @@ const SCENARIOS: &[Scenario] = &[
     server("kill9", life::kill9),
     Scenario { named_only: true, ..server("upgrade", life::upgrade) },
     Scenario { named_only: true, ..server("reload", life::reload) },
+    Scenario { needs: Needs::Program, named_only: true, ..server("dostp-nats", dostp::beside_nats) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     Scenario { needs: Needs::Nothing, ..server("gate-cost", gate_cost::run) },
     load("gate-honest", gate::honest),
@@ -145,7 +146,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 14, SCENARIOS.len());
+        assert_eq!(all.len() + 15, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

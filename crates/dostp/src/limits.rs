@@ -108,6 +108,13 @@ pub const PARKED_MESSAGES_MAX: usize = 16;
 /// Bytes of messages that wait for one address.
 pub const PARKED_BYTES_MAX: usize = 64 << 10;
 
+/// When a message whose address was found, but which found no room, is tried again: a queue of frames drains
+/// within that.
+pub const PARKED_AGAIN_MS: u64 = 1;
+
+/// How long such a message is tried: about as long as it would have waited for an address that nobody has.
+pub const PARKED_PATIENCE_MS: u64 = 1_000;
+
 /// Windows against replay: one for each port of each peer that sent something. Some 2.5 MiB, and only peers
 /// that have the secret can make a node hold them.
 pub const REPLAY_WINDOWS_MAX: usize = 16_384;

@@ -5,7 +5,9 @@
 //!
 //! Order of calls: [`Node::start`]; [`Node::receive`] for each frame, [`Node::send`] for each message,
 //! [`Node::tick`] when [`Node::due_ms`] has come; after each of them [`Node::poll_control`] and
-//! [`Node::poll_parked`] until they have nothing.
+//! [`Node::poll_parked`] until they have nothing. Each message of the latter goes by [`Node::send_parked`].
+
+mod parking;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -254,23 +256,18 @@ impl Node {
         if payload.len() > self.settings.bounds.message_bytes_max {
             return Err(SendFault::TooLong);
         }
+        let has_to_wait = self.parked.is_ready(outbound.destination);
         match self.peers.route(outbound.destination, now_ms) {
-            Route::To { link, mtu } => {
+            Route::To { link, mtu } if !has_to_wait => {
                 let frames = self.frames(outbound, payload, mtu).ok_or(SendFault::TooLong)?;
                 self.passed.messages_sent += 1;
                 Ok(Sending::Frames { link, frames })
             }
-            Route::Wait if self.parked.park(outbound, payload) => Ok(Sending::Parked),
-            Route::Wait => Err(SendFault::NoRoom),
+            Route::To { .. } | Route::Wait if self.parked.park(outbound, payload) => Ok(Sending::Parked),
+            Route::To { .. } | Route::Wait => Err(SendFault::NoRoom),
             Route::Unreachable if self.peers.refused_by().is_some() => Err(SendFault::Refused),
             Route::Unreachable => Err(SendFault::Unreachable),
         }
-    }
-
-    /// The next message that waited for its address and may go now: sent by [`Node::send`] with its payload.
-    pub fn poll_parked(&mut self) -> Option<(Outbound, Vec<u8>)> {
-        self.digest_events();
-        self.parked.next()
     }
 
     /// Does what is due.
@@ -284,7 +281,8 @@ impl Node {
 
     /// When [`Node::tick`] has something to do at the earliest.
     pub fn due_ms(&self) -> Option<u64> {
-        self.peers.due_ms().into_iter().chain(self.reassembly.expiry_ms()).min()
+        let due = [self.peers.due_ms(), self.reassembly.expiry_ms(), self.parked.due_ms()];
+        due.into_iter().flatten().min()
     }
 
     /// Writes the next control frame that is due behind what stands in `frame`, and says where it goes.

@@ -1,10 +1,13 @@
-//! Messages that wait until the address they are for is found.
+//! Messages that wait until the address they are for is found, and then until there is room to send them.
 //!
-//! It must never hold more than its bounds, or a message whose address is not asked for.
+//! It must never hold more than its bounds, or a message that neither waits for an answer nor is tried again.
+//!
+//! Order of calls: [`Parked::park`]; [`Parked::found`] or [`Parked::lost`]; [`Parked::next`] until it has
+//! nothing, and of each of its messages that was not sent [`Parked::hold`] or [`Parked::ask_again`].
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::limits::{PARKED_BYTES_MAX, PARKED_MESSAGES_MAX};
+use crate::limits::{PARKED_AGAIN_MS, PARKED_BYTES_MAX, PARKED_MESSAGES_MAX, PARKED_PATIENCE_MS};
 use crate::outgoing::Outbound;
 
 #[derive(Debug, Default)]
@@ -13,12 +16,22 @@ struct Waiting {
     bytes: usize,
 }
 
+/// The way out was full.
+#[derive(Debug, Clone, Copy)]
+struct Full {
+    /// When the first message that may go is tried again.
+    again_ms: u64,
+    /// When it is given up.
+    until_ms: u64,
+}
+
 /// Messages by the address they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
     waiting: BTreeMap<u16, Waiting>,
     /// Addresses that were found, whose messages may go.
     ready: VecDeque<u16>,
+    full: Option<Full>,
 }
 
 impl Parked {
@@ -39,18 +52,28 @@ impl Parked {
 
     /// The address was found.
     pub(crate) fn found(&mut self, address: u16) {
-        if self.waiting.contains_key(&address) {
+        if self.waiting.contains_key(&address) && !self.ready.contains(&address) {
             self.ready.push_back(address);
         }
     }
 
     /// The address was not found. Says how many messages are lost.
     pub(crate) fn lost(&mut self, address: u16) -> usize {
+        self.ready.retain(|ready| *ready != address);
         self.waiting.remove(&address).map_or(0, |waiting| waiting.messages.len())
     }
 
-    /// The next message whose address was found, in the order in which they were sent.
-    pub(crate) fn next(&mut self) -> Option<(Outbound, Vec<u8>)> {
+    /// Whether messages to this address have only room to wait for: later ones have to wait behind them.
+    #[inline]
+    pub(crate) fn is_ready(&self, address: u16) -> bool {
+        !self.ready.is_empty() && self.ready.contains(&address)
+    }
+
+    /// The next message that may go now, in the order in which they were sent.
+    pub(crate) fn next(&mut self, now_ms: u64) -> Option<(Outbound, Vec<u8>)> {
+        if self.full.is_some_and(|full| now_ms < full.again_ms) {
+            return None;
+        }
         while let Some(&address) = self.ready.front() {
             if let Some(waiting) = self.waiting.get_mut(&address)
                 && let Some((outbound, payload)) = waiting.messages.pop_front()
@@ -62,5 +85,40 @@ impl Parked {
             self.ready.pop_front();
         }
         None
+    }
+
+    /// The message of [`Parked::next`] was sent, or is given up: the next one may be tried at once.
+    pub(crate) fn done(&mut self) {
+        self.full = None;
+    }
+
+    /// The message of [`Parked::next`] found no room: it stays the first, and is tried again soon. False:
+    /// that went on for too long.
+    pub(crate) fn hold(&mut self, outbound: Outbound, payload: Vec<u8>, now_ms: u64) -> bool {
+        let until_ms = self.full.map_or(now_ms + PARKED_PATIENCE_MS, |full| full.until_ms);
+        if now_ms >= until_ms {
+            return false;
+        }
+        self.full = Some(Full { again_ms: now_ms + PARKED_AGAIN_MS, until_ms });
+        self.put_back(outbound, payload);
+        true
+    }
+
+    /// The address of the message of [`Parked::next`] is asked for once more: all its messages wait again.
+    pub(crate) fn ask_again(&mut self, outbound: Outbound, payload: Vec<u8>) {
+        self.done();
+        self.ready.retain(|ready| *ready != outbound.destination);
+        self.put_back(outbound, payload);
+    }
+
+    /// When [`Parked::next`] has to be called again.
+    pub(crate) fn due_ms(&self) -> Option<u64> {
+        self.full.map(|full| full.again_ms)
+    }
+
+    fn put_back(&mut self, outbound: Outbound, payload: Vec<u8>) {
+        let waiting = self.waiting.entry(outbound.destination).or_default();
+        waiting.bytes += payload.len();
+        waiting.messages.push_front((outbound, payload));
     }
 }

@@ -14,10 +14,12 @@ mod given;
 mod giving;
 mod handover;
 mod keeper;
+mod keeper_wait;
 mod node_of_host;
 mod options;
 mod tending;
 mod transactions;
+mod transmitting;
 
 use std::io;
 use std::net::SocketAddrV4;

@@ -170,6 +170,7 @@ pub trait Datagrams {
     /// Sends a batch in order, without waiting.
     ///
     /// # Errors
-    /// What cannot be gone on after (EBADF, ENETDOWN of a bound interface).
+    /// What cannot be gone on after (EBADF, ENETDOWN of a bound interface). A packet ring tells it only where
+    /// nothing of the batch is done with; else the next call meets it.
     fn send_batch(&mut self, batch: &[Transmit<'_, Self::Path>]) -> io::Result<BatchSent>;
 }

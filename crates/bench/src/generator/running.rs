@@ -24,9 +24,9 @@ const FOREIGN_PERCENT_MAX: f64 = 5.0;
 
 /// A run that has ended well.
 #[derive(Debug, Default)]
-pub(super) struct WatchedRun {
+pub(crate) struct WatchedRun {
     /// Its standard output.
-    pub(super) output: String,
+    pub(crate) output: String,
     /// Processor time of all its threads and of the children that it waited for, in ns; to the tick of 10 ms.
     pub(super) spent_ns: u64,
     /// Resident memory, a sample a second, the first after one second.
@@ -63,7 +63,7 @@ pub(super) fn run(words: &[String], meant: Duration, scratch: &Path) -> Result<W
 ///
 /// # Errors
 /// As [`run`].
-pub(super) fn run_on(
+pub(crate) fn run_on(
     cpus: &str,
     words: &[String],
     meant: Duration,

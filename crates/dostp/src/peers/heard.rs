@@ -238,11 +238,13 @@ impl Peers {
             entry.boot = greeting.boot;
             entry.told_mtu = greeting.mtu;
         }
-        if self.asking.remove(&source).is_some_and(|asking| asking.wanted) {
+        if self.asking.get(&source).is_some_and(|asking| asking.wanted) {
             entry.spoken_ms = Some(now_ms);
         }
         let fresh_until_ms = entry.fresh_until_ms;
+        // Without room the question goes on: a message may wait for it to be answered or to fail.
         let gone = self.table.add(entry).map_err(|()| Fault::Unknown)?;
+        self.asking.remove(&source);
         self.events.extend(gone.map(PeerEvent::Gone));
         self.events.push_back(PeerEvent::Appeared(source));
         self.look_at(fresh_until_ms);

@@ -3,21 +3,23 @@
 //! It must never wait: waiting is for whoever holds the descriptor.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp, Transmit};
+use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp};
 use staunch_netio::host::interface::Interface;
 
 use super::body::{self, Carrier};
 use super::claim::Claim;
+use super::keeper_wait::KeeperWait;
 use super::options::{Backend, Options};
+use super::transmitting::transmit;
 use crate::fault::Fault;
 use crate::greeting::Link;
-use crate::header::{EVERYBODY, Flags, Kind};
+use crate::header::{EVERYBODY, Kind};
 use crate::node::{Message, Node, SendFault, Sending, Settings};
-use crate::outgoing::{FrameOut, Frames, Outbound};
+use crate::outgoing::Outbound;
 use crate::peers::{Own, PeerEvent};
 
 /// Frames looked at in one go: more would keep a sender waiting.
@@ -65,6 +67,8 @@ pub(super) struct Endpoint {
     queue_bytes: usize,
     control: Vec<u8>,
     overrun: u64,
+    /// That of the thread beside the socket, if there is one.
+    pub(super) keeper_wait: Option<KeeperWait>,
 }
 
 /// What a endpoint is opened with: found out before it.
@@ -116,6 +120,7 @@ impl Endpoint {
             queue_bytes: 0,
             control: Vec::new(),
             overrun: 0,
+            keeper_wait: None,
         };
         endpoint.start(options.is_quiet, now_ms);
         endpoint
@@ -155,7 +160,7 @@ impl Endpoint {
 
     /// Copies of the sockets for messages and for control frames, and of the port's claim.
     pub(super) fn descriptors(&self) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
-        let control = self.control_body.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let control = self.control_body.as_ref().ok_or(ErrorKind::Unsupported)?;
         let claim = self.port_claim.as_fd().try_clone_to_owned()?;
         Ok((self.body.ring_descriptor()?, control.ring_descriptor()?, claim))
     }
@@ -197,12 +202,12 @@ impl Endpoint {
         let low = low_bits(address);
         if low == 0 || low == EVERYBODY {
             let message = format!("{address} is no address of a node: its low 16 bits are 0 or all ones");
-            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
         }
         let known = self.address(low);
         if known != address && (self.named.contains_key(&low) || low == low_bits(self.own)) {
             let message = format!("{address} and {known} are the same to DOSTP: equal in the low 16 bits");
-            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, message));
+            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
         }
         if known != address {
             self.named.insert(low, address);
@@ -243,56 +248,12 @@ impl Endpoint {
     fn send_message(&mut self, outbound: &Outbound, payload: &[u8], now_ms: u64) -> io::Result<bool> {
         self.tell_of(outbound.destination, now_ms);
         match self.node.send(outbound, payload, now_ms) {
-            Ok(Sending::Frames { link, frames }) => self.transmit(link, frames, now_ms),
+            Ok(Sending::Frames { link, frames }) => {
+                transmit(&mut self.node, &mut self.body, link, frames, now_ms)
+            }
             Ok(Sending::Parked) => Ok(true),
             Err(fault) => Err(self.send_error(fault)),
         }
-    }
-
-    fn transmit(&mut self, link: Link, mut frames: Frames<'_>, now_ms: u64) -> io::Result<bool> {
-        let Some(first) = frames.next() else { return Ok(true) };
-        if self.node.has_trailer() {
-            return self.transmit_trailed(link, std::iter::once(first).chain(frames), now_ms);
-        }
-        if first.header.flags.has(Flags::FINAL) {
-            let sent = self.body.send(&[body::transmit(link, &first.head, first.payload)])?;
-            return refused(sent.errno, sent.refused).map(|()| sent.done == 1);
-        }
-        let frames: Vec<FrameOut<'_>> = std::iter::once(first).chain(frames).collect();
-        let batch: Vec<_> =
-            frames.iter().map(|frame| body::transmit(link, &frame.head, frame.payload)).collect();
-        self.send_all(&batch)
-    }
-
-    /// Frames with a trailer are put together first.
-    fn transmit_trailed<'a>(
-        &mut self,
-        link: Link,
-        frames: impl Iterator<Item = FrameOut<'a>>,
-        now_ms: u64,
-    ) -> io::Result<bool> {
-        let mut written: Vec<Vec<u8>> = Vec::new();
-        for frame in frames {
-            let mut bytes = Vec::new();
-            self.node.write(&frame, now_ms, &mut bytes);
-            written.push(bytes);
-        }
-        let batch: Vec<_> = written.iter().map(|bytes| body::transmit(link, &[], bytes)).collect();
-        self.send_all(&batch)
-    }
-
-    fn send_all(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<bool> {
-        let mut done = 0;
-        while done < batch.len() {
-            let sent = self.body.send(&batch[done..])?;
-            refused(sent.errno, sent.refused)?;
-            done += sent.done;
-            if sent.done == 0 {
-                // A part that is missing makes the rest worthless: the receiver drops what has come.
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// In UDP the link address of a node follows from its address.
@@ -345,7 +306,10 @@ impl Endpoint {
 
     /// Takes control frames, where they come apart from messages, and does what is due.
     pub(super) fn keep(&mut self, now_ms: u64) -> io::Result<()> {
-        let Self { node, control_body, .. } = self;
+        let Self { node, control_body, keeper_wait, .. } = self;
+        if let Some(wait) = keeper_wait {
+            wait.end();
+        }
         if let Some(body) = control_body {
             let mut take = |datagram: Datagram<'_, LinkAddress>| {
                 node.receive(Link(datagram.path.0), datagram.bytes, now_ms);
@@ -379,9 +343,24 @@ impl Endpoint {
         self.node.poll_event()
     }
 
+    /// Sends what the node wants to say, and what waited and may go now.
     fn flush(&mut self, now_ms: u64) -> io::Result<()> {
+        let acted = self.say(now_ms).and_then(|said| Ok(said | self.send_parked(now_ms)?));
+        if !matches!(acted, Ok(false))
+            && let Some(wait) = &mut self.keeper_wait
+        {
+            // The program may do nothing more here for long, and a question has to be repeated.
+            wait.shorten(self.node.due_ms());
+        }
+        acted.map(|_| ())
+    }
+
+    /// Says whether there was anything to say.
+    fn say(&mut self, now_ms: u64) -> io::Result<bool> {
         let mut frame = std::mem::take(&mut self.control);
+        let mut said = false;
         while let Some(link) = self.node.poll_control(now_ms, &mut frame) {
+            said = true;
             // What matters is repeated: a frame that finds no room is not kept. In UDP there is no way to
             // all.
             if link != Link::EVERYBODY || self.udp_port.is_none() {
@@ -390,10 +369,32 @@ impl Endpoint {
             frame.clear();
         }
         self.control = frame;
-        while let Some((outbound, payload)) = self.node.poll_parked() {
-            self.send_message(&outbound, &payload, now_ms)?;
+        Ok(said)
+    }
+
+    /// Says whether anything was tried.
+    fn send_parked(&mut self, now_ms: u64) -> io::Result<bool> {
+        let mut tried = false;
+        while let Some((outbound, payload)) = self.node.poll_parked(now_ms) {
+            tried = true;
+            self.tell_of(outbound.destination, now_ms);
+            let Self { node, body, .. } = self;
+            let sent = node.send_parked(outbound, payload, now_ms, |node, link, frames| {
+                transmit(node, body, link, frames, now_ms)
+            });
+            // What concerns the message alone is counted, and is no error of the call that found its address.
+            sent.or_else(|error| if error.kind() == ErrorKind::NetworkDown { Err(error) } else { Ok(()) })?;
         }
-        Ok(())
+        Ok(tried)
+    }
+
+    /// The thread beside the socket begins to wait. Says until when.
+    pub(super) fn keeper_waits(&mut self) -> Option<u64> {
+        let due_ms = self.node.due_ms();
+        if let Some(wait) = &mut self.keeper_wait {
+            wait.begin(due_ms);
+        }
+        due_ms
     }
 
     fn send_error(&self, fault: SendFault) -> io::Error {
@@ -411,7 +412,7 @@ impl Endpoint {
         let peers = self.node.peers();
         let holder = peers.refused_by().map_or_else(String::new, |link| link.to_string());
         let message = format!("address {} is held by {holder} (this node is {})", self.own, peers.own().link);
-        io::Error::new(io::ErrorKind::AddrInUse, message)
+        io::Error::new(ErrorKind::AddrInUse, message)
     }
 }
 
@@ -426,10 +427,6 @@ fn received(own: Ipv4Addr, named: &BTreeMap<u16, Ipv4Addr>, message: Message<'_>
         message_id: message.message_id,
         payload: message.payload.into_owned(),
     }
-}
-
-fn refused(errno: i32, count: usize) -> io::Result<()> {
-    if count == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
 
 /// What DOSTP knows of an IPv4 address.

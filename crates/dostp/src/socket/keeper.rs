@@ -1,7 +1,7 @@
 //! The thread that answers for a node while its program does something else.
 //!
-//! It sleeps until a control frame comes or something is due, so it costs nothing beside the messages, which
-//! go by another ring. It must never take a message.
+//! It sleeps until a control frame comes or something is due, also what a call of the program made due, so it
+//! costs nothing beside the messages, which go by another ring. It must never take a message.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,6 +14,7 @@ use staunch_netio::clock;
 
 use super::alarm::Alarm;
 use super::endpoint::Endpoint;
+use super::keeper_wait::{KeeperWait, silence};
 
 /// Bytes of the thread's stack: it calls little, and a program may have many sockets.
 const STACK_BYTES: usize = 128 << 10;
@@ -34,7 +35,9 @@ impl Keeper {
         alarm: Option<Arc<Alarm>>,
     ) -> io::Result<Self> {
         let (end, ended) = UnixStream::pair()?;
-        let work = move || keep(&endpoint, &descriptor, alarm.as_deref(), &ended);
+        let (wait, bell) = KeeperWait::new()?;
+        endpoint.lock().unwrap_or_else(PoisonError::into_inner).keeper_wait = Some(wait);
+        let work = move || keep(&endpoint, &descriptor, alarm.as_deref(), (&ended, &bell));
         let thread = Builder::new().name("dostp".to_owned()).stack_size(STACK_BYTES).spawn(work)?;
         Ok(Self { end: Some(end), thread: Some(thread) })
     }
@@ -50,13 +53,18 @@ impl Drop for Keeper {
     }
 }
 
-fn keep(endpoint: &Mutex<Endpoint>, descriptor: &OwnedFd, alarm: Option<&Alarm>, ended: &UnixStream) {
+fn keep(
+    endpoint: &Mutex<Endpoint>,
+    descriptor: &OwnedFd,
+    alarm: Option<&Alarm>,
+    (ended, bell): (&UnixStream, &OwnedFd),
+) {
     loop {
         let due_ms = {
             let mut endpoint = endpoint.lock().unwrap_or_else(PoisonError::into_inner);
             // An interface that is down is the program's matter, which hears of it by its own calls.
             endpoint.keep(clock::now_ms()).ok();
-            endpoint.node.due_ms()
+            endpoint.keeper_waits()
         };
         let left = due_ms.map(|due_ms| {
             let left_ms = due_ms.saturating_sub(clock::now_ms());
@@ -65,12 +73,16 @@ fn keep(endpoint: &Mutex<Endpoint>, descriptor: &OwnedFd, alarm: Option<&Alarm>,
         let mut awaited = [
             PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
         ];
         if !matches!(poll(&mut awaited, left.as_ref()), Ok(_) | Err(rustix::io::Errno::INTR)) {
             return;
         }
         if !awaited[0].revents().is_empty() {
             return;
+        }
+        if !awaited[2].revents().is_empty() {
+            silence(bell);
         }
         if awaited[1].revents().contains(PollFlags::ERR) {
             rustix::net::sockopt::socket_error(descriptor).ok();

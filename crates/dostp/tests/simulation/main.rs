@@ -60,6 +60,16 @@ fn without_faults_everything_arrives_once() {
     });
 }
 
+#[test]
+fn what_waited_for_an_address_is_not_lost_where_there_is_no_room_for_it() {
+    seeds(30, |seed| {
+        let world = converse(seed, Faults { full: 700, ..Faults::default() }, Canary::None);
+        let (delivered, sent) = world.delivered();
+        assert_eq!(delivered, sent);
+        assert_eq!(world.dropped(Fault::Unresolved), 0);
+    });
+}
+
 fn secrets(byte: u8, mode: Mode) -> Option<Secrets> {
     Some(Secrets { slots: [Some([byte; 32]), None], sends_by: 0, mode })
 }
@@ -126,7 +136,7 @@ fn with_keys_replayed_and_forged_frames_do_nothing() {
 
 #[test]
 fn with_faults_nothing_is_doubled_or_changed() {
-    let faults = Faults { lost: 30, doubled: 100, delayed: 200, damaged: 10 };
+    let faults = Faults { lost: 30, doubled: 100, delayed: 200, damaged: 10, full: 50 };
     let world = converse(1, faults, Canary::None);
     assert!(world.dropped(Fault::Duplicate) > 0 && world.dropped(Fault::Check) > 0);
     seeds(60, |seed| {
@@ -298,7 +308,7 @@ fn forge(world: &mut World, kind: Kind) -> Vec<u8> {
 #[test]
 fn a_partition_that_heals_and_nodes_that_restart_do_no_harm() {
     seeds(40, |seed| {
-        let mut world = World::new(seed, Faults { lost: 10, doubled: 20, delayed: 50, damaged: 0 });
+        let mut world = World::new(seed, Faults { lost: 10, doubled: 20, delayed: 50, damaged: 0, full: 0 });
         for address in 1..=6 {
             world.start(address, 1500);
         }

@@ -3,6 +3,7 @@
 //! It must never ask the real time: the same seed gives the same run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use staunch_dostp::{
     EVERYBODY, Fault, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending, Settings,
@@ -17,6 +18,8 @@ pub(crate) struct Faults {
     pub(crate) delayed: u64,
     /// One bit is turned, behind the header or in it.
     pub(crate) damaged: u64,
+    /// The way out has no room for a message that waited for its address.
+    pub(crate) full: u64,
 }
 
 /// A node that is built wrongly, to see that the checks see it.
@@ -193,8 +196,29 @@ impl World {
             self.transmit(place, link, &frame);
             frame.clear();
         }
-        while let Some((outbound, payload)) = self.places[place].node.poll_parked() {
-            self.send_now(place, &outbound, &payload).ok();
+        while let Some((outbound, payload)) = self.places[place].node.poll_parked(now_ms) {
+            self.send_parked(place, outbound, payload);
+        }
+    }
+
+    /// Sends a message that waited for its address, unless the way out is full.
+    fn send_parked(&mut self, place: usize, outbound: Outbound, payload: Vec<u8>) {
+        let now_ms = self.now_ms();
+        let is_full = self.random.chance(self.faults.full);
+        let mut written = Vec::new();
+        let sent = self.places[place].node.send_parked(outbound, payload, now_ms, |node, link, frames| {
+            if !is_full {
+                written.extend(frames.map(|frame| {
+                    let mut bytes = Vec::new();
+                    node.write(&frame, now_ms, &mut bytes);
+                    (link, bytes)
+                }));
+            }
+            Ok::<bool, Infallible>(!is_full)
+        });
+        assert_eq!(sent, Ok(()));
+        for (link, bytes) in written {
+            self.transmit(place, link, &bytes);
         }
     }
 

@@ -257,6 +257,27 @@ fn who_sleeps_and_who_answers_find_each_other_by_question_alone() {
     server.join().unwrap();
 }
 
+/// The program may do something else meanwhile: the thread beside the socket repeats the question.
+#[test]
+fn the_first_message_arrives_though_the_question_before_it_was_lost() {
+    let Some(world) = World::new(2, 1500) else { return };
+    let receiver = world.open(2, 2001, Backend::Ring);
+    // From then on it says nothing by itself that would answer the question.
+    while receiver.is_in_trial() {
+        std::thread::yield_now();
+    }
+    let sender = world.socket(1, 0, Options { is_quiet: true, ..Options::on(INTERFACE) }).unwrap();
+    world.forward(1, false);
+    let before = world.frames_from(1);
+    sender.send_to(b"first", address(2, 2001)).unwrap();
+    while world.frames_from(1) == before {
+        std::thread::yield_now();
+    }
+    world.forward(1, true);
+    assert_eq!(receiver.receive().unwrap().payload, b"first");
+    drop(sender);
+}
+
 #[test]
 fn the_newcomer_with_a_taken_address_is_told_by_whom() {
     let Some(world) = World::new(2, 1500) else { return };

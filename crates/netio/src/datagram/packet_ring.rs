@@ -259,23 +259,36 @@ impl Datagrams for PacketRing {
     }
 
     fn send_batch(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<BatchSent> {
-        let mut sent = BatchSent::default();
-        while sent.done < batch.len() {
-            let some = &batch[sent.done..(sent.done + BATCH_COUNT).min(batch.len())];
-            match self.send_some(some) {
-                Ok(count) => sent.done += count,
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN | libc::ENOBUFS) => break,
-                    Some(libc::EINTR) => {}
-                    Some(errno @ libc::EMSGSIZE) => {
-                        (sent.done, sent.refused, sent.errno) = (sent.done + 1, sent.refused + 1, errno);
-                    }
-                    _ => return Err(error),
-                },
-            }
-        }
-        Ok(sent)
+        send_in_calls(batch.len(), |first| {
+            let next = (first + BATCH_COUNT).min(batch.len());
+            self.send_some(&batch[first..next])
+        })
     }
+}
+
+/// Sends a batch of so many frames by calls. `send_some` begins at the frame of this number, and says how
+/// many the kernel took. An error behind frames that are done with ends the batch and is not told: the caller
+/// has to learn how many left, and meets the error at its next call.
+fn send_in_calls(
+    count: usize,
+    mut send_some: impl FnMut(usize) -> io::Result<usize>,
+) -> io::Result<BatchSent> {
+    let mut sent = BatchSent::default();
+    while sent.done < count {
+        match send_some(sent.done) {
+            Ok(taken) => sent.done += taken,
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                Some(libc::EINTR) => {}
+                Some(errno @ libc::EMSGSIZE) => {
+                    (sent.done, sent.refused, sent.errno) = (sent.done + 1, sent.refused + 1, errno);
+                }
+                _ if sent.done > 0 => break,
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(sent)
 }
 
 impl PacketRing {
@@ -382,4 +395,45 @@ fn page_bytes() -> usize {
 
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a batch of five comes to where these calls have these outcomes, and where each call began.
+    fn outcome(calls: &[Result<usize, i32>]) -> (io::Result<BatchSent>, Vec<usize>) {
+        let (mut calls, mut begins) = (calls.iter(), Vec::new());
+        let sent = send_in_calls(5, |first| {
+            begins.push(first);
+            calls.next().expect("a call too many").map_err(io::Error::from_raw_os_error)
+        });
+        assert_eq!(calls.next(), None, "a call too few");
+        (sent, begins)
+    }
+
+    #[test]
+    fn an_error_in_the_middle_of_a_batch_forgets_nothing_that_left() {
+        let done = |done| BatchSent { done, refused: 0, errno: 0 };
+        let (sent, begins) = outcome(&[Ok(2), Err(libc::ENETDOWN)]);
+        assert_eq!((sent.unwrap(), begins), (done(2), vec![0, 2]));
+        // The next call, which begins with what is left, meets it.
+        let (sent, begins) = outcome(&[Err(libc::ENETDOWN)]);
+        assert_eq!((sent.unwrap_err().raw_os_error(), begins), (Some(libc::ENETDOWN), vec![0]));
+        // A frame that was refused is done with as well, and its error stays beside it.
+        let (sent, _) = outcome(&[Err(libc::EMSGSIZE), Err(libc::ENETDOWN)]);
+        assert_eq!(sent.unwrap(), BatchSent { done: 1, refused: 1, errno: libc::EMSGSIZE });
+    }
+
+    #[test]
+    fn a_batch_goes_on_behind_what_concerns_one_frame_and_ends_where_there_is_no_room() {
+        let refused = |done| BatchSent { done, refused: 1, errno: libc::EMSGSIZE };
+        let (sent, begins) = outcome(&[Ok(1), Err(libc::EMSGSIZE), Err(libc::EINTR), Ok(3)]);
+        assert_eq!((sent.unwrap(), begins), (refused(5), vec![0, 1, 2, 2]));
+        for full in [libc::EAGAIN, libc::ENOBUFS] {
+            let (sent, _) = outcome(&[Ok(3), Err(full)]);
+            assert_eq!(sent.unwrap().done, 3);
+            assert_eq!(outcome(&[Err(full)]).0.unwrap(), BatchSent::default());
+        }
+    }
 }

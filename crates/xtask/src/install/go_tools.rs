@@ -73,6 +73,24 @@ const TOOLS: &[GoTool] = &[
         go: (1, 23),
         reason: "load by scripts before the gate",
     },
+    GoTool {
+        purpose: Purpose::Bench,
+        name: "nats-server",
+        module: "github.com/nats-io/nats-server/v2",
+        program: "",
+        version: "v2.15.3",
+        go: (1, 26),
+        reason: "a broker of messages beside DOSTP",
+    },
+    GoTool {
+        purpose: Purpose::Bench,
+        name: "nats",
+        module: "github.com/nats-io/natscli",
+        program: "/nats",
+        version: "v0.5.1",
+        go: (1, 26),
+        reason: "requests by that broker, and their times",
+    },
 ];
 
 /// Whether every tool of a task is there, at its version, that can be built here.
@@ -180,7 +198,7 @@ mod tests {
             tools.map(|tool| tool.name).collect::<Vec<_>>()
         };
         assert_eq!(named(Purpose::Test), ["h2spec", "pebble", "pebble-challtestsrv"]);
-        let of_bench = ["h2spec", "pebble", "pebble-challtestsrv", "vegeta", "k6"];
+        let of_bench = ["h2spec", "pebble", "pebble-challtestsrv", "vegeta", "k6", "nats-server", "nats"];
         assert_eq!(named(Purpose::Bench), of_bench);
     }
 }

@@ -1,0 +1,189 @@
+//! Two hosts as namespaces with a cable between them, and the processes that serve on one of them.
+//!
+//! It owns the namespaces and every process in them. It must never touch an interface of the machine itself,
+//! nor wait for a process without an end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::gate::bed::WITH_PARENT;
+use crate::generator::running;
+use crate::process;
+use crate::servers::pinned;
+
+/// The interface of either host.
+pub(super) const INTERFACE: &str = "dv";
+/// Address of the host that serves.
+pub(super) const SERVER_ADDRESS: &str = "10.0.0.1";
+/// The processor of the host that serves, and of the one that asks.
+const SERVER_CPU: &str = "0";
+const CLIENT_CPU: &str = "1";
+/// How long a process is waited for until it serves.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Both hosts.
+#[derive(Debug)]
+pub(super) struct Lan {
+    server: String,
+    client: String,
+}
+
+impl Lan {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// The command that failed: usually a privilege or a tool is missing.
+    pub(super) fn make() -> Result<Self, String> {
+        let name = |end: &str| format!("staunch-dostp-{}-{end}", std::process::id());
+        let lan = Self { server: name("server"), client: name("client") };
+        let Self { server, client } = &lan;
+        let script = format!(
+            "netns add {server}
+             netns add {client}
+             -n {server} link add {INTERFACE} type veth peer name {INTERFACE} netns {client}
+             -n {server} address add {SERVER_ADDRESS}/16 broadcast + dev {INTERFACE}
+             -n {client} address add 10.0.0.2/16 broadcast + dev {INTERFACE}
+             -n {server} link set lo up
+             -n {server} link set {INTERFACE} up
+             -n {client} link set {INTERFACE} up"
+        );
+        script.lines().try_for_each(ip)?;
+        Ok(lan)
+    }
+
+    /// Runs a command on the host that asks to its end; says what it printed.
+    ///
+    /// # Errors
+    /// The command fails, or takes much longer than it is meant to: then it is ended.
+    pub(super) fn ask(&self, words: &[&str], meant: Duration, scratch: &Path) -> Result<String, String> {
+        let words = inside(&self.client, words);
+        running::run_on(CLIENT_CPU, &words, meant, scratch).map(|watched| watched.output)
+    }
+}
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        for namespace in [&self.client, &self.server] {
+            // A namespace that was never made cannot be removed, and that is no loss.
+            let _ = ip(&format!("netns del {namespace}"));
+        }
+    }
+}
+
+/// A process on the host that serves, until this value is dropped.
+#[derive(Debug)]
+pub(super) struct HostService {
+    /// The command that started it.
+    pub(super) command: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl HostService {
+    /// Starts a process and waits until it has said `ready`. What the process says goes into a file: nobody
+    /// reads a pipe that a hung process holds open.
+    ///
+    /// # Errors
+    /// The process cannot be started, ends, or is not ready in time.
+    pub(super) fn start(
+        lan: &Lan,
+        name: &str,
+        words: &[&str],
+        ready: &str,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let log = folder.join(format!("{name}.log"));
+        let output = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let errors = output.try_clone().map_err(|error| error.to_string())?;
+        let mut command = pinned(SERVER_CPU);
+        command.args(inside(&lan.server, words));
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let command_words = words.join(" ");
+        let child = command.spawn().map_err(|error| format!("{command_words}: {error}"))?;
+        let mut service = Self { command: command_words, child, log };
+        service.wait_until(ready, PATIENCE)?;
+        Ok(service)
+    }
+
+    fn wait_until(&mut self, ready: &str, patience: Duration) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            let said = fs::read(&self.log).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            if said.contains(ready) {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("{} ended ({status}): {}", self.command, said.trim()));
+            }
+            if began.elapsed() > patience {
+                let seconds = patience.as_secs();
+                return Err(format!("{} is not ready after {seconds} s: {}", self.command, said.trim()));
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for HostService {
+    fn drop(&mut self) {
+        process::end(&process::descendants(self.child.id()));
+        process::collect(&mut self.child);
+    }
+}
+
+/// A path as a word of a command.
+pub(super) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn inside(namespace: &str, words: &[&str]) -> Vec<String> {
+    let before = ["ip", "netns", "exec", namespace];
+    [&before[..], &WITH_PARENT, words].concat().into_iter().map(str::to_owned).collect()
+}
+
+fn ip(line: &str) -> Result<(), String> {
+    let output = Command::new("ip").args(line.split_ascii_whitespace()).output();
+    let output = output.map_err(|error| format!("ip: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {}: {}", line.trim(), String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(script: &str, name: &str) -> (HostService, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("staunch-dostp-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let log = folder.join("log");
+        let output = File::create(&log).expect("a file");
+        let child = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).stdout(output).spawn();
+        (HostService { command: script.to_owned(), child: child.expect("a shell"), log }, folder)
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_given_up_and_ended() {
+        let (mut service, folder) = service("echo begun; exec sleep 1000", "hung");
+        service.wait_until("begun", PATIENCE).expect("it says so");
+        let error = service.wait_until("ready", Duration::ZERO).expect_err("it never is");
+        assert!(error.ends_with("is not ready after 0 s: begun"), "{error}");
+        let number = service.child.id();
+        drop(service);
+        assert!(!process::is_running(number));
+        fs::remove_dir_all(&folder).expect("our folder");
+    }
+
+    #[test]
+    fn a_process_that_ends_is_told_with_its_words() {
+        let (mut service, folder) = service("echo no room; exit 3", "ended");
+        let error = service.wait_until("ready", PATIENCE).expect_err("it ended");
+        assert!(error.ends_with("ended (exit status: 3): no room"), "{error}");
+        fs::remove_dir_all(&folder).expect("our folder");
+    }
+}
