@@ -6,6 +6,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
+use staunch_tests::house::waiting::until;
 use staunch_tests::process::{binary, write_program};
 
 use crate::line::Line;
@@ -74,6 +75,6 @@ fn a_process_that_is_gone_before_it_was_heard_has_numbered_nothing() {
         assert!(answer.contains(&format!("\"version\":\"{epoch}-2\"")), "{io} {sync}: {answer}");
         let next = line.world.publish(r#"{"topic":"v","data":2}"#);
         assert_eq!(parts(&next), (epoch, 3), "{io} {sync}");
-        assert!(line.said().contains("this process goes on"), "{io} {sync}: {}", line.said());
+        until("the failed upgrade is told", || line.said().contains("this process goes on"));
     }
 }
