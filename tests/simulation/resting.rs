@@ -14,8 +14,8 @@ use staunch_engine::{
     Address, Answer, Answered, Control, Drain, Ended, Finished, Handler, Mailbox, Open, Outbox, Piece, Post,
     Pressure, Slice, Stats, Worker,
 };
-use staunch_netio::Io;
 use staunch_netio::simulated::{End, Faults, PeerId, Random, Simulated, Step, Transcript};
+use staunch_netio::{Io, Tuning};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
@@ -59,6 +59,7 @@ impl Handler for Press {
 
     fn ready(&mut self, open: &mut Open<'_>) {
         open.ignore_input();
+        open.keep_little_unsent();
         if !self.keeps {
             open.release_request();
         }
@@ -285,6 +286,33 @@ fn every_seed_wakes_readers_for_each_update() {
         assert!(count < 500 || ended.contains(&way), "no answer ended so: {way:?}");
     }
     assert!(rests > 0);
+}
+
+/// A reader's connection holds little in the kernel while it reads, and as much as others once it does not.
+#[test]
+fn the_kernel_keeps_little_of_a_reader_alone() {
+    let mut world = Simulated::new(1, Faults::NONE, 1);
+    let ends = b"\r\n0\r\n\r\n";
+    let peer = world.peer(vec![Step::Send(HEAD.to_vec()), Step::UntilReceived(usize::MAX)]);
+    let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
+    let post = Post::new(vec![Arc::clone(&mailbox)]);
+    let handler = Press { readers: Readers::default(), number: 0, ended: Rc::default(), keeps: false };
+    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
+    let turn_until = |worker: &mut Worker<Simulated, Press>, wanted: &[u8]| {
+        while !worker.io().transcript(peer).received.ends_with(wanted) || worker.io().is_restless() {
+            let soon_ms = worker.io().now_ms() + 10;
+            worker.io().set_alarm(soon_ms);
+            worker.turn().expect("the simulator does not fail");
+        }
+        worker.io().tunings(0).to_vec()
+    };
+    let reading = [Tuning::Unsent(16 * 1024), Tuning::UserTimeout(50_000)];
+    turn_until(&mut worker, b"\r\n\r\n");
+    post.send_to_worker(0, News(1));
+    assert_eq!(turn_until(&mut worker, b"2\r\n1\n\r\n"), reading);
+    post.send_to_worker(0, News(UPDATES));
+    let usual = [Tuning::UNSENT_AT_FIRST, Tuning::UserTimeout(0)];
+    assert_eq!(turn_until(&mut worker, ends), [reading, usual].concat());
 }
 
 #[test]

@@ -83,6 +83,9 @@ impl Connection {
 
     /// The exchange is over: the next request may come, under another address.
     fn end_exchange<H>(&mut self, turn: &mut Turn<'_, H>) {
+        if self.under_way.open().is_some_and(|state| state.is_tuned) {
+            turn.context.outbox.tune(turn.context.address.slot, false);
+        }
         self.under_way = UnderWay::Nothing;
         turn.context.outbox.upstreams().release(turn.context.address);
         self.generation = self.generation.wrapping_add(1);

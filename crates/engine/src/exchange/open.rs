@@ -47,6 +47,8 @@ pub(crate) struct OpenState {
     pub(crate) handler_bytes: usize,
     /// What the peer sends behind its request is thrown away: so many bytes of it so far.
     pub(crate) ignored_bytes: Option<u64>,
+    /// The kernel keeps little of what is sent, see [`Open::keep_little_unsent`].
+    pub(crate) is_tuned: bool,
     /// The handler needs the request no more, since it was asked last.
     pub(crate) releases_request: bool,
 }
@@ -64,6 +66,7 @@ impl OpenState {
             body_bytes: 0,
             handler_bytes: 0,
             ignored_bytes: None,
+            is_tuned: false,
             releases_request: false,
         }
     }
@@ -161,6 +164,17 @@ impl Open<'_> {
     /// KiB end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
     pub fn ignore_input(&mut self) {
         self.state.ignored_bytes.get_or_insert(0);
+    }
+
+    /// The kernel is to keep little of what the peer does not take, until this answer ends: for one that goes
+    /// on for long in small pieces, so that a peer that stands still costs little, and gets what is new when
+    /// it takes bytes again. A peer that acknowledges nothing for a while is given up. Nothing happens in
+    /// HTTP/2, whose connection is for other answers too.
+    pub fn keep_little_unsent(&mut self) {
+        if matches!(self.outlet, Outlet::Connection(_)) && !self.state.is_tuned {
+            self.state.is_tuned = true;
+            self.context.outbox.tune(self.context.address.slot, true);
+        }
     }
 
     /// The request is needed no more: it is given back with all that is held for the exchange beside its

@@ -22,6 +22,7 @@ pub(crate) struct Resting {
 const CHUNKED: u8 = 1;
 const WANTS_ROOM: u8 = 2;
 const CONCLUDED: u8 = 4;
+const TUNED: u8 = 8;
 
 impl Resting {
     /// Whether an answer can rest: its body has no length of its own, and nothing of the request is awaited
@@ -47,6 +48,7 @@ impl Resting {
             (state.body == BodyOut::Chunked, CHUNKED),
             (state.wants_room, WANTS_ROOM),
             (state.concluded, CONCLUDED),
+            (state.is_tuned, TUNED),
         ];
         self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
         self.body_bytes = state.body_bytes;
@@ -66,6 +68,7 @@ impl Resting {
             body_bytes: self.body_bytes,
             handler_bytes: 0,
             ignored_bytes: Some(u64::from(self.ignored_bytes)),
+            is_tuned: has(TUNED),
             releases_request: false,
         }
     }
@@ -91,6 +94,7 @@ mod tests {
                 concluded: end.is_some(),
                 body_bytes: u64::MAX - number as u64,
                 ignored_bytes: Some(7),
+                is_tuned: number == 2,
                 ..OpenState::new(body)
             };
             let resting = Resting::new(&state, Status::OK);
