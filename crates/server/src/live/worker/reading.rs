@@ -272,6 +272,7 @@ impl LiveWorker {
 
 /// What every stream begins with: the coding's own beginning, and when to come back.
 fn begin(form: Form, coding: Coding, open: &mut Open<'_>) {
+    open.keep_little_unsent();
     let head = coding.stream_head();
     if !head.is_empty() {
         open.push(Piece::Bytes(head.to_vec()));
