@@ -1,14 +1,18 @@
 //! Limits and odd requests: what is refused is told by its status and by the setting that it meets.
 
 use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, SocketType, connect as connect_to, socket};
+use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{binary, write_program};
 
 use crate::line::Line;
 use crate::restart::metric;
 use crate::store::Store;
-use crate::world::{ENGINES, TOKEN, World, ask, connect, publisher};
+use crate::world::{ENGINES, Events, PATIENCE, TOKEN, World, ask, ask_host, connect, publisher};
 
 #[test]
 fn a_batch_is_bounded_in_lines_and_bytes() {
@@ -137,4 +141,118 @@ fn a_full_queue_is_told_and_what_waits_in_it_is_published() {
         let published = waiting.map(|waiting| waiting.join().expect("an answer").status);
         assert_eq!(published, [200; 7]);
     });
+}
+
+/// What the workers of a server hold for their peers, by its own account.
+fn held_bytes(admin: SocketAddr) -> u64 {
+    let text = ask_host(&admin.to_string(), admin, "GET", "/metrics", "", b"").text();
+    let values = text.lines().filter_map(|line| line.strip_prefix("staunch_memory_held_bytes{"));
+    values.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn readers_at_rest_hold_nothing() {
+    const READERS: usize = 60;
+    for io in ENGINES {
+        let world = World::new(io, &["--admin", "127.0.0.1:0"]);
+        let admin = world.server.admin_address();
+        world.put("a", "0");
+        let long = format!("X-Long: {}\r\n", "x".repeat(4000));
+        let query = |number: usize| ["topic=a&plain=1", "topic=*&plain=1"][number % 2];
+        let mut readers: Vec<_> = (0..READERS).map(|number| world.read(query(number), &long)).collect();
+        let old = [(); 2].map(|()| {
+            let mut stream = connect(world.address());
+            stream.write_all(b"GET /events?topic=a HTTP/1.0\r\n\r\n").expect("a server that reads");
+            stream
+        });
+        for update in 0..3 {
+            readers.iter_mut().for_each(|reader| assert_eq!(reader.data(), update.to_string(), "{io}"));
+            until("they hold nothing", || held_bytes(admin) == 0);
+            world.put("a", &(update + 1).to_string());
+        }
+        assert!(world.has_readers("a", READERS as u64 + 2));
+        drop((readers, old));
+        until("they are gone", || world.has_readers("a", 0));
+    }
+}
+
+/// Of what a reader asked that rested when the log was switched on, the log says nothing; it says the rest.
+#[test]
+fn a_log_switched_on_tells_little_of_readers_at_rest() {
+    for io in ENGINES {
+        let line = Line::begin(&binary(), io, "memory", &["--sandbox", "off", "--admin", "127.0.0.1:0"]);
+        let (world, log) = (&line.world, line.store.path().join("log"));
+        let admin = world.server.admin_address();
+        let early = world.read("topic=a&plain=1&early", "").begin();
+        until("it rests", || held_bytes(admin) == 0);
+        let settings = std::fs::read_to_string(world.settings_file()).expect("a file of ours");
+        let logged = format!("access_log = {log:?}\naccess_log_format = \"combined\"\n{settings}");
+        std::fs::write(world.settings_file(), logged).expect("a file of ours");
+        world.signal(Signal::HUP);
+        let said = "the access log tells nothing of what readers at rest have asked: 1";
+        until("it is said", || line.said().contains(said));
+        let lines = |part: &str| {
+            let text = std::fs::read_to_string(&log).expect("a log");
+            text.lines().filter(|line| line.contains(part)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let late = world.read("topic=a&plain=1&late", "User-Agent: me\r\n").begin();
+        drop((early, late));
+        until("each has its line", || lines("\"-\" 200 ").len() + lines("&late").len() == 2);
+        let (little, all) = (lines("\"-\" 200 "), lines("&late"));
+        assert!(little[0].ends_with(" \"-\" \"-\""), "{little:?}");
+        let asked = "\"GET /events?topic=a&plain=1&late HTTP/1.1\" 200 ";
+        assert!(all[0].contains(asked) && all[0].ends_with(" \"me\""), "{all:?}");
+    }
+}
+
+/// A connection whose own side takes little.
+fn connect_narrow(address: SocketAddr) -> TcpStream {
+    let stream = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    set_socket_recv_buffer_size(&stream, 4096).expect("a socket");
+    connect_to(&stream, &address).expect("a server");
+    let stream = TcpStream::from(stream);
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream
+}
+
+/// Publishes until nothing more is delivered to the only reader; gives how many updates.
+fn publish_until_it_stands(world: &World, admin: SocketAddr, value: impl Fn(u32) -> String) -> u32 {
+    let counts =
+        || ["staunch_live_deliveries_total", "staunch_live_passed_by_total"].map(|name| metric(admin, name));
+    let (mut last, mut before, mut in_vain) = (0, counts(), 0);
+    while in_vain < 20 {
+        last += 1;
+        world.put("a", &value(last));
+        let now = counts();
+        let is_passed_by = now[1] > before[1];
+        in_vain = if now[0] > before[0] { 0 } else { in_vain + u32::from(is_passed_by) };
+        before = now;
+    }
+    last
+}
+
+/// What a reader did not take when it stopped reading stands in the kernel: it gets that, and then the last
+/// value alone. So the kernel's part is counted by what comes before.
+#[test]
+fn who_stops_reading_holds_little_in_the_kernel() {
+    const UPDATE_BYTES: usize = 1000;
+    const KERNEL_BYTES_MAX: usize = 64 * 1024;
+    for io in ENGINES {
+        let world = World::new(io, &["--admin", "127.0.0.1:0"]);
+        let admin = world.server.admin_address();
+        let value = |number: u32| format!("{number:0UPDATE_BYTES$}");
+        let mut stream = connect_narrow(world.address());
+        stream.write_all(b"GET /events?topic=a&plain=1 HTTP/1.1\r\nHost: a\r\n\r\n").expect("a server");
+        let mut events = Events::new(stream).begin();
+        let last = publish_until_it_stands(&world, admin, value);
+        let (mut taken, mut before) = (0, 0);
+        while before < last {
+            let number: u32 = events.data().parse().expect("a number");
+            assert!(number > before, "{io}: {number} came after {before}");
+            before = number;
+            taken += 1;
+        }
+        let bytes = taken as usize * UPDATE_BYTES;
+        assert!(bytes < KERNEL_BYTES_MAX, "{io}: {taken} of {last} updates were on their way");
+    }
 }

@@ -117,6 +117,56 @@ fn every_reader_of_both_workers_gets_every_update_of_a_log() {
     }
 }
 
+/// A reader is given the latest value whenever it has taken the one before: values ascend, and the last one
+/// always comes.
+#[test]
+fn every_reader_gets_the_last_update_of_a_flood() {
+    const READERS: usize = 40;
+    const UPDATES: u32 = 3000;
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let query = |number: usize| ["topic=a&plain=1", "topic=*&plain=1", "topic=a"][number % 3];
+        let mut readers: Vec<_> = (0..READERS).map(|number| world.read(query(number), "").begin()).collect();
+        let lines: String =
+            (1..=UPDATES).map(|number| format!("{{\"topic\":\"a\",\"data\":{number}}}\n")).collect();
+        let answer =
+            world.ask("POST", "/publish?quiet", &publisher("application/x-ndjson"), lines.as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        for reader in &mut readers {
+            let mut before = 0;
+            while before < UPDATES {
+                let data = reader.data();
+                let digits = data.trim_start_matches("{\"topic\":\"a\",\"data\":").trim_end_matches('}');
+                let number: u32 = digits.parse().unwrap_or_else(|_| panic!("{io}: {data}"));
+                assert!(number > before, "{io}: {number} came after {before}");
+                before = number;
+            }
+        }
+        world.put("a", "again");
+        readers.iter_mut().for_each(|reader| assert!(reader.data().contains("again"), "{io}"));
+    }
+}
+
+#[test]
+fn a_list_of_quotes_shows_each_change() {
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        world.put("quotes.b", "same");
+        for number in 0..50 {
+            world.put("quotes.a", &number.to_string());
+            let expected = format!("var a=\"{number}\";\nvar b=\"same\";\nvar c=\"\";\n");
+            // Workers hear of it one after the other.
+            until("the list shows it", || {
+                let text = world.ask("GET", "/list=a,b,c", "", b"").text();
+                assert!(text.lines().count() == 3 && text.contains("var b=\"same\";\n"), "{io}: {text}");
+                text == expected
+            });
+            let json = format!("{{\"a\":\"{number}\",\"b\":\"same\",\"c\":null}}\n");
+            until("the quotes show it", || world.ask("GET", "/quotes?symbols=a,b,c", "", b"").text() == json);
+        }
+    }
+}
+
 #[test]
 fn a_poll_finds_what_was_published_at_whichever_worker() {
     for io in ENGINES {

@@ -253,7 +253,8 @@ impl Events {
         Self::new(stream)
     }
 
-    fn new(mut stream: TcpStream) -> Self {
+    /// A reader that has asked on a connection; its head is received.
+    pub(crate) fn new(mut stream: TcpStream) -> Self {
         let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
         let end = loop {
             if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {

@@ -7,6 +7,7 @@ mod drain;
 mod fixture;
 mod memory;
 mod pressure;
+mod resting;
 mod script;
 mod secured;
 

@@ -20,13 +20,12 @@ use staunch_protocol::{Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
 use crate::connection::turn::Turn;
-use crate::exchange::Exchange;
 use crate::exchange::address::Address;
 use crate::exchange::answer::{Answer, MISDIRECTED};
-use crate::exchange::http2::Http2;
 use crate::exchange::open::Ended;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
+use crate::exchange::under_way::UnderWay;
 use crate::handler::{Departure, Handler};
 use crate::limits::{BEHIND_BYTES_MAX, CONNECTION_BYTES_MAX, OUTGOING_BYTES_MAX};
 use crate::spare::Spare;
@@ -57,11 +56,9 @@ pub(crate) enum Phase {
 pub(crate) struct Connection {
     /// Of HTTP/1.1.
     session: Session,
-    /// In its place, if that is spoken.
-    http2: Option<Box<Http2>>,
     outgoing: Option<Box<Outgoing>>,
-    /// The exchange under way, unless it is over at once: nearly always nothing.
-    exchange: Option<Box<Exchange>>,
+    /// Exchanges that are not over at once.
+    under_way: UnderWay,
     /// When the send or lingering deadline ends.
     deadline_ms: u64,
     /// Memory of the container in flight.
@@ -102,9 +99,8 @@ impl Connection {
     pub(crate) fn free() -> Self {
         Self {
             session: Session::new(0),
-            http2: None,
             outgoing: None,
-            exchange: None,
+            under_way: UnderWay::Nothing,
             deadline_ms: 0,
             in_flight_bytes: 0,
             counted_bytes: 0,
@@ -141,7 +137,7 @@ impl Connection {
 
     /// Nobody is connected any more.
     pub(crate) fn retire(&mut self, spare: &mut Spare, memory: &mut WorkerMemory) {
-        if let Some(http2) = &mut self.http2 {
+        if let Some(http2) = self.under_way.http2_mut() {
             http2.release(memory);
         }
         if let Some(outgoing) = self.outgoing.take() {
@@ -215,7 +211,7 @@ impl Connection {
         let written_bytes_max = self.written_bytes_max(turn);
         let mut outgoing = self.outgoing(turn.spare);
         loop {
-            if self.exchange.is_some() && !self.go_on(&mut input, &mut outgoing, turn) {
+            if !self.under_way.is_nothing() && !self.go_on(&mut input, &mut outgoing, turn) {
                 break;
             }
             self.behind = self.has_enough(&outgoing, written_bytes_max);
@@ -328,7 +324,7 @@ impl Connection {
     /// What is written from now on goes to another container.
     #[inline]
     pub(crate) fn leave_container(&mut self) {
-        if let Some(http2) = &mut self.http2 {
+        if let Some(http2) = self.under_way.http2_mut() {
             http2.begin_send();
         }
     }
@@ -351,19 +347,17 @@ impl Connection {
     #[inline]
     pub(crate) fn held_bytes(&self) -> u32 {
         let standing_bytes = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.held_bytes());
-        let exchange_bytes = self.exchange.as_ref().map_or(0, |exchange| exchange.held_bytes());
-        let http2_bytes = self.http2.as_ref().map_or(0, |http2| http2.held_bytes());
-        let bytes = self.session.held_bytes() + standing_bytes + exchange_bytes + http2_bytes;
+        let bytes = self.session.held_bytes() + standing_bytes + self.under_way.held_bytes();
         self.in_flight_bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
     /// More was received than is worth holding: receiving should pause.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        if let Some(http2) = &self.http2 {
+        if let Some(http2) = self.under_way.http2() {
             return http2.kept_bytes() > if self.behind { 0 } else { SPILL_BYTES_MAX };
         }
-        let is_body = self.exchange.is_some() && self.session.is_reading();
+        let is_body = !self.under_way.is_nothing() && self.session.is_reading();
         let bytes_max = if self.behind || is_body { 0 } else { SPILL_BYTES_MAX };
         self.session.kept_bytes() > bytes_max
     }
@@ -371,7 +365,7 @@ impl Connection {
     /// Since when nothing is under way on it, if nothing is. Who stands in line has asked.
     pub(crate) fn idle_since_ms(&self) -> Option<u64> {
         let quiet = !self.sending && self.outgoing.is_none() && !self.in_line;
-        match (self.phase, &self.http2) {
+        match (self.phase, self.under_way.http2()) {
             (Phase::Open, _) if quiet => self.session.idle_since_ms(),
             (Phase::Http2, Some(http2)) if quiet => http2.idle_since_ms(),
             _ => None,
@@ -390,7 +384,7 @@ impl Connection {
 
     /// What is held of a stream, if anything is.
     fn stream(&self, number: u32) -> Option<&Stream> {
-        self.http2.as_ref()?.stream(number)
+        self.under_way.http2()?.stream(number)
     }
 
     pub(crate) fn has_ended(&self) -> bool {

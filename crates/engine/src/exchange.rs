@@ -16,8 +16,10 @@ pub(crate) mod pen;
 pub(crate) mod piece;
 pub(crate) mod pieces;
 pub(crate) mod rendered;
+pub(crate) mod resting;
 pub(crate) mod spelled;
 pub(crate) mod streams;
+pub(crate) mod under_way;
 
 use std::net::IpAddr;
 
@@ -76,15 +78,15 @@ impl Exchange {
 pub struct Finished<'a> {
     /// Which one.
     pub address: Address,
-    /// What was asked.
-    pub request: &'a Request<'a>,
+    /// What was asked; nothing where that was given back ([`crate::Open::release_request`]).
+    pub request: Option<&'a Request<'a>>,
     /// What was answered.
     pub status: Status,
     /// Bytes of the answer's body that were handed over for sending.
     pub body_bytes: u64,
     /// When it ended, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Who asked, if peers are told apart.
+    /// Who asked, if peers are told apart; the nearest proxy, where the request was given back.
     pub peer: Option<IpAddr>,
     /// Who the client is, if it showed a certificate.
     pub identity: Option<&'a ClientIdentity>,

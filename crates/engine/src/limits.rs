@@ -26,6 +26,12 @@ pub(crate) const BEHIND_BYTES_MAX: usize = 3 * 1024;
 pub(crate) const OPEN_ROOM_BYTES: u64 = 64 * 1024;
 /// An answer whose handler has pushed so much beyond that is given up.
 pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;
+/// So much of an answer that goes on in small pieces may stand in the kernel unsent, where its handler asks
+/// for that: some dozens of updates, and a sixteenth of what others have.
+pub(crate) const OPEN_UNSENT_BYTES: u32 = 16 * 1024;
+/// The peer of such an answer is gone if it acknowledges nothing for so long, or for the time of a send if
+/// that is longer: with a sign of life every 45 to 55 s it is found within two of them.
+pub(crate) const OPEN_GONE_MS: u32 = 50_000;
 /// So much that a peer sends behind its request is thrown away while it is only to listen, and no more: a
 /// ping of some client, or the next request of one that does not know what a stream is.
 pub(crate) const IGNORED_BYTES_MAX: u64 = 64 * 1024;

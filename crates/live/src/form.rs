@@ -3,6 +3,8 @@
 //! It owns their numbering and what surrounds bytes that were not compressed. It must never compress: that is
 //! the encoder's, and only the hub has one.
 
+use std::num::NonZeroU8;
+
 use staunch_protocol::event_stream::{Framing, append_comment, append_framed};
 use staunch_protocol::websocket::{Opcode, append_frame};
 
@@ -57,7 +59,7 @@ impl Coding {
 
 /// A shape, a transport and a coding. Gzip and deflate are one form: their blocks are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Form(u8);
+pub struct Form(NonZeroU8);
 
 /// What is done to the bytes of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +93,12 @@ impl Form {
             (Coding::Zstd, _) => Compression::Frames,
         };
         let place = TRANSPORTS.iter().position(|&entry| entry == (transport, compression)).unwrap_or(0);
-        Self((shape as usize * TRANSPORTS.len() + place) as u8)
+        Self::numbered(shape as usize * TRANSPORTS.len() + place)
     }
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..Self::COUNT as u8).map(Self)
+        (0..Self::COUNT).map(Self::numbered)
     }
 
     /// What is told.
@@ -115,18 +117,23 @@ impl Form {
 
     /// Its number, below [`COUNT`](Self::COUNT).
     pub fn index(self) -> usize {
-        usize::from(self.0)
+        usize::from(self.0.get()) - 1
     }
 
     /// The form with this number.
     pub fn of_index(index: u8) -> Option<Self> {
-        (usize::from(index) < Self::COUNT).then_some(Self(index))
+        (usize::from(index) < Self::COUNT).then(|| Self::numbered(index.into()))
+    }
+
+    /// The number stands one higher, so that a reader leaves room for what is no reader.
+    fn numbered(index: usize) -> Self {
+        Self(NonZeroU8::MIN.saturating_add(index as u8))
     }
 
     /// The same without differences: what a reader gets that has no value yet.
     pub(crate) fn whole(self) -> Self {
         match self.shape() {
-            Shape::Patch => Self(self.0 - TRANSPORTS.len() as u8),
+            Shape::Patch => Self::numbered(self.index() - TRANSPORTS.len()),
             _ => self,
         }
     }
@@ -213,17 +220,17 @@ const _: () = assert!(Form::COUNT <= u32::BITS as usize);
 impl FormSet {
     /// Adds a form.
     pub fn insert(&mut self, form: Form) {
-        self.0 |= 1 << form.0;
+        self.0 |= 1 << form.index();
     }
 
     /// Takes a form away.
     pub fn remove(&mut self, form: Form) {
-        self.0 &= !(1 << form.0);
+        self.0 &= !(1 << form.index());
     }
 
     /// Whether the form is one of them.
     pub fn contains(self, form: Form) -> bool {
-        self.0 & (1 << form.0) != 0
+        self.0 & (1 << form.index()) != 0
     }
 
     /// Those of both.
@@ -249,7 +256,7 @@ mod tests {
     #[test]
     fn forms_are_numbered_without_a_hole() {
         for form in Form::all() {
-            assert_eq!(Form::of_index(form.0), Some(form));
+            assert_eq!(Form::of_index(form.index() as u8), Some(form));
             let coding = match form.compression() {
                 Compression::None => Coding::Identity,
                 Compression::Blocks => Coding::Gzip,
@@ -265,12 +272,12 @@ mod tests {
 
     #[test]
     fn a_set_of_forms() {
-        let (mut set, form) = (FormSet::default(), Form(23));
+        let (mut set, form) = (FormSet::default(), Form::numbered(23));
         set.insert(form);
-        set.insert(Form(0));
-        set.remove(Form(0));
+        set.insert(Form::numbered(0));
+        set.remove(Form::numbered(0));
         assert_eq!(set.iter().collect::<Vec<_>>(), [form]);
-        assert!(!set.is_empty() && set.contains(form) && !set.contains(Form(0)));
+        assert!(!set.is_empty() && set.contains(form) && !set.contains(Form::numbered(0)));
     }
 
     #[test]

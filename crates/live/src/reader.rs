@@ -58,8 +58,8 @@ pub struct Reader {
     pub(crate) group: u32,
     /// Its place in the group's list.
     pub(crate) place: u32,
-    /// When its token ends, in seconds since 1970; 0 for never.
-    pub ends_at_s: u32,
+    /// Which use of its connection's slot it is of: told by who owns the connections, and not looked at here.
+    pub generation: u32,
     /// When something was last written to it, in seconds of the worker's clock, the lower 16 bits.
     pub written_at_s: u16,
     /// The form in which it gets updates.
@@ -68,4 +68,5 @@ pub struct Reader {
     pub marks: Marks,
 }
 
-const _: () = assert!(size_of::<Reader>() == 24);
+// What is no reader takes no more room in a table of readers.
+const _: () = assert!(size_of::<Option<Reader>>() == 24);

@@ -154,7 +154,7 @@ impl View {
         form: Form,
         start: Start,
         marks: Marks,
-        ends_at_s: u32,
+        generation: u32,
     ) -> Joined {
         let Some(group) = self.groups.find_or_add(interest, &mut self.topics, self.number) else {
             return Joined::Full;
@@ -170,7 +170,7 @@ impl View {
         self.groups.count_readers(group, 1, &mut self.requests);
         let place = self.groups.get_mut(group).add(slot);
         let number = batch.number;
-        let reader = Reader { number, group, place, ends_at_s, written_at_s: 0, form, marks };
+        let reader = Reader { number, group, place, generation, written_at_s: 0, form, marks };
         if number < self.number {
             self.groups.mark_again(group);
         }

@@ -43,7 +43,7 @@ pub fn defer_accept(listener: &OwnedFd) -> io::Result<()> {
 
 /// What waits in a socket to be sent for the first time, at most: enough that a fast peer finds more whenever
 /// it has room. 128 KiB cost 5 % more processor time for a large file, this nothing.
-const UNSENT_BYTES_MAX: libc::c_int = 256 * 1024;
+pub(crate) const UNSENT_BYTES_MAX: u32 = 256 * 1024;
 
 /// Bounds what each connection accepted from now on takes before its peer has room for it. A peer that hardly
 /// reads is given 2 MB of a large file otherwise, of memory that all connections share: a thousand of them
@@ -53,7 +53,7 @@ const UNSENT_BYTES_MAX: libc::c_int = 256 * 1024;
 /// # Errors
 /// Those of setsockopt(2).
 pub fn bound_unsent(listener: &OwnedFd) -> io::Result<()> {
-    set_option(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX)
+    set_option(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX as libc::c_int)
 }
 
 /// Whether the kernel makes sockets of IPv6 at all, tried once by making one.

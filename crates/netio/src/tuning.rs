@@ -2,6 +2,8 @@
 //!
 //! It must never be a value that a peer chooses: a ring keeps each distinct one.
 
+use crate::socket::UNSENT_BYTES_MAX;
+
 /// One setting of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tuning {
@@ -17,6 +19,9 @@ pub enum Tuning {
 }
 
 impl Tuning {
+    /// What a connection of a listener with [`crate::socket::bound_unsent`] begins with.
+    pub const UNSENT_AT_FIRST: Self = Self::Unsent(UNSENT_BYTES_MAX);
+
     /// Level, name and value for setsockopt(2). Values beyond what an int holds are the largest it holds.
     pub(crate) fn option(self) -> (libc::c_int, libc::c_int, libc::c_int) {
         let (level, name, value) = match self {

@@ -29,6 +29,7 @@ mod reply;
 mod route;
 mod script;
 mod seat;
+mod seats;
 mod shared;
 mod sites;
 mod socket;

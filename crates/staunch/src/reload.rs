@@ -10,7 +10,7 @@ use std::time::Duration;
 use staunch_config::Config;
 use staunch_confine::Confinement;
 use staunch_engine::Control;
-use staunch_server::SitesShared;
+use staunch_server::{LiveSites, SitesShared};
 
 use crate::acme::{self, Agent};
 use crate::certificates::{self, Certificates};
@@ -33,6 +33,7 @@ pub(crate) struct Reload {
     pub(crate) certificates: Arc<Certificates>,
     /// The agent that looks after certificates, if the server was started with one.
     pub(crate) agent: Option<Agent>,
+    pub(crate) live: Option<Arc<LiveSites>>,
     pub(crate) seeing: Arc<Seeing>,
 }
 
@@ -64,21 +65,31 @@ impl Reload {
         self.sites.replace(sites::of(&config)).map_err(|error| error.to_string())?;
         let unwatched = self.certificates.replace(&pairs, &config, &secured);
         let told = self.tell_agent(&config, [&settings.listen, &secured]);
+        let was_logged = self.seeing.log.is_on();
         self.seeing.commit(logging);
+        let untold = self.untold(was_logged);
         self.control.set_timeouts(settings.timeouts);
         self.control.set_clients(&settings.clients);
         self.control.set_pressure(settings.pressure);
         self.control.set_http2(settings.http2);
         self.control.apply(change);
         let drain_timeout = config.process.drain_timeout;
-        let lines =
-            self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).chain(told).collect();
+        let lines = self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).chain(told);
+        let lines = lines.chain(untold).collect();
         Ok(Reloaded { lines, drain_timeout })
     }
 
     /// Tells the agent what is wanted now. Gives what is to be said if it cannot be told.
     fn tell_agent(&self, config: &Config, listens: [&[SocketAddr]; 2]) -> Option<String> {
         self.agent.as_ref()?.configure(acme::wishes(config, listens)).err()
+    }
+
+    /// What an access log cannot tell that was just switched on.
+    fn untold(&self, was_logged: bool) -> Option<String> {
+        let is_new = !was_logged && self.seeing.log.is_on();
+        let streams = self.live.as_ref().filter(|_| is_new)?.streams();
+        let text = || format!("the access log tells nothing of what readers at rest have asked: {streams}");
+        (streams > 0).then(text)
     }
 
     /// How long a drain may take before the first reload.

@@ -44,6 +44,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.test {
         return config::test(&arguments.loader);
     }
+    serve(arguments)
+}
+
+/// Serves until it is told to end.
+fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let mut arrival = Takeover::new()?;
     // tidy: allow(clock): the status page tells for how long it has been up.
     let started = Instant::now();
@@ -95,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         sites: Arc::clone(&sites),
         certificates: Arc::clone(&certificates),
         agent: agent.clone(),
+        live: live.clone(),
         seeing: Arc::clone(&seeing),
     };
     let keeper = arrival.keep(duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent))?;

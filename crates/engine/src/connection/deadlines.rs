@@ -48,7 +48,7 @@ impl Connection {
             Phase::Http2 => self.due_http2(self.timeouts(timeouts)),
             _ if self.sending => Some((self.deadline_ms, Deadline::Send)),
             Phase::Closing => None,
-            Phase::Exchanging if !self.takes_body() => None,
+            Phase::Exchanging if !self.under_way.takes_body() => None,
             _ => self.session.poll_timeout(self.timeouts(timeouts)),
         }
     }
@@ -57,7 +57,7 @@ impl Connection {
 impl Connection {
     /// The same of HTTP/2, where a container may be in flight while a stream waits for its peer.
     fn due_http2(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
-        let of_session = self.http2.as_ref().and_then(|http2| http2.due(timeouts));
+        let of_session = self.under_way.http2().and_then(|http2| http2.due(timeouts));
         if !self.sending {
             return of_session;
         }

@@ -14,6 +14,7 @@ use crate::exchange::open::{Ended, Open, OpenState};
 use crate::exchange::outlet::Outlet;
 use crate::exchange::pen::{Http1Pen, Pen};
 use crate::exchange::streams::Stream;
+use crate::exchange::under_way::UnderWay;
 use crate::exchange::{Exchange, Finished, Life};
 use crate::handler::{Body, Departure, Handler};
 use crate::limits::{OUTGOING_BYTES_MAX, WRITTEN_BYTES_MAX};
@@ -24,7 +25,7 @@ impl Connection {
         if self.phase == Phase::Http2 {
             return self.stream(stream).is_some_and(Stream::is_waiting);
         }
-        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Waiting))
+        self.under_way.is_waiting()
     }
 
     /// An answer goes on.
@@ -32,16 +33,7 @@ impl Connection {
         if self.phase == Phase::Http2 {
             return self.stream(stream).is_some_and(Stream::is_open);
         }
-        self.has_open_exchange()
-    }
-
-    fn has_open_exchange(&self) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| matches!(exchange.life, Life::Open(_)))
-    }
-
-    /// The body of the request under way is awaited.
-    pub(super) fn takes_body(&self) -> bool {
-        self.exchange.as_ref().is_some_and(|exchange| exchange.takes_body())
+        self.under_way.is_open()
     }
 
     /// A request that has just come is not over at once.
@@ -86,12 +78,15 @@ impl Connection {
             Course::Open(body) => Life::Open(OpenState::new(body)),
         };
         self.session.begin_reading(turn.now_ms);
-        self.exchange = Some(exchange);
+        self.under_way = UnderWay::Exchange(exchange);
     }
 
     /// The exchange is over: the next request may come, under another address.
     fn end_exchange<H>(&mut self, turn: &mut Turn<'_, H>) {
-        self.exchange = None;
+        if self.under_way.open().is_some_and(|state| state.is_tuned) {
+            turn.context.outbox.tune(turn.context.address.slot, false);
+        }
+        self.under_way = UnderWay::Nothing;
         turn.context.outbox.upstreams().release(turn.context.address);
         self.generation = self.generation.wrapping_add(1);
         turn.context.address.generation = self.generation;
@@ -107,7 +102,7 @@ impl Connection {
         if self.phase == Phase::Http2 {
             return self.resume_http2(ask, turn);
         }
-        let Some(exchange) = self.exchange.take() else { return };
+        let Some(exchange) = self.under_way.take_exchange() else { return };
         let mut outgoing = self.outgoing(turn.spare);
         let waited_ms = turn.now_ms - exchange.since_ms;
         if turn.draining && self.session.kept_bytes() == 0 {
@@ -135,8 +130,8 @@ impl Connection {
 
     /// The peer sends no more: the handler of an answer that goes on is asked once more.
     pub(super) fn tell_end(&mut self) {
-        if let Some(Life::Open(state)) = self.exchange.as_mut().map(|exchange| &mut exchange.life) {
-            state.wants_room = true;
+        if let Some(state) = self.under_way.open() {
+            self.under_way.set_open(OpenState { wants_room: true, ..state });
         }
     }
 
@@ -145,13 +140,11 @@ impl Connection {
         if self.phase == Phase::Http2 {
             return self.wake_http2(turn);
         }
-        match self.exchange.as_mut().map(|exchange| &mut exchange.life) {
-            Some(Life::Open(state)) => {
-                state.wants_room = true;
-                self.converse(&[], turn);
-            }
-            Some(Life::Waiting) => self.resume(H::woken, turn),
-            Some(Life::Collecting { .. }) | None => {}
+        if self.under_way.is_waiting() {
+            self.resume(H::woken, turn);
+        } else if let Some(state) = self.under_way.open() {
+            self.under_way.set_open(OpenState { wants_room: true, ..state });
+            self.converse(&[], turn);
         }
     }
 
@@ -165,7 +158,7 @@ impl Connection {
         turn: &mut Turn<'_, H>,
     ) -> bool {
         loop {
-            if self.has_open_exchange() {
+            if self.under_way.is_open() {
                 match self.move_on(outgoing, turn) {
                     Moved::Nothing => {}
                     Moved::Again => continue,
@@ -176,7 +169,7 @@ impl Connection {
             if self.ignore(input) {
                 continue;
             }
-            if !self.takes_body() || is_full(outgoing) || !self.session.is_reading() {
+            if !self.under_way.takes_body() || is_full(outgoing) || !self.session.is_reading() {
                 return false;
             }
             let (date, out) = (turn.context.date, outgoing.bytes());
@@ -192,7 +185,7 @@ impl Connection {
                 }
                 Event::NeedInput | Event::Request(_) | Event::Preface => return false,
             }
-            if self.exchange.is_none() {
+            if self.under_way.is_nothing() {
                 return true;
             }
         }
@@ -200,10 +193,8 @@ impl Connection {
 
     /// Tells the handler of room, and carries out what it has said of the answer that goes on.
     fn move_on<H: Handler>(&mut self, outgoing: &mut Outgoing, turn: &mut Turn<'_, H>) -> Moved {
-        let (sending, peer_ended) = (self.sending, self.ended);
-        let is_sent = outgoing.is_empty() && !sending;
-        let Some(exchange) = &mut self.exchange else { return Moved::Nothing };
-        let Life::Open(state) = &mut exchange.life else { return Moved::Nothing };
+        let is_sent = outgoing.is_empty() && !self.sending;
+        let Some(state) = self.under_way.open() else { return Moved::Nothing };
         match state.end {
             Some(_) if state.concluded && is_sent => {
                 let has_ignored = state.ignored_bytes.is_some_and(|bytes| bytes > 0);
@@ -216,7 +207,7 @@ impl Connection {
             }
             Some(_) if state.concluded => Moved::Sending,
             Some(Ended::Complete) if state.body.end(outgoing.bytes()) => {
-                state.concluded = true;
+                self.under_way.set_open(OpenState { concluded: true, ..state });
                 self.session.end_response();
                 Moved::Again
             }
@@ -227,33 +218,45 @@ impl Connection {
                 self.phase = Phase::Ending { linger: false };
                 Moved::Over
             }
-            None if state.wants_room && !is_full(outgoing) => {
-                state.wants_room = false;
-                if !state.held {
-                    self.session.begin_reading(turn.now_ms);
-                }
-                let (request, context) = (&exchange.request, &turn.context);
-                let was_held = state.held;
-                let outlet = Outlet::Connection(outgoing);
-                turn.handler.ready(&mut Open { state, request, outlet, context, sending, peer_ended });
-                if was_held && !state.held {
-                    self.session.begin_reading(turn.now_ms);
-                }
-                if state.wants_room && !is_full(outgoing) { Moved::Nothing } else { Moved::Again }
-            }
+            None if state.wants_room && !is_full(outgoing) => self.tell_room(state, outgoing, turn),
             None => Moved::Nothing,
         }
     }
 
+    /// Tells the handler that there is room for more of an answer that goes on.
+    fn tell_room<H: Handler>(
+        &mut self,
+        mut state: OpenState,
+        outgoing: &mut Outgoing,
+        turn: &mut Turn<'_, H>,
+    ) -> Moved {
+        (state.wants_room, state.releases_request) = (false, false);
+        let was_held = state.held;
+        if !was_held {
+            self.session.begin_reading(turn.now_ms);
+        }
+        let (sending, peer_ended, context) = (self.sending, self.ended, &turn.context);
+        let outlet = Outlet::Connection(outgoing);
+        turn.handler.ready(&mut Open { state: &mut state, outlet, context, sending, peer_ended });
+        if was_held && !state.held {
+            self.session.begin_reading(turn.now_ms);
+        }
+        self.under_way.set_open(state);
+        if state.releases_request && !self.session.is_reading() {
+            self.under_way.rest();
+        }
+        if state.wants_room && !is_full(outgoing) { Moved::Nothing } else { Moved::Again }
+    }
+
     /// Some of the body has come that the exchange wants.
     fn take_body<H: Handler>(&mut self, body: Body<'_>, outgoing: &mut Outgoing, turn: &mut Turn<'_, H>) {
-        let Some(mut exchange) = self.exchange.take() else { return };
+        let Some(mut exchange) = self.under_way.take_exchange() else { return };
         match (&mut exchange.life, body) {
             (Life::Open(state), _) => {
-                let (request, context) = (&exchange.request, &turn.context);
+                let context = &turn.context;
                 let (sending, peer_ended) = (self.sending, self.ended);
                 let outlet = Outlet::Connection(outgoing);
-                let mut open = Open { state, request, outlet, context, sending, peer_ended };
+                let mut open = Open { state, outlet, context, sending, peer_ended };
                 turn.handler.body(body, &mut open);
             }
             (Life::Collecting { limit_bytes, body }, Body::Piece(piece)) => {
@@ -278,7 +281,7 @@ impl Connection {
             }
             (Life::Waiting, _) => {}
         }
-        self.exchange = Some(exchange);
+        self.under_way = UnderWay::Exchange(exchange);
     }
 
     /// The body is longer than is collected.
@@ -301,29 +304,31 @@ impl Connection {
         if self.phase == Phase::Http2 {
             return self.break_http2(turn);
         }
-        match self.exchange.as_ref().map(|exchange| &exchange.life) {
-            None => return,
-            Some(Life::Waiting) => {
-                turn.context.stats.waits_lost.add(1);
-                turn.handler.left(turn.context.address, Departure::Gone);
-            }
-            Some(Life::Collecting { .. }) => {}
-            Some(Life::Open(_)) => self.finish(why, turn),
+        if self.under_way.is_nothing() {
+            return;
         }
+        if self.under_way.is_waiting() {
+            turn.context.stats.waits_lost.add(1);
+            turn.handler.left(turn.context.address, Departure::Gone);
+        }
+        self.finish(why, turn);
         self.end_exchange(turn);
     }
 
-    /// Tells the handler, once, how an answer that went on has ended.
+    /// Tells the handler, once, how an answer has ended, if it went on.
     fn finish<H: Handler>(&mut self, why: Ended, turn: &mut Turn<'_, H>) {
-        let Some(exchange) = &self.exchange else { return };
-        let Life::Open(state) = &exchange.life else { return };
-        let request = exchange.request.get();
+        let Some(state) = self.under_way.open() else { return };
+        let Some((kept, status)) = self.under_way.asked() else { return };
+        let request = kept.map(KeptRequest::get);
         let slot = turn.context.address.slot;
-        let peer = turn.context.clients.as_ref().and_then(|clients| clients.client(slot, &request));
+        let peer = turn.context.clients.as_ref().and_then(|clients| match &request {
+            Some(request) => clients.client(slot, request),
+            None => clients.address(slot),
+        });
         turn.handler.finished(&Finished {
             address: turn.context.address,
-            request: &request,
-            status: exchange.status,
+            request: request.as_ref(),
+            status,
             body_bytes: state.body_bytes,
             unix_ms: turn.context.unix_ms,
             peer,

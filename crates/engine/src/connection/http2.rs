@@ -22,6 +22,7 @@ use super::{Connection, Phase};
 use crate::exchange::answer::Answer;
 use crate::exchange::answered::Answered;
 use crate::exchange::http2::Http2;
+use crate::exchange::under_way::UnderWay;
 use crate::handler::Handler;
 use crate::upstream::{Upstream, UpstreamEvent};
 
@@ -29,7 +30,7 @@ impl Connection {
     /// It speaks HTTP/2 from its first byte on: its peer has chosen that, or begins so.
     pub(crate) fn open_http2<H>(&mut self, turn: &mut Turn<'_, H>) {
         let mut outgoing = self.outgoing(turn.spare);
-        self.http2 = Some(Box::new(Http2::new(turn.now_ms, outgoing.bytes())));
+        self.under_way = UnderWay::Http2(Box::new(Http2::new(turn.now_ms, outgoing.bytes())));
         self.session = http1::Session::new(turn.now_ms);
         self.phase = Phase::Http2;
         turn.context.stats.http2_connections.add(1);
@@ -64,7 +65,10 @@ impl Connection {
 
     /// All that was written before is sent.
     pub(super) fn catch_up_http2<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        if let Some(http2) = self.http2.as_mut().filter(|_| !self.sending && self.outgoing.is_none()) {
+        if !self.sending
+            && self.outgoing.is_none()
+            && let Some(http2) = self.under_way.http2_mut()
+        {
             http2.session.note_sent(turn.now_ms);
         }
         self.converse_http2(&[], turn);
@@ -134,7 +138,7 @@ impl Connection {
         act: impl FnOnce(&mut Round<'_, '_, H>, &mut WorkerMemory) -> R,
     ) -> Option<R> {
         let shared = turn.http2.take()?;
-        let result = self.http2.take().map(|mut http2| {
+        let result = self.under_way.take_http2().map(|mut http2| {
             let mut outgoing = self.outgoing(turn.spare);
             let Http2Shared { memory, pen, .. } = &mut *shared;
             pen.opening.set_date(turn.context.date);
@@ -150,7 +154,7 @@ impl Connection {
             let result = act(&mut round, memory);
             std::mem::swap(&mut http2, &mut pen.http2);
             self.put_outgoing(outgoing, turn.spare);
-            self.http2 = Some(http2);
+            self.under_way = UnderWay::Http2(http2);
             result
         });
         turn.http2 = Some(shared);

@@ -3,7 +3,6 @@
 //! It must never take bytes of a body that somebody wants.
 
 use super::{Connection, Phase};
-use crate::exchange::Life;
 use crate::exchange::open::Ended;
 use crate::limits::IGNORED_BYTES_MAX;
 
@@ -14,9 +13,7 @@ impl Connection {
         if input.is_empty() || self.session.is_reading() {
             return false;
         }
-        let Some(Life::Open(state)) = self.exchange.as_mut().map(|exchange| &mut exchange.life) else {
-            return false;
-        };
+        let Some(mut state) = self.under_way.open() else { return false };
         let Some(ignored_bytes) = &mut state.ignored_bytes else { return false };
         *ignored_bytes += input.len() as u64;
         *input = &[];
@@ -24,6 +21,7 @@ impl Connection {
         if is_too_much {
             state.end = Some(Ended::Complete);
         }
+        self.under_way.set_open(state);
         is_too_much
     }
 

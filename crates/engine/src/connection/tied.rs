@@ -4,7 +4,6 @@
 
 use super::turn::Turn;
 use super::{Connection, Phase};
-use crate::exchange::Life;
 use crate::exchange::open::Open;
 use crate::exchange::outlet::Outlet;
 use crate::handler::Handler;
@@ -24,16 +23,13 @@ impl Connection {
             return self.hear_http2(upstream, event, turn);
         }
         let mut outgoing = self.outgoing(turn.spare);
-        let context = &turn.context;
-        if let Some(exchange) = &mut self.exchange
-            && let Life::Open(state) = &mut exchange.life
-        {
+        if let Some(mut state) = self.under_way.open() {
             let was_held = state.held;
-            let request = &exchange.request;
-            let (sending, peer_ended) = (self.sending, self.ended);
+            let (sending, peer_ended, context) = (self.sending, self.ended, &turn.context);
             let outlet = Outlet::Connection(&mut outgoing);
-            let mut open = Open { state, request, outlet, context, sending, peer_ended };
+            let mut open = Open { state: &mut state, outlet, context, sending, peer_ended };
             turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);
+            self.under_way.set_open(state);
             if was_held && !state.held {
                 self.session.begin_reading(turn.now_ms);
             }

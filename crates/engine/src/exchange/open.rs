@@ -5,7 +5,7 @@
 //! when there is room again.
 
 use staunch_netio::Slice;
-use staunch_protocol::http1::{BodyOut, KeptRequest, Request};
+use staunch_protocol::http1::BodyOut;
 
 use super::address::Address;
 use super::context::Context;
@@ -30,7 +30,7 @@ pub enum Ended {
 }
 
 /// What is known of an answer that goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenState {
     pub(crate) body: BodyOut,
     /// The handler wants to be told when there is room.
@@ -47,15 +47,28 @@ pub(crate) struct OpenState {
     pub(crate) handler_bytes: usize,
     /// What the peer sends behind its request is thrown away: so many bytes of it so far.
     pub(crate) ignored_bytes: Option<u64>,
+    /// The kernel keeps little of what is sent, see [`Open::keep_little_unsent`].
+    pub(crate) is_tuned: bool,
+    /// The handler needs the request no more, since it was asked last.
+    pub(crate) releases_request: bool,
 }
 
 impl OpenState {
     /// An answer that has just begun.
     pub(crate) fn new(body: BodyOut) -> Self {
         let end = (body == BodyOut::Nothing).then_some(Ended::Complete);
-        let (wants_room, held, concluded) = (true, false, false);
-        let (body_bytes, handler_bytes, ignored_bytes) = (0, 0, None);
-        Self { body, wants_room, held, end, concluded, body_bytes, handler_bytes, ignored_bytes }
+        Self {
+            body,
+            wants_room: true,
+            held: false,
+            end,
+            concluded: false,
+            body_bytes: 0,
+            handler_bytes: 0,
+            ignored_bytes: None,
+            is_tuned: false,
+            releases_request: false,
+        }
     }
 }
 
@@ -63,7 +76,6 @@ impl OpenState {
 #[derive(Debug)]
 pub struct Open<'a> {
     pub(crate) state: &'a mut OpenState,
-    pub(crate) request: &'a KeptRequest,
     pub(crate) outlet: Outlet<'a>,
     pub(crate) context: &'a Context<'a>,
     /// Bytes handed over before are still being sent.
@@ -72,15 +84,10 @@ pub struct Open<'a> {
     pub(crate) peer_ended: bool,
 }
 
-impl<'a> Open<'a> {
+impl Open<'_> {
     /// Names the exchange, for mail and for [`Outbox::wake`].
     pub fn address(&self) -> Address {
         self.context.address
-    }
-
-    /// The request that is answered.
-    pub fn request(&self) -> Request<'a> {
-        self.request.get()
     }
 
     /// When this turn of the worker began, in milliseconds since 1970.
@@ -157,6 +164,31 @@ impl<'a> Open<'a> {
     /// KiB end the answer. The connection ends with it, if anything came. In HTTP/2 nothing comes so.
     pub fn ignore_input(&mut self) {
         self.state.ignored_bytes.get_or_insert(0);
+    }
+
+    /// The kernel is to keep little of what the peer does not take, until this answer ends: for one that goes
+    /// on for long in small pieces, so that a peer that stands still costs little, and gets what is new when
+    /// it takes bytes again. A peer that acknowledges nothing for a while is given up. Nothing happens in
+    /// HTTP/2, whose connection is for other answers too.
+    pub fn keep_little_unsent(&mut self) {
+        if matches!(self.outlet, Outlet::Connection(_)) && !self.state.is_tuned {
+            self.state.is_tuned = true;
+            self.context.outbox.tune(self.context.address.slot, true);
+        }
+    }
+
+    /// The request is needed no more: it is given back with all that is held for the exchange beside its
+    /// slot, and its end is told without it. For an answer that goes on for long, throws away what its peer
+    /// sends ([`Open::ignore_input`]), and of which nothing is noted as held from now on. Nothing happens in
+    /// HTTP/2, nor before the body of the request has come.
+    pub fn release_request(&mut self) {
+        self.state.releases_request = true;
+    }
+
+    /// Somebody needs the request at the end of the answer: what [`Open::release_request`] has said in this
+    /// event does not count.
+    pub fn keep_request(&mut self) {
+        self.state.releases_request = false;
     }
 
     /// Whether the client showed a certificate that would not be verified now as it was then. What goes on

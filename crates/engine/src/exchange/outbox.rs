@@ -4,6 +4,8 @@
 
 use std::cell::RefCell;
 
+use staunch_netio::Slot;
+
 use super::address::Address;
 use crate::upstream::Upstreams;
 
@@ -11,13 +13,16 @@ use crate::upstream::Upstreams;
 #[derive(Debug, Default)]
 pub struct Outbox {
     wakes: RefCell<Vec<Address>>,
+    /// Connections of which the kernel is to keep little from now on, or as much as of others again.
+    tunings: RefCell<Vec<(Slot, bool)>>,
     upstreams: Upstreams,
 }
 
 impl Outbox {
     /// Of a worker that makes at most so many connections.
     pub(crate) fn new(upstreams_max: u32) -> Self {
-        Self { wakes: RefCell::default(), upstreams: Upstreams::new(upstreams_max) }
+        let (wakes, tunings) = (RefCell::default(), RefCell::default());
+        Self { wakes, tunings, upstreams: Upstreams::new(upstreams_max) }
     }
 
     /// The connections that the worker has made for its handler.
@@ -36,7 +41,17 @@ impl Outbox {
     /// Whether nothing is asked for.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.wakes.borrow().is_empty() && self.upstreams.are_quiet()
+        self.wakes.borrow().is_empty() && self.tunings.borrow().is_empty() && self.upstreams.are_quiet()
+    }
+
+    /// The kernel is to keep little of what a connection sends, or as much as of others again.
+    pub(crate) fn tune(&self, slot: Slot, keeps_little: bool) {
+        self.tunings.borrow_mut().push((slot, keeps_little));
+    }
+
+    /// Takes all connections to tune, in the order in which they were named.
+    pub(crate) fn take_tunings(&self) -> Vec<(Slot, bool)> {
+        std::mem::take(&mut *self.tunings.borrow_mut())
     }
 
     /// Takes all exchanges to wake, in the order in which they were named.

@@ -2,10 +2,12 @@
 //!
 //! It must never give a letter to an exchange that is not the one it was written to.
 
-use staunch_netio::Io;
+use staunch_netio::{Io, Tuning};
 
 use super::Worker;
+use crate::connection::Phase;
 use crate::handler::Handler;
+use crate::limits::{OPEN_GONE_MS, OPEN_UNSENT_BYTES};
 
 impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives letters to handlers and requests that wait, and carries out orders.
@@ -38,7 +40,25 @@ impl<I: Io, H: Handler> Worker<I, H> {
     #[cold]
     pub(super) fn look_into_outbox(&mut self) {
         self.attend_upstreams();
+        self.tune_connections();
         self.wake_exchanges();
+    }
+
+    /// Tells the kernel how much it is to keep of what connections send, and for how long without a sign of
+    /// their peers. Send deadlines go first: a peer that takes nothing has so long in any case.
+    fn tune_connections(&mut self) {
+        for (slot, keeps_little) in self.outbox.take_tunings() {
+            if matches!(self.connections[slot as usize].phase, Phase::Free | Phase::Closing) {
+                continue;
+            }
+            let gone_ms = self.overload.timeouts.send_ms.max(OPEN_GONE_MS);
+            let [unsent, user_timeout] = match keeps_little {
+                true => [Tuning::Unsent(OPEN_UNSENT_BYTES), Tuning::UserTimeout(gone_ms)],
+                false => [Tuning::UNSENT_AT_FIRST, Tuning::UserTimeout(0)],
+            };
+            self.io.tune(slot, unsent);
+            self.io.tune(slot, user_timeout);
+        }
     }
 
     /// Asks the handler again about exchanges it has named.

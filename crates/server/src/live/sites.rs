@@ -10,7 +10,7 @@ use staunch_engine::{Address, Notice, Post};
 use staunch_live::{read_states, write_end, write_state};
 
 use super::config::{LiveConfig, LiveError};
-use super::counts::LiveFigures;
+use super::counts::{LiveFigures, TRANSPORTS};
 use super::follower::{Letters, LiveFollowed};
 use super::hands::Carried;
 use super::shared::{LiveShared, title};
@@ -146,6 +146,16 @@ impl LiveSites {
     /// Readers at this moment, of all sites together.
     pub fn readers(&self) -> u64 {
         self.iter().map(LiveShared::readers).sum()
+    }
+
+    /// Readers of streams of events at this moment, of all sites together.
+    pub fn streams(&self) -> u64 {
+        self.figures()
+            .readers
+            .iter()
+            .filter(|(transport, _)| transport == TRANSPORTS[0])
+            .map(|(_, count)| count)
+            .sum()
     }
 
     /// Everything that is counted, of all sites together.

@@ -122,6 +122,11 @@ impl AccessLog {
         self.wanted.load(Relaxed)
     }
 
+    /// Whether anything is logged at present.
+    pub fn is_on(&self) -> bool {
+        self.wanted() != 0
+    }
+
     /// A worker's end.
     pub(super) fn feeder(&self, worker: u16) -> Feeder {
         let (feeder, outlet) = feeder::ring(worker, Arc::clone(&self.signal));

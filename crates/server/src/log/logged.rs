@@ -67,16 +67,20 @@ impl<H> Logged<H> {
         self.feed(&record);
     }
 
-    /// An answer that went on is accounted for when it has ended.
+    /// An answer that went on is accounted for when it has ended. Of one that has given back its request
+    /// before there was a log, the record says nothing of what was asked.
     #[cold]
     fn note_finished(&mut self, wanted: u32, finished: &Finished<'_>) {
+        let wanted_of_head = wanted & !AUTHORIZATION;
+        let pieces =
+            finished.request.map_or(Record::default(), |request| of_request(wanted_of_head, request));
         self.feed(&Record {
             unix_ms: finished.unix_ms,
             client: finished.peer,
             status: finished.status.code(),
             body_bytes: finished.body_bytes,
             certificate: wanted_of(finished.identity, wanted),
-            ..of_request(wanted & !AUTHORIZATION, finished.request)
+            ..pieces
         });
     }
 
@@ -183,6 +187,9 @@ impl<H: Handler> Handler for Logged<H> {
 
     fn ready(&mut self, open: &mut Open<'_>) {
         self.inner.ready(open);
+        if self.log.wanted() != 0 {
+            open.keep_request();
+        }
     }
 
     fn upstreams_max(&self) -> u32 {

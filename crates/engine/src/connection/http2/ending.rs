@@ -84,7 +84,7 @@ impl<H: Handler> Round<'_, '_, H> {
         let peer = clients.and_then(|clients| clients.client(address.slot, &request));
         self.turn.handler.finished(&Finished {
             address,
-            request: &request,
+            request: Some(&request),
             status: exchange.status,
             body_bytes: state.body_bytes,
             unix_ms: self.turn.context.unix_ms,

@@ -112,7 +112,6 @@ impl<H: Handler> Round<'_, '_, H> {
         self.turn.context.address.stream = number;
         let mut open = Open {
             state,
-            request: &exchange.request,
             outlet: Outlet::Stream(&mut stream.rest),
             context: &self.turn.context,
             sending: stream.container >= sent_before,

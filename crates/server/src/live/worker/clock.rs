@@ -33,6 +33,7 @@ impl LiveWorker {
         }
         self.end_tokens();
         self.end_long_waits();
+        self.seats.shrink();
         if let Some(left_s) = moment.leaving_s {
             self.send_off(left_s);
         }
@@ -75,11 +76,12 @@ impl LiveWorker {
         if self.seats.socket(slot).is_some() {
             return self.ask_socket(slot, now_s);
         }
-        let Some(seat) = self.seats.reader_seat(slot) else { return };
-        let quiet_s = now_s.wrapping_sub(seat.reader.written_at_s);
-        if u32::from(quiet_s) < HEARTBEAT_S || seat.reader.marks.has(Marks::SENDING) {
+        let Some(reader) = self.seats.reader_of(slot) else { return };
+        let quiet_s = now_s.wrapping_sub(reader.written_at_s);
+        if u32::from(quiet_s) < HEARTBEAT_S || reader.marks.has(Marks::SENDING) {
             return;
         }
+        let Some(seat) = self.seats.reader_seat(slot) else { return };
         seat.pending = Pending::One(seat.reader.form.heartbeat());
         seat.reader.marks.set(Marks::SENDING);
         self.seats.wake(slot);
@@ -109,8 +111,7 @@ impl LiveWorker {
     /// Ends so many streams that all are gone, evenly, in so many seconds.
     fn send_off(&mut self, left_s: u32) {
         let all: Vec<u32> = (0..self.seats.len()).map(|nth| self.seats.nth(nth)).collect();
-        let staying: Vec<u32> =
-            all.into_iter().filter(|slot| self.seats.at(*slot).is_some_and(Seat::is_staying)).collect();
+        let staying: Vec<u32> = all.into_iter().filter(|slot| self.seats.is_staying(*slot)).collect();
         let count = staying.len().div_ceil(left_s.max(1) as usize);
         for slot in staying.into_iter().take(count) {
             match self.seats.at(slot) {

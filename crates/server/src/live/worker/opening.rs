@@ -132,13 +132,13 @@ impl LiveWorker {
     /// Makes a reader of a WebSocket whose URL says what it reads, or lets it wait for a form.
     pub(super) fn join_by_url(&mut self, slot: u32, generation: u32, wish: Wish, mut socket: Box<Socket>) {
         let (form, start) = (wish.form, wish.start(&self.view));
-        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), 0) {
+        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), generation) {
             Joined::Reader(mut reader, batch) => {
                 reader.marks.set(Marks::SENDING);
                 socket.begins_at = batch.from;
                 let pending = Pending::of(&batch.slices);
                 let (opening, socket) = (Some(wish.coding), Some(socket));
-                Seat::Reader(ReaderSeat { reader, generation, opening, is_leaving: false, pending, socket })
+                Seat::Reader(ReaderSeat { reader, opening, is_leaving: false, pending, socket })
             }
             Joined::Later => {
                 self.joining.push(slot);

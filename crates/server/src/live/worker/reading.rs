@@ -85,13 +85,13 @@ impl LiveWorker {
     /// Makes a reader of a connection, or lets it wait for a form. Whether there is room for it.
     fn join(&mut self, slot: u32, generation: u32, wish: Wish, opening: Option<Coding>) -> bool {
         let (form, start) = (wish.form, wish.start(&self.view));
-        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), 0) {
+        let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), generation) {
             Joined::Full => return false,
             Joined::Reader(mut reader, batch) => {
                 reader.marks.set(Marks::SENDING);
                 reader.written_at_s = self.moment.up_s as u16;
                 let (pending, socket) = (Pending::of(&batch.slices), None);
-                Seat::Reader(ReaderSeat { reader, generation, opening, is_leaving: false, pending, socket })
+                Seat::Reader(ReaderSeat { reader, opening, is_leaving: false, pending, socket })
             }
             Joined::Later => {
                 self.joining.push(slot);
@@ -135,18 +135,13 @@ impl LiveWorker {
         if self.seats.socket(slot).is_some() {
             return self.serve_socket(slot, open);
         }
-        if !matches!(self.seats.at(slot), Some(Seat::Feed(..))) {
-            open.ignore_input();
+        if self.seats.reader_of(slot).is_some() {
+            return self.ready_reader(slot, open);
         }
         match self.seats.at(slot) {
-            Some(Seat::Reader(_)) => {
-                self.seats.in_hand = Some(slot);
-                self.serve(slot, open);
-                self.seats.in_hand = None;
-                self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
-                self.ask();
-            }
             Some(Seat::Joining(seat)) => {
+                open.ignore_input();
+                open.release_request();
                 if let Some(coding) = seat.opening.take() {
                     begin(seat.wish.form, coding, open);
                 }
@@ -155,8 +150,21 @@ impl LiveWorker {
                 }
             }
             Some(Seat::Feed(..)) => self.go_on_with_feed(open),
-            Some(Seat::Socket(..)) | None => {}
+            Some(Seat::Reader(_) | Seat::Socket(..)) | None => {}
         }
+    }
+
+    /// Serves a reader of a stream, and lets it rest. It needs its request no more: all that was asked stands
+    /// in its group.
+    fn ready_reader(&mut self, slot: u32, open: &mut Open<'_>) {
+        open.ignore_input();
+        open.release_request();
+        self.seats.in_hand = Some(slot);
+        self.serve(slot, open);
+        self.seats.settle(slot);
+        self.seats.in_hand = None;
+        self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
+        self.ask();
     }
 
     /// Ends what goes on for a client whose certificate is outdated, before it gets or says more. A WebSocket
@@ -174,36 +182,50 @@ impl LiveWorker {
 
     /// Sends a reader what it is about to get, and looks what else it lacks when that was taken.
     fn serve(&mut self, slot: u32, open: &mut Open<'_>) {
-        loop {
-            let now_s = self.moment.up_s as u16;
-            let Some(seat) = self.seats.reader_seat(slot) else { return };
-            if open.peer_has_ended() {
-                return open.end();
-            }
-            let form = seat.reader.form;
-            if let Some(coding) = seat.opening.take() {
-                begin(form, coding, open);
-            } else if open.has_unsent() {
-                return open.call_when_sent();
-            }
-            let had_pending = !seat.pending.is_nothing();
-            while open.has_room()
-                && let Some(slice) = seat.pending.next()
-            {
-                push(form, slice, open);
-            }
-            if had_pending || open.has_unsent() {
-                seat.reader.written_at_s = now_s;
-                return open.call_when_sent();
-            }
-            if seat.is_leaving {
-                return open.end();
-            }
-            if !seat.reader.marks.has(Marks::SENDING) {
+        if open.peer_has_ended() {
+            return open.end();
+        }
+        while self.hand_over(slot, open) {
+            if !self.seats.reader_of(slot).is_some_and(|reader| reader.marks.has(Marks::SENDING)) {
                 return;
             }
             self.waves.sent(&mut self.view, &mut self.seats, slot);
         }
+    }
+
+    /// Sends a reader what it is about to get. Whether all that was handed over was taken, and it stays.
+    fn hand_over(&mut self, slot: u32, open: &mut Open<'_>) -> bool {
+        let now_s = self.moment.up_s as u16;
+        if self.seats.resting(slot).is_some() {
+            let has_unsent = open.has_unsent();
+            if has_unsent {
+                open.call_when_sent();
+            }
+            return !has_unsent;
+        }
+        let Some(seat) = self.seats.reader_seat(slot) else { return false };
+        let form = seat.reader.form;
+        if let Some(coding) = seat.opening.take() {
+            begin(form, coding, open);
+        } else if open.has_unsent() {
+            open.call_when_sent();
+            return false;
+        }
+        let had_pending = !seat.pending.is_nothing();
+        while open.has_room()
+            && let Some(slice) = seat.pending.next()
+        {
+            push(form, slice, open);
+        }
+        if had_pending || open.has_unsent() {
+            seat.reader.written_at_s = now_s;
+            open.call_when_sent();
+            return false;
+        }
+        if seat.is_leaving {
+            open.end();
+        }
+        !seat.is_leaving
     }
 
     /// See [`staunch_engine::Handler::body`].
@@ -250,6 +272,7 @@ impl LiveWorker {
 
 /// What every stream begins with: the coding's own beginning, and when to come back.
 fn begin(form: Form, coding: Coding, open: &mut Open<'_>) {
+    open.keep_little_unsent();
     let head = coding.stream_head();
     if !head.is_empty() {
         open.push(Piece::Bytes(head.to_vec()));

@@ -149,13 +149,13 @@ impl LiveWorker {
     /// Makes a reader of a WebSocket that was none, from now on. Whether there is room for it.
     pub(super) fn begin_reading(&mut self, slot: u32, interest: &Arc<Interest>) -> bool {
         let Some(form) = self.seats.socket(slot).map(|socket| socket.form) else { return false };
-        let joined = self.view.join(slot, interest, form, Start::Now, Marks::default(), 0);
+        let Some(generation) = self.seats.at(slot).map(|seat| seat.generation()) else { return false };
+        let joined = self.view.join(slot, interest, form, Start::Now, Marks::default(), generation);
         let Joined::Reader(reader, _) = joined else { return false };
         let Some(seat) = self.seats.take(slot) else { return false };
-        let generation = seat.generation();
         let (opening, is_leaving, pending) = (None, false, Pending::Nothing);
         let socket = seat.into_socket();
-        let seat = ReaderSeat { reader, generation, opening, is_leaving, pending, socket };
+        let seat = ReaderSeat { reader, opening, is_leaving, pending, socket };
         self.seats.put(slot, Seat::Reader(seat));
         true
     }

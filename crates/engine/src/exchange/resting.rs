@@ -1,0 +1,119 @@
+//! An answer that goes on and holds nothing beside the slot of its connection.
+//!
+//! It owns what has to be known of the answer until its end. It must never point to anything: a million of
+//! them are to cost what as many idle connections do.
+
+use staunch_protocol::Status;
+use staunch_protocol::http1::BodyOut;
+
+use super::open::{Ended, OpenState};
+
+/// An answer of HTTP/1.1 without its request.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    body_bytes: u64,
+    ignored_bytes: u32,
+    status: Status,
+    marks: u8,
+    end: Option<Ended>,
+}
+
+/// The body is chunked; else it ends with the connection.
+const CHUNKED: u8 = 1;
+const WANTS_ROOM: u8 = 2;
+const CONCLUDED: u8 = 4;
+const TUNED: u8 = 8;
+
+impl Resting {
+    /// Whether an answer can rest: its body has no length of its own, and nothing of the request is awaited
+    /// or held.
+    pub(crate) fn can_be(state: &OpenState) -> bool {
+        matches!(state.body, BodyOut::Chunked | BodyOut::UntilClose)
+            && !state.held
+            && state.handler_bytes == 0
+            && state.ignored_bytes.is_some()
+    }
+
+    /// An answer that rests from now on.
+    pub(crate) fn new(state: &OpenState, status: Status) -> Self {
+        let mut resting = Self { body_bytes: 0, ignored_bytes: 0, status, marks: 0, end: None };
+        resting.set(state);
+        resting
+    }
+
+    /// What has become of it.
+    pub(crate) fn set(&mut self, state: &OpenState) {
+        debug_assert!(Self::can_be(state), "something is held for an answer at rest: {state:?}");
+        let marks = [
+            (state.body == BodyOut::Chunked, CHUNKED),
+            (state.wants_room, WANTS_ROOM),
+            (state.concluded, CONCLUDED),
+            (state.is_tuned, TUNED),
+        ];
+        self.marks = marks.into_iter().map(|(is_set, mark)| u8::from(is_set) * mark).sum();
+        self.body_bytes = state.body_bytes;
+        self.ignored_bytes = u32::try_from(state.ignored_bytes.unwrap_or(0)).unwrap_or(u32::MAX);
+        self.end = state.end;
+    }
+
+    /// What is known of it.
+    pub(crate) fn state(&self) -> OpenState {
+        let has = |mark| self.marks & mark != 0;
+        OpenState {
+            body: if has(CHUNKED) { BodyOut::Chunked } else { BodyOut::UntilClose },
+            wants_room: has(WANTS_ROOM),
+            held: false,
+            end: self.end,
+            concluded: has(CONCLUDED),
+            body_bytes: self.body_bytes,
+            handler_bytes: 0,
+            ignored_bytes: Some(u64::from(self.ignored_bytes)),
+            is_tuned: has(TUNED),
+            releases_request: false,
+        }
+    }
+
+    /// The status it was answered with.
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_kept_that_counts() {
+        let ends = [None, Some(Ended::Complete), Some(Ended::Overrun)];
+        for (number, end) in ends.into_iter().enumerate() {
+            let body = if number == 1 { BodyOut::UntilClose } else { BodyOut::Chunked };
+            let state = OpenState {
+                wants_room: number != 1,
+                end,
+                concluded: end.is_some(),
+                body_bytes: u64::MAX - number as u64,
+                ignored_bytes: Some(7),
+                is_tuned: number == 2,
+                ..OpenState::new(body)
+            };
+            let resting = Resting::new(&state, Status::OK);
+            assert_eq!(resting.state(), state);
+            assert_eq!(resting.status(), Status::OK);
+        }
+    }
+
+    #[test]
+    fn what_awaits_something_cannot_rest() {
+        let state = OpenState { ignored_bytes: Some(0), ..OpenState::new(BodyOut::Chunked) };
+        assert!(Resting::can_be(&state));
+        let others = [
+            OpenState { ignored_bytes: None, ..state },
+            OpenState { held: true, ..state },
+            OpenState { handler_bytes: 1, ..state },
+            OpenState { body: BodyOut::Length(1), ..state },
+            OpenState { body: BodyOut::Nothing, ..state },
+        ];
+        assert!(!others.iter().any(Resting::can_be));
+    }
+}

@@ -1,0 +1,125 @@
+//! Seats of exchanges of HTTP/1.1, by the slots of their connections.
+//!
+//! It owns the table. A reader to whom nothing is to be handed over rests: it is its place in the numbering,
+//! 24 bytes, and nothing else. Everything more stands in a list that is as long as readers are served at a
+//! time. It must never let a reader rest that is owed something that stands nowhere else.
+
+use staunch_live::Reader;
+
+use super::super::seat::Seat;
+use crate::limits::WAVE_READERS_MAX;
+
+/// What a slot is to live data.
+#[derive(Debug)]
+enum Place {
+    /// A reader at rest.
+    Resting(Reader),
+    /// Something else: where it stands in the list; or nothing, and then nowhere.
+    Listed(u32),
+}
+
+/// No place in the list.
+const NOWHERE: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Place>() == size_of::<Reader>());
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct SlotSeats {
+    places: Vec<Place>,
+    list: Vec<Option<Seat>>,
+    free: Vec<u32>,
+}
+
+impl SlotSeats {
+    /// How many there are to look at.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The reader of a slot, if it rests.
+    #[inline]
+    pub(super) fn resting(&mut self, slot: u32) -> Option<&mut Reader> {
+        match self.places.get_mut(slot as usize)? {
+            Place::Resting(reader) => Some(reader),
+            Place::Listed(_) => None,
+        }
+    }
+
+    /// The seat of a slot, unless it is that of a reader at rest.
+    #[inline]
+    pub(super) fn listed(&mut self, slot: u32) -> Option<&mut Seat> {
+        match self.places.get(slot as usize)? {
+            Place::Listed(index) => self.list.get_mut(*index as usize)?.as_mut(),
+            Place::Resting(_) => None,
+        }
+    }
+
+    /// Of which use of its slot the seat is, if there is one.
+    #[inline]
+    pub(super) fn generation(&self, slot: u32) -> Option<u32> {
+        match self.places.get(slot as usize)? {
+            Place::Resting(reader) => Some(reader.generation),
+            Place::Listed(index) => self.list.get(*index as usize)?.as_ref().map(Seat::generation),
+        }
+    }
+
+    /// The seat of a slot. A reader at rest gets up for it.
+    pub(super) fn at(&mut self, slot: u32) -> Option<&mut Seat> {
+        if let Some(reader) = self.resting(slot) {
+            let seat = Seat::of_reader(*reader);
+            self.places[slot as usize] = self.enlist(seat);
+        }
+        self.listed(slot)
+    }
+
+    pub(super) fn put(&mut self, slot: u32, seat: Seat) {
+        let index = slot as usize;
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, || Place::Listed(NOWHERE));
+        }
+        self.take(slot);
+        self.places[index] = self.enlist(seat);
+    }
+
+    pub(super) fn take(&mut self, slot: u32) -> Option<Seat> {
+        match std::mem::replace(self.places.get_mut(slot as usize)?, Place::Listed(NOWHERE)) {
+            Place::Resting(reader) => Some(Seat::of_reader(reader)),
+            Place::Listed(index) => self.strike(index),
+        }
+    }
+
+    /// Lets the reader of a slot rest, if it is nothing else.
+    #[inline]
+    pub(super) fn settle(&mut self, slot: u32) {
+        let Some(Place::Listed(index)) = self.places.get(slot as usize) else { return };
+        let index = *index;
+        let seat = self.list.get(index as usize).and_then(Option::as_ref);
+        if let Some(reader) = seat.and_then(Seat::at_rest) {
+            self.strike(index);
+            self.places[slot as usize] = Place::Resting(reader);
+        }
+    }
+
+    fn enlist(&mut self, seat: Seat) -> Place {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.list.push(None);
+            self.list.len() as u32 - 1
+        });
+        self.list[index as usize] = Some(seat);
+        Place::Listed(index)
+    }
+
+    fn strike(&mut self, index: u32) -> Option<Seat> {
+        let seat = self.list.get_mut(index as usize)?.take();
+        self.free.push(index);
+        seat
+    }
+
+    /// Gives the list back after a crowd, if nothing stands in it.
+    pub(super) fn shrink(&mut self) {
+        if self.list.len() > WAVE_READERS_MAX && self.free.len() == self.list.len() {
+            (self.list, self.free) = (Vec::new(), Vec::new());
+        }
+    }
+}
