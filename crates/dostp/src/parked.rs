@@ -59,6 +59,9 @@ impl Parked {
 
     /// The address was not found. Says how many messages are lost.
     pub(crate) fn lost(&mut self, address: u16) -> usize {
+        if self.ready.front() == Some(&address) {
+            self.full = None;
+        }
         self.ready.retain(|ready| *ready != address);
         self.waiting.remove(&address).map_or(0, |waiting| waiting.messages.len())
     }
@@ -84,6 +87,7 @@ impl Parked {
             self.waiting.remove(&address);
             self.ready.pop_front();
         }
+        self.full = None;
         None
     }
 
@@ -111,9 +115,10 @@ impl Parked {
         self.put_back(outbound, payload);
     }
 
-    /// When [`Parked::next`] has to be called again.
+    /// When [`Parked::next`] has to be called again: at once, if it was not called until it had nothing.
     pub(crate) fn due_ms(&self) -> Option<u64> {
-        self.full.map(|full| full.again_ms)
+        let again_ms = self.full.map_or(0, |full| full.again_ms);
+        (!self.ready.is_empty()).then_some(again_ms)
     }
 
     fn put_back(&mut self, outbound: Outbound, payload: Vec<u8>) {

@@ -234,6 +234,7 @@ impl Peers {
             entry.stale = true;
             entry.fresh_until_ms = now_ms;
             if let Ok(gone) = self.table.add(entry) {
+                self.asking.remove(&address);
                 self.events.extend(gone.map(PeerEvent::Gone));
                 self.events.push_back(PeerEvent::Appeared(address));
             }

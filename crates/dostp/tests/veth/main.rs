@@ -263,16 +263,12 @@ fn the_first_message_arrives_though_the_question_before_it_was_lost() {
     let Some(world) = World::new(2, 1500) else { return };
     let receiver = world.open(2, 2001, Backend::Ring);
     // From then on it says nothing by itself that would answer the question.
-    while receiver.is_in_trial() {
-        std::thread::yield_now();
-    }
+    world::until("the address was tried", || !receiver.is_in_trial());
     let sender = world.socket(1, 0, Options { is_quiet: true, ..Options::on(INTERFACE) }).unwrap();
     world.forward(1, false);
     let before = world.frames_from(1);
     sender.send_to(b"first", address(2, 2001)).unwrap();
-    while world.frames_from(1) == before {
-        std::thread::yield_now();
-    }
+    world::until("a question was asked", || world.frames_from(1) > before);
     world.forward(1, true);
     assert_eq!(receiver.receive().unwrap().payload, b"first");
     drop(sender);

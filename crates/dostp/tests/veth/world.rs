@@ -20,6 +20,15 @@ pub(crate) const INTERFACE: &str = "dv";
 /// How long anything is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Waits until something holds, and fails the test if it never does.
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
 /// A LAN: node `n` has the address 10.77.0.n, counted from 1.
