@@ -25,6 +25,8 @@ impl LiveWorker {
     pub(super) fn tick(&mut self, moment: LiveTime) {
         let seconds = moment.up_s.saturating_sub(self.moment.up_s).max(1);
         self.moment = moment;
+        // Before signs of life get readers up: those of a second ago rest again.
+        self.seats.shrink();
         let slots = self.seats.len();
         let part = slots.div_ceil(HEARTBEAT_ROUND_S as usize).saturating_mul(seconds as usize).min(slots);
         for _ in 0..part {
@@ -33,7 +35,6 @@ impl LiveWorker {
         }
         self.end_tokens();
         self.end_long_waits();
-        self.seats.shrink();
         if let Some(left_s) = moment.leaving_s {
             self.send_off(left_s);
         }
@@ -52,11 +53,13 @@ impl LiveWorker {
         self.ends.push(Reverse((ends_at_s, address)));
     }
 
-    /// Ends the streams of readers whose tokens have ended.
+    /// Ends the streams of readers whose tokens have ended. A stream that still waits for its form is asked
+    /// again in a second.
     fn end_tokens(&mut self) {
+        let mut joining = Vec::new();
         while let Some(&Reverse((ends_at_s, address))) = self.ends.peek() {
             if ends_at_s > self.moment.unix_s {
-                return;
+                break;
             }
             self.ends.pop();
             let Some(seat) = self.seats.find(address) else { continue };
@@ -65,9 +68,13 @@ impl LiveWorker {
                 self.ends.extend(renewed_to_s.map(|ends_at_s| Reverse((ends_at_s, address))));
             } else if let Seat::Reader(seat) = seat {
                 seat.is_leaving = true;
+            } else if let Seat::Joining(_) = seat {
+                joining.push(Reverse((self.moment.unix_s + 1, address)));
+                continue;
             }
             self.seats.number(address).into_iter().for_each(|number| self.seats.wake(number));
         }
+        self.ends.extend(joining);
     }
 
     /// Gives a sign of life to who was quiet for long, or asks for one.
@@ -148,11 +155,16 @@ impl Socket {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use staunch_live::{Coding, Form, Grants, Interest, Shape, Transport};
     use staunch_protocol::websocket::Opcode;
 
     use super::*;
     use crate::live::config::LiveConfig;
+    use crate::live::events::{Beginning, Wish};
     use crate::live::permit::Rights;
+    use crate::live::seat::JoiningSeat;
     use crate::live::shared::LiveShared;
     use crate::live::socket::{CommandClient, Speech, frame_of};
 
@@ -174,8 +186,7 @@ mod tests {
             state: None,
             node: None,
         };
-        let mut worker =
-            LiveWorker::new(LiveShared::open(config, 0, 1, None, std::sync::Arc::new(|_| ())).unwrap(), 0);
+        let mut worker = LiveWorker::new(LiveShared::open(config, 0, 1, None, Arc::new(|_| ())).unwrap(), 0);
         worker.seats.put(0, Seat::Socket(0, Box::new(Socket::new(speech, false, 100))));
         worker
     }
@@ -236,6 +247,20 @@ mod tests {
         assert_eq!(socket(&mut worker).closing, None);
         pass(&mut worker, 1);
         assert_eq!(socket(&mut worker).closing, Some(Disconnect::EXPIRED.into()));
+    }
+
+    #[test]
+    fn a_token_that_ends_while_its_stream_waits_for_a_form_is_watched_on() {
+        let mut worker = worker(client(true));
+        let (coding, form) = (Coding::Gzip, Form::new(Shape::Bare, Transport::Chunked, Coding::Gzip));
+        let interest = Interest::read(["a"], Grants::default(), 1).unwrap();
+        let wish = Wish { interest: Arc::new(interest), form, coding, from: Beginning::Now };
+        let joining = JoiningSeat { wish, generation: 0, opening: None, is_refused: false, socket: None };
+        worker.seats.put(0, Seat::Joining(Box::new(joining)));
+        let address = Address { worker: 0, slot: 0, generation: 0, stream: 0 };
+        worker.watch_token(1_000_010, address);
+        pass(&mut worker, 20);
+        assert_eq!(worker.ends.peek(), Some(&Reverse((1_000_021, address))));
     }
 
     #[test]
