@@ -299,7 +299,10 @@ fn the_kernel_keeps_little_of_a_reader_alone() {
     let handler = Press { readers: Readers::default(), number: 0, ended: Rc::default(), keeps: false };
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
     let turn_until = |worker: &mut Worker<Simulated, Press>, wanted: &[u8]| {
+        let mut turns = 0;
         while !worker.io().transcript(peer).received.ends_with(wanted) || worker.io().is_restless() {
+            turns += 1;
+            assert!(turns < TURNS_MAX, "never: {wanted:?}");
             let soon_ms = worker.io().now_ms() + 10;
             worker.io().set_alarm(soon_ms);
             worker.turn().expect("the simulator does not fail");

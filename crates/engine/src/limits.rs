@@ -29,8 +29,9 @@ pub(crate) const OPEN_BYTES_MAX: u64 = OUTGOING_BYTES_MAX;
 /// So much of an answer that goes on in small pieces may stand in the kernel unsent, where its handler asks
 /// for that: some dozens of updates, and a sixteenth of what others have.
 pub(crate) const OPEN_UNSENT_BYTES: u32 = 16 * 1024;
-/// The peer of such an answer is gone if it acknowledges nothing for so long, or for the time of a send if
-/// that is longer: with a sign of life every 45 to 55 s it is found within two of them.
+/// After so long, or the time of a send if that is longer, a peer of such an answer is given up that takes
+/// nothing of what is sent, or acknowledges nothing: with a sign of life every 45 to 55 s it is found within
+/// two of them.
 pub(crate) const OPEN_GONE_MS: u32 = 50_000;
 /// So much that a peer sends behind its request is thrown away while it is only to listen, and no more: a
 /// ping of some client, or the next request of one that does not know what a stream is.

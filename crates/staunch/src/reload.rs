@@ -88,7 +88,8 @@ impl Reload {
     fn untold(&self, was_logged: bool) -> Option<String> {
         let is_new = !was_logged && self.seeing.log.is_on();
         let streams = self.live.as_ref().filter(|_| is_new)?.streams();
-        let text = || format!("the access log tells nothing of what readers at rest have asked: {streams}");
+        let text =
+            || format!("the access log tells nothing of what readers at rest have asked, up to {streams}");
         (streams > 0).then(text)
     }
 
