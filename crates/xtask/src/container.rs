@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::succeed;
+use crate::running::{cargo, succeed};
 
 /// User and group of the image: those of `nonroot` in other images without a distribution.
 const PASSWD: &str = "root:x:0:0:root:/:/sbin/nologin\nstaunch:x:65532:65532:staunch:/:/sbin/nologin\n";
@@ -59,9 +59,8 @@ fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
 fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf, String> {
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     succeed(Command::new("rustup").args(["target", "add", &triple]).current_dir(root))?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["build", "--profile", profile, "--package", "staunch", "--target", &triple];
-    succeed(Command::new(cargo).args(words).current_dir(root))?;
+    succeed(cargo().args(words).current_dir(root))?;
     Ok(target.join(triple).join(profile).join("staunch"))
 }
 

@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use clap::{Args, ValueEnum as _};
 
 use crate::guest::{Machine, Module, Series};
 use crate::install::succeed;
+use crate::running::cargo;
 
 /// What was recorded, by kernel and then by row.
 const RECORD: &str = "bench/kernel-instructions.json";
@@ -93,8 +94,7 @@ fn count(root: &Path, arguments: &Arguments) -> Result<bool, String> {
 }
 
 fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = cargo();
     build.args(["build", "--quiet", "--profile", "fast", "--bin", "kernel-count", "--bin", "staunch"]);
     succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml")))?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

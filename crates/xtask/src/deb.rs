@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::{output, succeed};
+use crate::running::{cargo, output, succeed};
 use stage::Stage;
 
 /// What to make a package of.
@@ -77,8 +77,7 @@ fn pack(stage: &Stage, path: &Path) -> Result<PathBuf, String> {
 }
 
 fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    succeed(Command::new(cargo).args(["build", "--release", "--package", "staunch"]).current_dir(root))?;
+    succeed(cargo().args(["build", "--release", "--package", "staunch"]).current_dir(root))?;
     Ok(target.join("release/staunch"))
 }
 

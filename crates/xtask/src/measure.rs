@@ -9,6 +9,9 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
+use crate::install::succeed;
+use crate::running::{cargo, forget_package};
+
 /// What is handed on.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
@@ -20,12 +23,18 @@ pub(crate) struct Arguments {
 
 /// Builds the measurements and becomes them.
 pub(crate) fn run(root: &Path, name: &str, arguments: &Arguments) -> ExitCode {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
     // By its program, not its package: it has the features of the whole workspace then, as tests have, and
     // nothing is built twice.
-    command.args(["run", "--quiet", "--profile", "fast", "--bin", "staunch-bench"]);
-    command.arg("--manifest-path").arg(root.join("Cargo.toml")).args(["--", name]).args(&arguments.words);
-    eprintln!("error: cargo: {}", command.exec());
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--profile", "fast", "--bin", "staunch-bench"]);
+    if let Err(error) = succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml"))) {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let mut command = Command::new(root.join(target).join("fast/staunch-bench"));
+    forget_package(&mut command);
+    let error = command.arg(name).args(&arguments.words).exec();
+    eprintln!("error: staunch-bench: {error}");
     ExitCode::FAILURE
 }

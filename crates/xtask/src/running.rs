@@ -1,6 +1,30 @@
-//! Programs that packaging calls. It must never let one fail in silence.
+//! Programs that chores call, cargo among them. It must never let one fail in silence.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
+
+/// Names by which `cargo run` and `cargo test` tell a program of its own package.
+const OF_PACKAGE: [&[u8]; 2] = [b"CARGO_MANIFEST_", b"CARGO_PKG_"];
+
+/// Cargo, told no more than by hand.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    forget_package(&mut command);
+    command
+}
+
+/// Takes from a command's environment what cargo tells of this program's package. Build scripts look at such
+/// names (ring's does): with others they run again, and all that depends on them is compiled again.
+pub(crate) fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
+        command.env_remove(name);
+    }
+}
+
+fn is_of_package(name: &OsStr) -> bool {
+    OF_PACKAGE.iter().any(|start| name.as_bytes().starts_with(start))
+}
 
 /// Runs a command that must succeed.
 pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
@@ -15,5 +39,21 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         String::from_utf8(output.stdout).map_err(|error| format!("{name}: {error}"))
     } else {
         Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_told_nothing_of_this_package() {
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some(), "by `cargo test`");
+        let command = cargo();
+        let told: Vec<&OsStr> =
+            command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert!(told.contains(&OsStr::new("CARGO_PKG_NAME")), "{told:?}");
+        assert!(told.contains(&OsStr::new("CARGO_MANIFEST_DIR")), "{told:?}");
+        assert!(!is_of_package(OsStr::new("CARGO_HOME")) && !is_of_package(OsStr::new("CARGO_TARGET_DIR")));
     }
 }

@@ -13,6 +13,8 @@ use std::thread;
 
 use clap::Args;
 
+use crate::running;
+
 /// How often, and which tests.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -105,7 +107,7 @@ fn one_round(root: &Path, arguments: &Arguments) -> io::Result<(usize, Vec<Strin
 }
 
 fn cargo(root: &Path) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = running::cargo();
     command.current_dir(root);
     command
 }
