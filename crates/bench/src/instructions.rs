@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use super::setting::Setting;
 use crate::report::{Bar, Direction, ScenarioOutcome};
@@ -164,15 +165,21 @@ impl Drivers {
         Ok(Self { examples: setting.root.join(target).join("release/examples"), preload })
     }
 
-    /// Instructions of one piece of work, whatever its start took.
+    /// Instructions of one piece of work, whatever its start took. Both counts are made at the same time, for
+    /// what runs beside them does not change them.
     fn each(&self, work: &Work, name: &str, setting: &Setting) -> Result<f64, String> {
         let count = |times| self.count(work, times, setting).map_err(|error| format!("{name}: {error}"));
-        Ok(count(2 * REQUESTS)?.saturating_sub(count(REQUESTS)?) as f64 / REQUESTS as f64)
+        let (twice, once) = thread::scope(|scope| {
+            let twice = scope.spawn(|| count(2 * REQUESTS));
+            let once = count(REQUESTS);
+            (twice.join().unwrap_or_else(|_| Err(format!("{name}: the count ended early"))), once)
+        });
+        Ok(twice?.saturating_sub(once?) as f64 / REQUESTS as f64)
     }
 
     /// Instructions of one whole run.
     fn count(&self, work: &Work, times: u64, setting: &Setting) -> Result<u64, String> {
-        let file = setting.scratch.join("callgrind.out");
+        let file = setting.scratch.join(format!("callgrind-{times}.out"));
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--tool=callgrind"]);
         command.arg(format!("--callgrind-out-file={}", file.display()));
