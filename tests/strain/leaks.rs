@@ -102,13 +102,28 @@ fn forgotten() -> Result<Vec<String>, String> {
     let kinds = fs::read_dir(KINDS).map_err(|error| format!("{KINDS}: {error}"))?;
     let mut found = Vec::new();
     for kind in kinds.filter_map(Result::ok) {
-        // A kind that is merged with another one has no notes of its own.
-        let Ok(text) = fs::read(kind.path().join("alloc_traces")) else { continue };
-        let text = String::from_utf8_lossy(&text);
         let name = kind.file_name().to_string_lossy().into_owned();
-        found.extend(by_nobody(&text).map(|line| format!("{name}: {line}")));
+        let mut lines = forgotten_of(&kind.path());
+        if !lines.is_empty() {
+            empty_quarantine(&name)?;
+            lines = forgotten_of(&kind.path());
+        }
+        found.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
     }
     Ok(found)
+}
+
+/// The notes of a kind. One that is merged with another has none of its own.
+fn forgotten_of(kind: &Path) -> Vec<String> {
+    let text = fs::read(kind.join("alloc_traces")).unwrap_or_default();
+    by_nobody(&String::from_utf8_lossy(&text)).collect()
+}
+
+/// KASAN keeps objects for a while that were freed, and they have their notes meanwhile. Whoever shrinks a
+/// kind of objects has it give them back.
+fn empty_quarantine(kind: &str) -> Result<(), String> {
+    let path = format!("/sys/kernel/slab/{kind}/shrink");
+    fs::write(&path, "1").map_err(|error| format!("{path}: {error}"))
 }
 
 /// The notes on objects whose allocating function has no name. A note is a line with a count and a function,
