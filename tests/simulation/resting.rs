@@ -101,14 +101,14 @@ impl Handler for Press {
     }
 }
 
-/// What is expected of a reader.
+/// The end that a reader is to come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It gets everything.
+    /// Everything has come.
     Stays,
-    /// It is taken for gone, or says too much: its answer is ended in order.
+    /// The reader is taken for gone, or says too much: its answer is ended in order.
     IsEnded,
-    /// It leaves.
+    /// The reader leaves.
     Leaves,
 }
 

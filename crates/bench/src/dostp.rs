@@ -1,9 +1,9 @@
 //! The scenario of DOSTP beside a broker of messages: blocking round trips between two hosts of one LAN, by
 //! DOSTP in user space, by UDP, and as a request with its reply by NATS core.
 //!
-//! It owns what is compared. The broker and who answers stand on one host, who asks on the other, so that a
-//! request crosses the cable once each way whoever carries it. It must never compare what was measured in
-//! different rounds.
+//! This module owns what is compared. Broker and answering program stand on one host, the asking program on
+//! the other, so that a request crosses the cable once each way whoever carries it. Figures of different
+//! rounds must never be compared.
 
 mod lan;
 mod nats;
@@ -23,7 +23,7 @@ const SIZES: [u32; 2] = [64, 1_024];
 const TRIPS: u32 = 5_000;
 /// How long all round trips of one command are meant to take.
 const MEANT: Duration = Duration::from_secs(10);
-/// What the node of DOSTP says once it hears.
+/// The line that DOSTP's node prints once it hears.
 const READY: &str = " by ring on ";
 /// The port that answers by UDP.
 const UDP_ECHO: &str = "5289";
@@ -90,7 +90,7 @@ fn node(setting: &Setting, lan: &Lan, folder: &Path) -> Result<HostService, Stri
     HostService::start(lan, "node", &[&words[..], &WAY].concat(), READY, folder)
 }
 
-/// One round of both: their p50 in us.
+/// A round of both sides: their p50 in us.
 fn by_dostp_and_udp(setting: &Setting, lan: &Lan, size: u32) -> Result<[f64; 2], String> {
     let (program, size, trips) = (text(&setting.programs.staunch), size.to_string(), TRIPS.to_string());
     let once = ["--udp-echo", UDP_ECHO, "--rounds", "1", "--count", &trips, "--size", &size];

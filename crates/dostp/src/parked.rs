@@ -1,6 +1,6 @@
 //! Messages that wait until the address they are for is found, and then until there is room to send them.
 //!
-//! It must never hold more than its bounds, or a message that neither waits for an answer nor is tried again.
+//! This store must never hold more than its bounds, or a message that nothing will send or give up.
 //!
 //! Order of calls: [`Parked::park`]; [`Parked::found`] or [`Parked::lost`]; [`Parked::next`] until it has
 //! nothing, and of each of its messages that was not sent [`Parked::hold`] or [`Parked::ask_again`].

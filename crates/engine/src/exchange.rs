@@ -78,7 +78,7 @@ impl Exchange {
 pub struct Finished<'a> {
     /// Which one.
     pub address: Address,
-    /// What was asked; nothing where that was given back ([`crate::Open::release_request`]).
+    /// The request; nothing where that was given back ([`crate::Open::release_request`]).
     pub request: Option<&'a Request<'a>>,
     /// What was answered.
     pub status: Status,

@@ -68,5 +68,5 @@ pub struct Reader {
     pub marks: Marks,
 }
 
-// What is no reader takes no more room in a table of readers.
+// A place without a reader takes no more room in a table of readers.
 const _: () = assert!(size_of::<Option<Reader>>() == 24);

@@ -385,12 +385,12 @@ impl Certificates {
     }
 }
 
-/// What is said of a folder that cannot be watched.
+/// The line for a folder that cannot be watched.
 fn unseen(folder: &Path) -> String {
     format!("{} cannot be watched for changes: HUP reads its certificates again", folder.display())
 }
 
-/// What is said where no folder can be watched.
+/// The line for a system that lets no folder be watched.
 fn blind(error: &io::Error) -> String {
     format!(
         "certificates cannot be watched for changes ({error}; fs.inotify.max_user_instances): \

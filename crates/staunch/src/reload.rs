@@ -84,7 +84,7 @@ impl Reload {
         self.agent.as_ref()?.configure(acme::wishes(config, listens)).err()
     }
 
-    /// What an access log cannot tell that was just switched on.
+    /// The line about readers of whom an access log cannot tell that was just switched on.
     fn untold(&self, was_logged: bool) -> Option<String> {
         let is_new = !was_logged && self.seeing.log.is_on();
         let streams = self.live.as_ref().filter(|_| is_new)?.streams();

@@ -1,7 +1,7 @@
 //! Two hosts as namespaces with a cable between them, and the processes that serve on one of them.
 //!
-//! It owns the namespaces and every process in them. It must never touch an interface of the machine itself,
-//! nor wait for a process without an end.
+//! This module owns the namespaces and every process in them. It must never touch an interface of the
+//! machine, nor wait for a process without an end.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! NATS core: a broker, a service that answers, and its own tool, which asks and measures.
 //!
-//! It owns the command lines and the reading of what the tool prints. Persistence (JetStream) is never on.
+//! This module owns NATS's command lines and the reading of what they print. Persistence (JetStream) is never
+//! on.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ const BROKER: &str = "nats-server";
 const TOOL: &str = "nats";
 const PORT: &str = "4222";
 const SUBJECT: &str = "echo";
-/// What the service says right before it subscribes.
+/// The line that the service prints right before it subscribes.
 const SERVES: &str = "Starting Core NATS service server, ";
 
 /// How long the service may take from there to its first answer; until then requests fail.

@@ -382,7 +382,7 @@ impl Endpoint {
             let sent = node.send_parked(outbound, payload, now_ms, |node, link, frames| {
                 transmit(node, body, link, frames, now_ms)
             });
-            // What concerns the message alone is counted, and is no error of the call that found its address.
+            // An error of the message alone is counted, and is no error of the call that found its address.
             sent.or_else(|error| if error.kind() == ErrorKind::NetworkDown { Err(error) } else { Ok(()) })?;
         }
         Ok(tried)

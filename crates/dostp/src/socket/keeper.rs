@@ -1,7 +1,7 @@
 //! The thread that answers for a node while its program does something else.
 //!
-//! It sleeps until a control frame comes or something is due, also what a call of the program made due, so it
-//! costs nothing beside the messages, which go by another ring. It must never take a message.
+//! The thread sleeps until a control frame comes or something is due, also what a call of the program made
+//! due. Messages go by another ring, so the thread costs them nothing, and must never take one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

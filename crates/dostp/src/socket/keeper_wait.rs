@@ -1,6 +1,7 @@
 //! The wait of the thread beside a socket, as the socket's other threads see it.
 //!
-//! It stands behind the endpoint's lock. It must never cost a message anything while nothing is due earlier.
+//! The wait stands behind the endpoint's lock. It must never cost a message anything while nothing is due
+//! earlier.
 
 use std::io;
 use std::os::fd::OwnedFd;

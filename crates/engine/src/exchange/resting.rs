@@ -41,7 +41,7 @@ impl Resting {
         resting
     }
 
-    /// What has become of it.
+    /// Notes how far the answer has come.
     pub(crate) fn set(&mut self, state: &OpenState) {
         debug_assert!(Self::can_be(state), "something is held for an answer at rest: {state:?}");
         let marks = [
@@ -56,7 +56,7 @@ impl Resting {
         self.end = state.end;
     }
 
-    /// What is known of it.
+    /// The answer's state, as it was noted.
     pub(crate) fn state(&self) -> OpenState {
         let has = |mark| self.marks & mark != 0;
         OpenState {

@@ -144,7 +144,7 @@ impl Seats {
         }
     }
 
-    /// What is known of the reader of a number, if it has one.
+    /// The reader of a number, if it has one.
     #[inline]
     pub(crate) fn reader_of(&mut self, number: u32) -> Option<&mut Reader> {
         if self.of_slots.resting(number).is_some() {

@@ -26,7 +26,7 @@ const BLIND_SECONDS: i64 = 60;
 
 /// The folders of certificates that are watched.
 pub(super) struct WatchedFolders {
-    /// Made for the first folder: a host has few of them for each user, often 128
+    /// The instance, made for the first folder: a host has few of them for each user, often 128
     /// (`fs.inotify.max_user_instances`), and frees those of ended processes late.
     inotify: OnceLock<OwnedFd>,
     /// An instance was asked for last and not given.

@@ -80,7 +80,7 @@ fn add(tree: &Path, program: &Path) -> Result<(), String> {
     let name = program.file_name().ok_or_else(|| format!("{} is no program", program.display()))?;
     let to = tree.join("bin").join(name);
     copy(program, &to)?;
-    // What debuggers read is most of a program, and of no use in the machine. A script has none.
+    // Debug information is most of a program, and of no use in the machine. A script has none.
     let _ = Command::new("strip").arg("--strip-debug").arg(&to).stderr(Stdio::null()).status();
     // A static program has none: then ldd fails.
     let listed = Command::new("ldd").arg(program).output().map_err(|error| format!("ldd: {error}"))?;

@@ -59,7 +59,7 @@ fn packed(image: &[u8]) -> Option<&[u8]> {
     image.get(start..start + word(LENGTH_AT)?.checked_sub(TRAILER)?)
 }
 
-/// What a tool makes of packed bytes.
+/// Packed bytes, as a tool unpacks them.
 fn unpack(tool: &str, packed: &[u8]) -> Result<Vec<u8>, String> {
     let said = |error: std::io::Error| format!("{tool}: {error}");
     let mut command = Command::new(tool);

@@ -9,7 +9,7 @@ use staunch_live::Reader;
 use super::super::seat::Seat;
 use crate::limits::WAVE_READERS_MAX;
 
-/// What a slot is to live data.
+/// A slot's use for live data.
 #[derive(Debug)]
 enum Place {
     /// A reader at rest.
@@ -55,7 +55,7 @@ impl SlotSeats {
         }
     }
 
-    /// Of which use of its slot the seat is, if there is one.
+    /// The use of its slot that a seat is of, if there is one.
     #[inline]
     pub(super) fn generation(&self, slot: u32) -> Option<u32> {
         match self.places.get(slot as usize)? {

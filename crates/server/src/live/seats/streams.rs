@@ -1,6 +1,6 @@
 //! Seats of exchanges of HTTP/2, of which a connection may have any number.
 //!
-//! It owns their numbers. It must never give the number of a seat that is taken.
+//! This table owns their numbers. It must never give the number of a seat that is taken.
 
 use std::collections::HashMap;
 
