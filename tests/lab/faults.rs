@@ -104,13 +104,27 @@ fn sigio() -> &'static Model {
 
 /// A process that was told to stand still does so a moment later.
 fn await_standstill(process: u32) {
+    await_status(process, "it does not stand still", |key, value| key == "State" && value.starts_with('T'));
+}
+
+/// What was sent reaches the process a moment later if its kernel has much to do. When the queue has run
+/// over, SIGIO waits: the kernel sends it in place of a signal that finds no room.
+fn await_overflow(process: u32) {
+    await_status(process, "its queue of signals does not run over", |key, value| {
+        let mask = || u64::from_str_radix(value, 16).expect("a mask of signals");
+        ["SigPnd", "ShdPnd"].contains(&key) && mask() >> (Signal::IO.as_raw() - 1) & 1 == 1
+    });
+}
+
+/// Waits for a line of `/proc/PID/status`.
+fn await_status(process: u32, otherwise: &str, is_awaited: impl Fn(&str, &str) -> bool) {
     let start = Instant::now();
-    let is_still = || {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    let has_come = || {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+        status.lines().filter_map(|line| line.split_once(":\t")).any(|(key, value)| is_awaited(key, value))
     };
-    while !is_still() {
-        assert!(start.elapsed() < PATIENCE, "it does not stand still");
+    while !has_come() {
+        assert!(start.elapsed() < PATIENCE, "{otherwise}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -128,6 +142,7 @@ fn the_queue_of_signals_runs_over() {
     for client in &mut clients {
         client.write_all(b"4000\n").expect("room");
     }
+    await_overflow(running.server.process_id());
     tell(running.server.process_id(), Signal::CONT);
     for mut client in clients {
         let mut answer = Vec::new();
