@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::{cargo, succeed};
+use crate::running::{cargo, succeed, target};
 
 /// User and group of the image: those of `nonroot` in other images without a distribution.
 const PASSWD: &str = "root:x:0:0:root:/:/sbin/nologin\nstaunch:x:65532:65532:staunch:/:/sbin/nologin\n";
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
 }
 
 fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(root);
     let binary = match &arguments.binary {
         Some(path) => path.clone(),
         None => build(root, &target, &arguments.profile)?,

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum as _};
 
 use crate::guest::{Machine, Module, Series};
 use crate::install::succeed;
-use crate::running::cargo;
+use crate::running::{cargo, target};
 
 /// What was recorded, by kernel and then by row.
 const RECORD: &str = "bench/kernel-instructions.json";
@@ -97,7 +97,7 @@ fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--profile", "fast", "--bin", "kernel-count", "--bin", "staunch"]);
     succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml")))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(root);
     let module = |name: &str| Module { name: name.to_owned(), parameters: None };
     Ok(Machine {
         kernel,

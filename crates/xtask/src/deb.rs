@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::running::{cargo, output, succeed};
+use crate::running::{cargo, output, succeed, target};
 use stage::Stage;
 
 /// What to make a package of.
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
 }
 
 fn make(root: &Path, arguments: &Arguments) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(root);
     let out = arguments.out.clone().unwrap_or_else(|| target.clone());
     let stage = Stage::new(&out.join(format!("deb-{}", std::process::id())), date(root))?;
     if arguments.modules {

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 
 use crate::install::succeed;
-use crate::running::{cargo, forget_package};
+use crate::running::{cargo, forget_package, target};
 
 /// What is handed on.
 #[derive(Args)]
@@ -31,8 +31,7 @@ pub(crate) fn run(root: &Path, name: &str, arguments: &Arguments) -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let mut command = Command::new(root.join(target).join("fast/staunch-bench"));
+    let mut command = Command::new(target(root).join("fast/staunch-bench"));
     forget_package(&mut command);
     let error = command.arg(name).args(&arguments.words).exec();
     eprintln!("error: staunch-bench: {error}");

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Names by which `cargo run` and `cargo test` tell a program of its own package.
@@ -24,6 +25,11 @@ pub(crate) fn forget_package(command: &mut Command) {
 
 fn is_of_package(name: &OsStr) -> bool {
     OF_PACKAGE.iter().any(|start| name.as_bytes().starts_with(start))
+}
+
+/// The folder cargo builds into.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// Runs a command that must succeed.

@@ -5,7 +5,8 @@
 //! no part of CI: it takes as many times longer as it has rounds.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,10 +80,14 @@ fn keep_busy(is_over: &AtomicBool) {
 }
 
 fn all_rounds(root: &Path, arguments: &Arguments) -> Result<Failures, String> {
+    let folder = running::target(root).join("stress");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut failures = Failures::new();
     for round in 1..=arguments.rounds {
-        let (passed, failed) = one_round(root, arguments).map_err(|error| format!("cargo test: {error}"))?;
-        println!("stress-tests: round {round}: {passed} passed, {} failed", failed.len());
+        let log = folder.join(format!("round-{round}.log"));
+        let (passed, failed) =
+            one_round(root, arguments, &log).map_err(|error| format!("cargo test: {error}"))?;
+        println!("stress-tests: round {round}: {passed} passed, {} failed ({})", failed.len(), log.display());
         if passed + failed.len() == 0 {
             return Err("no test was run".to_owned());
         }
@@ -94,15 +99,22 @@ fn all_rounds(root: &Path, arguments: &Arguments) -> Result<Failures, String> {
     Ok(failures)
 }
 
-/// How many tests passed, and which failed.
-fn one_round(root: &Path, arguments: &Arguments) -> io::Result<(usize, Vec<String>)> {
+/// How many tests passed, and which failed. What was printed is kept in `log`.
+fn one_round(root: &Path, arguments: &Arguments, log: &Path) -> io::Result<(usize, Vec<String>)> {
+    let mut kept = File::create(log)?;
     let (reader, writer) = io::pipe()?;
     let mut command = test(root, arguments);
     let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
     // The command holds ends of the pipe, which would never be read to its end.
     drop(command);
-    let account = account(BufReader::new(reader).lines().map_while(Result::ok));
+    let mut result = Ok(());
+    let account = account(BufReader::new(reader).lines().map_while(Result::ok).inspect(|line| {
+        if result.is_ok() {
+            result = writeln!(kept, "{line}");
+        }
+    }));
     child.wait()?;
+    result?;
     Ok(account)
 }
 

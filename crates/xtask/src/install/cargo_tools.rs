@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::running::target;
+
 use super::command::succeed;
 use super::needs::Purpose;
 
@@ -85,7 +87,7 @@ fn build(root: &Path, tool: &Tool) -> Result<(), String> {
 
 /// Where tools stand that are built here.
 pub(super) fn folder(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target(root);
     target.join("tools")
 }
 
