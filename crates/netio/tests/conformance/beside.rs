@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use staunch_netio::{Address, Capacity, Io, Slot, Target, socket};
 
 use super::Make;
 use super::accepting::alone;
-use super::harness::{Event, Harness, Random, pattern_bytes, reset};
+use super::harness::{Event, Harness, Random, nobody, pattern_bytes, reset};
 
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
@@ -245,8 +246,7 @@ pub(crate) fn refused_and_abandoned<I: Io>(make: Make<I>) {
     let mut harness = Harness::new(make, BOTH);
     let (mut client, accepted) = harness.connect();
     harness.io.receive(accepted);
-    let (closed, nobody) = peer();
-    drop(closed);
+    let (_bound, nobody) = nobody();
     // A listener whose queue is full does not answer.
     let full = socket::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 0).unwrap();
     let deaf = Target::new(Address::Internet(socket::local_address(&full).unwrap()));
@@ -373,6 +373,8 @@ struct Chaos<I> {
     random: Random,
     listener: TcpListener,
     targets: [Target; 2],
+    /// Keeps the port of the second target.
+    _bound: OwnedFd,
     /// Clients and servers, whichever.
     peers: Vec<TcpStream>,
     /// Slots by number: whether bytes may be sent.
@@ -384,12 +386,11 @@ struct Chaos<I> {
 impl<I: Io> Chaos<I> {
     fn new(make: Make<I>, seed: u64) -> Self {
         let harness = Harness::new(make, Capacity { connected: 9, accepted: 13 });
-        let ((closed, nobody), (listener, target)) = (peer(), peer());
-        drop(closed);
+        let ((bound, nobody), (listener, target)) = (nobody(), peer());
         listener.set_nonblocking(true).unwrap();
         let targets = [target, nobody];
         let (random, peers, owned) = (Random(seed), Vec::new(), HashMap::new());
-        Self { harness, random, listener, targets, peers, owned, stopped: false }
+        Self { harness, random, listener, _bound: bound, targets, peers, owned, stopped: false }
     }
 
     fn play(mut self) {

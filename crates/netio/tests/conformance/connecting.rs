@@ -11,7 +11,7 @@ use staunch_netio::{Address, Io, Target, socket};
 
 use super::Make;
 use super::accepting::alone;
-use super::harness::{Event, Harness, Random, pattern_bytes, reset};
+use super::harness::{Event, Harness, Random, nobody, pattern_bytes, reset};
 
 const ENOENT: i32 = 2;
 const ENFILE: i32 = 23;
@@ -96,11 +96,7 @@ pub(crate) fn the_peer_speaks_first<I: Io>(make: Make<I>) {
 
 pub(crate) fn refused<I: Io>(make: Make<I>) {
     let mut harness = Harness::client(make, 4);
-    // A port that is bound and not listened on is nobody else's.
-    let bound = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
-    let bound = bound.unwrap();
-    rustix::net::bind(&bound, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
-    let target = Target::new(Address::Internet(socket::local_address(&bound).unwrap()));
+    let (_bound, target) = nobody();
     for _ in 0..10 {
         let slot = harness.begin(&target).unwrap();
         harness.expect(&Event::Connected(slot, ECONNREFUSED));
@@ -356,8 +352,7 @@ pub(crate) fn connecting_chaos<I: Io>(make: Make<I>) {
         let mut harness = Harness::client(make, CAPACITY);
         let (listener, target) = peer();
         listener.set_nonblocking(true).unwrap();
-        let (closed, nobody) = peer();
-        drop(closed);
+        let (_bound, nobody) = nobody();
         let mut servers = Vec::new();
         let mut owned = [None; CAPACITY as usize];
         for _ in 0..6_000 {

@@ -8,8 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::net::sockopt;
-use staunch_netio::{Capacity, Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
+use rustix::net::{self, AddressFamily, SocketType, sockopt};
+use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
 
 use super::Make;
 
@@ -30,6 +30,14 @@ pub(crate) enum Event {
     Closed(Slot),
     Ready(u32),
     Woken,
+}
+
+/// A target that refuses. Its port is bound and not listened on, so that no test beside this one gets it.
+pub(crate) fn nobody() -> (OwnedFd, Target) {
+    let bound = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    net::bind(&bound, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let target = Target::new(Address::Internet(socket::local_address(&bound).unwrap()));
+    (bound, target)
 }
 
 /// What the contract lets happen to a slot.
@@ -334,10 +342,9 @@ pub(crate) fn listener() -> OwnedFd {
 
 /// A client with a receive buffer of a few KiB.
 pub(crate) fn narrow_client(address: SocketAddr) -> TcpStream {
-    use rustix::net::{AddressFamily, SocketType};
-    let client = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    let client = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     sockopt::set_socket_recv_buffer_size(&client, 8 * 1024).unwrap();
-    rustix::net::connect(&client, &address).unwrap();
+    net::connect(&client, &address).unwrap();
     TcpStream::from(client)
 }
 
