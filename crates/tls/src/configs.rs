@@ -27,10 +27,16 @@ pub(crate) struct Recipe {
     pub(crate) protocols: Vec<&'static [u8]>,
 }
 
-/// A configuration, with HTTP/2 and without.
+/// A configuration for strangers and for clients that come with a ticket.
 pub(crate) struct Configs {
-    pub(crate) with_http2: Arc<ServerConfig>,
-    pub(crate) without_http2: Arc<ServerConfig>,
+    strangers: Offers,
+    returning: Offers,
+}
+
+/// A configuration, with HTTP/2 and without.
+struct Offers {
+    with_http2: Arc<ServerConfig>,
+    without_http2: Arc<ServerConfig>,
 }
 
 impl Recipe {
@@ -57,8 +63,23 @@ impl Recipe {
 }
 
 impl Configs {
-    /// This configuration, and the same without HTTP/2.
+    /// Configurations that differ from this one in tickets and protocols only. A stranger gets two tickets, as
+    /// it may open several connections next; a returning client one, for the one it has spent.
     pub(crate) fn of(config: ServerConfig) -> Self {
+        let mut returning = config.clone();
+        returning.send_tls13_tickets = 1;
+        Self { strangers: Offers::of(config), returning: Offers::of(returning) }
+    }
+
+    /// The one for a handshake.
+    pub(crate) fn choose(&self, has_ticket: bool, offers_http2: bool) -> &Arc<ServerConfig> {
+        let offers = if has_ticket { &self.returning } else { &self.strangers };
+        if offers_http2 { &offers.with_http2 } else { &offers.without_http2 }
+    }
+}
+
+impl Offers {
+    fn of(config: ServerConfig) -> Self {
         let mut without_http2 = config.clone();
         without_http2.alpn_protocols.retain(|name| name != HTTP2);
         Self { with_http2: Arc::new(config), without_http2: Arc::new(without_http2) }

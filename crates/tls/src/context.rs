@@ -118,14 +118,15 @@ impl TlsContext {
         self.policies.load().find(name)
     }
 
+    /// A connection of a client that comes with a ticket or without, and is asked for this.
     pub(crate) fn connection(
         &self,
+        has_ticket: bool,
         asking: Option<&Asking>,
     ) -> Result<UnbufferedServerConnection, rustls::Error> {
         let offers_http2 = self.offers_http2.load(Ordering::Relaxed);
         let configs = asking.map_or(&self.configs, |asking| &asking.configs);
-        let config = if offers_http2 { &configs.with_http2 } else { &configs.without_http2 };
-        UnbufferedServerConnection::new(Arc::clone(config))
+        UnbufferedServerConnection::new(Arc::clone(configs.choose(has_ticket, offers_http2)))
     }
 
     /// A connection that proves a name to an authority and is good for nothing else.

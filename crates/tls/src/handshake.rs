@@ -251,7 +251,7 @@ impl Handshake {
             self.server_name = Some(name.into());
         }
         self.asking = self.context.asking(hello.server_name);
-        let connection = self.context.connection(self.asking.as_deref());
+        let connection = self.context.connection(hello.ticket.is_some(), self.asking.as_deref());
         self.connection = Some(connection.map_err(|_| UNFINISHED)?);
         Ok(true)
     }
