@@ -143,6 +143,24 @@ impl Visitor {
     }
 }
 
+/// A worker whose connections are all secured. Few shake hands at a time, so that the oldest has to go now and
+/// then.
+fn secured_worker(
+    house: &House,
+    world: Simulated,
+    handler: Fixture,
+) -> (Worker<Simulated, Fixture>, Post<()>, Arc<Stats>) {
+    let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
+    let post = Post::new(vec![Arc::clone(&mailbox)]);
+    let stats = Arc::new(Stats::default());
+    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
+    let reader = FileReader::new(Waker::new().expect("a descriptor"));
+    let settings = TlsSettings::new(Arc::clone(&house.context), Vec::new());
+    worker.set_tls(TlsSettings { handshakes_max: 2, ..settings }, reader);
+    worker.secure_listeners();
+    (worker, post, stats)
+}
+
 fn run(house: &House, seed: u64, spoil_above: usize) -> Arc<Stats> {
     let mut random = Random::new(seed ^ 0x71_5eed);
     let faults = [Faults::NONE, Faults::GENTLE, Faults::HOSTILE][seed as usize % 3];
@@ -150,17 +168,9 @@ fn run(house: &House, seed: u64, spoil_above: usize) -> Arc<Stats> {
     let count = 1 + random.below(4);
     let mut visitors: Vec<Visitor> =
         (0..count).map(|_| Visitor::new(house, &mut world, &mut random)).collect();
-    let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
-    let post = Post::new(vec![Arc::clone(&mailbox)]);
     let waiting = Waiting::default();
-    let stats = Arc::new(Stats::default());
     let handler = Fixture::new(&waiting, spoil_above);
-    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), TIMEOUTS, 0);
-    let reader = FileReader::new(Waker::new().expect("a descriptor"));
-    let settings = TlsSettings::new(Arc::clone(&house.context), Vec::new());
-    // Few, so that the oldest has to go now and then.
-    worker.set_tls(TlsSettings { handshakes_max: 2, ..settings }, reader);
-    worker.secure_listeners();
+    let (mut worker, post, stats) = secured_worker(house, world, handler);
     for turn in 0.. {
         assert!(turn < TURNS_MAX, "the worker spins");
         for visitor in &mut visitors {
@@ -213,4 +223,46 @@ fn canary_a_wrong_byte_under_seal_is_found() {
     let house = House::new();
     let fails = |seed: &u64| catch_unwind(AssertUnwindSafe(|| run(&house, *seed, 4_000))).is_err();
     assert!((0..30).filter(fails).count() > 0, "the oracle does not see a wrong byte");
+}
+
+/// Turns the world until a client that has shaken hands, and `asks` then or not, has its tickets.
+fn visit_for_tickets(asks: bool) -> (Visitor, Arc<Stats>) {
+    let house = House::new();
+    let mut world = Simulated::new(1, Faults::NONE, 1);
+    let mut visitor = Visitor::new(&house, &mut world, &mut Random::new(1));
+    visitor.has_asked = true;
+    let handler = Fixture::new(&Waiting::default(), usize::MAX);
+    let (mut worker, _post, stats) = secured_worker(&house, world, handler);
+    let mut turn_until = |visitor: &mut Visitor, has_come: &dyn Fn(&Visitor) -> bool| {
+        for _ in 0..TURNS_MAX {
+            visitor.follow(worker.io());
+            if has_come(visitor) {
+                return;
+            }
+            worker.turn().expect("the simulator does not fail");
+        }
+        panic!("what is awaited does not come");
+    };
+    turn_until(&mut visitor, &|_| stats.tls_handshakes(TlsHandshake::Full13) == 1);
+    assert_eq!(stats.sent_bytes.get(), visitor.read_bytes as u64, "sent behind the handshake");
+    visitor.has_asked = !asks;
+    turn_until(&mut visitor, &|visitor| visitor.client.tls13_tickets_received() > 0);
+    assert_eq!(visitor.client.tls13_tickets_received(), 2);
+    if !asks {
+        turn_until(&mut visitor, &|_| stats.tls_asleep.get() == 1);
+    }
+    (visitor, stats)
+}
+
+#[test]
+fn tickets_go_with_the_first_answer() {
+    let (visitor, stats) = visit_for_tickets(true);
+    assert!(!visitor.got.is_empty(), "tickets came alone");
+    assert_eq!(stats.tls_asleep.get(), 0);
+}
+
+#[test]
+fn who_asks_nothing_gets_its_tickets_when_its_connection_rests() {
+    let (visitor, _) = visit_for_tickets(false);
+    assert_eq!(visitor.got, b"");
 }

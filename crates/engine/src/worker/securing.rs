@@ -13,7 +13,7 @@ use crate::connection::Phase;
 use crate::exchange::open::Ended;
 use crate::handler::Handler;
 use crate::limits::{ASLEEP_A_TURN_MAX, OWED_BYTES_MAX, TURNED_AWAY_MS};
-use crate::secured::{OpenedContent, TlsSettings};
+use crate::secured::{OpenedContent, Rested, TlsSettings};
 use crate::stats::{TlsHandshake, TlsRefusal};
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -245,8 +245,11 @@ impl<I: Io, H: Handler> Worker<I, H> {
     pub(super) fn lay_to_sleep(&mut self) {
         for _ in 0..ASLEEP_A_TURN_MAX {
             let is_tight = self.overload.memory.is_tight();
-            let Some(slot) = self.secured.lay_to_sleep(self.time.now_ms, is_tight) else { break };
-            self.count_sealed(slot);
+            match self.secured.lay_to_sleep(self.time.now_ms, is_tight) {
+                Some(Rested::Asleep(slot)) => self.count_sealed(slot),
+                Some(Rested::Owes(slot)) => self.flush_sealed(slot),
+                None => break,
+            }
         }
     }
 }
