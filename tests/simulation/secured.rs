@@ -143,8 +143,8 @@ impl Visitor {
     }
 }
 
-/// A worker whose connections are all secured. Few shake hands at a time, so that the oldest has to go now and
-/// then.
+/// A worker whose connections are all secured. Few shake hands at a time, so that the oldest has to go now
+/// and then.
 fn secured_worker(
     house: &House,
     world: Simulated,

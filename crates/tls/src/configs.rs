@@ -63,8 +63,8 @@ impl Recipe {
 }
 
 impl Configs {
-    /// Configurations that differ from this one in tickets and protocols only. A stranger gets two tickets, as
-    /// it may open several connections next; a returning client one, for the one it has spent.
+    /// Configurations that differ from this one in tickets and protocols only. A stranger gets two tickets,
+    /// as it may open several connections next; a returning client one, for the one it has spent.
     pub(crate) fn of(config: ServerConfig) -> Self {
         let mut returning = config.clone();
         returning.send_tls13_tickets = 1;
