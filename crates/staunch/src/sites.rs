@@ -30,11 +30,12 @@ pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
 
 /// What tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain text a browser
 /// does not believe it, and is led away before. A site of the local authority says nothing, also beside one
-/// that has files: a browser that does not know the authority lets nobody pass such a promise by.
+/// with other certificates: a browser that does not know the authority lets nobody pass such a promise by.
 fn hsts(config: &Config, site: &Site) -> Option<(String, String)> {
     let tls = &config.tls;
-    let has_files = |told: &Option<Certificates>| matches!(told, Some(Certificates::Files(_)));
-    let is_secured = tls.tls_certificate.is_some() || has_files(&tls.tls) || has_files(&site.tls);
+    let may_be_public =
+        |told: &Option<Certificates>| matches!(told, Some(Certificates::Files(_) | Certificates::Auto));
+    let is_secured = tls.tls_certificate.is_some() || may_be_public(&tls.tls) || may_be_public(&site.tls);
     let is_local = site.tls == Some(Certificates::Local);
     let time = tls.hsts.filter(|_| is_secured && !is_local && tls.https_redirect)?;
     Some(("Strict-Transport-Security".to_owned(), format!("max-age={}", time.as_secs())))
@@ -159,12 +160,15 @@ mod tests {
     fn a_local_site_promises_nothing() {
         const FILES: &str = "{ certificate = \"/a.pem\", key = \"/a.key\" }";
         const LOCAL: &str = "\"local\"";
+        const AUTO: &str = "\"auto\"";
         let table = [
             (None, [Some(FILES), None], [true, false]),
             (None, [Some(FILES), Some(LOCAL)], [true, false]),
             (Some(LOCAL), [Some(FILES), None], [true, false]),
             (Some(FILES), [None, Some(LOCAL)], [true, false]),
             (Some(FILES), [Some(FILES), None], [true, true]),
+            (Some(AUTO), [None, Some(LOCAL)], [true, false]),
+            (None, [Some(AUTO), Some(LOCAL)], [true, false]),
         ];
         for (of_all, of_sites, expected) in table {
             let tls = |told: Option<&str>| told.map_or(String::new(), |told| format!("tls = {told}\n"));
