@@ -122,7 +122,7 @@ pub struct DatagramLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchSent {
     /// So many of the batch, from its beginning, are done with: taken by the kernel, or refused. The others
-    /// found no room and were not looked at.
+    /// found no room, or stand behind a frame that a link has refused, and were not looked at.
     pub done: usize,
     /// So many of those were refused and are lost.
     pub refused: usize,
@@ -167,7 +167,8 @@ pub trait Datagrams {
         take: &mut dyn FnMut(Datagram<'_, Self::Path>),
     ) -> io::Result<usize>;
 
-    /// Sends a batch in order, without waiting.
+    /// Sends a batch in order, without waiting. A link (packet ring, AF_XDP, frames in UDP) ends the batch at
+    /// a frame that it refuses: those behind that may be parts of the same message.
     ///
     /// # Errors
     /// What cannot be gone on after (EBADF, ENETDOWN of a bound interface). A packet ring tells it only where

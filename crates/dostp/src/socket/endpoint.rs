@@ -2,6 +2,8 @@
 //!
 //! It must never wait: waiting is for whoever holds the descriptor.
 
+mod batch;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -249,7 +251,11 @@ impl Endpoint {
         self.tell_of(outbound.destination, now_ms);
         match self.node.send(outbound, payload, now_ms) {
             Ok(Sending::Frames { link, frames }) => {
-                transmit(&mut self.node, &mut self.body, link, frames, now_ms)
+                let sent = transmit(&mut self.node, &mut self.body, link, frames, now_ms);
+                if !matches!(sent, Ok(true)) {
+                    self.node.unsent(1);
+                }
+                sent
             }
             Ok(Sending::Parked) => Ok(true),
             Err(fault) => Err(self.send_error(fault)),

@@ -102,14 +102,16 @@ impl Datagrams for LinkUdp {
     fn send_batch(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<BatchSent> {
         let mut sent = BatchSent::default();
         for transmit in batch {
-            if let Err(error) = self.send(transmit) {
-                if error.kind() == ErrorKind::WouldBlock {
+            match self.send(transmit) {
+                Ok(()) => sent.done += 1,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    sent.done += 1;
+                    sent.refused = 1;
+                    sent.errno = error.raw_os_error().unwrap_or_default();
                     break;
                 }
-                sent.refused += 1;
-                sent.errno = error.raw_os_error().unwrap_or_default();
             }
-            sent.done += 1;
         }
         Ok(sent)
     }
