@@ -16,6 +16,7 @@ mod giving;
 mod handover;
 mod keeper;
 mod keeper_wait;
+mod module;
 mod node_of_host;
 mod options;
 mod tending;
@@ -39,8 +40,9 @@ use self::endpoint::{Endpoint, Opening};
 pub use self::given::Asked;
 pub use self::handover::Lent;
 use self::keeper::Keeper;
+pub use self::module::ModuleSocket;
 pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait, node_path};
-pub use self::transactions::{TransactionCaller, TransactionService};
+pub use self::transactions::{TransactionCaller, TransactionService, TransactionSocket};
 use crate::header::{EVERYBODY, Kind};
 use crate::keys::Secrets;
 

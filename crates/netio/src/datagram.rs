@@ -9,6 +9,7 @@
 //! [`crate::Io::watch_room`] reports once there is room.
 
 mod control;
+mod family;
 mod link_udp;
 mod mapping;
 mod packet_ring;
@@ -16,6 +17,7 @@ mod simulated;
 mod udp;
 mod xdp_ring;
 
+pub use family::{FamilyName, FamilySocket};
 pub use link_udp::LinkUdp;
 pub use packet_ring::{PacketFilter, PacketRing, RingCounts};
 pub use simulated::{Network, NetworkFaults, SimulatedDatagrams};
