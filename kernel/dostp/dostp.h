@@ -21,6 +21,7 @@
 #include <net/sock.h>
 
 #include "header.h"
+#include "transact.h"
 #include "window.h"
 
 #ifndef CONFIG_64BIT
@@ -205,6 +206,7 @@ struct dostp_net {
 struct dostp_sock {
 	struct sock sk; /* first */
 	u16 port;       /* 0: not bound */
+	bool takes_transactions;
 	atomic_t next_id;
 	u32 address;    /* bound to, host order; 0: any */
 	u16 peer_port;  /* 0: not connected */
@@ -215,6 +217,7 @@ struct dostp_sock {
 struct dostp_from {
 	u32 address;
 	u16 port;
+	struct dostp_message_name name;
 };
 
 /* Of an answer that waits for its time. */
@@ -345,7 +348,9 @@ extern const struct net_proto_family dostp_socket_family;
 int dostp_socket_autobind(struct sock *sk);
 
 /* send.c */
-int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port);
+/* `name`: the kind; with a kind of transactions, the id as well. */
+int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port,
+	       const struct dostp_message_name *name);
 /* Under RCU, or with the lock: gives a frame its tag, if there are keys, and its Ethernet header. */
 void dostp_send_finish(struct dostp_node *node, struct sk_buff *skb, dostp_link to);
 /* With the lock: what waited for this peer's address may go. */

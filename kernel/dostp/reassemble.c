@@ -104,6 +104,15 @@ static bool dostp_reassemble_make_room(struct dostp_node *node, struct dostp_mes
 	return false;
 }
 
+/*
+ * Whether a message that is complete has not come before, which is noted. Whoever serves a transaction has to
+ * know its repetitions by itself.
+ */
+static bool dostp_reassemble_is_new(struct dostp_node *node, const struct dostp_header *header)
+{
+	return header->kind != DOSTP_DATA || dostp_window_note(node->window, header, jiffies);
+}
+
 /* Adds pages. False: there are none. */
 static bool dostp_reassemble_grow(struct dostp_node *node, struct dostp_message *message)
 {
@@ -221,7 +230,7 @@ struct sk_buff *dostp_reassemble(struct dostp_node *node, struct dostp_peer *pee
 	struct sk_buff *fragment = skb;
 
 	if ((header->flags & DOSTP_WHOLE) == DOSTP_WHOLE) {
-		if (!dostp_window_note(node->window, header, jiffies))
+		if (!dostp_reassemble_is_new(node, header))
 			goto duplicate;
 		message = dostp_reassemble_find(peer, header);
 		if (unlikely(message))
@@ -229,11 +238,12 @@ struct sk_buff *dostp_reassemble(struct dostp_node *node, struct dostp_peer *pee
 		return skb;
 	}
 	dostp_reassemble_expire(node);
-	if (header->flags & DOSTP_FIRST && dostp_window_has(node->window, header, jiffies))
+	if (header->kind == DOSTP_DATA && header->flags & DOSTP_FIRST &&
+	    dostp_window_has(node->window, header, jiffies))
 		goto duplicate;
 	skb = dostp_reassemble_add(node, peer, header, fragment);
 	consume_skb(fragment);
-	if (!skb || dostp_window_note(node->window, header, jiffies))
+	if (!skb || dostp_reassemble_is_new(node, header))
 		return skb;
 
 duplicate:

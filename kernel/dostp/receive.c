@@ -86,7 +86,7 @@ static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buf
 	if (!*sk)
 		goto drop;
 	fault = DOSTP_FAULT_KIND;
-	if (header->kind != DOSTP_DATA)
+	if (header->kind != DOSTP_DATA && !READ_ONCE(dostp_sk(*sk)->takes_transactions))
 		goto drop;
 	fault = DOSTP_FAULT_LENGTH;
 	if (pskb_trim(skb, DOSTP_HEADER_BYTES + header->length))
@@ -98,6 +98,7 @@ static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buf
 		return NULL;
 	dostp_from(skb)->address = source;
 	dostp_from(skb)->port = header->source_port;
+	dostp_from(skb)->name = (struct dostp_message_name){ .kind = header->kind, .id = header->id };
 	return skb;
 
 drop:

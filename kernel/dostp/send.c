@@ -341,11 +341,12 @@ static int dostp_send_frames(struct sock *sk, struct msghdr *msg, size_t length,
 	return error;
 }
 
-int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port)
+int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port,
+	       const struct dostp_message_name *name)
 {
 	struct dostp_net *net = dostp_net(sock_net(sk));
 	struct dostp_sock *dsk = dostp_sk(sk);
-	struct dostp_header header = { .kind = DOSTP_DATA, .destination_port = port };
+	struct dostp_header header = { .kind = name->kind, .id = name->id, .destination_port = port };
 	struct sk_buff_head parked;
 	struct dostp_route route;
 	struct dostp_node *node;
@@ -359,12 +360,15 @@ int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, 
 	rcu_read_unlock();
 	if (error)
 		return error;
+	if (header.kind != DOSTP_DATA && route.destination == DOSTP_EVERYBODY)
+		return -EINVAL;
 	if (route.is_parked && length > DOSTP_PARKED_BYTES_MAX)
 		return -ENOBUFS;
 	header.source = route.source;
 	header.destination = route.destination;
 	header.source_port = dsk->port;
-	header.id = (u16)atomic_inc_return(&dsk->next_id);
+	if (header.kind == DOSTP_DATA)
+		header.id = (u16)atomic_inc_return(&dsk->next_id);
 	header.flags = route.flags;
 	if (READ_ONCE(sk->sk_priority) >= TC_PRIO_INTERACTIVE)
 		header.flags |= DOSTP_PRIORITY;

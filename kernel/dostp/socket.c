@@ -132,6 +132,44 @@ static int dostp_socket_getname(struct socket *sock, struct sockaddr *name, int 
 	return sizeof(*address);
 }
 
+static int dostp_socket_setsockopt(struct socket *sock, int level, int option, sockptr_t value,
+				   unsigned int length)
+{
+	int on;
+
+	if (level != SOL_DOSTP || option != DOSTP_TRANSACTIONS)
+		return -ENOPROTOOPT;
+	if (length < sizeof(on))
+		return -EINVAL;
+	if (copy_from_sockptr(&on, value, sizeof(on)))
+		return -EFAULT;
+	WRITE_ONCE(dostp_sk(sock->sk)->takes_transactions, on);
+	return 0;
+}
+
+/* Reads which kind a message is of that a program sends, and its id. */
+static int dostp_socket_read_name(const struct sock *sk, struct msghdr *msg, size_t length,
+				  struct dostp_message_name *name)
+{
+	struct cmsghdr *control;
+
+	for_each_cmsghdr(control, msg) {
+		if (!CMSG_OK(msg, control))
+			return -EINVAL;
+		if (control->cmsg_level != SOL_DOSTP)
+			continue;
+		if (control->cmsg_type != DOSTP_MESSAGE_NAME || control->cmsg_len != CMSG_LEN(sizeof(*name)))
+			return -EINVAL;
+		memcpy(name, CMSG_DATA(control), sizeof(*name));
+	}
+	if (name->kind == DOSTP_DATA && !name->unused)
+		return 0;
+	if (name->kind < DOSTP_REQUEST || name->kind > DOSTP_ACK || name->unused ||
+	    (name->kind == DOSTP_ACK && length))
+		return -EINVAL;
+	return READ_ONCE(dostp_sk(sk)->takes_transactions) ? 0 : -EOPNOTSUPP;
+}
+
 static int dostp_socket_sendmsg(struct socket *sock, struct msghdr *msg, size_t length)
 {
 	const struct sockaddr_in *address = msg->msg_name;
@@ -139,10 +177,14 @@ static int dostp_socket_sendmsg(struct socket *sock, struct msghdr *msg, size_t 
 	struct dostp_sock *dsk = dostp_sk(sk);
 	u32 host = READ_ONCE(dsk->peer);
 	u16 port = READ_ONCE(dsk->peer_port);
+	struct dostp_message_name name = { .kind = DOSTP_DATA };
 	int error;
 
 	if (msg->msg_flags & MSG_OOB)
 		return -EOPNOTSUPP;
+	error = unlikely(msg->msg_controllen) ? dostp_socket_read_name(sk, msg, length, &name) : 0;
+	if (error)
+		return error;
 	if (address) {
 		error = dostp_socket_read(address, msg->msg_namelen);
 		if (error)
@@ -156,7 +198,7 @@ static int dostp_socket_sendmsg(struct socket *sock, struct msghdr *msg, size_t 
 	}
 	error = dostp_socket_autobind(sk);
 	if (!error)
-		error = dostp_send(sk, msg, length, host, port);
+		error = dostp_send(sk, msg, length, host, port, &name);
 	return error ?: length;
 }
 
@@ -181,6 +223,8 @@ static int dostp_socket_recvmsg(struct socket *sock, struct msghdr *msg, size_t 
 	if (error)
 		goto free;
 	sock_recv_cmsgs(msg, sk, skb);
+	if (unlikely(READ_ONCE(dostp_sk(sk)->takes_transactions)))
+		put_cmsg(msg, SOL_DOSTP, DOSTP_MESSAGE_NAME, sizeof(from.name), &from.name);
 	if (msg->msg_name) {
 		dostp_socket_write(msg->msg_name, from.address, from.port);
 		msg->msg_namelen = sizeof(struct sockaddr_in);
@@ -261,6 +305,7 @@ static const struct proto_ops dostp_socket_operations = {
 	.gettstamp = sock_gettstamp,
 	.listen = sock_no_listen,
 	.shutdown = dostp_socket_shutdown,
+	.setsockopt = dostp_socket_setsockopt,
 	.sendmsg = dostp_socket_sendmsg,
 	.recvmsg = dostp_socket_recvmsg,
 	.mmap = sock_no_mmap,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// A server of a node.
-struct Site<'a> {
+pub(crate) struct Site<'a> {
     lan: &'a Lan,
     node: usize,
     server: Server,
@@ -28,7 +28,7 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// A server with an admin address.
-    fn start(lan: &'a Lan, node: usize, arguments: &[&str]) -> Self {
+    pub(crate) fn start(lan: &'a Lan, node: usize, arguments: &[&str]) -> Self {
         let admin = ["--admin", "127.0.0.1:0"];
         let mut site = Self::start_bare(lan, node, lan.staunch(node), &[&admin, arguments].concat());
         site.admin = Some(site.server.admin_address());
@@ -36,11 +36,11 @@ impl<'a> Site<'a> {
     }
 
     /// A server by this command, which has the program alone.
-    fn start_bare(lan: &'a Lan, node: usize, command: Command, arguments: &[&str]) -> Self {
+    pub(crate) fn start_bare(lan: &'a Lan, node: usize, command: Command, arguments: &[&str]) -> Self {
         Self::try_start_bare(lan, node, command, arguments).unwrap_or_else(|said| panic!("{said}"))
     }
 
-    fn try_start_bare(
+    pub(crate) fn try_start_bare(
         lan: &'a Lan,
         node: usize,
         mut command: Command,
@@ -75,16 +75,16 @@ impl<'a> Site<'a> {
         })
     }
 
-    fn put(&self, topic: &str, value: &str) {
+    pub(crate) fn put(&self, topic: &str, value: &str) {
         assert!(self.try_put(topic, value), "{topic}");
     }
 
-    fn try_put(&self, topic: &str, value: &str) -> bool {
+    pub(crate) fn try_put(&self, topic: &str, value: &str) -> bool {
         let answer = self.ask(self.server.address(), &format!("PUT /topics/{topic}"), value);
         answer.is_some_and(|(status, _)| status == 200)
     }
 
-    fn publish_json(&self, body: &str) -> Option<u16> {
+    pub(crate) fn publish_json(&self, body: &str) -> Option<u16> {
         let head = "POST /publish HTTP/1.1\r\nHost: localhost\r\n".to_owned();
         let head = head + &format!("Authorization: Bearer {TOKEN}\r\nConnection: close\r\n");
         let length = body.len();
@@ -93,38 +93,38 @@ impl<'a> Site<'a> {
         self.send(self.server.address(), request).map(|(status, _)| status)
     }
 
-    fn delete(&self, topic: &str) {
+    pub(crate) fn delete(&self, topic: &str) {
         let answer = self.ask(self.server.address(), &format!("DELETE /topics/{topic}"), "");
         assert!(answer.is_some_and(|(status, _)| status < 300), "{topic}");
     }
 
-    fn value(&self, topic: &str) -> Option<String> {
+    pub(crate) fn value(&self, topic: &str) -> Option<String> {
         let answer = self.ask(self.server.address(), &format!("GET /live/{topic}"), "");
         answer.and_then(|(status, value)| (status == 200).then_some(value))
     }
 
     /// Waits until a topic has this value here.
     #[track_caller]
-    fn await_value(&self, topic: &str, value: &str) {
+    pub(crate) fn await_value(&self, topic: &str, value: &str) {
         until(&format!("{topic} = {value} at node {}", self.node), || {
             self.value(topic).as_deref() == Some(value)
         });
     }
 
-    fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         let answer = self.admin.and_then(|admin| self.ask(admin, &format!("GET {path}"), ""));
         answer.map_or_else(String::new, |(_, body)| body)
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.page("/status.json")).unwrap_or_default()
     }
 
-    fn count(&self, name: &str) -> u64 {
+    pub(crate) fn count(&self, name: &str) -> u64 {
         self.status()["fabric"]["counts"][name].as_u64().unwrap_or_default()
     }
 
-    fn kill(self) {
+    pub(crate) fn kill(self) {
         signal(i32::try_from(self.server.process_id()).expect("a number"), Signal::KILL);
     }
 }
@@ -338,7 +338,7 @@ fn an_upgrade_of_a_user_without_rights_loses_nothing() {
     until("the server says that it leaves", || process().is_none());
 }
 
-fn signal(process: i32, signal: Signal) {
+pub(crate) fn signal(process: i32, signal: Signal) {
     kill_process(Pid::from_raw(process).expect("a process"), signal).expect("our own process");
 }
 

@@ -51,6 +51,31 @@ impl Lan {
         Some(lan)
     }
 
+    /// Makes one whose nodes have no segment in common: each hangs at a port of a router, which passes IP on
+    /// and nothing else, as clouds do.
+    pub(crate) fn routed(nodes: usize) -> Option<Self> {
+        let lan = Self::new(nodes)?;
+        let hub = format!("{}-hub", lan.name);
+        let forwarding = "echo 1 > /proc/sys/net/ipv4/ip_forward";
+        let done = Command::new("ip").args(["netns", "exec", &hub, "sh", "-c", forwarding]).status();
+        assert!(done.is_ok_and(|status| status.success()), "{forwarding}");
+        for node in 1..=nodes {
+            ip(&format!("-n {hub} link set p{node} nomaster"));
+            ip(&format!("-n {hub} address add 10.88.255.1/32 dev p{node}"));
+            ip(&format!("-n {hub} route add 10.88.0.{node}/32 dev p{node}"));
+            lan.ip(node, "address flush dev dv");
+            lan.ip(node, &format!("address add 10.88.0.{node}/32 dev dv"));
+            lan.route(node);
+        }
+        Some(lan)
+    }
+
+    /// Gives a node of a routed LAN its way to the others, also after its interface was down.
+    pub(crate) fn route(&self, node: usize) {
+        self.ip(node, "route add 10.88.255.1 dev dv");
+        self.ip(node, "route add default via 10.88.255.1");
+    }
+
     /// Ends what is left in a node's namespace: an upgrade leaves a process that nobody else knows.
     fn end_all(&self, node: usize) {
         let listed = Command::new("ip").args(["netns", "pids", &self.namespace(node)]).output();

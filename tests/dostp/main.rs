@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod fabric;
+mod fabric_udp;
 mod lan;
 
 use std::process::Output;

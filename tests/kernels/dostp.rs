@@ -173,6 +173,33 @@ fn dostp_with_keys_takes_what_user_space_seals_and_nothing_else() {
     }
 }
 
+/// Lines that `dostp_transact.sh` must print.
+const SAID_OF_TRANSACTIONS: [&str; 9] = [
+    "refusals: all",
+    "called: 6 of 100000 bytes, some were sent again",
+    "ring here: served: 24 requests, 0 of them twice",
+    "ring there: served: 24 requests, 0 of them twice",
+    "keys here: served: 24 requests, 0 of them twice",
+    "keys there: served: 24 requests, 0 of them twice",
+    "module here: served: 24 requests, 0 of them twice",
+    "module there: served: 24 requests, 0 of them twice",
+    "unloaded",
+];
+
+#[test]
+fn dostp_carries_transactions() {
+    if !is_possible() || !is_installed("ip") {
+        return;
+    }
+    let programs = [PathBuf::from("/bin/ip"), binary().with_file_name("dostp-transact")];
+    for (series, processors) in SERIES_WITH_HEADERS.into_iter().zip(["1", "2"]) {
+        let out = said(series, &["--processors", processors], &programs, "dostp_transact.sh");
+        for line in SAID_OF_TRANSACTIONS {
+            assert!(out.lines().any(|said| said == line), "{series}: no {line:?} in\n{out}");
+        }
+    }
+}
+
 /// Of the instructions of a round trip of 64 bytes by UDP, so many percent by the module at most, by whether
 /// sockets are connected. Counted with 6.1: 69 and 82; with 6.12: 67 and 80.
 const COUNTS_MAX: [(&str, u64); 2] = [("", 71), (" connected", 84)];

@@ -62,6 +62,11 @@ proptest! {
         if said[place("publish_token")].iter().any(Option::is_some) {
             said[place("publish_token_file")] = [None; 3];
         }
+        // With a fabric, servers are named for one backend alone, which wants them.
+        if said[place("fabric")].iter().any(Option::is_some) {
+            said[place("fabric_backend")] = [None; 3];
+            said[place("fabric_peers")] = [None; 3];
+        }
         let config = read(&sources(&said)).map_err(|faults| TestCaseError::fail(faults.to_string()))?;
         for (key, [flag, variable, written]) in keys().into_iter().zip(&said) {
             let entry = config.sections[0].entries.iter().find(|entry| entry.key.name == key.name);
@@ -100,6 +105,25 @@ fn what_needs_a_restart_is_named() {
     let after = of("workers = 2\nkeep_alive = '6s'\nroot = 'b'\nio = 'auto'\nadmin = '127.0.0.1:1'");
     assert_eq!(before.changed_needing_restart(&after), ["workers", "admin"]);
     assert!(after.changed_needing_restart(&after).is_empty());
+}
+
+#[test]
+fn servers_of_the_fabric_are_named_for_udp_and_only_for_it() {
+    let of = |text: &str| {
+        let file = Some(File { name: "a.toml".into(), text: format!("root = 'a'\n{text}") });
+        read(&Sources { file, ..Sources::default() }).map_err(|faults| faults.to_string())
+    };
+    let peers = "fabric_peers = ['10.0.0.7', '10.0.0.8']\n";
+    let config = of(&format!("fabric = 'eth1'\nfabric_backend = 'udp'\n{peers}")).expect("right settings");
+    assert_eq!(config.fabric.fabric_peers.len(), 2);
+    let fault = of("fabric = 'eth1'\nfabric_backend = 'udp'\n").expect_err("nobody is named");
+    assert!(fault.contains("write the servers into fabric_peers"), "{fault}");
+    for backend in ["", "fabric_backend = 'ring'\n"] {
+        let fault = of(&format!("fabric = 'eth1'\n{backend}{peers}")).expect_err("nobody need be named");
+        assert!(fault.contains("servers are named for fabric_backend = \"udp\" alone"), "{fault}");
+    }
+    let fault = of("fabric_backend = 'udp'\nfabric_peers = ['ten']\n").expect_err("no address");
+    assert!(fault.contains("write an IPv4 address"), "{fault}");
 }
 
 #[test]

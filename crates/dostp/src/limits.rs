@@ -108,9 +108,13 @@ pub const PARKED_MESSAGES_MAX: usize = 16;
 /// Bytes of messages that wait for one address.
 pub const PARKED_BYTES_MAX: usize = 64 << 10;
 
-/// When a message whose address was found, but which found no room, is tried again: a queue of frames drains
-/// within that.
-pub const PARKED_AGAIN_MS: u64 = 1;
+/// When a message whose address was found, but which found no room, is tried again for the first time: a
+/// queue of frames drains within that.
+pub const PARKED_AGAIN_MS_MIN: u64 = 1;
+
+/// The longest time between two such tries, each of which takes twice as long to come as the one before: a
+/// message of many frames may send its first ones in vain each time. All messages behind it wait as long.
+pub const PARKED_AGAIN_MS_MAX: u64 = 16;
 
 /// How long such a message is tried: about as long as it would have waited for an address that nobody has.
 pub const PARKED_PATIENCE_MS: u64 = 1_000;

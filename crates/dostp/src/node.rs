@@ -270,6 +270,17 @@ impl Node {
         }
     }
 
+    /// Whether a message to this address leaves at once: the address is known, and none waits before it.
+    pub fn is_open(&self, destination: u16) -> bool {
+        destination == EVERYBODY
+            || (self.peers.link(destination).is_some() && !self.parked.is_ready(destination))
+    }
+
+    /// So many messages of [`Node::send`] found no room, and were not sent.
+    pub fn unsent(&mut self, count: usize) {
+        self.passed.messages_sent -= count as u64;
+    }
+
     /// Does what is due.
     pub fn tick(&mut self, now_ms: u64) {
         for _ in 0..self.reassembly.expire(now_ms) {

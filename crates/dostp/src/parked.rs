@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::limits::{PARKED_AGAIN_MS, PARKED_BYTES_MAX, PARKED_MESSAGES_MAX, PARKED_PATIENCE_MS};
+use crate::limits::{
+    PARKED_AGAIN_MS_MAX, PARKED_AGAIN_MS_MIN, PARKED_BYTES_MAX, PARKED_MESSAGES_MAX, PARKED_PATIENCE_MS,
+};
 use crate::outgoing::Outbound;
 
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ struct Waiting {
 struct Full {
     /// When the first message that may go is tried again.
     again_ms: u64,
+    /// How long after that the try behind it comes.
+    next_wait_ms: u64,
     /// When it is given up.
     until_ms: u64,
 }
@@ -96,14 +100,18 @@ impl Parked {
         self.full = None;
     }
 
-    /// The message of [`Parked::next`] found no room: it stays the first, and is tried again soon. False:
-    /// that went on for too long.
+    /// The message of [`Parked::next`] found no room: it stays the first, and is tried again soon, then
+    /// after twice that and so on. False: that went on for too long.
     pub(crate) fn hold(&mut self, outbound: Outbound, payload: Vec<u8>, now_ms: u64) -> bool {
-        let until_ms = self.full.map_or(now_ms + PARKED_PATIENCE_MS, |full| full.until_ms);
+        let (wait_ms, until_ms) =
+            self.full.map_or((PARKED_AGAIN_MS_MIN, now_ms + PARKED_PATIENCE_MS), |full| {
+                (full.next_wait_ms, full.until_ms)
+            });
         if now_ms >= until_ms {
             return false;
         }
-        self.full = Some(Full { again_ms: now_ms + PARKED_AGAIN_MS, until_ms });
+        let again_ms = until_ms.min(now_ms + wait_ms);
+        self.full = Some(Full { again_ms, next_wait_ms: PARKED_AGAIN_MS_MAX.min(2 * wait_ms), until_ms });
         self.put_back(outbound, payload);
         true
     }

@@ -6,6 +6,7 @@
 
 mod about;
 mod alarm;
+mod batch;
 mod body;
 mod choice;
 mod claim;
@@ -15,6 +16,7 @@ mod giving;
 mod handover;
 mod keeper;
 mod keeper_wait;
+mod module;
 mod node_of_host;
 mod options;
 mod tending;
@@ -38,8 +40,9 @@ use self::endpoint::{Endpoint, Opening};
 pub use self::given::Asked;
 pub use self::handover::Lent;
 use self::keeper::Keeper;
+pub use self::module::ModuleSocket;
 pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait, node_path};
-pub use self::transactions::{TransactionCaller, TransactionService};
+pub use self::transactions::{TransactionCaller, TransactionService, TransactionSocket};
 use crate::header::{EVERYBODY, Kind};
 use crate::keys::Secrets;
 
@@ -310,23 +313,35 @@ impl Socket {
         message_id: Option<u16>,
         payload: &[u8],
     ) -> io::Result<usize> {
-        let shared = *self.shared();
-        if to.0 == EVERYBODY && !shared.broadcast {
+        if to.0 == EVERYBODY && !self.shared().broadcast {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         loop {
             let sent = self.endpoint().send(kind, to, message_id, payload, clock::now_ms());
-            let flags = match sent {
+            match sent {
                 Ok(true) => return Ok(payload.len()),
-                Ok(false) if shared.nonblocking => return Err(io::ErrorKind::WouldBlock.into()),
-                Ok(false) => PollFlags::OUT,
-                // The address is asked for, and enough waits for the answer already.
-                Err(error) if is_crowded(&error) && !shared.nonblocking => PollFlags::empty(),
-                Err(error) => return Err(error),
-            };
-            let now_ns = clock::now_ns();
-            self.sleep(flags, Some(now_ns + LOOK_AGAIN_NS), now_ns)?;
+                Ok(false) => self.wait_for_room(io::ErrorKind::WouldBlock.into())?,
+                Err(error) => self.wait_for_room(error)?,
+            }
         }
+    }
+
+    /// Waits for what stands in the way of a message that was not taken.
+    ///
+    /// # Errors
+    /// That error, if no waiting helps or the socket must not wait; ENETDOWN.
+    fn wait_for_room(&self, error: io::Error) -> io::Result<()> {
+        let flags = match error.kind() {
+            io::ErrorKind::WouldBlock => PollFlags::OUT,
+            // The address is asked for, and enough waits for the answer already.
+            _ if is_crowded(&error) => PollFlags::empty(),
+            _ => return Err(error),
+        };
+        if self.shared().nonblocking {
+            return Err(error);
+        }
+        let now_ns = clock::now_ns();
+        self.sleep(flags, Some(now_ns + LOOK_AGAIN_NS), now_ns)
     }
 
     /// Waits until the descriptor is ready, something is due, or the time is up.

@@ -9,6 +9,7 @@
 //! [`crate::Io::watch_room`] reports once there is room.
 
 mod control;
+mod family;
 mod link_udp;
 mod mapping;
 mod packet_ring;
@@ -16,6 +17,7 @@ mod simulated;
 mod udp;
 mod xdp_ring;
 
+pub use family::{FamilyName, FamilySocket};
 pub use link_udp::LinkUdp;
 pub use packet_ring::{PacketFilter, PacketRing, RingCounts};
 pub use simulated::{Network, NetworkFaults, SimulatedDatagrams};
@@ -122,7 +124,7 @@ pub struct DatagramLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchSent {
     /// So many of the batch, from its beginning, are done with: taken by the kernel, or refused. The others
-    /// found no room and were not looked at.
+    /// found no room, or stand behind a frame that a link has refused, and were not looked at.
     pub done: usize,
     /// So many of those were refused and are lost.
     pub refused: usize,
@@ -167,7 +169,8 @@ pub trait Datagrams {
         take: &mut dyn FnMut(Datagram<'_, Self::Path>),
     ) -> io::Result<usize>;
 
-    /// Sends a batch in order, without waiting.
+    /// Sends a batch in order, without waiting. A link (packet ring, AF_XDP, frames in UDP) ends the batch at
+    /// a frame that it refuses: those behind that may be parts of the same message.
     ///
     /// # Errors
     /// What cannot be gone on after (EBADF, ENETDOWN of a bound interface). A packet ring tells it only where

@@ -1,20 +1,29 @@
 //! Keys of the fabric: by which servers of one LAN tell each other load and live data.
 
-use crate::group::group;
-use crate::syntax::OrOff;
-use crate::syntax::choice::FabricMode;
-use crate::syntax::text::{ClusterNumber, FilePath, Interface};
+use crate::group::{Conflict, group};
+use crate::syntax::choice::{FabricBackend, FabricMode};
+use crate::syntax::text::{ClusterNumber, FilePath, Interface, NodeAddress};
+use crate::syntax::{Many, OrOff};
 
 group! {
     /// Other servers of one LAN, by DOSTP.
-    Fabric, "Fabric", |_| None;
+    Fabric, "Fabric", backend_and_peers;
 
     /// Interface to share load and live data by
     /// Servers of one LAN find each other by DOSTP. Each second they tell how busy they are, and at once what
     /// was published to topics of live data, each site to the site of the same name.
-    /// The server needs CAP_NET_RAW at its start. Without `fabric_key_file` anybody on the LAN can publish to
-    /// every topic: see `docs/dostp-use.md`.
+    /// The server needs CAP_NET_RAW at its start, unless frames go in UDP. Without `fabric_key_file` anybody
+    /// on the LAN can publish to every topic: see `docs/dostp-use.md`.
     fabric: OrOff<Interface> = Some("off"), Value, restart, "\"eth1\"";
+    /// How servers reach each other; udp where the network carries only IP
+    /// `auto` opens a packet ring, or without CAP_NET_RAW asks a node of this host for rings (`staunch dostp
+    /// serve --give-to`). In UDP, port 5288, frames pass routers and clouds; no server finds another there,
+    /// so they are named by `fabric_peers`.
+    fabric_backend: FabricBackend = Some("auto"), Value, restart, "\"udp\"";
+    /// IPv4 addresses of the servers, with fabric_backend = "udp"
+    /// The same list may stand on all of them: each leaves its own address out. Two servers hear all of each
+    /// other where each names the other. The low 16 bits of all addresses have to be different.
+    fabric_peers: Many<NodeAddress> = Some(""), Values, restart, "[\"10.0.0.7\", \"10.0.0.8\"]";
     /// File with the cluster's secret, mode 0600
     /// 64 hexadecimal digits, the same on all servers. Read by the user who starts the server.
     fabric_key_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/etc/staunch/dostp.key\"";
@@ -24,4 +33,20 @@ group! {
     /// Number of the cluster
     /// Servers of other clusters on the same wire are not heard.
     fabric_cluster: ClusterNumber = Some("0"), Value, restart, "1";
+}
+
+fn backend_and_peers(fabric: &Fabric) -> Conflict {
+    fabric.fabric.as_ref()?;
+    match (fabric.fabric_backend, &fabric.fabric_peers[..]) {
+        (FabricBackend::Udp, []) => {
+            let text = "frames in UDP reach nobody who is not named: write the servers into fabric_peers";
+            Some(("fabric_backend", text.into()))
+        }
+        (FabricBackend::Udp, _) | (_, []) => None,
+        (backend, _) => {
+            let found = format!("fabric_backend = {:?} they find each other", backend.name());
+            let text = format!("servers are named for fabric_backend = \"udp\" alone: by {found}");
+            Some(("fabric_peers", text))
+        }
+    }
 }

@@ -94,6 +94,17 @@ choices! {
         /// From readers as well.
         Aead = "aead",
     }
+    /// How frames of the fabric travel.
+    FabricBackend {
+        /// By a packet ring, or by one that a node of this host gives.
+        Auto = "auto",
+        /// By a packet ring.
+        Ring = "ring",
+        /// By rings that a node of this host gives.
+        Given = "given",
+        /// In UDP.
+        Udp = "udp",
+    }
     /// What readers of a topic are promised.
     TopicKind {
         /// The latest counts.

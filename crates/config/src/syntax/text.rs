@@ -1,6 +1,6 @@
 //! Values of one word: times, sizes, numbers, rates, addresses, names of files and people.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -79,6 +79,8 @@ scalars! {
     Block: AddressBlock, "CIDR", address_block, |block| Node::text(block.to_string());
     /// A user, maybe with a group.
     User: UserName, "USER[:GROUP]", user, |user| Node::text(user.to_string());
+    /// An IPv4 address.
+    NodeAddress: Ipv4Addr, "ADDR", node_address, |address| Node::text(address.to_string());
     /// A network interface.
     Interface: String, "NAME", interface, |name| Node::text(name.as_str());
     /// A file.
@@ -239,6 +241,10 @@ fn interface(text: &str) -> Result<String, String> {
     let inside = |byte: u8| byte.is_ascii_graphic() && !b"/:,".contains(&byte);
     let is_name = (1..16).contains(&text.len()) && text.bytes().all(inside) && !matches!(text, "." | "..");
     if is_name { Ok(text.to_owned()) } else { Err("write a network interface such as eth0".into()) }
+}
+
+fn node_address(text: &str) -> Result<Ipv4Addr, String> {
+    text.parse().map_err(|_| "write an IPv4 address such as 10.0.0.7".into())
 }
 
 fn path(text: &str) -> Result<PathBuf, String> {

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::greeting::Greeting;
     use crate::header::{EVERYBODY, Flags, Header, Kind};
-    use crate::limits::{PARKED_AGAIN_MS, PARKED_PATIENCE_MS};
+    use crate::limits::{PARKED_AGAIN_MS_MIN, PARKED_PATIENCE_MS};
     use crate::node::{SendFault, Sending, Settings};
     use crate::peers::Own;
 
@@ -75,17 +75,21 @@ mod tests {
         Node::new(Settings { peers_max, ..Settings::new(own, [1; 16]) })
     }
 
-    /// Sends message `id`; says whether it waits.
-    fn send(node: &mut Node, destination: u16, id: u16, now_ms: u64) -> Result<bool, SendFault> {
-        let outbound = Outbound {
+    fn outbound(destination: u16, message_id: u16) -> Outbound {
+        Outbound {
             kind: Kind::Data,
             destination,
             source_port: 1,
             destination_port: 2,
-            message_id: id,
+            message_id,
             priority: false,
-        };
-        node.send(&outbound, b"x", now_ms).map(|sending| matches!(sending, Sending::Parked))
+        }
+    }
+
+    /// Sends message `id`; says whether it waits.
+    fn send(node: &mut Node, destination: u16, id: u16, now_ms: u64) -> Result<bool, SendFault> {
+        let sending = node.send(&outbound(destination, id), b"x", now_ms);
+        sending.map(|sending| matches!(sending, Sending::Parked))
     }
 
     /// Sends what is due, and what waited and may go now, through a way that has room or not; says which
@@ -148,9 +152,9 @@ mod tests {
         assert_eq!(flush(&mut node, 10, false), [1]);
         // A later message passes none that waits, though its address is known.
         assert_eq!(send(&mut node, 7, 3, 10), Ok(true));
-        assert_eq!(node.due_ms(), Some(10 + PARKED_AGAIN_MS));
+        assert_eq!(node.due_ms(), Some(10 + PARKED_AGAIN_MS_MIN));
         assert_eq!(flush(&mut node, 10, true), []);
-        assert_eq!(flush(&mut node, 10 + PARKED_AGAIN_MS, true), [1, 2, 3]);
+        assert_eq!(flush(&mut node, 10 + PARKED_AGAIN_MS_MIN, true), [1, 2, 3]);
         assert_eq!(send(&mut node, 7, 4, 12), Ok(false));
         assert_eq!((node.passed().messages_sent, node.drops().of(Fault::Unresolved)), (4, 0));
     }
@@ -160,12 +164,37 @@ mod tests {
         let mut node = node(9);
         assert_eq!([1, 2].map(|id| send(&mut node, 7, id, 0)), [Ok(true); 2]);
         hear(&mut node, 7, 0);
-        for now_ms in 0..PARKED_PATIENCE_MS {
+        let mut now_ms = 0;
+        while now_ms < PARKED_PATIENCE_MS {
             assert_eq!(flush(&mut node, now_ms, false), [1], "at {now_ms}");
+            now_ms = node.parked.due_ms().unwrap();
         }
-        assert_eq!(flush(&mut node, PARKED_PATIENCE_MS, false), [1, 2]);
+        assert_eq!(now_ms, PARKED_PATIENCE_MS);
+        assert_eq!(flush(&mut node, now_ms, false), [1, 2]);
         assert_eq!(node.drops().of(Fault::Unresolved), 1);
-        assert_eq!(flush(&mut node, PARKED_PATIENCE_MS + PARKED_AGAIN_MS, true), [2]);
+        assert_eq!(flush(&mut node, PARKED_PATIENCE_MS + PARKED_AGAIN_MS_MIN, true), [2]);
+    }
+
+    /// A way out that takes ten frames of a message and then no more.
+    #[test]
+    fn a_message_of_many_frames_sends_its_first_part_seldom() {
+        let mut node = node(9);
+        let outbound = outbound(7, 1);
+        assert!(matches!(node.send(&outbound, &[0; 60_000], 0), Ok(Sending::Parked)));
+        hear(&mut node, 7, 0);
+        let (mut tries, mut frames_sent, mut now_ms) = (Vec::new(), 0, 0);
+        while let Some((outbound, payload)) = node.poll_parked(now_ms) {
+            let part = |_: &mut Node, _, frames: Frames<'_>| {
+                frames_sent += frames.take(10).count();
+                Ok::<bool, Infallible>(false)
+            };
+            node.send_parked(outbound, payload, now_ms, part).unwrap();
+            tries.push(now_ms);
+            now_ms = node.parked.due_ms().unwrap();
+        }
+        assert_eq!(node.drops().of(Fault::Unresolved), 1);
+        assert_eq!(tries[..8], [0, 1, 3, 7, 15, 31, 47, 63]);
+        assert_eq!((tries.last(), frames_sent), (Some(&PARKED_PATIENCE_MS), 670));
     }
 
     #[test]

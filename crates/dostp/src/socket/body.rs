@@ -89,7 +89,7 @@ fn candidates(options: &Options) -> Vec<Backend> {
 }
 
 /// A way for messages, one for control frames where they come apart, the link address and the MTU.
-type Ways = (Carrier, Option<Carrier>, Link, u16);
+pub(super) type Ways = (Carrier, Option<Carrier>, Link, u16);
 
 fn open(
     backend: Backend,
@@ -106,13 +106,28 @@ fn open(
         Backend::Given => open_given(interface, options, claim),
         Backend::Udp => {
             let address = SocketAddrV4::new(own, options.udp_port);
-            let udp = LinkUdp::bind(address)?;
-            let link = Link(LinkUdp::link(SocketAddrV4::new(own, udp.local_port()?)).0);
-            let mtu =
-                interface.mtu.saturating_sub(UDP_OVERHEAD_BYTES).clamp(u32::from(MTU_MIN), 65_507) as u16;
-            Ok((Carrier::Udp(udp), None, link, mtu))
+            let bound = LinkUdp::bind(address)
+                .map_err(|error| io::Error::new(error.kind(), format!("UDP {address}: {error}")));
+            in_udp(bound?, interface, own, options)
         }
     }
+}
+
+/// Frames by this socket of UDP.
+pub(super) fn in_udp(
+    mut udp: LinkUdp,
+    interface: &Interface,
+    own: Ipv4Addr,
+    options: &Options,
+) -> io::Result<Ways> {
+    let link = Link(LinkUdp::link(SocketAddrV4::new(own, udp.local_port()?)).0);
+    let mtu = interface.mtu.saturating_sub(UDP_OVERHEAD_BYTES).clamp(u32::from(MTU_MIN), 65_507) as u16;
+    if let Some(peers) = &options.udp_peers {
+        let others = peers.iter().filter(|peer| **peer != own);
+        let links = others.map(|peer| LinkUdp::link(SocketAddrV4::new(*peer, options.udp_port)));
+        udp.name_everybody(links.collect());
+    }
+    Ok((Carrier::Udp(udp), None, link, mtu))
 }
 
 fn open_ring(interface: &Interface, options: &Options, port: u16) -> io::Result<Ways> {
@@ -212,11 +227,12 @@ impl Carrier {
         }
     }
 
-    /// The socket of a packet ring, for another process.
-    pub(super) fn ring_descriptor(&self) -> io::Result<OwnedFd> {
+    /// The socket, for another process. Not that of AF_XDP, whose places for frames are this process's.
+    pub(super) fn socket(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Ring(ring) => ring.descriptor(),
-            Self::Xdp(_) | Self::Udp(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::Udp(udp) => udp.descriptor(),
+            Self::Xdp(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! It must never wait: waiting is for whoever holds the descriptor.
 
+mod batch;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -58,6 +60,10 @@ pub(super) struct Endpoint {
     interface: u32,
     pub(super) ether_type: u16,
     udp_port: Option<u16>,
+    /// In UDP: whether nodes are named to which messages to all go.
+    names_everybody: bool,
+    /// In UDP: why the last control frame to all left for none of them.
+    refused_to_all: Option<i32>,
     port_claim: Claim,
     voice: Option<Claim>,
     next_id: u16,
@@ -112,6 +118,8 @@ impl Endpoint {
             interface: interface.index,
             ether_type: options.ether_type,
             udp_port,
+            names_everybody: udp_port.is_some() && options.udp_peers.is_some(),
+            refused_to_all: None,
             port_claim: claim,
             voice: None,
             next_id: u16::from_le_bytes([seed[3], seed[11]]),
@@ -128,17 +136,26 @@ impl Endpoint {
 
     /// Says that the node is there, if no other process of this host does.
     fn start(&mut self, is_quiet: bool, now_ms: u64) {
-        if !is_quiet {
-            self.voice = Claim::voice(self.interface, self.ether_type).ok();
+        if is_quiet {
+            self.node.peers_mut().set_voice(self.udp_port.is_some(), now_ms);
+        } else {
+            self.claim_voice(now_ms);
         }
-        // In UDP nothing can be sent to all, and there is one process a host.
-        self.node.peers_mut().set_voice(self.voice.is_some() || self.udp_port.is_some(), now_ms);
         self.greet(now_ms);
+    }
+
+    /// Answers for the node, unless another process does. In UDP a node is one process.
+    fn claim_voice(&mut self, now_ms: u64) {
+        self.voice = match self.udp_port {
+            Some(_) => None,
+            None => Claim::voice(self.interface, self.ether_type).ok(),
+        };
+        self.node.peers_mut().set_voice(self.voice.is_some() || self.udp_port.is_some(), now_ms);
     }
 
     /// Says to all that the node is there, if that is this process's part.
     pub(super) fn greet(&mut self, now_ms: u64) {
-        if self.udp_port.is_none() && self.voice.is_some() {
+        if self.voice.is_some() || self.names_everybody {
             self.node.start(now_ms);
         } else {
             self.node.peers_mut().start_quietly(now_ms);
@@ -153,16 +170,42 @@ impl Endpoint {
 
     /// Answers for the node again, unless another process does.
     pub(super) fn take_voice(&mut self, now_ms: u64) {
-        self.voice = Claim::voice(self.interface, self.ether_type).ok();
-        self.node.peers_mut().set_voice(self.voice.is_some(), now_ms);
+        self.claim_voice(now_ms);
         self.greet(now_ms);
     }
 
-    /// Copies of the sockets for messages and for control frames, and of the port's claim.
-    pub(super) fn descriptors(&self) -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
-        let control = self.control_body.as_ref().ok_or(ErrorKind::Unsupported)?;
-        let claim = self.port_claim.as_fd().try_clone_to_owned()?;
-        Ok((self.body.ring_descriptor()?, control.ring_descriptor()?, claim))
+    /// In UDP: why the last greeting left for nobody, if it was so.
+    ///
+    /// # Errors
+    /// That reason: ENETUNREACH, for instance, while the interface is down.
+    pub(super) fn reaches_anybody(&self) -> io::Result<()> {
+        self.refused_to_all.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
+    }
+
+    /// Learns the full addresses of nodes that are named.
+    ///
+    /// # Errors
+    /// EADDRNOTAVAIL: one is no address of a node, or equal to another in the low 16 bits.
+    pub(super) fn name(&mut self, peers: &[Ipv4Addr]) -> io::Result<()> {
+        let own = self.own;
+        for (place, peer) in peers.iter().enumerate().filter(|(_, peer)| **peer != own) {
+            let is_same = |other: &&Ipv4Addr| low_bits(**other) == low_bits(*peer) && *other != peer;
+            if let Some(other) = peers[..place].iter().find(is_same) {
+                return Err(same(*peer, *other));
+            }
+            if self.destination(*peer)? == EVERYBODY {
+                let message = format!("{peer} is a broadcast address: in UDP each node is named");
+                return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies of the sockets for messages and, where they come apart, for control frames, and of the port's
+    /// claim.
+    pub(super) fn descriptors(&self) -> io::Result<(OwnedFd, Option<OwnedFd>, OwnedFd)> {
+        let control = self.control_body.as_ref().map(Carrier::socket).transpose()?;
+        Ok((self.body.socket()?, control, self.port_claim.as_fd().try_clone_to_owned()?))
     }
 
     /// What tells of control frames, where they come apart from messages.
@@ -206,8 +249,7 @@ impl Endpoint {
         }
         let known = self.address(low);
         if known != address && (self.named.contains_key(&low) || low == low_bits(self.own)) {
-            let message = format!("{address} and {known} are the same to DOSTP: equal in the low 16 bits");
-            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
+            return Err(same(address, known));
         }
         if known != address {
             self.named.insert(low, address);
@@ -249,7 +291,11 @@ impl Endpoint {
         self.tell_of(outbound.destination, now_ms);
         match self.node.send(outbound, payload, now_ms) {
             Ok(Sending::Frames { link, frames }) => {
-                transmit(&mut self.node, &mut self.body, link, frames, now_ms)
+                let sent = transmit(&mut self.node, &mut self.body, link, frames, now_ms);
+                if !matches!(sent, Ok(true)) {
+                    self.node.unsent(1);
+                }
+                sent
             }
             Ok(Sending::Parked) => Ok(true),
             Err(fault) => Err(self.send_error(fault)),
@@ -326,8 +372,7 @@ impl Endpoint {
         }
         if self.node.peers().has_unheard() {
             // Whoever spoke for this node may have ended, or nobody did: then this process does from now on.
-            self.voice = Claim::voice(self.interface, self.ether_type).ok();
-            self.node.peers_mut().set_voice(self.voice.is_some(), now_ms);
+            self.claim_voice(now_ms);
         }
         self.flush(now_ms)
     }
@@ -362,9 +407,10 @@ impl Endpoint {
         while let Some(link) = self.node.poll_control(now_ms, &mut frame) {
             said = true;
             // What matters is repeated: a frame that finds no room is not kept. In UDP there is no way to
-            // all.
-            if link != Link::EVERYBODY || self.udp_port.is_none() {
-                self.body.send(&[body::transmit(link, &[], &frame)])?;
+            // all where nobody is named.
+            let sent = self.body.send(&[body::transmit(link, &[], &frame)])?;
+            if link == Link::EVERYBODY && self.names_everybody {
+                self.refused_to_all = (sent.refused > 0).then_some(sent.errno);
             }
             frame.clear();
         }
@@ -427,6 +473,12 @@ fn received(own: Ipv4Addr, named: &BTreeMap<u16, Ipv4Addr>, message: Message<'_>
         message_id: message.message_id,
         payload: message.payload.into_owned(),
     }
+}
+
+/// The error of two addresses that name one node.
+fn same(one: Ipv4Addr, other: Ipv4Addr) -> io::Error {
+    let message = format!("{one} and {other} are the same to DOSTP: equal in the low 16 bits");
+    io::Error::new(ErrorKind::AddrNotAvailable, message)
 }
 
 /// What DOSTP knows of an IPv4 address.

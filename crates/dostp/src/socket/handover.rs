@@ -1,4 +1,4 @@
-//! A socket that passes from one process to the next, which needs no right for it: rings, port, and what is
+//! A socket that passes from one process to the next, which needs no right for it: sockets, port, and what is
 //! known of interface and node.
 //!
 //! It owns the words of that. Both processes must never read at the same time: the one before stops by
@@ -12,11 +12,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
 use staunch_netio::clock;
-use staunch_netio::datagram::{LinkAddress, PacketRing};
+use staunch_netio::datagram::{LinkAddress, LinkUdp, PacketRing};
 use staunch_netio::host::interface::Interface;
 
 use super::alarm::Alarm;
-use super::body::{CONTROL_RING_BYTES, Carrier, RING_BYTES, frame_mtu};
+use super::body::{CONTROL_RING_BYTES, Carrier, RING_BYTES, frame_mtu, in_udp};
 use super::claim::Claim;
 use super::endpoint::{Endpoint, Opening};
 use super::options::{Backend, Options};
@@ -37,7 +37,8 @@ pub struct Lent {
     /// The secrets in use, for a process that may not read their file.
     secrets: Option<Slots>,
     messages: OwnedFd,
-    control: OwnedFd,
+    /// Nothing for frames in UDP: control frames come with messages.
+    control: Option<OwnedFd>,
     claim: OwnedFd,
 }
 
@@ -45,6 +46,11 @@ impl Lent {
     /// The name of the interface, and the port.
     pub fn place(&self) -> (&str, u16) {
         (&self.interface.name, self.port)
+    }
+
+    /// Whether frames travel in UDP.
+    pub fn is_in_udp(&self) -> bool {
+        self.control.is_none()
     }
 
     /// The secrets that the process before used.
@@ -67,7 +73,8 @@ impl Lent {
             self.boot,
             self.port
         );
-        given::send(to, &words, &[self.messages.as_fd(), self.control.as_fd(), self.claim.as_fd()])
+        let descriptors = [Some(&self.messages), self.control.as_ref(), Some(&self.claim)];
+        given::send(to, &words, &descriptors.into_iter().flatten().map(AsFd::as_fd).collect::<Vec<_>>())
     }
 
     /// Reads it from a stream.
@@ -77,11 +84,13 @@ impl Lent {
     pub fn receive(from: &UnixStream) -> io::Result<Self> {
         let (words, descriptors) = given::receive(from)?;
         let wrong = || io::Error::new(ErrorKind::InvalidData, "the socket of the fabric did not come");
-        let descriptors: [OwnedFd; 3] = descriptors.try_into().map_err(|_| wrong())?;
         Self::read(words.trim_end(), descriptors).ok_or_else(wrong)
     }
 
-    fn read(words: &str, [messages, control, claim]: [OwnedFd; 3]) -> Option<Self> {
+    fn read(words: &str, mut descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let claim = descriptors.pop()?;
+        let mut descriptors = descriptors.into_iter();
+        let (messages, control) = (descriptors.next()?, descriptors.next());
         let words: Vec<&str> = words.split(' ').collect();
         let ["lent", name, index, link, mtu, own, netmask, boot, port, first, second] = words[..] else {
             return None;
@@ -107,10 +116,10 @@ impl Lent {
 
 impl Socket {
     /// Stops reading and speaking, and hands out what another process needs to go on, with the secrets in
-    /// use. Only for a packet ring.
+    /// use. Not by AF_XDP.
     ///
     /// # Errors
-    /// EMFILE; it is no packet ring.
+    /// EMFILE; the backend is AF_XDP.
     pub fn lend(&mut self, secrets: Option<Slots>) -> io::Result<Lent> {
         // The thread beside it ends here; nobody else reads control frames.
         self.keeper = None;
@@ -152,21 +161,28 @@ impl Socket {
     /// ENOMEM; the descriptors are none of such a socket.
     pub fn inherit(lent: Lent, options: &Options) -> io::Result<Self> {
         let Lent { interface, own, boot, port, messages, control, claim, .. } = lent;
-        let mtu = frame_mtu(&interface)?;
-        let adopt = |socket, ring_bytes| {
+        let adopt = |socket, mtu: u16, ring_bytes| {
             let link = LinkAddress(interface.link);
             let mut ring = PacketRing::adopt(socket, link, mtu.into(), options.ether_type, ring_bytes)?;
             ring.seek();
             io::Result::Ok(Carrier::Ring(ring))
         };
-        let (body, control) = (adopt(messages, RING_BYTES)?, adopt(control, CONTROL_RING_BYTES)?);
+        let (backend, (body, control, link, mtu)) = match control {
+            Some(control) => {
+                let mtu = frame_mtu(&interface)?;
+                let control = adopt(control, mtu, CONTROL_RING_BYTES)?;
+                let messages = adopt(messages, mtu, RING_BYTES)?;
+                (Backend::Ring, (messages, Some(control), Link(interface.link), mtu))
+            }
+            None => (Backend::Udp, in_udp(LinkUdp::adopt(messages), &interface, own, options)?),
+        };
         let seed = seed();
         let opening = Opening {
-            link: Link(interface.link),
+            link,
             own,
             body,
-            control: Some(control),
-            backend: Backend::Ring,
+            control,
+            backend,
             refused: Vec::new(),
             interface,
             mtu,
@@ -194,6 +210,7 @@ impl Socket {
         let refused = std::mem::take(&mut opening.refused);
         let opened = Opened { backend: opening.backend, refused, interface: opening.interface.clone() };
         let mut endpoint = Endpoint::new(opening, options, seed, boot, clock::now_ns());
+        endpoint.name(options.udp_peers.as_deref().unwrap_or_default())?;
         endpoint.tend(clock::now_ms())?;
         let shared = Shared { wait: options.wait, ..Shared::default() };
         let mut socket = Self {
@@ -254,14 +271,15 @@ mod tests {
         let own = Ipv4Addr::new(10, 0, 0, 7);
         for secrets in [None, Some([Some([1; SECRET_BYTES]), None]), Some([None, Some([0xfe; SECRET_BYTES])])]
         {
-            let (messages, control, claim) = (file(), file(), file());
-            let interface = interface.clone();
+            let (messages, claim) = (file(), file());
+            let control = secrets.is_some().then(file);
+            let (interface, is_in_udp) = (interface.clone(), control.is_none());
             let lent = Lent { interface, own, boot: u64::MAX, port: 5290, secrets, messages, control, claim };
             let (from, to) = UnixStream::pair().unwrap();
             lent.send(&from).unwrap();
             let read = Lent::receive(&to).unwrap();
+            assert_eq!((read.port, read.secrets, read.is_in_udp()), (5290, secrets, is_in_udp));
             assert_eq!((read.interface, read.own, read.boot), (lent.interface, own, u64::MAX));
-            assert_eq!((read.port, read.secrets), (5290, secrets));
         }
     }
 

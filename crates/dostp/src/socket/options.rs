@@ -112,6 +112,9 @@ pub struct Options {
     pub ether_type: u16,
     /// The port of frames in UDP.
     pub udp_port: u16,
+    /// With frames in UDP: the nodes that messages to all go to, which this node greets. Its own address may
+    /// stand among them. `None`: nothing can be sent to all.
+    pub udp_peers: Option<Vec<Ipv4Addr>>,
     /// Whether frames bear a checksum.
     pub sum: bool,
     /// Whether the node says that it is there, and may be refused its address. A tool that only asks is
@@ -143,6 +146,7 @@ impl Options {
             cluster: 0,
             ether_type: ETHER_TYPE,
             udp_port: UDP_PORT,
+            udp_peers: None,
             sum: false,
             is_quiet: false,
             takes_all_ports: false,

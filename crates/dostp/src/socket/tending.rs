@@ -50,12 +50,13 @@ impl Socket {
     /// Says to all that this node is there: its link has come up again.
     ///
     /// # Errors
-    /// ENETDOWN.
+    /// ENETDOWN; in UDP, why it left for none of the nodes that are named, such as ENETUNREACH.
     pub fn greet(&self) -> io::Result<()> {
         let now_ms = clock::now_ms();
         let mut endpoint = self.endpoint();
         endpoint.greet(now_ms);
-        endpoint.tend(now_ms)
+        endpoint.tend(now_ms)?;
+        endpoint.reaches_anybody()
     }
 
     /// Tells the others that this node leaves.

@@ -16,10 +16,57 @@ use crate::header::Kind;
 use crate::kinds::Sender;
 use crate::kinds::transact::{Asked, Caller, Concluded, Service};
 
+/// A socket by which transactions go.
+pub trait TransactionSocket {
+    /// Sends a message of this kind with this id.
+    ///
+    /// # Errors
+    /// Those of [`Socket::send_to`].
+    fn send_transaction(
+        &self,
+        kind: Kind,
+        message_id: u16,
+        payload: &[u8],
+        to: SocketAddrV4,
+    ) -> io::Result<usize>;
+
+    /// Waits for a message of any kind.
+    ///
+    /// # Errors
+    /// Those of [`Socket::receive`].
+    fn receive(&self) -> io::Result<Received>;
+
+    /// How long receiving waits; `None` for ever.
+    ///
+    /// # Errors
+    /// EINVAL for no time at all.
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
+}
+
+impl TransactionSocket for Socket {
+    fn send_transaction(
+        &self,
+        kind: Kind,
+        message_id: u16,
+        payload: &[u8],
+        to: SocketAddrV4,
+    ) -> io::Result<usize> {
+        Self::send_transaction(self, kind, message_id, payload, to)
+    }
+
+    fn receive(&self) -> io::Result<Received> {
+        Self::receive(self)
+    }
+
+    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        Self::set_read_timeout(self, timeout)
+    }
+}
+
 /// The calling side, on a socket of its own.
 #[derive(Debug)]
-pub struct TransactionCaller {
-    socket: Socket,
+pub struct TransactionCaller<S = Socket> {
+    socket: S,
     caller: Caller,
 }
 
@@ -29,8 +76,16 @@ impl TransactionCaller {
     /// # Errors
     /// Those of [`Socket::bind`].
     pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
-        let socket = Socket::bind(address, options)?;
-        socket.set_transactions(true);
+        Self::over(bound(address, options)?)
+    }
+}
+
+impl<S: TransactionSocket> TransactionCaller<S> {
+    /// Calls by this socket.
+    ///
+    /// # Errors
+    /// There is no random number to begin with.
+    pub fn over(socket: S) -> io::Result<Self> {
         let seed = random()?;
         let first = seed.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         Ok(Self { socket, caller: Caller::new(first) })
@@ -84,8 +139,8 @@ impl TransactionCaller {
 
 /// The serving side, on a port.
 #[derive(Debug)]
-pub struct TransactionService {
-    socket: Socket,
+pub struct TransactionService<S = Socket> {
+    socket: S,
     service: Service,
 }
 
@@ -95,13 +150,18 @@ impl TransactionService {
     /// # Errors
     /// Those of [`Socket::bind`].
     pub fn bind(address: SocketAddrV4, options: &Options) -> io::Result<Self> {
-        let socket = Socket::bind(address, options)?;
-        socket.set_transactions(true);
-        Ok(Self { socket, service: Service::default() })
+        Ok(Self::over(bound(address, options)?))
+    }
+}
+
+impl<S: TransactionSocket> TransactionService<S> {
+    /// Serves by this socket.
+    pub fn over(socket: S) -> Self {
+        Self { socket, service: Service::default() }
     }
 
     /// The socket, to set how it waits.
-    pub fn socket(&self) -> &Socket {
+    pub fn socket(&self) -> &S {
         &self.socket
     }
 
@@ -137,6 +197,12 @@ impl TransactionService {
     fn reply(&self, request: &Received, reply: &[u8]) {
         self.socket.send_transaction(Kind::Reply, request.message_id, reply, request.from).ok();
     }
+}
+
+fn bound(address: SocketAddrV4, options: &Options) -> io::Result<Socket> {
+    let socket = Socket::bind(address, options)?;
+    socket.set_transactions(true);
+    Ok(socket)
 }
 
 fn sender(address: SocketAddrV4) -> Sender {

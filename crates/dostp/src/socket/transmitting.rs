@@ -1,6 +1,7 @@
-//! The frames of one message, on their way.
+//! The frames of messages, on their way.
 //!
-//! It must never send a part of a message behind one that found no room.
+//! This file owns the order in which frames are handed to the body. It must never send a part of a message
+//! behind one that found no room.
 
 use std::io;
 
@@ -28,12 +29,11 @@ pub(super) fn transmit(
         return transmit_trailed(node, body, link, std::iter::once(first).chain(frames), now_ms);
     }
     if first.header.flags.has(Flags::FINAL) {
-        let sent = body.send(&[body::transmit(link, &first.head, first.payload)])?;
-        return refused(sent.errno, sent.refused).map(|()| sent.done == 1);
+        return is_whole(send_all(body, &[body::transmit(link, &first.head, first.payload)]));
     }
     let frames: Vec<FrameOut<'_>> = std::iter::once(first).chain(frames).collect();
     let batch: Vec<_> = frames.iter().map(|frame| body::transmit(link, &frame.head, frame.payload)).collect();
-    send_all(body, &batch)
+    is_whole(send_all(body, &batch))
 }
 
 /// Frames with a trailer are put together first.
@@ -44,30 +44,59 @@ fn transmit_trailed<'a>(
     frames: impl Iterator<Item = FrameOut<'a>>,
     now_ms: u64,
 ) -> io::Result<bool> {
-    let mut written: Vec<Vec<u8>> = Vec::new();
-    for frame in frames {
-        let mut bytes = Vec::new();
-        node.write(&frame, now_ms, &mut bytes);
-        written.push(bytes);
-    }
+    let written: Vec<Vec<u8>> = frames.map(|frame| written(node, &frame, now_ms)).collect();
     let batch: Vec<_> = written.iter().map(|bytes| body::transmit(link, &[], bytes)).collect();
-    send_all(body, &batch)
+    is_whole(send_all(body, &batch))
 }
 
-fn send_all(body: &mut Carrier, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<bool> {
-    let mut done = 0;
-    while done < batch.len() {
-        let sent = body.send(&batch[done..])?;
-        refused(sent.errno, sent.refused)?;
-        done += sent.done;
-        if sent.done == 0 {
-            // A part that is missing makes the rest worthless: the receiver drops what has come.
-            return Ok(false);
+/// Sends frames of messages in order, each with its link address. Says how many were taken, and why the next
+/// one was not, as [`send_all`] does.
+pub(super) fn transmit_together(
+    node: &mut Node,
+    body: &mut Carrier,
+    frames: &[(Link, FrameOut<'_>)],
+    now_ms: u64,
+) -> (usize, io::Result<()>) {
+    if node.has_trailer() {
+        let trailed: Vec<Vec<u8>> = frames.iter().map(|(_, frame)| written(node, frame, now_ms)).collect();
+        let with_links = frames.iter().zip(&trailed);
+        let batch: Vec<_> = with_links.map(|((link, _), bytes)| body::transmit(*link, &[], bytes)).collect();
+        return send_all(body, &batch);
+    }
+    let transmits = frames.iter().map(|(link, frame)| body::transmit(*link, &frame.head, frame.payload));
+    send_all(body, &transmits.collect::<Vec<_>>())
+}
+
+fn written(node: &mut Node, frame: &FrameOut<'_>, now_ms: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    node.write(frame, now_ms, &mut bytes);
+    bytes
+}
+
+/// Sends frames in order. Says how many were taken, and why the next one was not: EAGAIN where it finds no
+/// room just now.
+fn send_all(body: &mut Carrier, batch: &[Transmit<'_, LinkAddress>]) -> (usize, io::Result<()>) {
+    let mut taken = 0;
+    while taken < batch.len() {
+        match body.send(&batch[taken..]) {
+            Ok(sent) if sent.refused > 0 => {
+                // The last one that is done with.
+                return (taken + sent.done - 1, Err(io::Error::from_raw_os_error(sent.errno)));
+            }
+            Ok(sent) if sent.done == 0 => return (taken, Err(io::ErrorKind::WouldBlock.into())),
+            Ok(sent) => taken += sent.done,
+            Err(error) => return (taken, Err(error)),
         }
     }
-    Ok(true)
+    (taken, Ok(()))
 }
 
-fn refused(errno: i32, count: usize) -> io::Result<()> {
-    if count == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+/// Whether a message left with all of its frames. A part that is missing makes the rest worthless: the
+/// receiver drops what has come.
+fn is_whole((_, stopped): (usize, io::Result<()>)) -> io::Result<bool> {
+    match stopped {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) => Err(error),
+    }
 }

@@ -170,6 +170,10 @@ impl World {
         };
         self.sent.insert(number, (to, payload.clone()));
         let result = self.send_now(from, &outbound, &payload);
+        if result == Err(SendFault::NoRoom) {
+            // Whoever sends it is told so.
+            self.sent.remove(&number);
+        }
         self.flush(from);
         result.map(|()| number)
     }

@@ -1,5 +1,6 @@
 //! Sockets on a real LAN of virtual interfaces: one conformance suite for every backend, and what goes wrong.
 
+mod batch;
 mod giver;
 mod world;
 
@@ -23,6 +24,16 @@ fn each_backend(test: impl Fn(&World, Backend)) {
         let _givers: Vec<Giver> = (1..=givers).map(|node| Giver::start(&world, node)).collect();
         test(&world, backend);
     }
+}
+
+/// Sockets of the three nodes: two on ports 2001 and 2002, and one to send by.
+fn sockets_of(world: &World, options: &Options) -> [Socket; 3] {
+    [(1, 2001), (2, 2002), (3, 0)].map(|(node, port)| {
+        let socket =
+            world.reopen(node, port, Options { node: Some(world.node_path(node)), ..options.clone() });
+        socket.set_read_timeout(Some(world::PATIENCE)).unwrap();
+        socket
+    })
 }
 
 /// The backends whose frames travel without IP.

@@ -162,8 +162,8 @@ impl XdpRing {
         while let Some(transmit) = batch.get(sent.done) {
             let (head, bytes) = (transmit.head.len(), transmit.bytes.len());
             if head + bytes > self.mtu {
-                (sent.done, sent.refused, sent.errno) = (sent.done + 1, sent.refused + 1, libc::EMSGSIZE);
-                continue;
+                (sent.done, sent.refused, sent.errno) = (sent.done + 1, 1, libc::EMSGSIZE);
+                return;
             }
             let Some(address) = self.free.pop() else { return };
             let length = ETHERNET_BYTES + head + bytes;
@@ -254,7 +254,7 @@ impl Datagrams for XdpRing {
             self.write(batch, &mut sent);
             self.sending.publish();
             self.push()?;
-            if sent.done == batch.len() || self.sent.waiting() == 0 {
+            if sent.done == batch.len() || sent.refused > 0 || self.sent.waiting() == 0 {
                 return Ok(sent);
             }
         }

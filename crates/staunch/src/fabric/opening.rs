@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use staunch_config::Config;
-use staunch_config::syntax::choice::FabricMode;
+use staunch_config::syntax::choice::{FabricBackend, FabricMode};
 use staunch_dostp::{Backend, Lent, Mode, Options, SECRET_BYTES, Secrets, Socket, Wait, read_secret};
 use staunch_engine::Notice;
 use staunch_server::LiveSites;
@@ -48,7 +48,8 @@ impl OpenFabric {
         let interface = interface.to_string();
         let lent = handed.map(|line| Lent::receive(&UnixStream::from(line))).transpose();
         let lent = lent.map_err(|error| format!("fabric: {error}"))?;
-        let lent = lent.filter(|lent| lent.place() == (&interface, PORT));
+        let is_in_udp = config.fabric.fabric_backend == FabricBackend::Udp;
+        let lent = lent.filter(|lent| lent.place() == (&interface, PORT) && lent.is_in_udp() == is_in_udp);
         let options = options(config, &interface, lent.as_ref().and_then(Lent::secrets))?;
         let protection = match &options.secrets {
             Some(_) => config.fabric.fabric_mode.name(),
@@ -68,11 +69,11 @@ impl OpenFabric {
             Ok(socket) => socket,
             Err(error) if takes_over => {
                 // It was born confined: the server is worth more than the fabric.
-                let why = failure(&interface, &error).text;
+                let why = failure(&options, &error).text;
                 say(&format!("{why}; an upgrade goes on without: only a restart can open it"));
                 return Ok(None);
             }
-            Err(error) => return Err(failure(&interface, &error)),
+            Err(error) => return Err(failure(&options, &error)),
         };
         let of_pair = |error: io::Error| Failure::from(format!("fabric: {error}"));
         let address = *socket.local_addr().map_err(of_pair)?.ip();
@@ -130,6 +131,13 @@ fn options(
     options.cluster = fabric.fabric_cluster;
     options.wait = Wait::Sleep;
     options.is_kept_later = true;
+    options.backend = match fabric.fabric_backend {
+        FabricBackend::Auto => None,
+        FabricBackend::Ring => Some(Backend::Ring),
+        FabricBackend::Given => Some(Backend::Given),
+        FabricBackend::Udp => Some(Backend::Udp),
+    };
+    options.udp_peers = (options.backend == Some(Backend::Udp)).then(|| fabric.fabric_peers.clone());
     if let Some(file) = &fabric.fabric_key_file {
         let fault = |error: io::Error| Failure::configuration(format!("fabric_key_file: {error}"));
         let mode = match fabric.fabric_mode {
@@ -147,12 +155,16 @@ fn options(
     Ok(options)
 }
 
-/// Opens a packet ring, or is given one by the node of this host. Frames in UDP cannot be sent to all.
+/// Opens the backend that is demanded; else a packet ring, or one that the node of this host gives. Frames in
+/// UDP reach nobody who is not named, so they are never taken unasked.
 fn bind(options: &Options) -> io::Result<Socket> {
     let open = |backend| {
         let options = Options { backend: Some(backend), ..options.clone() };
         Socket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT), &options).and_then(prepared)
     };
+    if let Some(demanded) = options.backend {
+        return open(demanded);
+    }
     match open(Backend::Ring) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => open(Backend::Given).map_err(|_| error),
         opened => opened,
@@ -166,16 +178,24 @@ fn prepared(socket: Socket) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn failure(interface: &str, error: &io::Error) -> Failure {
+fn failure(options: &Options, error: &io::Error) -> Failure {
+    let interface = &options.interface;
     if error.kind() == ErrorKind::PermissionDenied {
-        let needs = Backend::Ring.needs();
-        let text = format!(
-            "fabric: {interface}: {error}: it needs {needs} at the start, or `staunch dostp serve --give-to`"
-        );
-        return Failure { code: CODE_NO_RIGHT, text };
+        let needs = match options.backend {
+            None => format!("{} at the start, or `staunch dostp serve --give-to`", Backend::Ring.needs()),
+            Some(backend) => format!("{} at the start", backend.needs()),
+        };
+        return Failure {
+            code: CODE_NO_RIGHT,
+            text: format!("fabric: {interface}: {error}: it needs {needs}"),
+        };
     }
     if error.kind() == ErrorKind::AddrInUse {
-        let text = format!("fabric: another server of this host has {interface} already: {error}");
+        let whom = match options.backend {
+            Some(Backend::Udp) => "another server of this host, or a node by udp,",
+            _ => "another server of this host",
+        };
+        let text = format!("fabric: {whom} has {interface} already: {error}");
         return Failure { code: CODE_CONFIGURATION, text };
     }
     let code = if is_of_interface(error) { CODE_CONFIGURATION } else { 1 };

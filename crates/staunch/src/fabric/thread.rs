@@ -276,7 +276,13 @@ impl FabricThread {
             };
             if let Err(error) = sent {
                 self.unsent += 1;
-                if matches!(error.kind(), ErrorKind::NetworkDown | ErrorKind::AddrInUse) {
+                let is_trouble = match error.kind() {
+                    ErrorKind::NetworkDown | ErrorKind::AddrInUse => true,
+                    // In UDP an interface that is down has no way to anybody.
+                    ErrorKind::NetworkUnreachable => to.is_none(),
+                    _ => false,
+                };
+                if is_trouble {
                     self.tell_trouble(&error);
                 }
             }

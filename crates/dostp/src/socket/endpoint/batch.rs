@@ -1,0 +1,126 @@
+//! Many messages by one call: their frames are handed to the body together.
+//!
+//! This file owns which messages go together, and how many of them were taken. It must never let a message
+//! pass one before it that was not taken.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddrV4;
+
+use super::Endpoint;
+use crate::greeting::Link;
+use crate::header::{EVERYBODY, Kind};
+use crate::node::Sending;
+use crate::outgoing::{FrameOut, Outbound};
+use crate::socket::transmitting::transmit_together;
+
+/// Frames after which a group of messages goes: a packet ring takes as many by one call.
+const FRAMES_COUNT: usize = 64;
+
+/// Messages whose frames go together.
+#[derive(Default)]
+struct Group<'a> {
+    frames: Vec<(Link, FrameOut<'a>)>,
+    /// Of each message, how many frames there are up to its end.
+    ends: Vec<usize>,
+}
+
+impl Endpoint {
+    /// Sends messages in order, up to one that finds no room or cannot be sent. Says how many were taken, and
+    /// why the next one was not: EAGAIN where it finds no room just now.
+    pub(in crate::socket) fn send_batch(
+        &mut self,
+        batch: &[(&[u8], SocketAddrV4)],
+        may_broadcast: bool,
+        now_ms: u64,
+    ) -> (usize, io::Result<()>) {
+        let mut taken = 0;
+        let mut stopped = Ok(());
+        while taken < batch.len() && stopped.is_ok() {
+            let count;
+            (count, stopped) = self.send_group(&batch[taken..], may_broadcast, now_ms);
+            taken += count;
+        }
+        (taken, self.flush(now_ms).and(stopped))
+    }
+
+    /// Sends the first of these messages, and with it those behind it that can go at once.
+    fn send_group(
+        &mut self,
+        batch: &[(&[u8], SocketAddrV4)],
+        may_broadcast: bool,
+        now_ms: u64,
+    ) -> (usize, io::Result<()>) {
+        let mut group = Group::default();
+        for &(payload, to) in batch {
+            let outbound = self.outbound(to, group.ends.len(), may_broadcast);
+            let is_first = group.ends.is_empty();
+            let added = outbound.and_then(|outbound| {
+                self.tell_of(outbound.destination, now_ms);
+                if self.node.is_open(outbound.destination) {
+                    return self.add(&mut group, &outbound, payload, now_ms);
+                }
+                // Its address has to be found, or it has others to wait for.
+                if is_first { self.send_alone(&outbound, payload, now_ms) } else { Ok(false) }
+            });
+            match added {
+                Ok(true) if group.ends.is_empty() => return (1, Ok(())),
+                Ok(true) if group.frames.len() < FRAMES_COUNT => {}
+                Err(error) if is_first => return (0, Err(error)),
+                // What stands in the way of this message is met again once those before it are taken.
+                Ok(_) | Err(_) => break,
+            }
+        }
+        self.send_frames(&group, now_ms)
+    }
+
+    /// A message to this address with so many before it in its group.
+    fn outbound(&mut self, to: SocketAddrV4, before: usize, may_broadcast: bool) -> io::Result<Outbound> {
+        let destination = self.destination(*to.ip())?;
+        if destination == EVERYBODY && !may_broadcast {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        Ok(Outbound {
+            kind: Kind::Data,
+            destination,
+            source_port: self.port,
+            destination_port: to.port(),
+            message_id: self.next_id.wrapping_add(before as u16),
+            priority: false,
+        })
+    }
+
+    /// Adds the frames of a message that can go at once.
+    fn add<'a>(
+        &mut self,
+        group: &mut Group<'a>,
+        outbound: &Outbound,
+        payload: &'a [u8],
+        now_ms: u64,
+    ) -> io::Result<bool> {
+        let sending = self.node.send(outbound, payload, now_ms).map_err(|fault| self.send_error(fault))?;
+        if let Sending::Frames { link, frames } = sending {
+            group.frames.extend(frames.map(|frame| (link, frame)));
+            group.ends.push(group.frames.len());
+        }
+        Ok(true)
+    }
+
+    /// Sends a message that has to wait for its address.
+    fn send_alone(&mut self, outbound: &Outbound, payload: &[u8], now_ms: u64) -> io::Result<bool> {
+        if !self.send_message(outbound, payload, now_ms)? {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        self.next_id = self.next_id.wrapping_add(1);
+        Ok(true)
+    }
+
+    /// Sends a group. Says how many of its messages were taken, and why the next one was not.
+    fn send_frames(&mut self, group: &Group<'_>, now_ms: u64) -> (usize, io::Result<()>) {
+        let Self { node, body, .. } = self;
+        let (frames_taken, stopped) = transmit_together(node, body, &group.frames, now_ms);
+        let taken = group.ends.partition_point(|end| *end <= frames_taken);
+        node.unsent(group.ends.len() - taken);
+        self.next_id = self.next_id.wrapping_add(taken as u16);
+        (taken, stopped)
+    }
+}

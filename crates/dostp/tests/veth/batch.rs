@@ -1,0 +1,105 @@
+//! Many messages by one call, by every backend.
+
+use std::io::ErrorKind;
+use std::net::SocketAddrV4;
+
+use staunch_dostp::{Backend, Mode, Options, Secrets, Socket};
+
+use crate::world::{self, INTERFACE, World, address};
+use crate::{ETHERNET, each_backend, sockets_of};
+
+/// Sizes of messages, some of one frame and some of many.
+const SIZES: [usize; 9] = [1, 64, 0, 1_484, 1_485, 64, 30_000, 200, 65_000];
+
+/// Messages of different sizes and bytes, by number.
+fn messages(count: usize) -> Vec<Vec<u8>> {
+    let size = |number: usize| SIZES[number % SIZES.len()];
+    (0..count).map(|number| (0..size(number)).map(|place| (place * 7 + number) as u8).collect()).collect()
+}
+
+/// A batch to addresses in turn.
+fn batch<'a>(messages: &'a [Vec<u8>], to: &[SocketAddrV4]) -> Vec<(&'a [u8], SocketAddrV4)> {
+    messages.iter().zip(to.iter().cycle()).map(|(message, to)| (&message[..], *to)).collect()
+}
+
+fn expect(socket: &Socket, messages: impl Iterator<Item = Vec<u8>>) {
+    for (place, message) in messages.enumerate() {
+        let received = socket.receive().unwrap_or_else(|error| panic!("message {place}: {error}"));
+        assert!(received.payload == message, "message {place}: {} bytes", received.payload.len());
+    }
+}
+
+#[test]
+fn a_batch_arrives_whole_and_in_order() {
+    each_backend(|world, backend| {
+        let secrets = Secrets { slots: [Some([7; 32]), None], sends_by: 0, mode: Mode::Aead };
+        // Nodes that give rings have none; and in UDP, where the address need not be asked for, a node with
+        // keys drops what comes before it believes the sender.
+        let keyed = ETHERNET.contains(&backend).then_some(Some(secrets));
+        for secrets in std::iter::once(None).chain(keyed) {
+            let options = Options { secrets, backend: Some(backend), ..Options::on(INTERFACE) };
+            let [one, other, sender] = sockets_of(world, &options);
+            let messages = messages(90);
+            let to = [address(1, 2001), address(2, 2002)];
+            // By and by, so that no queue is too short.
+            for (messages, first) in messages.chunks(18).zip((0..).step_by(18)) {
+                let batch = batch(messages, &to);
+                let taken = sender.send_batch(&batch).unwrap();
+                let next = batch.get(taken).map(|(payload, to)| sender.send_to(payload, *to));
+                assert_eq!(taken, 18, "from {first} on: {next:?}");
+                expect(&one, messages.iter().step_by(2).cloned());
+                expect(&other, messages.iter().skip(1).step_by(2).cloned());
+            }
+            assert_eq!(sender.send_batch(&[]).unwrap(), 0);
+            assert_eq!(sender.counts().0.messages_sent, 90);
+        }
+    });
+}
+
+#[test]
+fn a_batch_ends_before_what_cannot_be_sent_and_the_next_call_says_why() {
+    each_backend(|world, backend| {
+        let options = Options { backend: Some(backend), ..Options::on(INTERFACE) };
+        let [one, _other, sender] = sockets_of(world, &options);
+        let (long, to) = (vec![0; 300_000], address(1, 2001));
+        let everybody = SocketAddrV4::new([10, 77, 255, 255].into(), 2001);
+        let faulty: [(&[u8], SocketAddrV4, i32); 3] = [
+            (&long, to, rustix::io::Errno::MSGSIZE.raw_os_error()),
+            (b"to all", everybody, 0),
+            (b"to myself", address(3, 1), rustix::io::Errno::HOSTUNREACH.raw_os_error()),
+        ];
+        for (number, (payload, wrong, errno)) in (0_u8..).zip(faulty) {
+            let (before, behind) = ([number, 1], [number, 2]);
+            let batch: [(&[u8], SocketAddrV4); 4] =
+                [(&before, to), (&before, to), (payload, wrong), (&behind, to)];
+            assert_eq!(sender.send_batch(&batch).unwrap(), 2);
+            let error = sender.send_batch(&batch[2..]).unwrap_err();
+            match errno {
+                0 => assert_eq!(error.kind(), ErrorKind::PermissionDenied),
+                _ => assert_eq!(error.raw_os_error(), Some(errno), "{error}"),
+            }
+            assert_eq!(sender.send_batch(&batch[3..]).unwrap(), 1);
+            expect(&one, [before, before, behind].map(Vec::from).into_iter());
+        }
+    });
+}
+
+/// So many messages wait for the address of their node at most.
+const WAITING_MAX: usize = staunch_dostp::limits::PARKED_MESSAGES_MAX;
+
+#[test]
+fn a_batch_that_must_not_wait_says_how_much_found_room() {
+    let Some(world) = World::new(2, 1500) else { return };
+    let receiver = world.open(2, 2002, Backend::Ring);
+    // From then on it says nothing by itself that would tell its address.
+    world::until("the address was tried", || !receiver.is_in_trial());
+    let sender = world.socket(1, 0, Options { is_quiet: true, ..Options::on(INTERFACE) }).unwrap();
+    let messages: Vec<Vec<u8>> = (0..WAITING_MAX as u8 + 10).map(|number| vec![number]).collect();
+    let batch = batch(&messages, &[address(2, 2002)]);
+    sender.set_nonblocking(true).unwrap();
+    // One call looks at nothing that has come: the address is not known before its end.
+    assert_eq!(sender.send_batch(&batch).unwrap(), WAITING_MAX);
+    sender.set_nonblocking(false).unwrap();
+    assert_eq!(sender.send_batch(&batch[WAITING_MAX..]).unwrap(), 10);
+    expect(&receiver, messages.into_iter());
+}
