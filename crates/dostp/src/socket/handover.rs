@@ -36,10 +36,44 @@ pub struct Lent {
     port: u16,
     /// The secrets in use, for a process that may not read their file.
     secrets: Option<Slots>,
-    messages: OwnedFd,
-    /// Nothing for frames in UDP: control frames come with messages.
-    control: Option<OwnedFd>,
+    ways: LentWays,
     claim: OwnedFd,
+}
+
+/// The ways of frames, by backend.
+#[derive(Debug)]
+enum LentWays {
+    /// Rings for messages and for control frames.
+    Ring(OwnedFd, OwnedFd),
+    /// One socket for both.
+    Udp(OwnedFd),
+}
+
+impl LentWays {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Ring(..) => "ring",
+            Self::Udp(_) => "udp",
+        }
+    }
+
+    fn descriptors(&self) -> Vec<&OwnedFd> {
+        match self {
+            Self::Ring(messages, control) => vec![messages, control],
+            Self::Udp(socket) => vec![socket],
+        }
+    }
+
+    /// Those of this name, if there are as many descriptors as it has.
+    fn read(name: &str, descriptors: Vec<OwnedFd>) -> Option<Self> {
+        match name {
+            "ring" => {
+                <[OwnedFd; 2]>::try_from(descriptors).ok().map(|[first, second]| Self::Ring(first, second))
+            }
+            "udp" => <[OwnedFd; 1]>::try_from(descriptors).ok().map(|[socket]| Self::Udp(socket)),
+            _ => None,
+        }
+    }
 }
 
 impl Lent {
@@ -50,7 +84,7 @@ impl Lent {
 
     /// Whether frames travel in UDP.
     pub fn is_in_udp(&self) -> bool {
-        self.control.is_none()
+        matches!(self.ways, LentWays::Udp(_))
     }
 
     /// The secrets that the process before used.
@@ -67,14 +101,15 @@ impl Lent {
         let netmask = self.interface.netmask.unwrap_or(Ipv4Addr::UNSPECIFIED);
         let secrets = self.secrets.map_or_else(|| "- -".to_owned(), |slots| slots.map(hexadecimal).join(" "));
         let words = format!(
-            "lent {name} {index} {} {mtu} {} {netmask} {} {} {secrets}\n",
+            "lent {} {name} {index} {} {mtu} {} {netmask} {} {} {secrets}\n",
+            self.ways.name(),
             hexadecimal(Some(*link)),
             self.own,
             self.boot,
             self.port
         );
-        let descriptors = [Some(&self.messages), self.control.as_ref(), Some(&self.claim)];
-        given::send(to, &words, &descriptors.into_iter().flatten().map(AsFd::as_fd).collect::<Vec<_>>())
+        let descriptors = self.ways.descriptors().into_iter().chain([&self.claim]);
+        given::send(to, &words, &descriptors.map(AsFd::as_fd).collect::<Vec<_>>())
     }
 
     /// Reads it from a stream.
@@ -89,12 +124,12 @@ impl Lent {
 
     fn read(words: &str, mut descriptors: Vec<OwnedFd>) -> Option<Self> {
         let claim = descriptors.pop()?;
-        let mut descriptors = descriptors.into_iter();
-        let (messages, control) = (descriptors.next()?, descriptors.next());
         let words: Vec<&str> = words.split(' ').collect();
-        let ["lent", name, index, link, mtu, own, netmask, boot, port, first, second] = words[..] else {
+        let ["lent", ways, name, index, link, mtu, own, netmask, boot, port, first, second] = words[..]
+        else {
             return None;
         };
+        let ways = LentWays::read(ways, descriptors)?;
         let own = own.parse().ok()?;
         let slots = [first, second].map(bytes::<SECRET_BYTES>);
         let interface = Interface {
@@ -110,22 +145,27 @@ impl Lent {
         };
         let secrets = slots.iter().any(Option::is_some).then_some(slots);
         let (boot, port) = (boot.parse().ok()?, port.parse().ok()?);
-        Some(Self { interface, own, boot, port, secrets, messages, control, claim })
+        Some(Self { interface, own, boot, port, secrets, ways, claim })
     }
 }
 
 impl Socket {
     /// Stops reading and speaking, and hands out what another process needs to go on, with the secrets in
-    /// use. Not by AF_XDP.
+    /// use. Not by AF_XDP, nor of a socket that gets the frames of all ports.
     ///
     /// # Errors
-    /// EMFILE; the backend is AF_XDP.
+    /// EMFILE; EOPNOTSUPP: the backend is AF_XDP, or one ring takes everything.
     pub fn lend(&mut self, secrets: Option<Slots>) -> io::Result<Lent> {
         // The thread beside it ends here; nobody else reads control frames.
         self.keeper = None;
         let mut endpoint = self.endpoint();
         endpoint.give_up_voice();
         let (messages, control, claim) = endpoint.descriptors()?;
+        let ways = match (self.opened.backend, control) {
+            (Backend::Udp, _) => LentWays::Udp(messages),
+            (_, Some(control)) => LentWays::Ring(messages, control),
+            (_, None) => return Err(ErrorKind::Unsupported.into()),
+        };
         let own = endpoint.node.peers().own();
         Ok(Lent {
             interface: self.opened.interface.clone(),
@@ -133,8 +173,7 @@ impl Socket {
             boot: own.boot,
             port: endpoint.port,
             secrets,
-            messages,
-            control,
+            ways,
             claim,
         })
     }
@@ -160,21 +199,23 @@ impl Socket {
     /// # Errors
     /// ENOMEM; the descriptors are none of such a socket.
     pub fn inherit(lent: Lent, options: &Options) -> io::Result<Self> {
-        let Lent { interface, own, boot, port, messages, control, claim, .. } = lent;
+        let Lent { interface, own, boot, port, ways, claim, .. } = lent;
         let adopt = |socket, mtu: u16, ring_bytes| {
             let link = LinkAddress(interface.link);
             let mut ring = PacketRing::adopt(socket, link, mtu.into(), options.ether_type, ring_bytes)?;
             ring.seek();
             io::Result::Ok(Carrier::Ring(ring))
         };
-        let (backend, (body, control, link, mtu)) = match control {
-            Some(control) => {
+        let (backend, (body, control, link, mtu)) = match ways {
+            LentWays::Ring(messages, control) => {
                 let mtu = frame_mtu(&interface)?;
                 let control = adopt(control, mtu, CONTROL_RING_BYTES)?;
                 let messages = adopt(messages, mtu, RING_BYTES)?;
                 (Backend::Ring, (messages, Some(control), Link(interface.link), mtu))
             }
-            None => (Backend::Udp, in_udp(LinkUdp::adopt(messages), &interface, own, options)?),
+            LentWays::Udp(socket) => {
+                (Backend::Udp, in_udp(LinkUdp::adopt(socket), &interface, own, options)?)
+            }
         };
         let seed = seed();
         let opening = Opening {
@@ -271,15 +312,29 @@ mod tests {
         let own = Ipv4Addr::new(10, 0, 0, 7);
         for secrets in [None, Some([Some([1; SECRET_BYTES]), None]), Some([None, Some([0xfe; SECRET_BYTES])])]
         {
-            let (messages, claim) = (file(), file());
-            let control = secrets.is_some().then(file);
-            let (interface, is_in_udp) = (interface.clone(), control.is_none());
-            let lent = Lent { interface, own, boot: u64::MAX, port: 5290, secrets, messages, control, claim };
+            let is_in_udp = secrets.is_none();
+            let ways = match is_in_udp {
+                true => LentWays::Udp(file()),
+                false => LentWays::Ring(file(), file()),
+            };
+            let (interface, claim) = (interface.clone(), file());
+            let lent = Lent { interface, own, boot: u64::MAX, port: 5290, secrets, ways, claim };
             let (from, to) = UnixStream::pair().unwrap();
             lent.send(&from).unwrap();
             let read = Lent::receive(&to).unwrap();
             assert_eq!((read.port, read.secrets, read.is_in_udp()), (5290, secrets, is_in_udp));
             assert_eq!((read.interface, read.own, read.boot), (lent.interface, own, u64::MAX));
+        }
+    }
+
+    #[test]
+    fn descriptors_that_do_not_go_with_the_backend_are_refused() {
+        for (ways, count, is_right) in
+            [("udp", 1, true), ("udp", 0, false), ("udp", 2, false), ("ring", 2, true), ("ring", 1, false)]
+        {
+            let descriptors = (0..count + 1).map(|_| File::open("/dev/null").unwrap().into()).collect();
+            let words = format!("lent {ways} eth1 7 020000000009 1500 10.0.0.7 255.255.0.0 1 5290 - -");
+            assert_eq!(Lent::read(&words, descriptors).is_some(), is_right, "{ways} with {count}");
         }
     }
 
