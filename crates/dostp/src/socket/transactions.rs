@@ -117,7 +117,8 @@ impl<S: TransactionSocket> TransactionCaller<S> {
                     }
                 }
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // A signal ends a wait of the module's sockets, and not a transaction.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(error) => return Err(error),
             }
             let mut repeated = Ok(0);
@@ -170,7 +171,12 @@ impl<S: TransactionSocket> TransactionService<S> {
     /// # Errors
     /// Those of [`Socket::receive`].
     pub fn serve_next(&mut self, work: &mut dyn FnMut(SocketAddrV4, &[u8]) -> Vec<u8>) -> io::Result<bool> {
-        let received = self.socket.receive()?;
+        let received = loop {
+            match self.socket.receive() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                received => break received?,
+            }
+        };
         let from = sender(received.from);
         if received.kind == Kind::Ack {
             self.service.acknowledged(from, received.message_id);
@@ -211,4 +217,72 @@ fn sender(address: SocketAddrV4) -> Sender {
 
 fn now_us() -> u64 {
     clock::now_ns() / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    const OTHER: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 7), 5);
+
+    /// A socket whose every other wait is ended by a signal. A request that is sent comes back as the reply.
+    #[derive(Default)]
+    struct Interrupting {
+        calls: Cell<u32>,
+        came: RefCell<VecDeque<Received>>,
+        service: RefCell<Service>,
+    }
+
+    impl TransactionSocket for Interrupting {
+        fn send_transaction(
+            &self,
+            kind: Kind,
+            id: u16,
+            payload: &[u8],
+            _: SocketAddrV4,
+        ) -> io::Result<usize> {
+            let mut service = self.service.borrow_mut();
+            if kind == Kind::Request
+                && let Asked::Work { number, request } = service.take(sender(OTHER), payload, now_us())
+            {
+                let request = request.to_vec();
+                let payload = service.answer(sender(OTHER), number, &request, now_us());
+                let (from, kind, message_id) = (OTHER, Kind::Reply, id);
+                let reply = Received { from, kind, to_all: false, message_id, payload };
+                self.came.borrow_mut().push_back(reply);
+            }
+            Ok(payload.len())
+        }
+
+        fn receive(&self) -> io::Result<Received> {
+            self.calls.set(self.calls.get() + 1);
+            if !self.calls.get().is_multiple_of(2) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            self.came.borrow_mut().pop_front().ok_or(ErrorKind::WouldBlock.into())
+        }
+
+        fn set_read_timeout(&self, _: Option<Duration>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_no_transaction() {
+        let mut caller = TransactionCaller::over(Interrupting::default()).unwrap();
+        for request in [b"a", b"b"] {
+            let outcome = caller.call(OTHER, request, Duration::from_secs(60)).unwrap();
+            assert_eq!(outcome, Concluded::Reply(request.to_vec()));
+        }
+        let asking = Caller::new(7).begin(sender(OTHER), b"c", 60_000_000, now_us());
+        let (number, payload) = asking.unwrap();
+        let (from, kind, message_id) = (OTHER, Kind::Request, number as u16);
+        let socket = Interrupting::default();
+        socket.came.borrow_mut().push_back(Received { from, kind, to_all: false, message_id, payload });
+        let mut service = TransactionService::over(socket);
+        assert!(service.serve_next(&mut |_, request| request.to_vec()).unwrap());
+    }
 }
