@@ -123,7 +123,7 @@ fn reversed(request: &[u8]) -> Vec<u8> {
     request.iter().rev().copied().collect()
 }
 
-/// What the module must not send.
+/// Tries to send what the module must refuse.
 fn refusals(other: Ipv4Addr) -> Result<(), String> {
     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
     let socket = FamilySocket::bind(FAMILY, any).map_err(|error| error.to_string())?;

@@ -276,7 +276,7 @@ impl Node {
             || (self.peers.link(destination).is_some() && !self.parked.is_ready(destination))
     }
 
-    /// So many messages of [`Node::send`] found no room, and were not sent.
+    /// Takes messages of [`Node::send`] out of the count, so many that found no room and were not sent.
     pub fn unsent(&mut self, count: usize) {
         self.passed.messages_sent -= count as u64;
     }

@@ -48,13 +48,13 @@ impl NameControl {
     }
 }
 
-/// What `cmsg_len` says of it.
+/// The `cmsg_len` of that control message: header and name, without what aligns it.
 const NAME_CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + NAME_BYTES;
 
 const _: () = assert!(std::mem::offset_of!(NameControl, kind) == size_of::<libc::cmsghdr>());
 const _: () = assert!(size_of::<NameControl>() == NAME_CONTROL_BYTES.next_multiple_of(size_of::<usize>()));
 
-/// One socket, which takes messages of all kinds.
+/// A socket of the family that takes messages of all kinds.
 #[derive(Debug)]
 pub struct FamilySocket {
     socket: OwnedFd,
