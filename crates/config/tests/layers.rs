@@ -118,6 +118,10 @@ fn servers_of_the_fabric_are_named_for_udp_and_only_for_it() {
     assert_eq!(config.fabric.fabric_peers.len(), 2);
     let fault = of("fabric = 'eth1'\nfabric_backend = 'udp'\n").expect_err("nobody is named");
     assert!(fault.contains("write the servers into fabric_peers"), "{fault}");
+    let repeated = "fabric_peers = ['10.0.0.7', '10.0.0.8', '10.0.0.7']\n";
+    let fault =
+        of(&format!("fabric = 'eth1'\nfabric_backend = 'udp'\n{repeated}")).expect_err("one too many");
+    assert!(fault.contains("10.0.0.7 is named twice"), "{fault}");
     for backend in ["", "fabric_backend = 'ring'\n"] {
         let fault = of(&format!("fabric = 'eth1'\n{backend}{peers}")).expect_err("nobody need be named");
         assert!(fault.contains("servers are named for fabric_backend = \"udp\" alone"), "{fault}");

@@ -316,8 +316,13 @@ impl Socket {
         if to.0 == EVERYBODY && !self.shared().broadcast {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
+        let mut drawn = message_id;
         loop {
-            let sent = self.endpoint().send(kind, to, message_id, payload, clock::now_ms());
+            let sent = {
+                let mut endpoint = self.endpoint();
+                let message_id = *drawn.get_or_insert_with(|| endpoint.draw_id());
+                endpoint.send(kind, to, message_id, payload, clock::now_ms())
+            };
             match sent {
                 Ok(true) => return Ok(payload.len()),
                 Ok(false) => self.wait_for_room(io::ErrorKind::WouldBlock.into())?,

@@ -13,7 +13,8 @@ group! {
     /// Servers of one LAN find each other by DOSTP. Each second they tell how busy they are, and at once what
     /// was published to topics of live data, each site to the site of the same name.
     /// The server needs CAP_NET_RAW at its start, unless frames go in UDP. Without `fabric_key_file` anybody
-    /// on the LAN can publish to every topic: see `docs/dostp-use.md`.
+    /// on the LAN (in UDP, who can forge the address of a named server) can publish to every topic: see
+    /// `docs/dostp-use.md`.
     fabric: OrOff<Interface> = Some("off"), Value, restart, "\"eth1\"";
     /// How servers reach each other; udp where the network carries only IP
     /// `auto` opens a packet ring, or without CAP_NET_RAW asks a node of this host for rings (`staunch dostp
@@ -21,8 +22,8 @@ group! {
     /// so they are named by `fabric_peers`.
     fabric_backend: FabricBackend = Some("auto"), Value, restart, "\"udp\"";
     /// IPv4 addresses of the servers, with fabric_backend = "udp"
-    /// The same list may stand on all of them: each leaves its own address out. Two servers hear all of each
-    /// other where each names the other. The low 16 bits of all addresses have to be different.
+    /// All of them may have the same list: each leaves its own address out. Two servers hear each other where
+    /// each names the other. The low 16 bits of all addresses have to be different.
     fabric_peers: Many<NodeAddress> = Some(""), Values, restart, "[\"10.0.0.7\", \"10.0.0.8\"]";
     /// File with the cluster's secret, mode 0600
     /// 64 hexadecimal digits, the same on all servers. Read by the user who starts the server.
@@ -42,7 +43,12 @@ fn backend_and_peers(fabric: &Fabric) -> Conflict {
             let text = "frames in UDP reach nobody who is not named: write the servers into fabric_peers";
             Some(("fabric_backend", text.into()))
         }
-        (FabricBackend::Udp, _) | (_, []) => None,
+        (FabricBackend::Udp, peers) => {
+            let mut places = peers.iter().enumerate();
+            let repeated = places.find(|(place, peer)| peers[..*place].contains(peer));
+            repeated.map(|(_, peer)| ("fabric_peers", format!("{peer} is named twice")))
+        }
+        (_, []) => None,
         (backend, _) => {
             let found = format!("fabric_backend = {:?} they find each other", backend.name());
             let text = format!("servers are named for fabric_backend = \"udp\" alone: by {found}");

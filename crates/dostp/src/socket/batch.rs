@@ -13,7 +13,7 @@ impl Socket {
     /// Sends messages in order, each to its address, and says how many were taken: all of them, or those
     /// before one that cannot be sent, or that would have to wait where the socket must not. Nothing of the
     /// others was sent, and the next call, which begins with them, meets the error. Frames of many messages
-    /// go by one system call.
+    /// go by one system call, but in UDP each by its own.
     ///
     /// # Errors
     /// Those of [`Socket::send_to`], for the first message.

@@ -267,6 +267,15 @@ impl Carrier {
         }
     }
 
+    /// Frames of nodes that are not named, where some are, dropped since it was asked last.
+    #[inline]
+    pub(super) fn take_strangers(&mut self) -> u64 {
+        match self {
+            Self::Udp(udp) => udp.take_strangers(),
+            Self::Ring(_) | Self::Xdp(_) => 0,
+        }
+    }
+
     /// Frames the kernel dropped before they could be received, since it was asked last.
     pub(super) fn overrun(&mut self) -> u64 {
         match self {

@@ -2,6 +2,7 @@
 //!
 //! It must never wait: waiting is for whoever holds the descriptor.
 
+mod addresses;
 mod batch;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,6 +13,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use staunch_netio::datagram::{Datagram, LinkAddress, LinkUdp};
 use staunch_netio::host::interface::Interface;
 
+pub(super) use self::addresses::low_bits;
+use self::addresses::{is_of_all, same, unfit};
 use super::body::{self, Carrier};
 use super::claim::Claim;
 use super::keeper_wait::KeeperWait;
@@ -185,17 +188,20 @@ impl Endpoint {
     /// Learns the full addresses of nodes that are named.
     ///
     /// # Errors
-    /// EADDRNOTAVAIL: one is no address of a node, or equal to another in the low 16 bits.
+    /// EADDRNOTAVAIL: one is no address of a node, or equal to another in the low 16 bits, or this node's is
+    /// the only one.
     pub(super) fn name(&mut self, peers: &[Ipv4Addr]) -> io::Result<()> {
         let own = self.own;
+        if !peers.is_empty() && peers.iter().all(|peer| *peer == own) {
+            return Err(unfit(format!("{own} is this node's own address, and no other node is named")));
+        }
         for (place, peer) in peers.iter().enumerate().filter(|(_, peer)| **peer != own) {
             let is_same = |other: &&Ipv4Addr| low_bits(**other) == low_bits(*peer) && *other != peer;
             if let Some(other) = peers[..place].iter().find(is_same) {
                 return Err(same(*peer, *other));
             }
             if self.destination(*peer)? == EVERYBODY {
-                let message = format!("{peer} is a broadcast address: in UDP each node is named");
-                return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
+                return Err(unfit(format!("{peer} is a broadcast address: in UDP each node is named")));
             }
         }
         Ok(())
@@ -238,14 +244,13 @@ impl Endpoint {
     /// # Errors
     /// Another address with the same low bits was named before, or it is no address of a node.
     pub(super) fn destination(&mut self, address: Ipv4Addr) -> io::Result<u16> {
-        let all = Ipv4Addr::from_bits(self.own.to_bits() | !self.netmask.to_bits());
-        if address.is_broadcast() || address == all {
+        if is_of_all(address, self.own, self.netmask) {
             return Ok(EVERYBODY);
         }
         let low = low_bits(address);
         if low == 0 || low == EVERYBODY {
-            let message = format!("{address} is no address of a node: its low 16 bits are 0 or all ones");
-            return Err(io::Error::new(ErrorKind::AddrNotAvailable, message));
+            let text = format!("{address} is no address of a node: its low 16 bits are 0 or all ones");
+            return Err(unfit(text));
         }
         let known = self.address(low);
         if known != address && (self.named.contains_key(&low) || low == low_bits(self.own)) {
@@ -265,25 +270,24 @@ impl Endpoint {
         &mut self,
         kind: Kind,
         to: (u16, u16),
-        message_id: Option<u16>,
+        message_id: u16,
         payload: &[u8],
         now_ms: u64,
     ) -> io::Result<bool> {
         let (destination, destination_port) = to;
-        let outbound = Outbound {
-            kind,
-            destination,
-            source_port: self.port,
-            destination_port,
-            message_id: message_id.unwrap_or(self.next_id),
-            priority: false,
-        };
+        let source_port = self.port;
+        let outbound =
+            Outbound { kind, destination, source_port, destination_port, message_id, priority: false };
         let sent = self.send_message(&outbound, payload, now_ms);
-        if message_id.is_none() && sent.as_ref().is_ok_and(|sent| *sent) {
-            self.next_id = self.next_id.wrapping_add(1);
-        }
         self.flush(now_ms)?;
         sent
+    }
+
+    /// An id for a message, which is no other's: somebody may have got a part of a message that was given up.
+    pub(super) fn draw_id(&mut self) -> u16 {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        id
     }
 
     #[inline]
@@ -333,6 +337,9 @@ impl Endpoint {
                 node.count(Fault::Queue);
             }
         })?;
+        for _ in 0..body.take_strangers() {
+            node.count(Fault::Unknown);
+        }
         self.tend(now_ms)?;
         Ok(frames)
     }
@@ -473,15 +480,4 @@ fn received(own: Ipv4Addr, named: &BTreeMap<u16, Ipv4Addr>, message: Message<'_>
         message_id: message.message_id,
         payload: message.payload.into_owned(),
     }
-}
-
-/// The error of two addresses that name one node.
-fn same(one: Ipv4Addr, other: Ipv4Addr) -> io::Error {
-    let message = format!("{one} and {other} are the same to DOSTP: equal in the low 16 bits");
-    io::Error::new(ErrorKind::AddrNotAvailable, message)
-}
-
-/// What DOSTP knows of an IPv4 address.
-pub(super) fn low_bits(address: Ipv4Addr) -> u16 {
-    (address.to_bits() & 0xffff) as u16
 }

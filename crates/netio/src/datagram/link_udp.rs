@@ -26,6 +26,10 @@ pub struct LinkUdp {
     frame: Vec<u8>,
     /// Whom frames to all go to; `None` if nobody was named.
     everybody: Option<Vec<LinkAddress>>,
+    /// The place in `everybody` of the node that gets the next frames to all first.
+    first: usize,
+    /// Frames of nodes that are not in `everybody`, until it is asked for them.
+    strangers: u64,
 }
 
 impl LinkUdp {
@@ -47,12 +51,26 @@ impl LinkUdp {
     }
 
     fn of(socket: UdpSocket) -> Self {
-        Self { socket, buffer: vec![0; FRAME_BYTES_MAX], frame: Vec::new(), everybody: None }
+        Self {
+            socket,
+            buffer: vec![0; FRAME_BYTES_MAX],
+            frame: Vec::new(),
+            everybody: None,
+            first: 0,
+            strangers: 0,
+        }
     }
 
-    /// Names those to whom frames to all go. Before, nothing can be sent to all (EDESTADDRREQ).
+    /// Names those to whom frames to all go, and nobody else is heard from then on. Before, nothing can be
+    /// sent to all (EDESTADDRREQ), and whoever sends is heard.
     pub fn name_everybody(&mut self, everybody: Vec<LinkAddress>) {
         self.everybody = Some(everybody);
+        self.first = 0;
+    }
+
+    /// Frames of nodes that are not named, dropped since it was asked last.
+    pub fn take_strangers(&mut self) -> u64 {
+        std::mem::take(&mut self.strangers)
     }
 
     /// The socket, for another process.
@@ -78,8 +96,9 @@ impl LinkUdp {
         Ok(self.socket.local_addr()?.port())
     }
 
-    fn send(&mut self, transmit: &Transmit<'_, LinkAddress>) -> io::Result<()> {
-        let Self { socket, frame, everybody, .. } = self;
+    /// Sends a frame. Notes in `missed` the place of the first of all that found no room.
+    fn send(&mut self, transmit: &Transmit<'_, LinkAddress>, missed: &mut Option<usize>) -> io::Result<()> {
+        let Self { socket, frame, everybody, first, .. } = self;
         let mut bytes = transmit.bytes;
         if !transmit.head.is_empty() {
             frame.clear();
@@ -89,7 +108,7 @@ impl LinkUdp {
         }
         match everybody {
             _ if transmit.path != LinkAddress::EVERYBODY => send_to(socket, bytes, transmit.path),
-            Some(everybody) => send_to_all(everybody, |link| send_to(socket, bytes, link)),
+            Some(everybody) => send_to_all(everybody, *first, missed, |link| send_to(socket, bytes, link)),
             None => Err(Errno::DESTADDRREQ.into()),
         }
     }
@@ -101,21 +120,28 @@ fn send_to(socket: &UdpSocket, bytes: &[u8], link: LinkAddress) -> io::Result<()
     socket.send_to(bytes, to).map(|_| ())
 }
 
-/// Sends to each of them. That the frame was refused for some is no error, as long as it left for another.
-/// Where there is no room nobody behind gets it: the next try begins with the first again.
+/// Sends to each of them, beginning with the one at `first`. That the frame was refused for some, or found no
+/// room, is no error, as long as it left for another: who got it must not get it again, so it is lost for the
+/// others. The first of those that found no room is noted: next time it comes first, so that it is not the
+/// same ones again and again. EAGAIN: nobody got it, and for one at least there was no room.
 fn send_to_all(
     everybody: &[LinkAddress],
+    first: usize,
+    missed: &mut Option<usize>,
     mut send: impl FnMut(LinkAddress) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (mut left, mut refused) = (everybody.is_empty(), Ok(()));
-    for link in everybody {
-        match send(*link) {
+    let (mut left, mut refused, mut no_room) = (everybody.is_empty(), Ok(()), None);
+    for place in (first..everybody.len()).chain(0..first) {
+        match send(everybody[place]) {
             Ok(()) => left = true,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                missed.get_or_insert(place);
+                no_room = Some(error);
+            }
             Err(error) => refused = Err(error),
         }
     }
-    if left { Ok(()) } else { refused }
+    if left { Ok(()) } else { no_room.map_or(refused, Err) }
 }
 
 impl Datagrams for LinkUdp {
@@ -145,16 +171,21 @@ impl Datagrams for LinkUdp {
             };
             count += 1;
             let SocketAddr::V4(from) = from else { continue };
+            let path = Self::link(from);
+            if self.everybody.as_ref().is_some_and(|everybody| !everybody.contains(&path)) {
+                self.strangers += 1;
+                continue;
+            }
             let bytes = &mut self.buffer[..length];
-            take(Datagram { path: Self::link(from), segment_bytes: length, bytes, ecn: None });
+            take(Datagram { path, segment_bytes: length, bytes, ecn: None });
         }
         Ok(count)
     }
 
     fn send_batch(&mut self, batch: &[Transmit<'_, LinkAddress>]) -> io::Result<BatchSent> {
-        let mut sent = BatchSent::default();
+        let (mut sent, mut missed) = (BatchSent::default(), None);
         for transmit in batch {
-            match self.send(transmit) {
+            match self.send(transmit, &mut missed) {
                 Ok(()) => sent.done += 1,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => {
@@ -165,6 +196,8 @@ impl Datagrams for LinkUdp {
                 }
             }
         }
+        // Behind the batch, so that all frames of a message begin with the same node.
+        self.first = missed.unwrap_or(self.first);
         Ok(sent)
     }
 }
@@ -173,26 +206,41 @@ impl Datagrams for LinkUdp {
 mod tests {
     use super::*;
 
-    /// What a frame to three links comes to, and to how many it was handed, where they say this.
-    fn outcome(said: [Result<(), Errno>; 3]) -> (Option<i32>, usize) {
-        let links = [1, 2, 3].map(|last| LinkAddress([10, 0, 0, last, 20, 168]));
-        let mut tried = 0;
-        let sent = send_to_all(&links, |link| {
-            assert_eq!(link, links[tried]);
-            tried += 1;
-            said[tried - 1].map_err(io::Error::from)
+    /// The answer of a link that a frame is sent to.
+    type Said = Result<(), Errno>;
+    const NO_ROOM: Said = Err(Errno::AGAIN);
+    const NO_WAY: Said = Err(Errno::NETUNREACH);
+
+    /// Sends to three links that say this, beginning with `first`: the error, and who found no room first.
+    /// Each is tried once, whatever the others say.
+    fn outcome(said: [Said; 3], first: usize) -> (Option<Errno>, Option<usize>) {
+        let links = [0, 1, 2].map(|last| LinkAddress([10, 0, 0, last, 20, 168]));
+        let (mut tried, mut missed) = (Vec::new(), None);
+        let sent = send_to_all(&links, first, &mut missed, |link| {
+            tried.push(usize::from(link.0[3]));
+            said[usize::from(link.0[3])].map_err(io::Error::from)
         });
-        (sent.err().and_then(|error| error.raw_os_error()), tried)
+        assert_eq!(tried, [first, (first + 1) % 3, (first + 2) % 3]);
+        (sent.err().and_then(|error| Errno::from_io_error(&error)), missed)
     }
 
     #[test]
     fn a_frame_to_all_is_refused_only_if_nobody_gets_it() {
-        const NO_WAY: Result<(), Errno> = Err(Errno::NETUNREACH);
-        assert_eq!(outcome([Ok(()); 3]), (None, 3));
-        assert_eq!(outcome([NO_WAY, Ok(()), NO_WAY]), (None, 3));
-        assert_eq!(outcome([NO_WAY; 3]), (Some(Errno::NETUNREACH.raw_os_error()), 3));
-        assert_eq!(outcome([Ok(()), Err(Errno::AGAIN), Ok(())]), (Some(Errno::AGAIN.raw_os_error()), 2));
-        assert!(send_to_all(&[], |_| NO_WAY.map_err(io::Error::from)).is_ok());
+        assert_eq!(outcome([Ok(()); 3], 0), (None, None));
+        assert_eq!(outcome([NO_WAY, Ok(()), NO_WAY], 0), (None, None));
+        assert_eq!(outcome([NO_WAY; 3], 0), (Some(Errno::NETUNREACH), None));
+        assert!(send_to_all(&[], 0, &mut None, |_| NO_WAY.map_err(io::Error::from)).is_ok());
+    }
+
+    #[test]
+    fn a_frame_to_all_that_one_has_got_is_not_tried_again() {
+        for first in 0..3 {
+            assert_eq!(outcome([Ok(()), NO_ROOM, Ok(())], first), (None, Some(1)));
+        }
+        assert_eq!(outcome([Ok(()), NO_ROOM, NO_ROOM], 0), (None, Some(1)));
+        assert_eq!(outcome([Ok(()), NO_ROOM, NO_ROOM], 2), (None, Some(2)));
+        assert_eq!(outcome([NO_WAY, NO_ROOM, NO_WAY], 0), (Some(Errno::AGAIN), Some(1)));
+        assert_eq!(outcome([NO_ROOM; 3], 1), (Some(Errno::AGAIN), Some(1)));
     }
 
     #[test]
@@ -216,5 +264,36 @@ mod tests {
             other.receive_batch(9, &mut |datagram| heard.push(datagram.bytes.to_vec())).unwrap();
         }
         assert_eq!(heard, [b"frame"]);
+    }
+
+    /// What comes, until so many frames were taken or dropped.
+    fn heard(by: &mut LinkUdp, count: usize) -> Vec<(LinkAddress, Vec<u8>)> {
+        let (mut heard, mut came) = (Vec::new(), 0);
+        while came < count {
+            let mut take =
+                |datagram: Datagram<'_, LinkAddress>| heard.push((datagram.path, datagram.bytes.to_vec()));
+            came += by.receive_batch(9, &mut take).unwrap();
+        }
+        heard
+    }
+
+    #[test]
+    fn where_some_are_named_nobody_else_is_heard() {
+        let [mut one, mut named, mut stranger] =
+            [(); 3].map(|()| LinkUdp::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let [path, of_named, of_stranger] = [&one, &named, &stranger].map(|socket| {
+            LinkUdp::link(SocketAddrV4::new(Ipv4Addr::LOCALHOST, socket.local_port().unwrap()))
+        });
+        let send = |from: &mut LinkUdp, bytes: &[u8]| {
+            let transmit = Transmit { path, head: b"", bytes, segment_bytes: None, ecn: None };
+            assert_eq!(from.send_batch(&[transmit]).unwrap().done, 1);
+        };
+        send(&mut stranger, b"a");
+        assert_eq!(heard(&mut one, 1), [(of_stranger, b"a".to_vec())]);
+        one.name_everybody(vec![of_named]);
+        send(&mut stranger, b"b");
+        send(&mut named, b"c");
+        assert_eq!(heard(&mut one, 2), [(of_named, b"c".to_vec())]);
+        assert_eq!((one.take_strangers(), one.take_strangers()), (1, 0));
     }
 }

@@ -56,9 +56,12 @@ impl OpenFabric {
             None => "none",
         };
         if options.secrets.is_none() {
+            let who = match is_in_udp {
+                true => "who can forge an address of fabric_peers".to_owned(),
+                false => format!("on the network of {interface}"),
+            };
             say(&format!(
-                "warning: fabric: without fabric_key_file anybody on the network of {interface} can \
-                 publish to every topic"
+                "warning: fabric: without fabric_key_file anybody {who} can publish to every topic"
             ));
         }
         let opened = match lent {

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use staunch_dostp::fabric::{
     AheadNotice, Became, Fabric, FabricSettings, FabricSite, HeardMessage, Now, Outgoing, ToldUpdate, Updated,
 };
-use staunch_dostp::{Kind, Secrets, Socket};
+use staunch_dostp::{Backend, Kind, Secrets, Socket};
 use staunch_engine::Notice;
 use staunch_live::{FollowedValue, Following, Letter};
 use staunch_netio::clock;
@@ -276,13 +276,8 @@ impl FabricThread {
             };
             if let Err(error) = sent {
                 self.unsent += 1;
-                let is_trouble = match error.kind() {
-                    ErrorKind::NetworkDown | ErrorKind::AddrInUse => true,
-                    // In UDP an interface that is down has no way to anybody.
-                    ErrorKind::NetworkUnreachable => to.is_none(),
-                    _ => false,
-                };
-                if is_trouble {
+                let is_for_all_in_udp = to.is_none() && self.socket.opened().backend == Backend::Udp;
+                if is_trouble(&error, is_for_all_in_udp) {
                     self.tell_trouble(&error);
                 }
             }
@@ -374,6 +369,20 @@ fn apply(live: Option<&LiveSites>, told: &ToldUpdate<'_>) -> Became {
     }
 }
 
+/// Whether an error of sending means that nothing is told to others, and not that one message or node is
+/// unlucky. In UDP a message to all that leaves for nobody means that, whatever the reason, unless there is
+/// no room just now or it is too long.
+fn is_trouble(error: &io::Error, is_for_all_in_udp: bool) -> bool {
+    match error.kind() {
+        ErrorKind::NetworkDown | ErrorKind::AddrInUse => true,
+        ErrorKind::WouldBlock => false,
+        _ => {
+            let errno = Errno::from_io_error(error);
+            is_for_all_in_udp && !matches!(errno, Some(Errno::MSGSIZE | Errno::NOBUFS))
+        }
+    }
+}
+
 fn site(site: &staunch_server::LiveShared) -> FabricSite {
     FabricSite { name: site.site().to_owned(), topics_max: site.topics_max() }
 }
@@ -381,4 +390,23 @@ fn site(site: &staunch_server::LiveShared) -> FabricSite {
 fn now() -> Now {
     let wall = clock::unix_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     Now { ms: clock::now_ms(), wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_udp_a_message_to_all_that_leaves_for_nobody_is_trouble() {
+        let is = |errno: Errno| [false, true].map(|is_for_all| is_trouble(&errno.into(), is_for_all));
+        for errno in [Errno::NETDOWN, Errno::ADDRINUSE] {
+            assert_eq!(is(errno), [true, true], "{errno}");
+        }
+        for errno in [Errno::NETUNREACH, Errno::HOSTUNREACH, Errno::PERM, Errno::ACCESS, Errno::INVAL] {
+            assert_eq!(is(errno), [false, true], "{errno}");
+        }
+        for errno in [Errno::AGAIN, Errno::MSGSIZE, Errno::NOBUFS] {
+            assert_eq!(is(errno), [false, false], "{errno}");
+        }
+    }
 }

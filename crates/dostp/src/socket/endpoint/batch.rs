@@ -13,14 +13,15 @@ use crate::node::Sending;
 use crate::outgoing::{FrameOut, Outbound};
 use crate::socket::transmitting::transmit_together;
 
-/// Frames after which a group of messages goes: a packet ring takes as many by one call.
+/// Frames after which a group of messages goes: a packet ring takes as many by one call. In UDP each is
+/// a call of its own.
 const FRAMES_COUNT: usize = 64;
 
 /// Messages whose frames go together.
 #[derive(Default)]
 struct Group<'a> {
     frames: Vec<(Link, FrameOut<'a>)>,
-    /// Of each message, how many frames there are up to its end.
+    /// How many frames there are up to the end of each message.
     ends: Vec<usize>,
 }
 
@@ -107,10 +108,11 @@ impl Endpoint {
 
     /// Sends a message that has to wait for its address.
     fn send_alone(&mut self, outbound: &Outbound, payload: &[u8], now_ms: u64) -> io::Result<bool> {
+        // The id is this message's, whatever becomes of it: another one must not have it.
+        self.draw_id();
         if !self.send_message(outbound, payload, now_ms)? {
             return Err(ErrorKind::WouldBlock.into());
         }
-        self.next_id = self.next_id.wrapping_add(1);
         Ok(true)
     }
 
@@ -120,7 +122,9 @@ impl Endpoint {
         let (frames_taken, stopped) = transmit_together(node, body, &group.frames, now_ms);
         let taken = group.ends.partition_point(|end| *end <= frames_taken);
         node.unsent(group.ends.len() - taken);
-        self.next_id = self.next_id.wrapping_add(taken as u16);
+        // A message of which a part has left has had its id, even if it is given up.
+        let begun = taken + usize::from(frames_taken > group.ends[..taken].last().copied().unwrap_or(0));
+        self.next_id = self.next_id.wrapping_add(begun as u16);
         (taken, stopped)
     }
 }
