@@ -65,6 +65,14 @@ static void dostp_send_to_peer(struct dostp_node *node, struct dostp_peer *peer,
 		dostp_send_ask(node, peer);
 }
 
+/* The broadcast address of the interface; networks of one or two addresses have none (RFC 3021, 2.1). */
+static bool dostp_send_is_broadcast(const struct dostp_node *node, u32 address)
+{
+	u32 host = ~node->netmask;
+
+	return host > 1 && address == (node->address | host);
+}
+
 /* Under RCU: where a message to this address goes. */
 static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 address, struct dostp_route *route)
 {
@@ -87,7 +95,7 @@ static int dostp_send_route(struct sock *sk, struct dostp_node *node, u32 addres
 	route->headroom = LL_RESERVED_SPACE(node->dev);
 	route->tailroom = node->dev->needed_tailroom;
 	route->is_parked = false;
-	if (address == INADDR_BROADCAST || address == (node->address | ~node->netmask)) {
+	if (address == INADDR_BROADCAST || dostp_send_is_broadcast(node, address)) {
 		route->destination = DOSTP_EVERYBODY;
 		route->link = DOSTP_LINK_EVERYBODY;
 		route->mtu = min_t(u16, node->mtu, DOSTP_MTU_ETHERNET);

@@ -223,7 +223,8 @@ static int dostp_socket_recvmsg(struct socket *sock, struct msghdr *msg, size_t 
 	if (error)
 		goto free;
 	sock_recv_cmsgs(msg, sk, skb);
-	if (unlikely(READ_ONCE(dostp_sk(sk)->takes_transactions)))
+	/* What came while transactions were taken is no datagram, even if they are not taken any more. */
+	if (unlikely(READ_ONCE(dostp_sk(sk)->takes_transactions) || from.name.kind != DOSTP_DATA))
 		put_cmsg(msg, SOL_DOSTP, DOSTP_MESSAGE_NAME, sizeof(from.name), &from.name);
 	if (msg->msg_name) {
 		dostp_socket_write(msg->msg_name, from.address, from.port);
