@@ -1,5 +1,6 @@
 //! Many messages by one call, by every backend.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -152,4 +153,52 @@ fn a_message_that_was_given_up_has_had_its_id() {
     let first = next_id(0);
     assert_eq!(next_id(0), first.wrapping_add(1));
     assert_eq!(next_id(2), first.wrapping_add(4));
+}
+
+#[test]
+fn what_finds_no_room_in_udp_takes_no_other_message_with_it() {
+    let Some(world) = World::new(3, 1500) else { return };
+    let receivers = [1, 2].map(|node| world.open(node, 2001, Backend::Udp));
+    let named = receivers.iter().map(|receiver| *receiver.local_addr().unwrap().ip()).collect();
+    let options = Options { backend: Some(Backend::Udp), udp_peers: Some(named), ..Options::on(INTERFACE) };
+    let sender = world.socket(3, 2002, options).unwrap();
+    sender.set_broadcast(true).unwrap();
+    for (receiver, node) in receivers.iter().zip(1..) {
+        acquaint(&sender, receiver, address(node, 2001));
+    }
+    if !world.slow_down(3) {
+        println!("skipped: this kernel cannot slow down an interface (tbf)");
+        return;
+    }
+    sender.set_nonblocking(true).unwrap();
+    let to_all = SocketAddrV4::new([255; 4].into(), 2001);
+    let (mut taken, mut heard, mut refused) = (BTreeSet::new(), BTreeSet::new(), 0);
+    let mut hear = |receiver: &Socket| {
+        let payload = receiver.receive()?.payload;
+        heard.extend(payload.first_chunk().map(|number| u32::from_be_bytes(*number)));
+        std::io::Result::Ok(payload.len())
+    };
+    receivers.iter().for_each(|receiver| receiver.set_nonblocking(true).unwrap());
+    for number in 0_u32.. {
+        match sender.send_to(&number.to_be_bytes().repeat(350), to_all) {
+            Ok(_) => _ = taken.insert(number),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+        for receiver in &receivers {
+            while hear(receiver).is_ok() {}
+        }
+        if refused > 2_000 {
+            break;
+        }
+    }
+    sender.set_nonblocking(false).unwrap();
+    for (receiver, node) in receivers.iter().zip(1..) {
+        receiver.set_nonblocking(false).unwrap();
+        sender.send_to(b"", address(node, 2001)).unwrap();
+        while hear(receiver).unwrap() > 0 {}
+        let drops = receiver.counts().1;
+        assert_eq!((drops.of(Fault::Duplicate), drops.of(Fault::Queue)), (0, 0), "{drops:?}");
+    }
+    assert!(taken.len() > 1 && taken == heard, "taken {taken:?}, heard {heard:?}");
 }

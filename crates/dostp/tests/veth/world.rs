@@ -91,6 +91,13 @@ impl World {
         run("bridge", &words);
     }
 
+    /// Lets a node send slowly, so that its sockets find no room. Whether the kernel can.
+    pub(crate) fn slow_down(&self, node: usize) -> bool {
+        let words = format!("-n {} qdisc add dev {INTERFACE} root tbf", self.namespace(node));
+        let words = words + " rate 20mbit burst 16kb limit 1mb";
+        Command::new("tc").args(words.split(' ')).status().is_ok_and(|status| status.success())
+    }
+
     /// Frames that have come to the bridge from a node.
     pub(crate) fn frames_from(&self, node: usize) -> u64 {
         let file = format!("/sys/class/net/p{node}/statistics/rx_packets");
