@@ -38,10 +38,16 @@ pub(crate) struct Objects {
     forgotten: Vec<String>,
 }
 
-/// Makes the kernel's notes readable, and has it forget soon those connections that nobody owns any more.
+/// Settings of the network. Connections that nobody owns any more are forgotten soon, once their end was
+/// sent twice. Where a thousand end at once and the queue of packets overflows, an end may be lost twice, and
+/// its peer never hears of it.
+const SETTINGS: [(&str, &str); 3] =
+    [("ipv4/tcp_fin_timeout", "1"), ("ipv4/tcp_orphan_retries", "1"), ("core/netdev_max_backlog", "9999")];
+
+/// Makes the kernel's notes readable, and tells the network its settings.
 pub(crate) fn prepare() -> Result<(), String> {
-    for (name, value) in [("tcp_fin_timeout", "1"), ("tcp_orphan_retries", "1")] {
-        let path = format!("/proc/sys/net/ipv4/{name}");
+    for (name, value) in SETTINGS {
+        let path = format!("/proc/sys/net/{name}");
         fs::write(&path, value).map_err(|error| format!("{path}: {error}"))?;
     }
     if Path::new(KINDS).exists() {

@@ -12,6 +12,7 @@ mod peers;
 mod pieces;
 mod scarce;
 mod server;
+mod unloading;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -22,8 +23,9 @@ use clap::Parser;
 
 use leaks::Objects;
 use server::{Name, Server};
+use unloading::Rounds;
 
-/// No piece takes longer than this on a busy machine; one that does hangs.
+/// No piece, and no round of one that has rounds, takes longer than this on a busy machine; else it hangs.
 const PIECE_SECONDS_MAX: u64 = 300;
 /// The exit status of a program that hung.
 const HUNG: i32 = 70;
@@ -39,6 +41,12 @@ struct Arguments {
     /// How often the module is unloaded under load
     #[arg(long, default_value_t = 4)]
     rounds: usize,
+    /// How many connections are held at each of these, beside peers that come and go
+    #[arg(long, default_value_t = 0)]
+    connections: usize,
+    /// Only unload under load
+    #[arg(long)]
+    unloads: bool,
     /// Only make each of its calls for memory fail, by the module scarce
     #[arg(long)]
     scarce: bool,
@@ -88,35 +96,55 @@ fn strain(server: &Server, arguments: &Arguments) -> Result<(), String> {
     if arguments.scarce {
         piece(server, "calls that fail", || scarce::every_call_fails(server))?;
     } else {
-        go_through(server, arguments.rounds)?;
+        if !arguments.unloads {
+            go_through(server)?;
+        }
+        let rounds = Rounds { count: arguments.rounds, connections: arguments.connections };
+        piece_in_rounds(server, "unloaded under load", |moves| unloading::under_load(server, rounds, moves))?;
     }
     piece(server, "left behind", || {
         before.wait_for_those_before(server.module()).map(|()| "nothing".to_owned())
     })
 }
 
-fn go_through(server: &Server, rounds: usize) -> Result<(), String> {
+fn go_through(server: &Server) -> Result<(), String> {
     piece(server, "whole", || pieces::whole(server))?;
     piece(server, "cache", || cached::changes_are_seen(server))?;
     piece(server, "pages", || pages::bodies_are_whole(server))?;
     piece(server, "deadlines", || pieces::deadlines(server))?;
     piece(server, "one too many", || pieces::one_too_many(server))?;
-    piece(server, "crowd", || pieces::crowd(server))?;
-    piece(server, "unloaded under load", || pieces::unload_under_load(server, rounds))
+    piece(server, "crowd", || pieces::crowd(server))
 }
 
 /// Runs one piece and says its result. A piece that hangs ends the program.
 fn piece(server: &Server, name: &str, run: impl FnOnce() -> Result<String, String>) -> Result<(), String> {
+    piece_in_rounds(server, name, |_| run())
+}
+
+/// Runs one piece that says whenever a round of it is done.
+fn piece_in_rounds(
+    server: &Server,
+    name: &str,
+    run: impl FnOnce(&dyn Fn()) -> Result<String, String>,
+) -> Result<(), String> {
     let words = format!("{} {}: {name}", server.module(), server.mode);
     let watched = words.clone();
     let (done, is_done) = mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
-        if is_done.recv_timeout(Duration::from_secs(PIECE_SECONDS_MAX)) == Err(RecvTimeoutError::Timeout) {
+        let round = Duration::from_secs(PIECE_SECONDS_MAX);
+        let ended = loop {
+            if let Err(ended) = is_done.recv_timeout(round) {
+                break ended;
+            }
+        };
+        if ended == RecvTimeoutError::Timeout {
             tell_who_waits(&watched);
             std::process::exit(HUNG);
         }
     });
-    let result = run().map_err(|error| format!("{name}: {error}"))?;
+    // The watch hears of it until `done` is dropped.
+    let moves = || done.send(()).unwrap_or(());
+    let result = run(&moves).map_err(|error| format!("{name}: {error}"))?;
     drop(done);
     let _ = watch.join();
     println!("{words}: {result}");

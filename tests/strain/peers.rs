@@ -85,6 +85,8 @@ pub(crate) struct Crowd {
     pub(crate) opened: AtomicUsize,
     /// Those that went as their peer wished.
     pub(crate) pleased: AtomicUsize,
+    /// Nobody begins for now.
+    pub(crate) rests: AtomicBool,
     /// Nobody begins any more.
     pub(crate) is_over: AtomicBool,
 }
@@ -95,6 +97,10 @@ impl Crowd {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut turn = seed as usize;
         while !self.is_over.load(Ordering::Relaxed) {
+            if self.rests.load(Ordering::Relaxed) {
+                std::thread::sleep(REST);
+                continue;
+            }
             turn += 1;
             let Ok(mut stream) = connect(PATIENCE) else {
                 std::thread::sleep(REST);

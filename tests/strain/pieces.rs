@@ -2,20 +2,14 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::peers::Crowd;
 use crate::server::{Name, PATIENCE, Server, connect};
 
 /// Connections at a time of the crowd: one more than a queue of the kernel's has workers for.
 const CROWD: usize = 257;
 /// Where nothing has come so long, nothing is under way.
 const STILL: Duration = Duration::from_secs(3);
-/// Peers that come while the module is unloaded.
-const PEERS: u64 = 8;
-/// Connections that are opened before each unloading.
-const OPENED: usize = 40;
 
 /// Much goes there and back, and comes whole.
 pub(crate) fn whole(server: &Server) -> Result<String, String> {
@@ -27,7 +21,7 @@ pub(crate) fn whole(server: &Server) -> Result<String, String> {
 }
 
 /// Reads to the end; a connection that is reset has ended as well.
-fn read_to_end(stream: &mut TcpStream) -> Result<Vec<u8>, String> {
+pub(crate) fn read_to_end(stream: &mut TcpStream) -> Result<Vec<u8>, String> {
     let mut heard = Vec::new();
     match stream.read_to_end(&mut heard) {
         Ok(_) => Ok(heard),
@@ -174,26 +168,4 @@ fn part(
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok((answered, waiting))
-}
-
-/// Unloads and loads again and again while peers of every manner come.
-pub(crate) fn unload_under_load(server: &Server, rounds: usize) -> Result<String, String> {
-    let crowd = Crowd::default();
-    std::thread::scope(|scope| {
-        for seed in 1..=PEERS {
-            let crowd = &crowd;
-            scope.spawn(move || crowd.keep_coming(server, seed));
-        }
-        let unloaded = (0..rounds).try_for_each(|_| {
-            server.load("")?;
-            crowd.wait_for(OPENED);
-            server.unload()
-        });
-        crowd.is_over.store(true, Ordering::Relaxed);
-        unloaded
-    })?;
-    if crowd.pleased.load(Ordering::Relaxed) == 0 {
-        return Err("no peer was served".to_owned());
-    }
-    Ok(format!("{rounds} times"))
 }

@@ -86,6 +86,14 @@ impl Server {
         run(Command::new("rmmod").arg(self.module()))
     }
 
+    /// How many connections the module has now.
+    pub(crate) fn connections(&self) -> Result<usize, String> {
+        let path = format!("/sys/module/{}/parameters/counts", self.module());
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let value = text.lines().find_map(|line| line.strip_prefix("connections "));
+        value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("{path}: {text}"))
+    }
+
     /// The bytes that ask for a small answer on a connection that stays.
     pub(crate) fn request(&self) -> &'static [u8] {
         match self.name {

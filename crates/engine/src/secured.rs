@@ -49,9 +49,9 @@ pub(crate) struct Secured {
 
 /// A connection that rests.
 pub(crate) enum Rested {
-    /// Its keys sleep.
+    /// The keys of this one sleep.
     Asleep(Slot),
-    /// It has something to send first.
+    /// This one has something to send first.
     Owes(Slot),
 }
 

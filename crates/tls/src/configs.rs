@@ -64,7 +64,7 @@ impl Recipe {
 
 impl Configs {
     /// Configurations that differ from this one in tickets and protocols only. A stranger gets two tickets,
-    /// as it may open several connections next; a returning client one, for the one it has spent.
+    /// as it may open several connections next; a client that comes with a ticket gets one for it.
     pub(crate) fn of(config: ServerConfig) -> Self {
         let mut returning = config.clone();
         returning.send_tls13_tickets = 1;

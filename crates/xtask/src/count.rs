@@ -29,6 +29,8 @@ const APART_NEW_MAX: f64 = 0.03;
 const APART_CANARIES_MAX: f64 = 0.02;
 /// What a connection may cost that khttpd hands over, beside one that the server accepts itself.
 const HANDED_OVER_MAX: f64 = 1.15;
+/// The program that tells the scheduler of the client.
+const CHRT: &str = "/usr/bin/chrt";
 /// A machine that is not done by then hangs.
 const SECONDS_MAX: u32 = 1800;
 
@@ -97,11 +99,11 @@ fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--profile", "fast", "--bin", "kernel-count", "--bin", "staunch"]);
     succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml")))?;
-    let target = target(root);
+    let built = target(root).join("fast");
     let module = |name: &str| Module { name: name.to_owned(), parameters: None };
     Ok(Machine {
         kernel,
-        programs: ["kernel-count", "staunch"].map(|name| target.join("fast").join(name)).into(),
+        programs: vec![built.join("kernel-count"), built.join("staunch"), CHRT.into()],
         modules: ["kecho", "khttpd"].map(module).into(),
         stock: Vec::new(),
         processors: 1,

@@ -41,7 +41,7 @@ pub(crate) struct ActiveWall {
     /// Tickets of the handshake, sealed already. They are of no use before the first answer, and go in one
     /// packet with it.
     tickets: Vec<u8>,
-    /// Sealed already, and to be sent before all but those: handshake messages, key updates, alerts.
+    /// Sealed already, and to be sent before all but tickets: handshake messages, key updates, alerts.
     pub(crate) owed: Vec<u8>,
     /// The answer that is sent piece by piece.
     drawing: Option<Drawing>,
