@@ -16,7 +16,7 @@ group! {
     /// on the LAN (in UDP, who can forge the address of a named server) can publish to every topic: see
     /// `docs/dostp-use.md`.
     fabric: OrOff<Interface> = Some("off"), Value, restart, "\"eth1\"";
-    /// How servers reach each other; udp where the network carries only IP
+    /// udp where the network carries only IP
     /// `auto` opens a packet ring, or without CAP_NET_RAW asks a node of this host for rings (`staunch dostp
     /// serve --give-to`). In UDP, port 5288, frames pass routers and clouds; no server finds another there,
     /// so they are named by `fabric_peers`.

@@ -18,7 +18,7 @@ group! {
     /// topics, readers and limits of its own: what stands at the top holds for each site that does not say it
     /// itself.
     live: OnOff = Some("off"), Value, restart, "true";
-    /// Secret of 32 bytes and more; who shows it may publish
+    /// Secret of 32 bytes and more, to publish by
     /// `Authorization: Bearer SECRET`. Without it, and without `publish_token_file`, nobody may publish.
     /// Whoever may list processes sees what stands on a command line.
     publish_token: OrOff<PublishToken> = Some("off"), Value, restart,

@@ -67,7 +67,7 @@ group! {
     admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
     /// Allow an admin address that is not a loopback one
     admin_public: OnOff = Some("off"), Switch, restart, "true";
-    /// Names by which the admin address is asked for, beside localhost and IPs
+    /// Names of the admin address, beside localhost and IPs
     /// Whoever asks for another name is refused with 421: a web page may have led a browser here by giving
     /// its own name this address (DNS rebinding).
     admin_hosts: Many<Host> = Some(""), Values, restart, "[\"web1.example.org\"]";

@@ -95,7 +95,7 @@ choices! {
         Aead = "aead",
     }
     /// How frames of the fabric travel.
-    FabricBackend {
+    FabricBackend as "WAY" {
         /// By a packet ring, or by one that a node of this host gives.
         Auto = "auto",
         /// By a packet ring.
