@@ -22,7 +22,7 @@ use staunch_netio::datagram::{FamilyName, FamilySocket};
 
 /// How long a caller waits: the machine is emulated.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Each so many of the messages that are sent is lost.
+/// The share of messages that are lost: one of so many that are sent.
 const LOST_EACH: u32 = 3;
 /// The request that ends a service.
 const END: &[u8] = b"end";
@@ -36,20 +36,14 @@ struct Lossy {
 }
 
 impl TransactionSocket for Lossy {
-    fn send_transaction(
-        &self,
-        kind: Kind,
-        message_id: u16,
-        payload: &[u8],
-        to: SocketAddrV4,
-    ) -> io::Result<usize> {
+    fn send_transaction(&self, kind: Kind, id: u16, payload: &[u8], to: SocketAddrV4) -> io::Result<usize> {
         self.sent.set(self.sent.get() + 1);
         // The end is asked for and granted once.
         let is_of_end = payload.ends_with(END) || payload.ends_with(&reversed(END));
         if self.sent.get().is_multiple_of(LOST_EACH) && !is_of_end {
             return Ok(payload.len());
         }
-        self.socket.send_transaction(kind, message_id, payload, to)
+        self.socket.send_transaction(kind, id, payload, to)
     }
 
     fn receive(&self) -> io::Result<Received> {

@@ -223,7 +223,7 @@ static int dostp_socket_recvmsg(struct socket *sock, struct msghdr *msg, size_t 
 	if (error)
 		goto free;
 	sock_recv_cmsgs(msg, sk, skb);
-	/* What came while transactions were taken is no datagram, even if they are not taken any more. */
+	/* A message of a transaction is told from a datagram also when the option was switched off since. */
 	if (unlikely(READ_ONCE(dostp_sk(sk)->takes_transactions) || from.name.kind != DOSTP_DATA))
 		put_cmsg(msg, SOL_DOSTP, DOSTP_MESSAGE_NAME, sizeof(from.name), &from.name);
 	if (msg->msg_name) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * What a program needs to know to carry transactions (docs/dostp.md, "Transactions") by a socket of this
+ * The interface by which programs carry transactions (docs/dostp.md, "Transactions") over a socket of this
  * family. The module passes messages of these kinds on as they are: numbers, repetitions and what is
  * remembered are the program's.
  *

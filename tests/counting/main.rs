@@ -148,7 +148,7 @@ fn hear(stream: &mut TcpStream, room: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// So many requests over these connections, one at a time on each.
+/// Asks so many requests over these connections, one at a time on each; what that cost.
 fn kept(streams: &mut [TcpStream], requests: usize) -> io::Result<Duration> {
     let mut room = [0; 1024];
     let begin = Instant::now();

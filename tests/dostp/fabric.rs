@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -125,7 +126,8 @@ impl<'a> Site<'a> {
     }
 
     pub(crate) fn kill(self) {
-        signal(i32::try_from(self.server.process_id()).expect("a number"), Signal::KILL);
+        let process = Pid::from_raw(self.server.process_id().cast_signed()).expect("a process");
+        kill_process(process, Signal::KILL).expect("our own process");
     }
 }
 
@@ -243,16 +245,12 @@ fn confined_servers_tell_each_other_all_the_same() {
     until("trouble at node 2", || second.status()["fabric"]["trouble"] != "");
     lan.ip(2, "link set dv up");
     until("no trouble at node 2", || second.status()["fabric"]["trouble"] == "");
-    let process = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<i32>().ok();
-    let before = process().expect("a number of a process");
-    signal(before, Signal::USR2);
-    until("another process serves", || process().is_some_and(|now| now != before));
+    upgrade(&pid_file);
     second.put("b", "2");
     first.await_value("b", "2");
     until("it is published", || first.try_put("c", "3"));
     second.await_value("c", "3");
-    signal(process().expect("a number of a process"), Signal::TERM);
-    until("the server says that it leaves", || process().is_none());
+    end(&pid_file);
 }
 
 #[test]
@@ -316,15 +314,12 @@ fn an_upgrade_of_a_user_without_rights_loses_nothing() {
     let own = ["--user", "nobody", "--pid-file", pid_file.to_str().expect("a path of ours")];
     let first = Site::start_bare(&lan, 1, lan.program(1, &program), &[&own[..], &keyed].concat());
     let second = Site::start(&lan, 2, &keyed);
-    let process = || std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok();
     first.put("before", "1");
     second.await_value("before", "1");
     for round in 0..2 {
-        let before: i32 = process().expect("a number of a process");
         let value = round.to_string();
         first.put("at-once", &value);
-        signal(before, Signal::USR2);
-        until("another process serves", || process().is_some_and(|now| now != before));
+        upgrade(&pid_file);
         second.await_value("at-once", &value);
         second.put("meanwhile", &value);
         first.await_value("meanwhile", &value);
@@ -334,12 +329,29 @@ fn an_upgrade_of_a_user_without_rights_loses_nothing() {
         first.await_value("before", "1");
     }
     assert_eq!(second.count("updates_refused"), 0);
-    signal(process().expect("a number of a process"), Signal::TERM);
-    until("the server says that it leaves", || process().is_none());
+    end(&pid_file);
 }
 
-pub(crate) fn signal(process: i32, signal: Signal) {
-    kill_process(Pid::from_raw(process).expect("a process"), signal).expect("our own process");
+/// Upgrades the server whose number stands in that file, and waits until the next process has written its
+/// own.
+pub(crate) fn upgrade(pid_file: &Path) {
+    let before = process(pid_file);
+    signal(pid_file, Signal::USR2);
+    until("another process serves", || process(pid_file).is_some_and(|now| Some(now) != before));
+}
+
+/// Ends the server whose number stands in that file, and waits until it has taken the file away.
+pub(crate) fn end(pid_file: &Path) {
+    signal(pid_file, Signal::TERM);
+    until("the server says that it leaves", || process(pid_file).is_none());
+}
+
+fn process(pid_file: &Path) -> Option<Pid> {
+    Pid::from_raw(std::fs::read_to_string(pid_file).ok()?.trim().parse().ok()?)
+}
+
+fn signal(pid_file: &Path, signal: Signal) {
+    kill_process(process(pid_file).expect("a number of a process"), signal).expect("our own process");
 }
 
 #[test]

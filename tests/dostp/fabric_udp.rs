@@ -1,11 +1,10 @@
 //! `staunch serve --fabric` in UDP: servers that only IP joins.
 
-use rustix::process::Signal;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::finish;
 use staunch_tests::tree::Tree;
 
-use crate::fabric::{Site, signal};
+use crate::fabric::{Site, end, upgrade};
 use crate::lan::Lan;
 
 /// The servers of all tests; the own address may stand in the list.
@@ -48,7 +47,7 @@ fn servers_that_only_ip_joins_agree_by_udp() {
     }
 }
 
-/// Without this the tests here would not show that frames went by IP.
+/// The network of these tests carries no frames of Ethernet, so what arrives there went by IP.
 #[test]
 fn a_routed_lan_carries_no_frames_of_ethernet() {
     let Some(lan) = Lan::routed(2) else { return };
@@ -94,18 +93,14 @@ fn an_upgrade_hands_the_socket_of_udp_on() {
     let keyed = ["--fabric-key-file", &key];
     let first = Site::start_bare(&lan, 1, lan.program(1, &program), &[&NAMED[..], &own, &keyed].concat());
     let second = start(&lan, 2, &keyed);
-    let process = || std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok();
     first.put("before", "1");
     second.await_value("before", "1");
-    let before: i32 = process().expect("a number of a process");
-    signal(before, Signal::USR2);
-    until("another process serves", || process().is_some_and(|now| now != before));
+    upgrade(&pid_file);
     second.put("meanwhile", "2");
     first.await_value("meanwhile", "2");
     until("it is published", || first.try_put("after", "3"));
     second.await_value("after", "3");
-    signal(process().expect("a number of a process"), Signal::TERM);
-    until("the server says that it leaves", || process().is_none());
+    end(&pid_file);
 }
 
 #[test]

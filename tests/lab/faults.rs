@@ -107,8 +107,8 @@ fn await_standstill(process: u32) {
     await_status(process, "it does not stand still", |key, value| key == "State" && value.starts_with('T'));
 }
 
-/// What was sent reaches the process a moment later if its kernel has much to do. When the queue has run
-/// over, SIGIO waits: the kernel sends it in place of a signal that finds no room.
+/// Waits until the process's queue of signals has run over: then SIGIO is pending, which the kernel sends in
+/// place of a signal that finds no room. A busy kernel delivers packets a moment after they were sent.
 fn await_overflow(process: u32) {
     await_status(process, "its queue of signals does not run over", |key, value| {
         let mask = || u64::from_str_radix(value, 16).expect("a mask of signals");

@@ -85,9 +85,9 @@ pub(crate) struct Crowd {
     pub(crate) opened: AtomicUsize,
     /// Those that went as their peer wished.
     pub(crate) pleased: AtomicUsize,
-    /// Nobody begins for now.
+    /// Peers begin no new connection for now.
     pub(crate) rests: AtomicBool,
-    /// Nobody begins any more.
+    /// Peers begin no new connection any more, and end.
     pub(crate) is_over: AtomicBool,
 }
 

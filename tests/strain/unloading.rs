@@ -55,7 +55,7 @@ fn held_by(server: &Server, wished: usize) -> usize {
 
 /// Loads, lets peers come, and unloads under all of them; how long the unloading took.
 fn round(server: &Server, crowd: &Crowd, held: usize) -> Result<Duration, String> {
-    // Nobody who is held may be told to leave before.
+    // Long deadlines: the module must not close connections that are held.
     server.load(match server.name {
         Name::Kecho => "idle_s=3600",
         Name::Khttpd => "idle_ms=3600000 head_ms=3600000",
@@ -66,7 +66,7 @@ fn round(server: &Server, crowd: &Crowd, held: usize) -> Result<Duration, String
     let begin = Instant::now();
     server.unload()?;
     let took = begin.elapsed();
-    // They would take the processors from the next ones to be held.
+    // Peers would take the processors from the next ones to be held.
     crowd.rests.store(true, Ordering::Relaxed);
     for mut stream in streams {
         read_to_end(&mut stream)?;

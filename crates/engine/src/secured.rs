@@ -49,9 +49,9 @@ pub(crate) struct Secured {
 
 /// A connection that rests.
 pub(crate) enum Rested {
-    /// The keys of this one sleep.
+    /// The keys of this connection sleep.
     Asleep(Slot),
-    /// This one has something to send first.
+    /// Tickets of this connection are to be sent first.
     Owes(Slot),
 }
 

@@ -28,9 +28,10 @@ pub(crate) fn of(config: &Config) -> Vec<SiteConfig> {
         .collect()
 }
 
-/// What tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain text a browser
-/// does not believe it, and is led away before. A site of the local authority says nothing, also beside one
-/// with other certificates: a browser that does not know the authority lets nobody pass such a promise by.
+/// The field that tells browsers to ask for a site over HTTPS alone. It stands in every answer: in plain
+/// text a browser does not believe it, and is led away before. A site of the local authority says nothing,
+/// also beside one with other certificates: a browser that does not know the authority lets nobody pass
+/// such a promise by.
 fn hsts(config: &Config, site: &Site) -> Option<(String, String)> {
     let tls = &config.tls;
     let may_be_public =

@@ -16,13 +16,13 @@ group! {
     /// on the LAN (in UDP, who can forge the address of a named server) can publish to every topic: see
     /// `docs/dostp-use.md`.
     fabric: OrOff<Interface> = Some("off"), Value, restart, "\"eth1\"";
-    /// udp where the network carries only IP
-    /// `auto` opens a packet ring, or without CAP_NET_RAW asks a node of this host for rings (`staunch dostp
-    /// serve --give-to`). In UDP, port 5288, frames pass routers and clouds; no server finds another there,
-    /// so they are named by `fabric_peers`.
+    /// auto, ring, given; udp where only IP passes
+    /// `auto` opens a packet ring, or without CAP_NET_RAW asks a node of this host for rings (`staunch
+    /// dostp serve --give-to`); `ring` and `given` demand one of both. In UDP, port 5288, frames pass
+    /// routers and clouds; no server finds another there, so they are named by `fabric_peers`.
     fabric_backend: FabricBackend = Some("auto"), Value, restart, "\"udp\"";
     /// IPv4 addresses of the servers, with fabric_backend = "udp"
-    /// All of them may have the same list: each leaves its own address out. Two servers hear each other where
+    /// All servers may have the same list: each leaves its own address out. Two servers hear each other where
     /// each names the other. The low 16 bits of all addresses have to be different.
     fabric_peers: Many<NodeAddress> = Some(""), Values, restart, "[\"10.0.0.7\", \"10.0.0.8\"]";
     /// File with the cluster's secret, mode 0600

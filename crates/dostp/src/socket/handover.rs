@@ -45,7 +45,7 @@ pub struct Lent {
 enum LentWays {
     /// Rings for messages and for control frames.
     Ring(OwnedFd, OwnedFd),
-    /// One socket for both.
+    /// One socket for messages and for control frames.
     Udp(OwnedFd),
 }
 
@@ -64,7 +64,7 @@ impl LentWays {
         }
     }
 
-    /// Those of this name, if there are as many descriptors as it has.
+    /// The ways of this name, if there are as many descriptors as they have.
     fn read(name: &str, descriptors: Vec<OwnedFd>) -> Option<Self> {
         match name {
             "ring" => {

@@ -48,14 +48,8 @@ impl ModuleSocket {
 }
 
 impl TransactionSocket for ModuleSocket {
-    fn send_transaction(
-        &self,
-        kind: Kind,
-        message_id: u16,
-        payload: &[u8],
-        to: SocketAddrV4,
-    ) -> io::Result<usize> {
-        self.socket.send(payload, FamilyName { kind: kind as u8, id: message_id }, to)
+    fn send_transaction(&self, kind: Kind, id: u16, payload: &[u8], to: SocketAddrV4) -> io::Result<usize> {
+        self.socket.send(payload, FamilyName { kind: kind as u8, id }, to)
     }
 
     fn receive(&self) -> io::Result<Received> {

@@ -22,13 +22,7 @@ pub trait TransactionSocket {
     ///
     /// # Errors
     /// Those of [`Socket::send_to`].
-    fn send_transaction(
-        &self,
-        kind: Kind,
-        message_id: u16,
-        payload: &[u8],
-        to: SocketAddrV4,
-    ) -> io::Result<usize>;
+    fn send_transaction(&self, kind: Kind, id: u16, payload: &[u8], to: SocketAddrV4) -> io::Result<usize>;
 
     /// Waits for a message of any kind.
     ///
@@ -44,14 +38,8 @@ pub trait TransactionSocket {
 }
 
 impl TransactionSocket for Socket {
-    fn send_transaction(
-        &self,
-        kind: Kind,
-        message_id: u16,
-        payload: &[u8],
-        to: SocketAddrV4,
-    ) -> io::Result<usize> {
-        Self::send_transaction(self, kind, message_id, payload, to)
+    fn send_transaction(&self, kind: Kind, id: u16, payload: &[u8], to: SocketAddrV4) -> io::Result<usize> {
+        Self::send_transaction(self, kind, id, payload, to)
     }
 
     fn receive(&self) -> io::Result<Received> {

@@ -120,10 +120,11 @@ fn send_to(socket: &UdpSocket, bytes: &[u8], link: LinkAddress) -> io::Result<()
     socket.send_to(bytes, to).map(|_| ())
 }
 
-/// Sends to each of them, beginning with the one at `first`. That the frame was refused for some, or found no
-/// room, is no error, as long as it left for another: who got it must not get it again, so it is lost for the
-/// others. The first of those that found no room is noted: next time it comes first, so that it is not the
-/// same ones again and again. EAGAIN: nobody got it, and for one at least there was no room.
+/// Sends a frame to each of these nodes, beginning with the one at `first`. That the frame was refused for
+/// some, or found no room, is no error, as long as it left for another: who got it must not get it again,
+/// so it is lost for the others. The first of those that found no room is noted: next time it comes first,
+/// so that it is not the same ones again and again. EAGAIN: nobody got it, and for one at least there was
+/// no room.
 fn send_to_all(
     everybody: &[LinkAddress],
     first: usize,
@@ -211,8 +212,8 @@ mod tests {
     const NO_ROOM: Said = Err(Errno::AGAIN);
     const NO_WAY: Said = Err(Errno::NETUNREACH);
 
-    /// Sends to three links that say this, beginning with `first`: the error, and who found no room first.
-    /// Each is tried once, whatever the others say.
+    /// Sends to three links that say this, beginning with `first`: the error, and which link found no room
+    /// first. Each link is tried once, whatever the others say.
     fn outcome(said: [Said; 3], first: usize) -> (Option<Errno>, Option<usize>) {
         let links = [0, 1, 2].map(|last| LinkAddress([10, 0, 0, last, 20, 168]));
         let (mut tried, mut missed) = (Vec::new(), None);
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(heard, [b"frame"]);
     }
 
-    /// What comes, until so many frames were taken or dropped.
+    /// Frames that `by` takes until `count` have come; it drops those of strangers.
     fn heard(by: &mut LinkUdp, count: usize) -> Vec<(LinkAddress, Vec<u8>)> {
         let (mut heard, mut came) = (Vec::new(), 0);
         while came < count {

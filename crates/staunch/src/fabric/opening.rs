@@ -119,7 +119,7 @@ impl OpenFabric {
     }
 }
 
-/// What DOSTP knows of an IPv4 address.
+/// The low 16 bits of an IPv4 address: they name a node on the wire.
 pub(super) fn low_bits(address: Ipv4Addr) -> u16 {
     (address.to_bits() & 0xffff) as u16
 }

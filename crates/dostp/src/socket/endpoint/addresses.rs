@@ -1,12 +1,12 @@
-//! What IPv4 addresses are to a node.
+//! IPv4 addresses as a node understands them.
 //!
-//! This file owns which ones stand for all, and the errors of those that are no node's. It must never know
-//! who has spoken.
+//! This file owns which addresses stand for all, and the errors of those that are no node's. It must never
+//! know who has spoken.
 
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
 
-/// What DOSTP knows of an IPv4 address.
+/// The low 16 bits of an IPv4 address: they name a node on the wire.
 pub(crate) fn low_bits(address: Ipv4Addr) -> u16 {
     (address.to_bits() & 0xffff) as u16
 }
