@@ -7,6 +7,8 @@
 //! that serves one client at a time waits for that client, while the queue is full and drops more. On a busy
 //! machine this lasts until the kernel gives up itself, after 924 s (`tcp_retries2`), which the server never
 //! hears of. So clients here have a patience, as people have: who has it no more resets the connection.
+//! The kernel loses resets too, and repeats none: a server that never hears of one waits for its client, and
+//! the crowd with it. So a connection that the server still holds is reset again.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -18,7 +20,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::{Errno, read, write};
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, connect, connect_unspec, getsockname, socket_with,
+    AddressFamily, SocketFlags, SocketType, bind, connect, connect_unspec, getsockname, socket_with,
 };
 use staunch_netio::descriptors::raise_descriptor_limit;
 use staunch_tests::house::waiting::HANG;
@@ -36,6 +38,8 @@ struct Client {
     asked: bool,
     received: usize,
     end: Option<End>,
+    /// Where it has given up: the address its connection had.
+    had: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ fn start(address: SocketAddr) -> Client {
         Ok(()) | Err(Errno::INPROGRESS) => {}
         Err(error) => panic!("a connection cannot be begun: {error}"),
     }
-    Client { socket, asked: false, received: 0, end: None }
+    Client { socket, asked: false, received: 0, end: None, had: None }
 }
 
 /// The clients of a server, by the places at which the kernel reports them.
@@ -100,32 +104,71 @@ impl Crowd {
         events.iter().for_each(|event| self.advance(event.data.u64()));
     }
 
-    /// Resets the connections of clients that have reached nobody.
-    fn give_up(&mut self) {
-        let lost = unacknowledged(self.server);
-        for client in self.clients.iter_mut().filter(|client| client.end.is_none()) {
-            let own: Option<SocketAddr> =
-                getsockname(&client.socket).ok().and_then(|own| own.try_into().ok());
-            if own.is_some_and(|own| lost.contains(&own.port())) {
-                epoll::delete(&self.reports, &client.socket).expect("it was added");
-                // An error tells of a connection that is reset already.
-                let _ = connect_unspec(&client.socket);
-                client.end = Some(End::GivenUp);
+    /// Resets the connections of clients that have reached nobody. Tells whether the server may hold some.
+    fn give_up(&mut self) -> bool {
+        self.clients.iter().filter(|client| client.end == Some(End::GivenUp)).for_each(reset);
+        let (lost, held) = (self.unacknowledged(), self.held());
+        let mut some_are_held = false;
+        for client in &mut self.clients {
+            match client.end {
+                None => {
+                    let own = getsockname(&client.socket).ok().and_then(|own| own.try_into().ok());
+                    let Some(own) = own.filter(|own: &SocketAddr| lost.contains(&own.port())) else {
+                        continue;
+                    };
+                    epoll::delete(&self.reports, &client.socket).expect("it was added");
+                    reset(client);
+                    (client.end, client.had) = (Some(End::GivenUp), Some(own));
+                }
+                Some(End::GivenUp) => {
+                    let Some(had) = client.had.filter(|had| held.contains(&had.port())) else { continue };
+                    provoke(client, had, self.server);
+                }
+                Some(_) => continue,
             }
+            some_are_held = true;
         }
+        some_are_held
+    }
+
+    /// Ports of clients that have sent something which is not acknowledged, be it a SYN.
+    fn unacknowledged(&self) -> HashSet<u16> {
+        let is_one = |line: &&Line| line.remote == self.server.port() && line.unacknowledged;
+        lines().iter().filter(is_one).map(|line| line.local).collect()
+    }
+
+    /// Ports of clients whose connections the server has.
+    fn held(&self) -> HashSet<u16> {
+        let is_one = |line: &&Line| line.local == self.server.port();
+        lines().iter().filter(is_one).map(|line| line.remote).collect()
     }
 
     fn await_all(&mut self) {
         let start = Instant::now();
         let mut patient_until = PATIENCE;
-        while start.elapsed() < HANG && self.count(None) > 0 {
+        let mut some_are_held = false;
+        while start.elapsed() < HANG && (some_are_held || self.count(None) > 0) {
             self.turn();
             if start.elapsed() > patient_until {
-                self.give_up();
+                some_are_held = self.give_up();
                 patient_until = start.elapsed() + Duration::from_secs(1);
             }
         }
     }
+}
+
+/// Ends the connection of a client, if it has one, by a reset.
+fn reset(client: &Client) {
+    // An error tells of a connection that is reset already.
+    let _ = connect_unspec(&client.socket);
+}
+
+/// Begins the connection of a client once more, from the address it `had`: a server that still holds it
+/// answers with a challenge (RFC 5961, section 4), which the kernel answers with a reset.
+fn provoke(client: &Client, had: SocketAddr, server: SocketAddr) {
+    // The address may be another's by now; then the next round tries again. It stays bound from then on.
+    let _ = bind(&client.socket, &had);
+    let _ = connect(&client.socket, &server);
 }
 
 fn ask(client: &mut Client, request: &str) -> Option<End> {
@@ -148,17 +191,24 @@ fn receive(client: &mut Client) -> Option<End> {
     None
 }
 
-/// Ports of clients of this server that have sent something which is not acknowledged, be it a SYN.
-fn unacknowledged(server: SocketAddr) -> HashSet<u16> {
+/// A connection in the kernel's table, by its ports.
+struct Line {
+    local: u16,
+    remote: u16,
+    /// It has sent something which is not acknowledged.
+    unacknowledged: bool,
+}
+
+/// The kernel's table of connections.
+fn lines() -> Vec<Line> {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("the kernel's table of connections");
     let port_of = |address: &str| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok();
-    let unacknowledged = |line: &str| {
+    let line_of = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let (local, remote, queues) = (fields.get(1)?, fields.get(2)?, fields.get(4)?);
-        let is_one = port_of(remote) == Some(server.port()) && !queues.starts_with("00000000:");
-        is_one.then(|| port_of(local))?
+        let (local, remote) = (port_of(fields.get(1)?)?, port_of(fields.get(2)?)?);
+        Some(Line { local, remote, unacknowledged: !fields.get(4)?.starts_with("00000000:") })
     };
-    table.lines().filter_map(unacknowledged).collect()
+    table.lines().filter_map(line_of).collect()
 }
 
 #[test]
