@@ -335,8 +335,8 @@ unsigned long dostp_control_look(struct dostp_node *node);
 /* port.c */
 int dostp_port_bind(struct dostp_net *net, struct sock *sk, u16 port);
 void dostp_port_release(struct dostp_net *net, struct sock *sk);
-/* Under RCU: whom a message is for; NULL if nobody. */
-struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port);
+/* Under RCU: whom a message of this kind is for; NULL if nobody. */
+struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port, u8 kind);
 /* Under RCU: the message to all sockets of the port. */
 void dostp_port_deliver_all(struct dostp_net *net, u16 port, struct sk_buff *skb);
 void dostp_port_deliver(struct dostp_net *net, struct sock *sk, struct sk_buff *skb);

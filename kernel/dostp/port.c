@@ -57,20 +57,21 @@ void dostp_port_release(struct dostp_net *net, struct sock *sk)
 	spin_unlock_bh(&net->ports_lock);
 }
 
-static bool dostp_port_takes(const struct sock *sk, u16 port, u32 source, u16 source_port)
+static bool dostp_port_takes(const struct sock *sk, u16 port, u32 source, u16 source_port, u8 kind)
 {
 	const struct dostp_sock *dsk = dostp_sk(sk);
 	u16 peer_port = READ_ONCE(dsk->peer_port);
 
-	return dsk->port == port && (!peer_port || (peer_port == source_port && READ_ONCE(dsk->peer) == source));
+	return dsk->port == port && (!peer_port || (peer_port == source_port && READ_ONCE(dsk->peer) == source)) &&
+	       (kind == DOSTP_DATA || READ_ONCE(dsk->takes_transactions));
 }
 
-struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port)
+struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port, u8 kind)
 {
 	struct sock *sk, *found = NULL;
 
 	sk_for_each_rcu(sk, dostp_port_chain(net, port)) {
-		if (!dostp_port_takes(sk, port, source, source_port))
+		if (!dostp_port_takes(sk, port, source, source_port, kind))
 			continue;
 		/* Of several that share a port the connected one comes first, then the newest. */
 		if (READ_ONCE(dostp_sk(sk)->peer_port))
@@ -99,7 +100,7 @@ void dostp_port_deliver_all(struct dostp_net *net, u16 port, struct sk_buff *skb
 	sk_for_each_rcu(sk, dostp_port_chain(net, port)) {
 		struct sk_buff *copy;
 
-		if (!dostp_port_takes(sk, port, from.address, from.port))
+		if (!dostp_port_takes(sk, port, from.address, from.port, from.name.kind))
 			continue;
 		copy = skb_clone(skb, GFP_ATOMIC);
 		if (copy)

@@ -56,6 +56,18 @@ static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, stru
 	return (header->flags ^ node->flags) & DOSTP_AUTH ? DOSTP_FAULT_AUTH : DOSTP_SOUND;
 }
 
+/* Finds a socket that takes what a frame carries. */
+static enum dostp_fault dostp_receive_find(struct dostp_net *net, const struct dostp_header *header,
+					   u32 source, struct sock **sk)
+{
+	u16 port = header->destination_port, source_port = header->source_port;
+
+	*sk = dostp_port_find(net, port, source, source_port, header->kind);
+	if (likely(*sk))
+		return DOSTP_SOUND;
+	return dostp_port_find(net, port, source, source_port, DOSTP_DATA) ? DOSTP_FAULT_KIND : DOSTP_FAULT_CLOSED;
+}
+
 /*
  * With the lock. Gives a message and whom it is for (NULL: all sockets of the port); NULL if there
  * is none yet. A frame that is not given on is freed.
@@ -81,12 +93,8 @@ static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buf
 		consume_skb(skb);
 		return NULL;
 	}
-	fault = DOSTP_FAULT_CLOSED;
-	*sk = dostp_port_find(node->net, header->destination_port, source, header->source_port);
-	if (!*sk)
-		goto drop;
-	fault = DOSTP_FAULT_KIND;
-	if (header->kind != DOSTP_DATA && !READ_ONCE(dostp_sk(*sk)->takes_transactions))
+	fault = dostp_receive_find(node->net, header, source, sk);
+	if (fault != DOSTP_SOUND)
 		goto drop;
 	fault = DOSTP_FAULT_LENGTH;
 	if (pskb_trim(skb, DOSTP_HEADER_BYTES + header->length))

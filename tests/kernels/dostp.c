@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The program that dostp.sh and dostp_keys.sh run in the emulated machine. Its commands for sockets stand
- * here, those for frames in dostp_frames.c and dostp_hostile.c, those for keys in dostp_keys.c. A command
- * ends with 0 if all was as it had to be, and says in a line what it has found.
+ * here and in dostp_shared.c, those for frames in dostp_frames.c and dostp_hostile.c, those for keys in
+ * dostp_keys.c. A command ends with 0 if all was as it had to be, and says in a line what it has found.
  *
  *   echo PORT                answers every datagram, until it is told the word "end"
  *   ask ADDRESS PORT NUMBER BYTES   sends so many and compares what comes back
@@ -325,7 +325,7 @@ int main(int count, char **word)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (count >= 2 && ((status = play_frames(count, word)) >= 0 || (status = play_hostile(count, word)) >= 0 ||
-			   (status = keep_keys(count, word)) >= 0))
+			   (status = play_shared(count, word)) >= 0 || (status = keep_keys(count, word)) >= 0))
 		return status;
 	if (count == 3 && !strcmp(word[1], "echo"))
 		return echo(atoi(word[2]));

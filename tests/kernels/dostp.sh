@@ -17,6 +17,7 @@ dostp-guest golden pair0 /bin/golden-frames || exit 6
 dostp-guest hostile pair0 /bin/golden-frames || exit 7
 dostp-guest flood pair0 20000 || exit 8
 echo 0 > /proc/sys/net/dostp/cluster
+dostp-guest shared pair0 || exit 31
 
 # A node in user space at the other end: each speaks first once.
 ip netns add far && ip link set pair0 netns far || exit 9
@@ -79,6 +80,18 @@ dostp-guest ask 10.0.0.7 7 1 20000 || exit 29
 kill $served
 wait $served 2>/dev/null
 ip netns exec far ip link set pair0 mtu 1500
+
+# Of a network of two addresses (RFC 3021) neither stands for all.
+ip addr flush dev pair1 && ip addr add 10.0.0.6/31 dev pair1 || exit 32
+ip netns exec far ip addr flush dev pair0 && ip netns exec far ip addr add 10.0.0.7/31 dev pair0 || exit 33
+ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
+served=$!
+until grep -q ring served; do sleep 0.2; done
+dostp-guest ask 10.0.0.7 7 5 31 || exit 34
+kill $served
+wait $served 2>/dev/null
+ip addr flush dev pair1 && ip addr add 10.0.0.8/24 dev pair1 || exit 35
+ip netns exec far ip addr flush dev pair0 && ip netns exec far ip addr add 10.0.0.7/24 dev pair0 || exit 36
 
 # A namespace with a node and a socket goes.
 ip netns exec far sh -c 'echo pair0 > /proc/sys/net/dostp/interface'

@@ -21,6 +21,7 @@ int bound_socket(int port);
 /* Run a command of the file's, and give its exit status; -1: the file has no such command. */
 int play_frames(int count, char **word);
 int play_hostile(int count, char **word);
+int play_shared(int count, char **word);
 int keep_keys(int count, char **word);
 
 /* The node's counts: the lines `NAME NUMBER` of STATS. */
