@@ -57,7 +57,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
 fn rounds(root: &Path, arguments: &Arguments) -> Result<Failures, String> {
     // Built before anything takes the processors: what is tested is not the compiler.
     let built = cargo(root).args(["build", "--workspace", "--profile", "fast"]).status();
-    let ready = test(root, arguments).arg("--no-run").status();
+    let ready = test(root, arguments, &["--no-run"]).status();
     if ![built, ready].into_iter().all(|status| status.is_ok_and(|status| status.success())) {
         return Err("the tests cannot be built".to_owned());
     }
@@ -103,7 +103,7 @@ fn all_rounds(root: &Path, arguments: &Arguments) -> Result<Failures, String> {
 fn one_round(root: &Path, arguments: &Arguments, log: &Path) -> io::Result<(usize, Vec<String>)> {
     let mut kept = File::create(log)?;
     let (reader, writer) = io::pipe()?;
-    let mut command = test(root, arguments);
+    let mut command = test(root, arguments, &[]);
     let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
     // The command holds ends of the pipe, which would never be read to its end.
     drop(command);
@@ -124,9 +124,10 @@ fn cargo(root: &Path) -> Command {
     command
 }
 
-fn test(root: &Path, arguments: &Arguments) -> Command {
+/// The tests, with further `options` for cargo: behind a `--` of the words they would be the tests'.
+fn test(root: &Path, arguments: &Arguments, options: &[&str]) -> Command {
     let mut command = cargo(root);
-    command.args(["test", "--profile", "fast", "--no-fail-fast"]);
+    command.args(["test", "--profile", "fast", "--no-fail-fast"]).args(options);
     if arguments.words.is_empty() {
         command.arg("--workspace");
     }
