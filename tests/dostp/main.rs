@@ -163,6 +163,31 @@ fn bench_compares_with_udp() {
 }
 
 #[test]
+fn bench_counts_what_arrives_one_way() {
+    let Some(lan) = Lan::new(2) else { return };
+    let node = lan.serve(1, &["--discard", "--udp-echo", "5289"]);
+    let bench = ["bench", "10.88.0.1", "--one-way"];
+    let output =
+        lan.dostp(2, &[&bench[..], &["--rounds", "2", "--duration", "50ms", "--size", "1,2000"]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    for size in ["1 ", "2000 "] {
+        let said = text(&output);
+        let line = said.lines().find(|line| line.starts_with(size)).unwrap_or_else(|| panic!("{said}"));
+        let rates: Vec<f64> = line.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [_, sent, received, udp_sent, udp_received, _] = rates[..] else { panic!("{line}") };
+        assert!(
+            0.0 < received && received <= sent && 0.0 < udp_received && udp_received <= udp_sent,
+            "{line}"
+        );
+    }
+    node.end();
+    let output = lan.dostp(2, &bench);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output);
+    assert!(said.contains("DOSTP: No route to host") || said.contains("DOSTP: no answer of"), "{said}");
+}
+
+#[test]
 fn bench_chooses_the_fastest_backend_and_the_choice_is_kept() {
     let Some(lan) = Lan::new(2) else { return };
     let _node = lan.serve(1, &[]);

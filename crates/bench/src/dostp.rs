@@ -1,5 +1,5 @@
-//! The scenario of DOSTP beside a broker of messages: blocking round trips between two hosts of one LAN, by
-//! DOSTP in user space, by UDP, and as a request with its reply by NATS core.
+//! The scenarios of DOSTP between two hosts of one LAN. The one beside a broker of messages stands here:
+//! blocking round trips by DOSTP in user space, by UDP, and as a request with its reply by NATS core.
 //!
 //! This module owns what is compared. Broker and answering program stand on one host, the asking program on
 //! the other, so that a request crosses the cable once each way whoever carries it. Figures of different
@@ -7,12 +7,13 @@
 
 mod lan;
 mod nats;
+mod one_way;
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use self::lan::{HostService, INTERFACE, Lan, SERVER_ADDRESS, text};
+use self::lan::{DOSTP, HostService, Lan, READY, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
 use self::nats::Nats;
 use super::setting::Setting;
 use crate::report::ScenarioOutcome;
@@ -23,19 +24,14 @@ const SIZES: [u32; 2] = [64, 1_024];
 const TRIPS: u32 = 5_000;
 /// How long all round trips of one command are meant to take.
 const MEANT: Duration = Duration::from_secs(10);
-/// The line that DOSTP's node prints once it hears.
-const READY: &str = " by ring on ";
-/// The port that answers by UDP.
-const UDP_ECHO: &str = "5289";
-
-/// Frames by a packet ring, and a socket that sleeps until an answer comes.
-const WAY: [&str; 6] = ["--interface", INTERFACE, "--backend", "ring", "--wait", "sleep"];
-
-const DOSTP: &str = "DOSTP, packet ring";
-const UDP: &str = "UDP";
 const NATS: &str = "NATS core";
 
-/// Runs the scenario; it needs root.
+/// Runs the scenario of streams one way; it needs root.
+pub(super) fn one_way(setting: &Setting) -> ScenarioOutcome {
+    one_way::run(setting)
+}
+
+/// Runs the scenario beside NATS; it needs root.
 pub(super) fn beside_nats(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new("dostp-nats", "");
     outcome.title = format!(

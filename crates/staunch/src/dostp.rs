@@ -8,9 +8,11 @@ mod control;
 mod keys;
 mod link;
 mod looks;
+mod one_way;
 mod peers;
 mod ping;
 mod serve;
+mod service;
 mod trips;
 
 pub(crate) use link::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};

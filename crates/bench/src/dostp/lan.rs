@@ -18,6 +18,18 @@ use crate::servers::pinned;
 pub(super) const INTERFACE: &str = "dv";
 /// Address of the host that serves.
 pub(super) const SERVER_ADDRESS: &str = "10.0.0.1";
+/// The line that DOSTP's node prints once it hears.
+pub(super) const READY: &str = " by ring on ";
+/// The port that answers by UDP.
+pub(super) const UDP_ECHO: &str = "5289";
+
+/// Frames by a packet ring, and a socket that sleeps until an answer comes.
+pub(super) const WAY: [&str; 6] = ["--interface", INTERFACE, "--backend", "ring", "--wait", "sleep"];
+
+/// The name of DOSTP in results.
+pub(super) const DOSTP: &str = "DOSTP, packet ring";
+/// The name of UDP in results.
+pub(super) const UDP: &str = "UDP";
 /// The processor of the host that serves, and of the one that asks.
 const SERVER_CPU: &str = "0";
 const CLIENT_CPU: &str = "1";

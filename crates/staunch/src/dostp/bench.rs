@@ -1,19 +1,22 @@
 //! `staunch dostp bench`: round trips by DOSTP and by UDP of the same shape, in turn.
 //!
-//! The other side is `staunch dostp serve --udp-echo PORT`. It must never compare runs that were made apart.
+//! The other side is `staunch dostp serve --udp-echo PORT`. Its other two modes stand in files of their own.
+//! It must never compare runs that were made apart.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::choose;
 use super::link::{self, NodeLink};
-use super::serve::ECHO_PORT;
+use super::service::ECHO_PORT;
 use super::trips::{self, PATIENCE, Trips, shown};
+use super::{choose, one_way};
 use crate::config::Failure;
 use crate::output;
+use crate::units;
 
 /// What the command line says.
 #[derive(Args)]
@@ -25,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     link: NodeLink,
 
-    /// UDP port that answers there: `--udp-echo` of `staunch dostp serve`
+    /// UDP port that answers or counts there: `--udp-echo` of `staunch dostp serve`
     #[arg(long, value_name = "PORT", default_value = "5289")]
     udp_echo: u16,
 
@@ -47,6 +50,14 @@ pub(crate) struct Arguments {
     /// Measure every backend of Ethernet that opens here, and remember the fastest for this interface
     #[arg(long, conflicts_with_all = ["backend", "udp_echo"])]
     choose: bool,
+
+    /// Send as fast as possible, and count what arrives; there, `staunch dostp serve --discard`
+    #[arg(long, conflicts_with_all = ["choose", "count"])]
+    one_way: bool,
+
+    /// With `--one-way`: how long each is sent in a round
+    #[arg(long, short, value_name = "TIME", value_parser = units::duration, default_value = "1s")]
+    duration: Duration,
 }
 
 /// Measures, and prints a line for each size.
@@ -57,6 +68,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.choose {
         let Arguments { address, link, size, rounds, count, .. } = arguments;
         return choose::run(*address, link, size[0] as usize, *rounds, *count);
+    }
+    if arguments.one_way {
+        return one_way::run(&one_way::Plan {
+            link: &arguments.link,
+            address: arguments.address,
+            udp_port: arguments.udp_echo,
+            sizes: &arguments.size,
+            rounds: arguments.rounds,
+            duration: arguments.duration,
+        });
     }
     let socket = arguments
         .link

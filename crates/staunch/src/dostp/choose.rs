@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use staunch_dostp::{Backend, Socket};
 
 use super::link::NodeLink;
-use super::serve::ECHO_PORT;
+use super::service::ECHO_PORT;
 use super::trips::{self, PATIENCE, Trips, shown};
 use crate::config::Failure;
 use crate::output;

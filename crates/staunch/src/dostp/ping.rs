@@ -11,7 +11,7 @@ use staunch_dostp::Socket;
 use staunch_netio::clock;
 
 use super::link::{self, NodeLink};
-use super::serve::ECHO_PORT;
+use super::service::ECHO_PORT;
 use crate::config::Failure;
 use crate::output;
 use crate::units;

@@ -19,11 +19,9 @@ use staunch_netio::clock;
 
 use super::control;
 use super::link::{self, NodeLink};
+use super::service::{DISCARD_PORT, ECHO_PORT, PortService};
 use crate::config::Failure;
 use crate::output;
-
-/// The port of the echo service, as in TCP and UDP (RFC 862).
-pub(super) const ECHO_PORT: u16 = 7;
 
 /// How often an interface that is missing is looked for.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -44,6 +42,11 @@ pub(crate) struct Arguments {
     /// Answer UDP datagrams to this port as well, for `staunch dostp bench` to compare with
     #[arg(long, value_name = "PORT")]
     udp_echo: Option<u16>,
+
+    /// Count messages, and UDP datagrams to that port, instead of answering them, for `staunch dostp bench
+    /// --one-way`
+    #[arg(long)]
+    discard: bool,
 
     /// Group whose members may ask for rings, and so need no right to speak DOSTP
     #[arg(long, value_name = "GROUP")]
@@ -71,7 +74,8 @@ fn serve(arguments: &Arguments, listener: &UnixListener, ended: &UnixStream) -> 
     let mut log = Log::default();
     let mut waits = false;
     loop {
-        let opened = arguments.link.open(ECHO_PORT, |options| {
+        let port = if arguments.discard { DISCARD_PORT } else { ECHO_PORT };
+        let opened = arguments.link.open(port, |options| {
             options.takes_all_ports = true;
             // The interface's one place for AF_XDP is left to programs that have something to carry.
             options.preferred = None;
@@ -117,30 +121,25 @@ fn turns(
     log: &mut Log,
 ) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    let udp = match arguments.udp_echo {
-        Some(port) => {
-            let udp = std::net::UdpSocket::bind((*socket.local_addr()?.ip(), port))?;
-            udp.set_nonblocking(true)?;
-            Some(udp)
-        }
-        None => None,
+    let address = *socket.local_addr()?.ip();
+    let mut service = if arguments.discard {
+        PortService::discard(address, arguments.udp_echo)?
+    } else {
+        PortService::echo(address, arguments.udp_echo)?
     };
     let mut asked = true;
     loop {
-        echo(socket)?;
-        if let Some(udp) = &udp {
-            echo_udp(udp);
-        }
+        let may_be_more = service.turn(socket)?;
         if asked {
             control::answer(listener, socket);
         }
         while let Some(event) = socket.poll_event() {
             log.tell(event, |address| socket.full_address(address));
         }
-        let until =
-            socket.due_ms().map(|due_ms| Duration::from_millis(due_ms.saturating_sub(clock::now_ms())));
+        let due = socket.due_ms().map(|due_ms| Duration::from_millis(due_ms.saturating_sub(clock::now_ms())));
         let mut awaited = vec![ended.as_fd(), socket.as_fd(), listener.as_fd()];
-        awaited.extend(udp.as_ref().map(AsFd::as_fd));
+        awaited.extend(service.descriptor());
+        let until = if may_be_more { Some(Duration::ZERO) } else { due };
         let ready = ready(&awaited, until)?;
         if !ready[0].is_empty() {
             return Ok(());
@@ -149,33 +148,6 @@ fn turns(
             socket.take_error()?;
         }
         asked = !ready[2].is_empty();
-    }
-}
-
-/// Sends back what has come, but not what was sent to all: a forged source would be flooded.
-fn echo(socket: &Socket) -> io::Result<()> {
-    loop {
-        let received = match socket.receive() {
-            Ok(received) => received,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if received.to_all || received.from.port() == ECHO_PORT {
-            continue;
-        }
-        match socket.send_to(&received.payload, received.from) {
-            Err(error) if error.kind() == ErrorKind::NetworkDown => return Err(error),
-            // A peer that cannot be answered is its own matter; it is counted.
-            _ => {}
-        }
-    }
-}
-
-fn echo_udp(udp: &std::net::UdpSocket) {
-    // Any UDP datagram fits.
-    let mut buffer = vec![0; 65_536];
-    while let Ok((length, from)) = udp.recv_from(&mut buffer) {
-        udp.send_to(&buffer[..length], from).ok();
     }
 }
 

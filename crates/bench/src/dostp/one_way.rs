@@ -1,0 +1,87 @@
+//! The scenario of streams one way between two hosts of one LAN: messages that are sent and that arrive in a
+//! second, by DOSTP in user space and by UDP, both in batches, each end with a processor of its own.
+//!
+//! This module owns what is run and how its table is read. Figures of different rounds must never be
+//! compared.
+
+use std::fs;
+use std::time::Duration;
+
+use super::lan::{DOSTP, HostService, Lan, READY, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
+use crate::report::ScenarioOutcome;
+use crate::setting::Setting;
+
+/// Bytes of a message.
+const SIZES: [&str; 2] = ["64", "1024"];
+/// How long each way sends in a round.
+const DURATION: &str = "2s";
+/// How long a command is meant to take: two ways, and questions before and behind.
+const MEANT: Duration = Duration::from_secs(6);
+
+/// Runs the scenario; it needs root.
+pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+    let mut outcome = ScenarioOutcome::new("dostp-one-way", "");
+    outcome.title = "messages a second one way between two hosts, in batches, in turn".to_owned();
+    if !rustix::process::geteuid().is_root() {
+        return outcome.skip("only root may make namespaces");
+    }
+    if let Err(error) = measure(setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    outcome
+}
+
+fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
+    setting.expect_steps(1 + setting.rounds as usize);
+    setting.step("starting");
+    let folder = setting.scratch.join("run/dostp");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let lan = Lan::make()?;
+    let (program, control) = (text(&setting.programs.staunch), text(&folder.join("node.sock")));
+    let words = [&*program, "dostp", "serve", "--control", &control, "--udp-echo", UDP_ECHO, "--discard"];
+    let node = HostService::start(&lan, "node", &[&words[..], &WAY].concat(), READY, &folder)?;
+    for round in 1..=setting.rounds {
+        setting.step(&format!("round {round}"));
+        for size in SIZES {
+            let once = ["--one-way", "--udp-echo", UDP_ECHO, "--rounds", "1", "--duration", DURATION];
+            let words = [&*program, "dostp", "bench", SERVER_ADDRESS, "--size", size];
+            let words = [&words[..], &WAY, &once].concat();
+            let said = lan.ask(&words, MEANT, &setting.scratch)?;
+            let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
+            let columns = ["sent", "received"].map(|what| format!("{size} bytes, {what}"));
+            for (server, rates) in [(DOSTP, &rates[..2]), (UDP, &rates[2..])] {
+                for (measure, rate) in columns.iter().zip(rates) {
+                    outcome.add(server, measure, "/s", *rate);
+                }
+            }
+        }
+    }
+    outcome.note(format!("{}: {}", DOSTP, node.command));
+    Ok(())
+}
+
+/// The rates in the line of a size: sent and received by DOSTP, then by UDP.
+fn read(said: &str, size: &str) -> Option<[f64; 4]> {
+    let mut lines = said.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<&str>>());
+    let words = lines.find(|words| words.first() == Some(&size))?;
+    let rates: Vec<f64> = words[1..].iter().map_while(|word| word.parse().ok()).collect();
+    match rates[..] {
+        [sent, received, udp_sent, udp_received, _] => Some([sent, received, udp_sent, udp_received]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_from_the_line_of_the_size() {
+        let said = "one way to 10.0.0.1 by ring on dv, 64 messages a call, beside UDP\n\
+            bytes    DOSTP sent/s  received/s    UDP sent/s  received/s   ratio\n\
+            64            1500000     1200000       1000000      600000    2.00\n";
+        assert_eq!(read(said, "64"), Some([1_500_000.0, 1_200_000.0, 1_000_000.0, 600_000.0]));
+        assert_eq!(read(said, "1024"), None);
+        assert_eq!(read("64 1 2 3\n", "64"), None);
+    }
+}
