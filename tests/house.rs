@@ -3,5 +3,6 @@
 //! It must never know what a test is about.
 
 pub mod disk;
+pub mod ports;
 pub mod skipping;
 pub mod waiting;

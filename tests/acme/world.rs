@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use staunch_tests::house::ports::reserved_address;
 pub(crate) use staunch_tests::house::waiting::until;
 use staunch_tests::process::{Server, binary, is_installed, serve};
 use staunch_tests::tree::Tree;
@@ -22,12 +23,6 @@ pub(crate) const BLOCKED: &str = "blocked.example";
 /// An account that the strict authority knows already.
 pub(crate) const EAB_NAME: &str = "kid-1";
 const EAB_KEY: &str = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
-
-/// An address that is free at this moment.
-fn free_address() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
 
 /// A program that Go has built for the tests, if it is there.
 fn tool(name: &str) -> Option<PathBuf> {
@@ -65,12 +60,12 @@ impl World {
         fs::write(tree.root().join("a"), "content").expect("a file");
         let folder = tree.root().parent().expect("a folder of the test's own").join("acme");
         fs::create_dir_all(&folder).expect("a folder");
-        let ports = [(); 4].map(|()| free_address());
-        let dns = free_address();
+        let ports = [(); 4].map(|()| reserved_address());
+        let dns = reserved_address();
         let names = Command::new(names)
             .args(["-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", ""])
             .args(["-tlsalpn01", "", "-doh", "", "-dnsserver", &dns.to_string()])
-            .args(["-management", &free_address().to_string()])
+            .args(["-management", &reserved_address().to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::{Finished, Server, address_in, binary, finish, serve, serve_by};
 use staunch_tests::tree::Tree;
 
@@ -276,15 +277,10 @@ fn a_named_folder_is_listed_and_the_block_says_so() {
 fn a_port_alone_is_opened_for_everybody() {
     let tree = Tree::with(&[]).expect("a tree");
     for io in ["epoll", "uring"] {
-        // Free a moment ago: another program may take it, but not many times in a row.
-        let server = (0..20).find_map(|_| {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-            let mut command = Command::new(binary());
-            let listen = free.port().to_string();
-            command.arg("serve").arg(tree.root()).args(["--workers", "1", "--io", io, "--listen", &listen]);
-            Server::spawn(&mut command).ok()
-        });
-        let server = server.expect("a free port");
+        let listen = reserved_address().port().to_string();
+        let mut command = Command::new(binary());
+        command.arg("serve").arg(tree.root()).args(["--workers", "1", "--io", io, "--listen", &listen]);
+        let server = Server::spawn(&mut command).unwrap_or_else(|said| panic!("{said}"));
         let port = server.address().port();
         let said = block(&server);
         assert!(server.address().ip().is_loopback(), "an address that can be opened: {}", server.address());
@@ -304,7 +300,7 @@ fn without_ipv6_a_port_alone_is_served_all_the_same() {
         return;
     }
     let tree = Tree::with(&[]).expect("a tree");
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let free = reserved_address();
     let log = tree.root().with_file_name("said");
     let trace = tree.root().with_file_name("trace");
     let mut command = Command::new("strace");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::{Finished, binary, finish};
 
 use crate::conversation::get;
@@ -96,7 +97,7 @@ fn a_process_that_is_no_server_gets_no_signal() {
 
 #[test]
 fn the_admin_address_names_a_server_too() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let port = reserved_address();
     let house = configured("auto", &format!("{SETTINGS}admin = \"{port}\"\n"));
     let address = port.to_string();
     let status = house.until("the admin address answers", |_| {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::binary;
 
 use crate::conversation::{Talk, get};
@@ -37,11 +38,6 @@ fn reload(house: &House, text: &str, word: &str) {
     let before = house.said().matches(word).count();
     house.signal(Signal::HUP);
     house.until_said(word, before + 1);
-}
-
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn a_reload_without_descriptors_changes_nothing() {
         )
     };
     for io in WAYS {
-        let (first, second) = (free_address(), free_address());
+        let (first, second) = (reserved_address(), reserved_address());
         let house = configured(io, &text(&[first], "old"));
         let mut kept = Talk::with(first);
         assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false), "{io}");
@@ -156,7 +152,7 @@ fn a_reload_without_descriptors_changes_nothing() {
 #[test]
 fn addresses_come_and_go() {
     for io in WAYS {
-        let first = free_address();
+        let first = reserved_address();
         let listening = |addresses: &[SocketAddr]| {
             let addresses: Vec<String> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
             format!("listen = [{}]\nroot = \"ROOT/site\"\n", addresses.join(", "))
@@ -165,7 +161,7 @@ fn addresses_come_and_go() {
         let mut kept = Talk::with(first);
         assert_eq!(kept.get("/small.txt"), (SMALL.to_vec(), false));
         let load = Load::closed(&house.url("/small.txt"), 16, "1500ms");
-        let second = free_address();
+        let second = reserved_address();
         reload(&house, &listening(&[first, second]), DONE);
         for _ in 0..10 {
             assert_eq!(get(second, "/small.txt"), SMALL, "{io}");

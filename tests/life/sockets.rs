@@ -6,16 +6,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::{binary, is_installed};
 
 use crate::conversation::get;
 use crate::house::{self, House, SMALL, WAYS};
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
 
 /// `systemd-socket-activate` with a listener, running a command on the first connection.
 fn activated(port: u16, name: &str, command: &Command) -> Command {
@@ -33,7 +28,7 @@ fn a_socket_is_taken_over() {
     }
     for io in WAYS {
         for listen in ["fd:web", "fd:3", "address"] {
-            let port = free_port();
+            let port = reserved_address().port();
             let address = format!("127.0.0.1:{port}");
             let listen = if listen == "address" { &address } else { listen };
             let folder = house::new_folder();

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::{binary, write_program};
 
 use crate::conversation::{Talk, get};
 use crate::house::{self, House, LARGE_BYTES, SMALL, WAYS};
 use crate::load::Load;
-use crate::reload::free_address;
 
 #[test]
 fn ten_upgrades_under_load_fail_no_request() {
@@ -183,7 +183,7 @@ fn the_admin_address_passes_from_user_to_user() {
         return println!("skipped: only root can become another user");
     }
     for io in WAYS {
-        let admin = free_address();
+        let admin = reserved_address();
         let folder = house::new_folder();
         std::os::unix::fs::chown(&folder, Some(65534), None).expect("our own folder");
         let mut command = house::command(&folder, &binary());

@@ -4,8 +4,9 @@
 //! It must never leave a process behind.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{binary, write_program};
 
@@ -37,8 +38,7 @@ fn a_process_that_is_gone_before_it_was_heard_has_numbered_nothing() {
             write_program(path, &std::fs::read(binary()).expect("the program"), 0o755);
         }
         let line = Line::begin(&program, io, sync, &["--sandbox", "off"]);
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let own = free.expect("a port that is free");
+        let own = reserved_address();
         let script = format!(
             "#!/bin/sh\nfor free in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$free ] || break; done\n\
              eval \"exec $free> /dev/null\"\n\

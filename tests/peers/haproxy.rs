@@ -1,8 +1,9 @@
 //! HAProxy between client and server, sending PROXY headers of both versions, and X-Forwarded-For.
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::is_installed;
 
@@ -17,8 +18,7 @@ struct Proxy {
 impl Proxy {
     /// Passes connections on to the server; `mode` and `option` are words of its configuration.
     fn start(served: &Served, mode: &str, option: &str) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.expect("a free port");
+        let address = reserved_address();
         let configuration = format!(
             "defaults\n timeout connect 10s\n timeout client 10s\n timeout server 10s\n\
              listen all\n mode {mode}\n bind {address}\n {}\n server it {} {option}\n",

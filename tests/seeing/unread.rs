@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, Signal, kill_process};
 use staunch_tests::house::disk::Disk;
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::{binary, finish, is_installed};
 use staunch_tests::tree::Tree;
 
@@ -54,7 +55,7 @@ struct Unheard {
 impl Unheard {
     /// Starts the program with these words in front of it (a tracer, or none).
     fn start(tree: &Tree, io: &str, outputs: [Stdio; 2], before: &[&str]) -> Self {
-        let [site, admin] = free_addresses();
+        let [site, admin] = [(); 2].map(|()| reserved_address());
         let pid_file = tree.root().join(".pid");
         let _ = fs::remove_file(&pid_file);
         let program = binary();
@@ -150,11 +151,6 @@ impl Drop for Unheard {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn free_addresses() -> [SocketAddr; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-    listeners.map(|listener| listener.local_addr().expect("an address"))
 }
 
 fn folder() -> Tree {

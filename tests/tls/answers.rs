@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::is_installed;
 
 use crate::world::{BACKENDS, House, Secured, crowd, curl, python, run, text};
@@ -125,7 +126,7 @@ fn connections_at_rest_keep_120_bytes_and_go_on() {
     const COUNT: usize = 300;
     let house = House::new();
     for backend in BACKENDS {
-        let admin = crate::world::free_address();
+        let admin = reserved_address();
         let admin_flag = format!("--admin={admin}");
         let flags = [&*admin_flag, "--keep-alive=120s", "--header-timeout=120s"];
         let Some(secured) = house.serve(backend, &flags) else { continue };

@@ -4,9 +4,10 @@ use std::fs;
 use std::net::SocketAddr;
 use std::process::Command;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::process::is_installed;
 
-use crate::world::{BACKENDS, House, Secured, curl, free_address, run, start, text};
+use crate::world::{BACKENDS, House, Secured, curl, run, start, text};
 
 /// The hash by which a browser is told to trust a key.
 fn key_hash(house: &House) -> String {
@@ -65,7 +66,7 @@ fn a_browser_shows_a_page_of_a_hundred_objects() {
     }
     fs::write(house.tree.root().join("index.html"), page).expect("a file");
     for backend in BACKENDS {
-        let admin = free_address();
+        let admin = reserved_address();
         let Some(secured) = house.serve(backend, &[&format!("--admin={admin}")]) else { continue };
         let dom = browse(&house, &secured, backend);
         assert!(dom.contains("data-n=\"100\""), "{backend}: {dom}");
@@ -84,7 +85,7 @@ fn a_browser_goes_on_by_another_group_where_the_hybrid_is_off() {
         .expect("a file");
     let settings = house.path("staunch.toml");
     fs::write(&settings, "tls_hybrid = false\n").expect("a file");
-    let admin = free_address();
+    let admin = reserved_address();
     let mut command = house.command("epoll");
     command.arg("--config").arg(&settings).arg(format!("--admin={admin}"));
     let secured = start(&mut command).expect("epoll is everywhere");

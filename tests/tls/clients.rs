@@ -6,11 +6,12 @@ mod files;
 use std::fs;
 use std::path::PathBuf;
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::is_installed;
 
 use self::club::{Club, go_on, hear, python};
-use crate::world::{BACKENDS, curl, free_address, run, text};
+use crate::world::{BACKENDS, curl, run, text};
 
 const REQUIRED: &str = "client_auth = { authority = \"DIR/root.pem\" }\nroot = \"ROOT\"";
 
@@ -179,7 +180,7 @@ fn a_client_is_held_once_and_costs_nobody_else_a_byte() {
     let club = Club::new();
     let anna = club.write("anna", &club.root.client("anna", |_| ()));
     for backend in BACKENDS {
-        let admin = free_address();
+        let admin = reserved_address();
         let top = format!(
             "admin = \"{admin}\"\nkeep_alive = \"120s\"\nroot = \"ROOT\"\n\
              client_auth = {{ mode = \"optional\", authority = \"DIR/root.pem\" }}"

@@ -144,12 +144,6 @@ pub(crate) fn python(house: &House, secured: &Secured, words: &[&str]) -> Output
     run(&mut command)
 }
 
-/// An address that is free at this moment.
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
-
 /// Clients that have asked once and rest.
 pub(crate) struct Crowd {
     child: Child,

@@ -5,12 +5,13 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use staunch_tests::house::ports::reserved_address;
 use staunch_tests::house::waiting::until;
 use staunch_tests::process::{finish, is_installed, serve_by};
 
 use super::club::{Club, go_on, hear, process, python};
 use crate::certificates::{Authority, DAY, Shown, valid};
-use crate::world::{BACKENDS, curl, free_address, now, run, text};
+use crate::world::{BACKENDS, curl, now, run, text};
 
 #[test]
 fn a_bad_file_about_clients_is_named_and_the_server_does_not_start() {
@@ -213,7 +214,7 @@ fn refusals_are_alerts_and_counted_by_their_reason() {
         ("deep", Some(deep.client("anna", |_| ())), "alert number 46", "certificate_bad"),
     ];
     for backend in BACKENDS {
-        let admin = free_address();
+        let admin = reserved_address();
         let top = format!(
             "admin = \"{admin}\"\nroot = \"ROOT\"\n\
              client_auth = {{ authority = \"DIR/root.pem\", revoked = \"DIR/root.crl\" }}"
