@@ -2,8 +2,8 @@
 //!
 //! It owns the signals of the process and what systemd is told. It must never be on the path of a request,
 //! nor wake up while nothing happens. Order of calls: [`Takeover::new`] before anything else is opened,
-//! [`Takeover::sockets`] for the engine, [`Takeover::keep`] when all that can fail has been tried, then the
-//! engine runs, and [`Keeper::leave`] ends it.
+//! [`Takeover::sockets`] for the engine, [`Takeover::write_pid_file`] before the server says where it
+//! listens, [`Takeover::keep`] when all that can fail has been tried, and then the engine runs.
 //!
 //! | signal | what it does |
 //! |---|---|
@@ -24,14 +24,16 @@ mod watchdog;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use staunch_engine::Inherited;
 
 pub(crate) use duties::{Duties, Reloaded};
 pub(crate) use handover::Further;
-pub(crate) use keeper::Keeper;
+pub(crate) use pid_file::OwnPidFile;
 
 use handover::{Handed, Ready, Received};
+use pid_file::PidFile;
 use program::Program;
 use signals::Signals;
 
@@ -94,11 +96,24 @@ impl Takeover {
         self.further.fabric.take()
     }
 
+    /// Writes the PID file, if there is to be one: before the server says that it listens, so that its reader
+    /// knows whom to signal. A process that takes over writes it when it serves.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_pid_file(&self, path: Option<PathBuf>) -> Result<OwnPidFile, String> {
+        let file = PidFile::new(path);
+        if !self.takes_over() {
+            file.write()?;
+        }
+        Ok(OwnPidFile::new(file))
+    }
+
     /// Begins to obey signals, once the workers serve.
     ///
     /// # Errors
-    /// The PID file cannot be written; no thread can be started.
-    pub(crate) fn keep(self, duties: Duties) -> Result<Keeper, String> {
-        Keeper::start(self.signals, self.program, self.handed, self.ready, duties)
+    /// No thread can be started.
+    pub(crate) fn keep(self, duties: Duties, pid_file: &OwnPidFile) -> Result<(), String> {
+        keeper::start(self.signals, self.program, self.handed, self.ready, (duties, pid_file.file()))
     }
 }

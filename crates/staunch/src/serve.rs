@@ -84,6 +84,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         live: live.as_deref(),
         pairs: &pairs,
     };
+    let pid_file = arrival.write_pid_file(config.process.pid_file.clone())?;
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
     announce(&seeing, &config, pairs.warnings.into_iter().chain(unwatched));
@@ -103,7 +104,8 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         live: live.clone(),
         seeing: Arc::clone(&seeing),
     };
-    let keeper = arrival.keep(duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent))?;
+    let duties = duties(&engine, reload, &seeing, (live.clone(), fabric.clone()), agent);
+    arrival.keep(duties, &pid_file)?;
     let end = engine.run(|worker| {
         let handler = LiveHandler::new(sites.handler(), live.as_ref(), worker);
         let all = Reporting::new(handler, page.clone(), Arc::clone(&certificates.https));
@@ -111,7 +113,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     });
     end_all(live.as_deref(), fabric.as_deref());
     gate.into_iter().for_each(|gate| gate.take_down());
-    keeper.leave();
+    drop(pid_file);
     seeing.finish();
     Ok(end.map_err(|error| error.to_string())?)
 }
@@ -301,7 +303,6 @@ fn duties<M: Send + 'static>(
         backend: engine.backend().0,
         shares_queues: engine.shares_queues(),
         drain_timeout: reload.drain_timeout(),
-        pid_file: reload.started.process.pid_file.clone(),
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),

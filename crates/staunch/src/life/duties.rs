@@ -2,7 +2,6 @@
 //!
 //! It must never decide when something is done: the keeper does.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,8 +31,6 @@ pub(crate) struct Duties {
     pub(crate) shares_queues: bool,
     /// How long a drain may take.
     pub(crate) drain_timeout: Duration,
-    /// The PID file.
-    pub(crate) pid_file: Option<PathBuf>,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.

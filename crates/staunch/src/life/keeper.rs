@@ -34,37 +34,18 @@ const ONE_WISH_MS: u64 = 1_000;
 /// How long workers may take to leave their sockets: they do so between two turns.
 const LEAVING_MAX: Duration = Duration::from_secs(2);
 
-/// What is left to do for whoever has run the workers.
-pub(crate) struct Keeper {
-    pid_file: PidFile,
-}
-
-impl Keeper {
-    pub(super) fn start(
-        signals: Signals,
-        program: Program,
-        handed: Vec<Handed>,
-        ready: Option<Ready>,
-        duties: Duties,
-    ) -> Result<Self, String> {
-        let pid_file = PidFile::new(duties.pid_file.clone());
-        if ready.is_none() {
-            // What is wrong with it must show at start. A process that takes over writes it when it serves.
-            pid_file.write()?;
-        }
-        let notify = Notify::from_environment();
-        let watch = Watch { signals, program, handed, duties, notify, pid_file: pid_file.clone() };
-        thread::Builder::new()
-            .name("life".into())
-            .spawn(move || watch.run(ready))
-            .map_err(|error| format!("cannot start a thread: {error}"))?;
-        Ok(Self { pid_file })
-    }
-
-    /// The workers have drained.
-    pub(crate) fn leave(self) {
-        self.pid_file.remove();
-    }
+/// Starts the thread.
+pub(super) fn start(
+    signals: Signals,
+    program: Program,
+    handed: Vec<Handed>,
+    ready: Option<Ready>,
+    (duties, pid_file): (Duties, PidFile),
+) -> Result<(), String> {
+    let notify = Notify::from_environment();
+    let watch = Watch { signals, program, handed, duties, notify, pid_file };
+    let thread = thread::Builder::new().name("life".into()).spawn(move || watch.run(ready));
+    thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// The thread's own.

@@ -40,6 +40,26 @@ impl PidFile {
     }
 }
 
+/// The file of a process that serves or is about to: when this is dropped it is removed, if it is still this
+/// process's.
+pub(crate) struct OwnPidFile(PidFile);
+
+impl OwnPidFile {
+    pub(super) fn new(file: PidFile) -> Self {
+        Self(file)
+    }
+
+    pub(super) fn file(&self) -> PidFile {
+        self.0.clone()
+    }
+}
+
+impl Drop for OwnPidFile {
+    fn drop(&mut self) {
+        self.0.remove();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
