@@ -83,6 +83,14 @@ static void khttpd_connection_write_space(struct sock *sk)
 	khttpd_connection_wake(sk);
 }
 
+void khttpd_connection_may_sleep(struct sock *sk, bool may_sleep)
+{
+	sk->sk_allocation = may_sleep ? GFP_KERNEL : GFP_ATOMIC;
+#ifdef HAVE_TASK_FRAG
+	sk->sk_use_task_frag = may_sleep;
+#endif
+}
+
 /*
  * Callbacks of a socket are replaced, never called on: nobody else waits for it. Whether something had come
  * before, of which no callback tells.
@@ -100,10 +108,7 @@ static bool khttpd_connection_attach(struct khttpd_connection *connection)
 	if (khttpd.mode == KHTTPD_SOFTIRQ) {
 		sk->sk_data_ready = khttpd_connection_data;
 		/* Callbacks may not sleep for memory. */
-		sk->sk_allocation = GFP_ATOMIC;
-#ifdef HAVE_TASK_FRAG
-		sk->sk_use_task_frag = false;
-#endif
+		khttpd_connection_may_sleep(sk, false);
 	}
 	is_empty = khttpd_socket_is_empty(sk);
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -238,11 +243,7 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	connection->socket = NULL;
-	/* A process may wait for memory. */
-	socket->sk->sk_allocation = GFP_KERNEL;
-#ifdef HAVE_TASK_FRAG
-	socket->sk->sk_use_task_frag = true;
-#endif
+	khttpd_connection_may_sleep(socket->sk, true);
 	khttpd_connection_forget(connection);
 	return socket;
 }

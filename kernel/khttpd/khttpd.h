@@ -147,6 +147,7 @@ struct khttpd_connection {
 	bool peer_ended;
 	bool broken; /* an answer begun cannot be completed as it was promised */
 	bool empty_line_skipped;
+	bool peer_asks_no_more; /* it said so in its last request, which has no body */
 	struct khttpd_search search;
 	struct khttpd_body body;
 	struct khttpd_room input;
@@ -238,6 +239,8 @@ void khttpd_listen_end(struct khttpd_namespace *namespace);
 int khttpd_connection_init(void);
 void khttpd_connection_exit(void);
 int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *socket);
+/* With the socket locked, or not yet in use: whether it waits for memory. */
+void khttpd_connection_may_sleep(struct sock *sk, bool may_sleep);
 void khttpd_connection_close(struct khttpd_connection *connection);
 /* Closes every connection of a namespace, and waits until each is freed. None is made any more. */
 void khttpd_connection_close_all(struct khttpd_namespace *namespace);
@@ -328,5 +331,7 @@ bool khttpd_memory_take(struct khttpd_room *room, size_t size);
 bool khttpd_memory_take_now(struct khttpd_room *room, size_t size);
 bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used);
 void khttpd_memory_give(struct khttpd_room *room);
+/* When no room is taken any more. */
+void khttpd_memory_exit(void);
 
 #endif

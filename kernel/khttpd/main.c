@@ -151,6 +151,7 @@ static void khttpd_main_stop(void)
 	khttpd_gzip_exit();
 	khttpd_handover_exit();
 	khttpd_file_exit();
+	khttpd_memory_exit();
 	WARN(atomic_long_read(&khttpd.memory), "khttpd: %ld bytes are in nobody's account",
 	     atomic_long_read(&khttpd.memory));
 }

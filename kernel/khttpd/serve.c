@@ -103,7 +103,7 @@ static enum khttpd_served khttpd_serve_send_kept(struct khttpd_connection *conne
 {
 	struct khttpd_sending *sending = &connection->sending;
 	int sent = khttpd_pages_send(connection->socket, sending->bytes + sending->at,
-				     sending->end - sending->at, false);
+				     sending->end - sending->at, connection->phase == KHTTPD_LAST);
 
 	if (sent > 0)
 		sending->at += sent;
@@ -112,6 +112,27 @@ static enum khttpd_served khttpd_serve_send_kept(struct khttpd_connection *conne
 		khttpd_serve_tell(connection);
 	}
 	return khttpd_serve_sent(connection, sent);
+}
+
+/*
+ * As kernel_sendmsg(). In mode `softirq` a socket may not sleep for memory, and would take a page fragment of
+ * its own here, 32 KiB which the kernel fills with zeros. The worker may sleep, and the fragment is its own.
+ */
+static int khttpd_serve_send_part(struct khttpd_connection *connection, struct msghdr *message,
+				  struct kvec *part)
+{
+	struct sock *sk = connection->socket->sk;
+	int sent;
+
+	if (khttpd.mode != KHTTPD_SOFTIRQ)
+		return kernel_sendmsg(connection->socket, message, part, 1, part->iov_len);
+	iov_iter_kvec(&message->msg_iter, ITER_SOURCE, part, 1, part->iov_len);
+	lock_sock(sk);
+	khttpd_connection_may_sleep(sk, true);
+	sent = tcp_sendmsg_locked(sk, message, part->iov_len);
+	khttpd_connection_may_sleep(sk, false);
+	release_sock(sk);
+	return sent;
 }
 
 static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection)
@@ -123,9 +144,10 @@ static enum khttpd_served khttpd_serve_send(struct khttpd_connection *connection
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int sent;
 
-	if (khttpd_serve_has_body(connection))
+	/* The last answer goes in one segment with the end behind it. */
+	if (khttpd_serve_has_body(connection) || connection->phase == KHTTPD_LAST)
 		message.msg_flags |= MSG_MORE;
-	sent = kernel_sendmsg(connection->socket, &message, &part, 1, part.iov_len);
+	sent = khttpd_serve_send_part(connection, &message, &part);
 	if (sent > 0)
 		connection->output_sent += sent;
 	if (connection->output_sent == connection->output_length) {
@@ -154,6 +176,7 @@ static void khttpd_serve_answer(struct khttpd_connection *connection,
 
 	trace_khttpd_request(connection, request->path.at, request->path.length);
 	khttpd_body_begin(&connection->body, request);
+	connection->peer_asks_no_more = !keep && request->framing == KHTTPD_NO_BODY;
 	keep = keep && !khttpd_body_is_lost(&connection->body);
 	keep = khttpd_reply(connection, request, head, keep, &output);
 	connection->output_length = output.length;
@@ -357,6 +380,13 @@ static enum khttpd_served khttpd_serve_receive(struct khttpd_connection *connect
 	return KHTTPD_SPENT;
 }
 
+/* Whether nothing can come of a peer that keeps its word: it asks no more, and all it sent is read. */
+static bool khttpd_serve_is_alone(const struct khttpd_connection *connection)
+{
+	return connection->peer_asks_no_more && !connection->input_length &&
+	       skb_queue_empty_lockless(&connection->socket->sk->sk_receive_queue);
+}
+
 /*
  * Sends no more, and reads what the peer still sends until it has closed its side: unread bytes
  * would turn the close into a reset that destroys the last answer.
@@ -368,11 +398,11 @@ static enum khttpd_served khttpd_serve_linger(struct khttpd_connection *connecti
 	int count;
 
 	if (connection->phase == KHTTPD_LAST) {
+		if (connection->peer_ended || khttpd_serve_is_alone(connection))
+			return KHTTPD_ENDED;
 		connection->phase = KHTTPD_LINGERS;
 		connection->input_length = 0;
 		khttpd_serve_forget(connection);
-		if (connection->peer_ended)
-			return KHTTPD_ENDED;
 		kernel_sock_shutdown(connection->socket, SHUT_WR);
 		khttpd_connection_expect(connection, KHTTPD_LINGER_DEADLINE, false);
 	}

@@ -31,6 +31,8 @@ struct khttpd_softirq_desk {
 	size_t length; /* of all answers */
 	struct khttpd_entry *entries[KHTTPD_SOFTIRQ_ANSWERS_MAX];
 	struct kvec parts[2 * KHTTPD_SOFTIRQ_ANSWERS_MAX];
+	/* Lent to the socket that sends: a fragment of its own, 32 KiB, would be filled with zeros first. */
+	struct page_frag fragment;
 	char heads[KHTTPD_SOFTIRQ_ANSWERS_MAX][KHTTPD_ANSWER_BYTES];
 	u8 input[KHTTPD_SOFTIRQ_INPUT_BYTES];
 };
@@ -118,10 +120,13 @@ static bool khttpd_softirq_send(struct khttpd_softirq_desk *desk)
 {
 	struct khttpd_connection *connection = desk->connection;
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct sock *sk = connection->socket->sk;
 	int sent;
 
 	iov_iter_kvec(&message.msg_iter, ITER_SOURCE, desk->parts, 2 * desk->count, desk->length);
-	sent = tcp_sendmsg_locked(connection->socket->sk, &message, desk->length);
+	swap(sk->sk_frag, desk->fragment);
+	sent = tcp_sendmsg_locked(sk, &message, desk->length);
+	swap(sk->sk_frag, desk->fragment);
 	if (sent == desk->length) {
 		trace_khttpd_answer(connection);
 		return true;
@@ -185,5 +190,13 @@ int khttpd_softirq_init(void)
 
 void khttpd_softirq_exit(void)
 {
+	int processor;
+
+	for_each_possible_cpu(processor) {
+		struct page *page = per_cpu_ptr(desks, processor)->fragment.page;
+
+		if (page)
+			put_page(page);
+	}
 	free_percpu(desks);
 }
