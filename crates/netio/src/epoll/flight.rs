@@ -75,7 +75,8 @@ impl Flight {
             }
             _ => return self.advance_parts(socket),
         };
-        match rustix::net::send(socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | self.end_flag();
+        match rustix::net::send(socket, rest, flags) {
             Ok(taken) if taken == rest.len() => (taken as u64, Stop::Done),
             // Less than all means that the socket is full now.
             Ok(taken) => {
@@ -88,6 +89,12 @@ impl Flight {
             }
             Err(errno) => (0, stop_of(errno)),
         }
+    }
+
+    /// The flag of what is sent at the end: a close that follows at once ends the last segment, in place of
+    /// a segment of its own.
+    fn end_flag(&self) -> SendFlags {
+        if self.last { SendFlags::MORE } else { SendFlags::empty() }
     }
 
     /// After `Cold`. `false` if the warming thread has too much to do.
@@ -183,6 +190,9 @@ impl Flight {
         }
         if wanted == 0 {
             return Ok((0, 0));
+        }
+        if part > parts.len() {
+            flags |= self.end_flag();
         }
         let taken =
             rustix::net::sendmsg(socket, &pieces[..count], &mut SendAncillaryBuffer::default(), flags)?;

@@ -196,9 +196,10 @@ impl Uring {
     }
 }
 
-/// A send that closes is for the kernel to go on with. With more to come the peer gets full segments.
+/// A send that closes is for the kernel to go on with, and the close ends the last segment in place of
+/// a segment of its own. With more to come the peer gets full segments.
 #[inline]
 fn send_flags(closes: bool, more: bool) -> i32 {
     let whole = if closes { libc::MSG_WAITALL } else { 0 };
-    libc::MSG_NOSIGNAL | whole | if more { libc::MSG_MORE } else { 0 }
+    libc::MSG_NOSIGNAL | whole | if more || closes { libc::MSG_MORE } else { 0 }
 }
