@@ -4,14 +4,18 @@
 //! that a running server says goes this way, but by the queue of its lines.
 
 use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_server::log::LineQueue;
 
 /// What a shell says of a program that was ended by SIGPIPE.
 const CODE_BROKEN_PIPE: i32 = 128 + 13;
+/// What a pipe that can be written to takes at once (`PIPE_BUF`, pipe(7)).
+const PIPE_BYTES: usize = 4096;
 /// How long the reason for a failure may take to be written.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -37,12 +41,23 @@ pub(crate) fn remark(text: &str) {
 /// Says on standard error why a command fails, each line as `staunch: LINE`. A reader that takes nothing
 /// cannot keep the process from ending.
 pub(crate) fn explain(text: &str) {
+    let lines: String = text.lines().map(|line| format!("staunch: {line}\n")).collect();
+    if lines.len() <= PIPE_BYTES && takes(io::stderr().as_fd(), PATIENCE) {
+        return remark(&lines);
+    }
     match LineQueue::of_standard_error(Arc::default()) {
         Ok(queue) => {
             text.lines().for_each(|line| queue.say(line));
             queue.finish(PATIENCE);
         }
         // Without a descriptor for the copy there is no way that surely does not wait.
-        Err(_) => text.lines().for_each(|line| remark(&format!("staunch: {line}\n"))),
+        Err(_) => remark(&lines),
     }
+}
+
+/// Whether as much as a pipe takes at once can be written without a wait, now or in a short time.
+fn takes(output: BorrowedFd<'_>, patience: Duration) -> bool {
+    let patience = Timespec::try_from(patience).ok();
+    let mut awaited = [PollFd::from_borrowed_fd(output, PollFlags::OUT)];
+    poll(&mut awaited, patience.as_ref()).is_ok_and(|count| count > 0)
 }
