@@ -188,6 +188,7 @@ modes:
 	khttpd_modes_exit();
 connection:
 	khttpd_connection_exit();
+	khttpd_memory_exit();
 cache:
 	khttpd_cache_exit();
 gzip:

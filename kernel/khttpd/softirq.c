@@ -31,8 +31,12 @@ struct khttpd_softirq_desk {
 	size_t length; /* of all answers */
 	struct khttpd_entry *entries[KHTTPD_SOFTIRQ_ANSWERS_MAX];
 	struct kvec parts[2 * KHTTPD_SOFTIRQ_ANSWERS_MAX];
-	/* Lent to the socket that sends: a fragment of its own, 32 KiB, would be filled with zeros first. */
-	struct page_frag fragment;
+	/*
+	 * One is lent to the socket that sends: a fragment of its own, 32 KiB, would be filled with zeros first.
+	 * Where one is used up the other one is mostly free again, and then begun anew.
+	 */
+	struct page_frag fragments[2];
+	unsigned int fragment;
 	char heads[KHTTPD_SOFTIRQ_ANSWERS_MAX][KHTTPD_ANSWER_BYTES];
 	u8 input[KHTTPD_SOFTIRQ_INPUT_BYTES];
 };
@@ -115,18 +119,29 @@ static bool khttpd_softirq_leave(struct khttpd_softirq_desk *desk, size_t sent)
 	return true;
 }
 
+/* The fragment that has room for all answers, or the other one. */
+static struct page_frag *khttpd_softirq_fragment(struct khttpd_softirq_desk *desk)
+{
+	struct page_frag *fragment = &desk->fragments[desk->fragment];
+
+	if (fragment->page && fragment->size - fragment->offset < desk->length)
+		desk->fragment ^= 1;
+	return &desk->fragments[desk->fragment];
+}
+
 /* Sends all answers at once. Whether none of it is left. */
 static bool khttpd_softirq_send(struct khttpd_softirq_desk *desk)
 {
 	struct khttpd_connection *connection = desk->connection;
 	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	struct sock *sk = connection->socket->sk;
+	struct page_frag *fragment = khttpd_softirq_fragment(desk);
 	int sent;
 
 	iov_iter_kvec(&message.msg_iter, ITER_SOURCE, desk->parts, 2 * desk->count, desk->length);
-	swap(sk->sk_frag, desk->fragment);
+	swap(sk->sk_frag, *fragment);
 	sent = tcp_sendmsg_locked(sk, &message, desk->length);
-	swap(sk->sk_frag, desk->fragment);
+	swap(sk->sk_frag, *fragment);
 	if (sent == desk->length) {
 		trace_khttpd_answer(connection);
 		return true;
@@ -193,10 +208,12 @@ void khttpd_softirq_exit(void)
 	int processor;
 
 	for_each_possible_cpu(processor) {
-		struct page *page = per_cpu_ptr(desks, processor)->fragment.page;
+		struct khttpd_softirq_desk *desk = per_cpu_ptr(desks, processor);
+		unsigned int i;
 
-		if (page)
-			put_page(page);
+		for (i = 0; i < ARRAY_SIZE(desk->fragments); i++)
+			if (desk->fragments[i].page)
+				put_page(desk->fragments[i].page);
 	}
 	free_percpu(desks);
 }
