@@ -25,14 +25,14 @@ const BATCH_COUNT: usize = 64;
 /// stands before the question.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(100);
 /// How often it is asked.
-const QUESTIONS_MAX: u64 = 50;
+const QUESTIONS_MAX: u32 = 50;
 
-/// What is to be measured.
+/// The streams to be measured.
 pub(super) struct Plan<'a> {
     pub(super) link: &'a NodeLink,
-    /// Who counts.
+    /// The node that counts.
     pub(super) address: Ipv4Addr,
-    /// At which port by UDP.
+    /// Its port by UDP.
     pub(super) udp_port: u16,
     /// Bytes of messages.
     pub(super) sizes: &'a [u32],
@@ -49,7 +49,7 @@ struct Stream {
     time_ns: u64,
 }
 
-/// One of both ways.
+/// DOSTP or UDP.
 trait Way {
     /// Sends messages of a batch in order, and says how many were taken; waits where there is no room.
     fn send(&mut self, payload: &[u8]) -> io::Result<usize>;
@@ -75,7 +75,7 @@ impl Way for ByDostp {
 
 struct ByUdp {
     udp: Udp,
-    /// The same socket, for what is waited for.
+    /// Another handle to that socket, for what is waited for.
     waiting: UdpSocket,
     path: UdpPath,
 }
@@ -123,7 +123,7 @@ impl Stream {
         Ok(())
     }
 
-    /// So many of these a second.
+    /// A count, by the second.
     fn rate(&self, count: u64) -> f64 {
         count as f64 * 1e9 / self.time_ns.max(1) as f64
     }
@@ -131,8 +131,9 @@ impl Stream {
 
 /// How many messages the other side has counted, once it has taken all that came before the question.
 fn received(way: &mut dyn Way) -> io::Result<u64> {
-    for number in 0..QUESTIONS_MAX {
-        let question = question(clock::now_ns().wrapping_add(number));
+    // One question for all tries: a late answer to it is as good.
+    let question = question(clock::now_ns());
+    for _ in 0..QUESTIONS_MAX {
         match way.ask(&question) {
             Ok(answer) => {
                 if let Some(count) = count_in(&answer, &question) {

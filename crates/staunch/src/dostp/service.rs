@@ -1,7 +1,7 @@
-//! What a node does with messages to its port: it sends them back (echo, RFC 862), or counts and drops them
-//! (discard, RFC 863), by DOSTP and by UDP alike.
+//! The services of a node's port, by DOSTP and by UDP alike: echo (RFC 862) sends messages back, discard
+//! (RFC 863) counts and drops them.
 //!
-//! It must never wait, nor end because of what a peer sends.
+//! This file must never wait, nor end because of what a peer sends.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -26,7 +26,7 @@ pub(super) const ANSWER_BYTES: usize = QUESTION_BYTES + 8;
 /// it from its end.
 const TURN_COUNT: usize = 1_024;
 
-/// What is done with messages to the port.
+/// One of both services.
 pub(super) enum PortService {
     /// They are sent back.
     Echo {
@@ -45,7 +45,7 @@ pub(super) enum PortService {
 /// Counts UDP datagrams.
 pub(super) struct UdpDiscard {
     udp: Udp,
-    /// The same socket, for answers.
+    /// Another handle to that socket, for answers.
     answers: UdpSocket,
     descriptor: OwnedFd,
     count: u64,
@@ -69,7 +69,7 @@ impl PortService {
         Ok(Self::Discard { count: 0, udp })
     }
 
-    /// What tells that something has come by UDP.
+    /// The descriptor that tells of what has come by UDP.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Echo { udp } => udp.as_ref().map(AsFd::as_fd),
@@ -130,12 +130,15 @@ impl UdpDiscard {
 
     fn turn(&mut self) -> io::Result<()> {
         let Self { udp, answers, count, .. } = self;
-        udp.receive_batch(TURN_COUNT, &mut |datagram| match answer(datagram.bytes, *count) {
-            Some(answer) => {
-                // A peer that cannot be answered is its own matter.
-                answers.send_to(&answer, datagram.path.peer).ok();
+        udp.receive_batch(TURN_COUNT, &mut |datagram| {
+            // The kernel may have joined several.
+            for one in datagram.bytes.chunks(datagram.segment_bytes.max(1)) {
+                match answer(one, *count) {
+                    // A peer that cannot be answered is its own matter.
+                    Some(answer) => _ = answers.send_to(&answer, datagram.path.peer),
+                    None => *count += 1,
+                }
             }
-            None => *count += datagram.bytes.len().div_ceil(datagram.segment_bytes.max(1)) as u64,
         })
         .map(|_| ())
     }
