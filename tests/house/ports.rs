@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The first port that is tried: below stand those of known services.
 const FIRST: u32 = 10_000;
-/// The first port that the kernel gives, where it does not tell.
+/// The first port that the kernel gives unless it is told otherwise.
 const FIRST_OF_KERNEL: u32 = 32_768;
+/// With fewer ports below those that the kernel gives, some of its own are given too.
+const COUNT_MIN: u32 = 1_000;
 
 /// An address of this machine for a server of TCP or UDP. No other call gives it, in no process of the tests,
 /// until this process ends.
@@ -22,7 +24,7 @@ const FIRST_OF_KERNEL: u32 = 32_768;
 /// When none is left.
 pub fn reserved_address() -> SocketAddr {
     static TRIED: AtomicU32 = AtomicU32::new(0);
-    let count = first_of_kernel().saturating_sub(FIRST);
+    let count = count();
     for _ in 0..count {
         // Tests that begin together begin at different places.
         let place = std::process::id().wrapping_mul(131) + TRIED.fetch_add(1, Ordering::Relaxed);
@@ -41,16 +43,18 @@ fn reserve(port: u16) -> bool {
     let address = (Ipv4Addr::LOCALHOST, port);
     let is_free = TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok();
     if is_free {
-        // It ends with the process.
+        // The name is free again when the process ends.
         std::mem::forget(reservation);
     }
     is_free
 }
 
-fn first_of_kernel() -> u32 {
+/// How many ports may be given.
+fn count() -> u32 {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let first = range.split_ascii_whitespace().next().and_then(|first| first.parse().ok());
-    first.unwrap_or(FIRST_OF_KERNEL)
+    let first = range.split_ascii_whitespace().next().and_then(|first| first.parse::<u32>().ok());
+    let below = first.unwrap_or(FIRST_OF_KERNEL).saturating_sub(FIRST);
+    if below < COUNT_MIN { FIRST_OF_KERNEL - FIRST } else { below }
 }
 
 #[cfg(test)]
@@ -58,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_port_is_given_twice_or_by_the_kernel() {
+    fn no_port_is_given_twice() {
         let mut ports: Vec<u16> = (0..100).map(|_| reserved_address().port()).collect();
         assert!(!reserve(ports[0]));
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 100);
-        assert!(ports.iter().all(|port| (FIRST..first_of_kernel()).contains(&u32::from(*port))));
+        assert!(ports.iter().all(|port| (FIRST..FIRST + count()).contains(&u32::from(*port))));
     }
 
     #[test]

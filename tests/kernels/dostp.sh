@@ -81,9 +81,10 @@ kill $served
 wait $served 2>/dev/null
 ip netns exec far ip link set pair0 mtu 1500
 
-# Of a network of two addresses (RFC 3021) neither stands for all.
+# Neither address of a network of two (RFC 3021) stands for all.
 ip addr flush dev pair1 && ip addr add 10.0.0.6/31 dev pair1 || exit 32
 ip netns exec far ip addr flush dev pair0 && ip netns exec far ip addr add 10.0.0.7/31 dev pair0 || exit 33
+: > served
 ip netns exec far staunch dostp serve --interface pair0 > served 2>&1 &
 served=$!
 until grep -q ring served; do sleep 0.2; done

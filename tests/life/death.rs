@@ -1,6 +1,5 @@
 //! Signal 9 at any moment: the next start finds nothing in its way.
 
-use std::net::TcpListener;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -48,19 +47,4 @@ fn a_file_that_cannot_be_written_is_named_at_start() {
         "staunch: pid_file: cannot write /nowhere/pid: No such file or directory (os error 2)"
     );
     assert_eq!(finished.stdout, "", "it does not say before that it listens");
-}
-
-#[test]
-fn a_start_that_fails_leaves_no_pid_file() {
-    let folder = house::new_folder();
-    let pid_file = folder.join("pid");
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let admin = taken.local_addr().expect("an address").to_string();
-    let mut command = Command::new(binary());
-    command.arg("serve").arg(folder.join("site")).args(["--listen", "127.0.0.1:0", "--admin", &admin]);
-    let finished = staunch_tests::process::finish(command.arg("--pid-file").arg(&pid_file));
-    assert_eq!(finished.status.code(), Some(1), "{finished:?}");
-    assert!(finished.stderr.contains(&admin), "{finished:?}");
-    assert!(!pid_file.exists());
-    std::fs::remove_dir_all(&folder).expect("a folder");
 }

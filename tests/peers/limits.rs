@@ -129,7 +129,9 @@ fn ipv6_is_limited_too() {
     for io in ENGINES {
         let served = serve("[::1]:0", &["--io", io, "--client-connections", "2"]);
         let mut callers: Vec<Caller> = (0..3).map(|_| Caller::from(ip("::1"), served.address())).collect();
-        let statuses: Vec<u16> = callers.iter_mut().map(Caller::status).collect();
+        let mut statuses: Vec<u16> = callers.iter_mut().map(Caller::status).collect();
+        // On a busy machine the kernel may lose the end of a handshake: that connection comes as the last.
+        statuses.sort_unstable();
         assert_eq!(statuses, [200, 200, 429]);
     }
 }

@@ -65,6 +65,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_start_that_fails_removes_its_own_file_only() {
+        let path = std::env::temp_dir().join(format!("staunch-own-pid-{}", std::process::id()));
+        let file = PidFile::new(Some(path.clone()));
+        file.write().unwrap();
+        drop(OwnPidFile::new(file.clone()));
+        assert!(!path.exists());
+        fs::write(&path, "1\n").unwrap();
+        drop(OwnPidFile::new(file));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1\n");
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn it_is_written_over_and_removed_by_its_owner_only() {
         let path = std::env::temp_dir().join(format!("staunch-pid-{}", std::process::id()));
         fs::write(&path, "1\n").unwrap();
