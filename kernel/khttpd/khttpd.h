@@ -239,7 +239,7 @@ void khttpd_listen_end(struct khttpd_namespace *namespace);
 int khttpd_connection_init(void);
 void khttpd_connection_exit(void);
 int khttpd_connection_make(struct khttpd_namespace *namespace, struct socket *socket);
-/* Whether sending waits for memory. To be called where no other sends: the socket is locked, or known to none. */
+/* Whether sending waits for memory. Only for a socket that is locked, or by which no other sends. */
 void khttpd_connection_may_sleep(struct sock *sk, bool may_sleep);
 void khttpd_connection_close(struct khttpd_connection *connection);
 /* Closes every connection of a namespace, and waits until each is freed. None is made any more. */
