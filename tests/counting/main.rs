@@ -28,6 +28,8 @@ const REQUESTS_BEFORE: usize = 4000;
 const KEPT_TIMES: usize = 2;
 /// Turns of the loop that is counted before and after each server.
 const CANARY_TURNS: u64 = 2_000_000;
+/// How long the kernel may be busy with what closed connections leave behind (RCU, their last packets).
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
 /// How long a server may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of the file in it, and of what kecho is asked for.
@@ -97,6 +99,7 @@ fn count_one(server: &str, mode: &str) -> Result<(), String> {
         let spent = new(requests).map_err(said)?;
         println!("count {server} {mode} new {requests} {}", spent.as_nanos());
     }
+    std::thread::sleep(LEFT_BEHIND);
     canary();
     running.end()
 }
