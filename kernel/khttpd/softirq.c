@@ -32,7 +32,7 @@ struct khttpd_softirq_desk {
 	struct khttpd_entry *entries[KHTTPD_SOFTIRQ_ANSWERS_MAX];
 	struct kvec parts[2 * KHTTPD_SOFTIRQ_ANSWERS_MAX];
 	/*
-	 * One is lent to the socket that sends: a fragment of its own, 32 KiB, would be filled with zeros first.
+	 * The socket that sends is lent one: a fragment of its own, 32 KiB, would be filled with zeros first.
 	 * Where one is used up the other one is mostly free again, and then begun anew.
 	 */
 	struct page_frag fragments[2];

@@ -14,7 +14,7 @@ use staunch_server::log::LineQueue;
 
 /// What a shell says of a program that was ended by SIGPIPE.
 const CODE_BROKEN_PIPE: i32 = 128 + 13;
-/// What a pipe that can be written to takes at once (`PIPE_BUF`, pipe(7)).
+/// Bytes that a pipe with room takes at once (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4096;
 /// How long the reason for a failure may take to be written.
 const PATIENCE: Duration = Duration::from_millis(500);

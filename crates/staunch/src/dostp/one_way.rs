@@ -131,7 +131,7 @@ impl Stream {
 
 /// How many messages the other side has counted, once it has taken all that came before the question.
 fn received(way: &mut dyn Way) -> io::Result<u64> {
-    // One question for all tries: a late answer to it is as good.
+    // All tries ask the same: a late answer is as good.
     let question = question(clock::now_ns());
     for _ in 0..QUESTIONS_MAX {
         match way.ask(&question) {

@@ -26,7 +26,7 @@ pub(super) const ANSWER_BYTES: usize = QUESTION_BYTES + 8;
 /// it from its end.
 const TURN_COUNT: usize = 1_024;
 
-/// One of both services.
+/// Echo or discard.
 pub(super) enum PortService {
     /// They are sent back.
     Echo {
@@ -55,7 +55,7 @@ impl PortService {
     /// The echo service, by UDP too at this port.
     ///
     /// # Errors
-    /// Those of bind(2).
+    /// As bind(2).
     pub(super) fn echo(address: Ipv4Addr, port: Option<u16>) -> io::Result<Self> {
         Ok(Self::Echo { udp: port.map(|port| bound(address, port)).transpose()? })
     }
@@ -63,7 +63,7 @@ impl PortService {
     /// The discard service, by UDP too at this port.
     ///
     /// # Errors
-    /// Those of bind(2) and dup(2).
+    /// As bind(2) and dup(2).
     pub(super) fn discard(address: Ipv4Addr, port: Option<u16>) -> io::Result<Self> {
         let udp = port.map(|port| UdpDiscard::bind(address, port)).transpose()?;
         Ok(Self::Discard { count: 0, udp })
