@@ -9,12 +9,11 @@ mod lan;
 mod nats;
 mod one_way;
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use self::lan::{DOSTP, HostService, Lan, READY, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
+use self::lan::{DOSTP, Lan, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
 use self::nats::Nats;
+pub(super) use self::one_way::run as one_way;
 use super::setting::Setting;
 use crate::report::ScenarioOutcome;
 
@@ -25,11 +24,6 @@ const TRIPS: u32 = 5_000;
 /// How long all round trips of one command are meant to take.
 const MEANT: Duration = Duration::from_secs(10);
 const NATS: &str = "NATS core";
-
-/// Runs the scenario of streams one way; it needs root.
-pub(super) fn one_way(setting: &Setting) -> ScenarioOutcome {
-    one_way::run(setting)
-}
 
 /// Runs the scenario beside NATS; it needs root.
 pub(super) fn beside_nats(setting: &Setting) -> ScenarioOutcome {
@@ -51,12 +45,7 @@ pub(super) fn beside_nats(setting: &Setting) -> ScenarioOutcome {
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
-    setting.expect_steps(1 + setting.rounds as usize);
-    setting.step("starting");
-    let folder = setting.scratch.join("run/dostp");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let lan = Lan::make()?;
-    let node = node(setting, &lan, &folder)?;
+    let (lan, node, folder) = lan::begin(setting, &[])?;
     let nats = Nats::start(&setting.programs.tools, &lan, &folder)?;
     for round in 1..=setting.rounds {
         setting.step(&format!("round {round}"));
@@ -77,13 +66,6 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
     outcome
         .note("a reply by NATS has two bytes, whatever its request has; the others send back all".to_owned());
     Ok(())
-}
-
-/// The node that answers, by DOSTP and by UDP.
-fn node(setting: &Setting, lan: &Lan, folder: &Path) -> Result<HostService, String> {
-    let (program, control) = (text(&setting.programs.staunch), text(&folder.join("node.sock")));
-    let words = [&*program, "dostp", "serve", "--control", &control, "--udp-echo", UDP_ECHO];
-    HostService::start(lan, "node", &[&words[..], &WAY].concat(), READY, folder)
 }
 
 /// A round of both sides: their p50 in us.

@@ -13,13 +13,14 @@ use crate::gate::bed::WITH_PARENT;
 use crate::generator::running;
 use crate::process;
 use crate::servers::pinned;
+use crate::setting::Setting;
 
 /// The interface of either host.
 pub(super) const INTERFACE: &str = "dv";
 /// Address of the host that serves.
 pub(super) const SERVER_ADDRESS: &str = "10.0.0.1";
 /// The line that DOSTP's node prints once it hears.
-pub(super) const READY: &str = " by ring on ";
+const READY: &str = " by ring on ";
 /// The port that answers by UDP.
 pub(super) const UDP_ECHO: &str = "5289";
 
@@ -35,6 +36,23 @@ const SERVER_CPU: &str = "0";
 const CLIENT_CPU: &str = "1";
 /// How long a process is waited for until it serves.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Begins a scenario with a step for each round: both hosts, the node on the one that serves, by DOSTP and by
+/// UDP and with these further `words`, and the folder of its files.
+///
+/// # Errors
+/// What cannot be made or started.
+pub(super) fn begin(setting: &Setting, words: &[&str]) -> Result<(Lan, HostService, PathBuf), String> {
+    setting.expect_steps(1 + setting.rounds as usize);
+    setting.step("starting");
+    let folder = setting.scratch.join("run/dostp");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let lan = Lan::make()?;
+    let (program, control) = (text(&setting.programs.staunch), text(&folder.join("node.sock")));
+    let serve = [&*program, "dostp", "serve", "--control", &control, "--udp-echo", UDP_ECHO];
+    let node = HostService::start(&lan, "node", &[&serve, &WAY[..], words].concat(), READY, &folder)?;
+    Ok((lan, node, folder))
+}
 
 /// Both hosts.
 #[derive(Debug)]

@@ -4,10 +4,9 @@
 //! This module owns what is run and how its table is read. Figures of different rounds must never be
 //! compared.
 
-use std::fs;
 use std::time::Duration;
 
-use super::lan::{DOSTP, HostService, Lan, READY, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
+use super::lan::{self, DOSTP, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 
@@ -19,7 +18,7 @@ const DURATION: &str = "2s";
 const MEANT: Duration = Duration::from_secs(6);
 
 /// Runs the scenario; it needs root.
-pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
+pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new("dostp-one-way", "");
     outcome.title = "messages a second one way between two hosts, in batches, in turn".to_owned();
     if !rustix::process::geteuid().is_root() {
@@ -32,14 +31,8 @@ pub(super) fn run(setting: &Setting) -> ScenarioOutcome {
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
-    setting.expect_steps(1 + setting.rounds as usize);
-    setting.step("starting");
-    let folder = setting.scratch.join("run/dostp");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let lan = Lan::make()?;
-    let (program, control) = (text(&setting.programs.staunch), text(&folder.join("node.sock")));
-    let words = [&*program, "dostp", "serve", "--control", &control, "--udp-echo", UDP_ECHO, "--discard"];
-    let node = HostService::start(&lan, "node", &[&words[..], &WAY].concat(), READY, &folder)?;
+    let (lan, node, _) = lan::begin(setting, &["--discard"])?;
+    let program = text(&setting.programs.staunch);
     for round in 1..=setting.rounds {
         setting.step(&format!("round {round}"));
         for size in SIZES {
@@ -56,7 +49,7 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
             }
         }
     }
-    outcome.note(format!("{}: {}", DOSTP, node.command));
+    outcome.note(format!("{DOSTP}: {}", node.command));
     Ok(())
 }
 
