@@ -42,8 +42,11 @@ pub(crate) fn remark(text: &str) {
 /// cannot keep the process from ending.
 pub(crate) fn explain(text: &str) {
     let lines: String = text.lines().map(|line| format!("staunch: {line}\n")).collect();
-    if lines.len() <= PIPE_BYTES && takes(io::stderr().as_fd(), PATIENCE) {
-        return remark(&lines);
+    if lines.len() <= PIPE_BYTES {
+        if takes(io::stderr().as_fd(), PATIENCE) {
+            remark(&lines);
+        }
+        return;
     }
     match LineQueue::of_standard_error(Arc::default()) {
         Ok(queue) => {
