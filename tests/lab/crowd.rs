@@ -38,7 +38,7 @@ struct Client {
     asked: bool,
     received: usize,
     end: Option<End>,
-    /// Where it has given up: the address its connection had.
+    /// The address of the connection, once the client has given it up.
     had: Option<SocketAddr>,
 }
 

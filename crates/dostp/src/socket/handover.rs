@@ -43,9 +43,9 @@ pub struct Lent {
 /// The ways of frames, by backend.
 #[derive(Debug)]
 enum LentWays {
-    /// Rings for messages and for control frames.
+    /// A ring for messages, and a ring for control frames.
     Ring(OwnedFd, OwnedFd),
-    /// One socket for messages and for control frames.
+    /// A socket that carries both messages and control frames.
     Udp(OwnedFd),
 }
 

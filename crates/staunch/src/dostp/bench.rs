@@ -1,7 +1,7 @@
 //! `staunch dostp bench`: round trips by DOSTP and by UDP of the same shape, in turn.
 //!
 //! The other side is `staunch dostp serve --udp-echo PORT`. Its other two modes stand in files of their own.
-//! It must never compare runs that were made apart.
+//! Runs that were made apart must never be compared.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
