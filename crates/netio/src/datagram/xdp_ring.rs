@@ -34,6 +34,10 @@ const PLACE_BYTES: [usize; 2] = [2048, 4096];
 /// Places for frames that come, a power of two: as many as a packet ring of 4 MiB has.
 const RECEIVE_PLACES: u32 = 2048;
 
+/// Entries of the ring by which those places are given to the kernel. The kernel shows frames that came before
+/// it says that it took their entries: a place may stand in an old entry and in a new one at once.
+const FILL_ENTRIES: u32 = 2 * RECEIVE_PLACES;
+
 /// Places for frames that leave, a power of two: two of the longest messages.
 const SEND_PLACES: u32 = 512;
 
@@ -92,12 +96,12 @@ impl XdpRing {
             tx_metadata_len: 0,
         };
         sockopt::set_xdp_umem_reg(&socket, region).map_err(|errno| during("its memory", errno.into()))?;
-        sockopt::set_xdp_umem_fill_ring_size(&socket, RECEIVE_PLACES)?;
+        sockopt::set_xdp_umem_fill_ring_size(&socket, FILL_ENTRIES)?;
         sockopt::set_xdp_umem_completion_ring_size(&socket, SEND_PLACES)?;
         sockopt::set_xdp_rx_ring_size(&socket, RECEIVE_PLACES)?;
         sockopt::set_xdp_tx_ring_size(&socket, SEND_PLACES)?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
-        let mut fill = Giving::map(socket.as_fd(), XDP_UMEM_PGOFF_FILL_RING, at.fr, RECEIVE_PLACES)?;
+        let mut fill = Giving::map(socket.as_fd(), XDP_UMEM_PGOFF_FILL_RING, at.fr, FILL_ENTRIES)?;
         let received = Taking::map(socket.as_fd(), XDP_PGOFF_RX_RING, at.rx, RECEIVE_PLACES)?;
         let sending = Giving::map(socket.as_fd(), XDP_PGOFF_TX_RING, at.tx, SEND_PLACES)?;
         let sent = Taking::map(socket.as_fd(), XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, SEND_PLACES)?;
