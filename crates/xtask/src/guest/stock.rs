@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::debug;
 use super::kernel::{self, Kernel, Series};
 use crate::install::succeed;
 
@@ -23,6 +24,9 @@ pub(super) fn files(
 ) -> Result<Vec<PathBuf>, String> {
     if names.is_empty() {
         return Ok(Vec::new());
+    }
+    if series == Series::Debug6_1 {
+        return expect_built_in(&debug::tree(kernel), names).map(|()| Vec::new());
     }
     let folder = kernel.folder.join("stock");
     let tree = folder.join("lib/modules").join(&kernel.release);
@@ -43,6 +47,16 @@ pub(super) fn files(
         }
     }
     chosen.into_iter().map(|path| plain(&tree.join(path), work)).collect()
+}
+
+/// The kernel that is built here has what its options name in its image, and nothing is loaded.
+fn expect_built_in(tree: &Path, names: &[String]) -> Result<(), String> {
+    let list = tree.join("modules.builtin");
+    let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+    match names.iter().find(|name| !list.lines().any(|path| name_of(path) == dashed(name))) {
+        Some(name) => Err(format!("the debug kernel has no {name} built in: kernel/debug.config")),
+        None => Ok(()),
+    }
 }
 
 /// Unpacks the package that has the modules: that of the image, or one of its own since Linux 7.
@@ -108,7 +122,20 @@ fn plain(path: &Path, work: &Path) -> Result<PathBuf, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_needs;
+    use std::fs;
+
+    use super::{expect_built_in, with_needs};
+
+    #[test]
+    fn what_the_debug_kernel_lacks_is_named() {
+        let tree = std::env::temp_dir().join(format!("staunch-built-in-{}", std::process::id()));
+        fs::create_dir_all(&tree).expect("a folder");
+        fs::write(tree.join("modules.builtin"), "kernel/lib/crypto/libchacha.ko\n").expect("a file");
+        assert_eq!(expect_built_in(&tree, &["libchacha".to_owned()]), Ok(()));
+        let error = expect_built_in(&tree, &["nf_b".to_owned()]).expect_err("it is not there");
+        assert!(error.contains("no nf_b built in"), "{error}");
+        fs::remove_dir_all(&tree).expect("our folder");
+    }
 
     #[test]
     fn what_a_module_needs_is_loaded_before_it() {
