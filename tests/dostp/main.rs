@@ -153,38 +153,44 @@ fn with_keys_only_those_who_have_the_secret_are_answered() {
 
 #[test]
 fn bench_compares_with_udp() {
-    let Some(lan) = Lan::new(2) else { return };
-    let _node = lan.serve(1, &["--udp-echo", "5289"]);
-    let output = lan.dostp(2, &["bench", "10.88.0.1", "--rounds", "2", "--count", "20", "--size", "64,4096"]);
-    assert!(output.status.success(), "{}", text(&output));
-    let lines =
-        text(&output).lines().filter(|line| line.starts_with("64 ") || line.starts_with("4096 ")).count();
-    assert_eq!(lines, 2, "{}", text(&output));
+    for wait in ["spin", "adaptive", "sleep"] {
+        let Some(lan) = Lan::new(2) else { return };
+        let _node = lan.serve(1, &["--udp-echo", "5289", "--wait", wait]);
+        let bench = ["bench", "10.88.0.1", "--rounds", "2", "--count", "20", "--size", "64,4096"];
+        let output = lan.dostp(2, &[&bench[..], &["--wait", wait]].concat());
+        assert!(output.status.success(), "{}", text(&output));
+        let is_measured = |line: &&str| line.starts_with("64 ") || line.starts_with("4096 ");
+        assert_eq!(text(&output).lines().filter(is_measured).count(), 2, "{}", text(&output));
+    }
 }
 
 #[test]
 fn bench_counts_what_arrives_one_way() {
-    let Some(lan) = Lan::new(2) else { return };
-    let node = lan.serve(1, &["--discard", "--udp-echo", "5289"]);
-    let bench = ["bench", "10.88.0.1", "--one-way"];
-    let output =
-        lan.dostp(2, &[&bench[..], &["--rounds", "2", "--duration", "50ms", "--size", "1,2000"]].concat());
-    assert!(output.status.success(), "{}", text(&output));
-    for size in ["1 ", "2000 "] {
+    let bench = ["bench", "10.88.0.1", "--one-way", "--rounds", "2"];
+    let ways = [("ring", "sleep"), ("ring", "spin"), ("xdp-generic", "spin"), ("xdp-native", "spin")];
+    for (backend, wait) in ways {
+        let Some(lan) = Lan::new(2) else { return };
+        let way = ["--backend", backend, "--wait", wait];
+        let node = lan.serve(1, &[&["--discard", "--udp-echo", "5289"], &way[..]].concat());
+        let sizes = ["--duration", "50ms", "--size", "1,2000"];
+        let output = lan.dostp(2, &[&bench[..], &way, &sizes].concat());
+        assert!(output.status.success(), "{}", text(&output));
+        for size in ["1 ", "2000 "] {
+            let said = text(&output);
+            let line = said.lines().find(|line| line.starts_with(size)).unwrap_or_else(|| panic!("{said}"));
+            let rates: Vec<f64> = line.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+            let [_, sent, received, udp_sent, udp_received, _] = rates[..] else { panic!("{line}") };
+            assert!(
+                0.0 < received && received <= sent && 0.0 < udp_received && udp_received <= udp_sent,
+                "{line}"
+            );
+        }
+        assert_eq!(node.end(), Some(0));
+        let output = lan.dostp(2, &bench);
+        assert_eq!(output.status.code(), Some(1));
         let said = text(&output);
-        let line = said.lines().find(|line| line.starts_with(size)).unwrap_or_else(|| panic!("{said}"));
-        let rates: Vec<f64> = line.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
-        let [_, sent, received, udp_sent, udp_received, _] = rates[..] else { panic!("{line}") };
-        assert!(
-            0.0 < received && received <= sent && 0.0 < udp_received && udp_received <= udp_sent,
-            "{line}"
-        );
+        assert!(said.contains("DOSTP: No route to host") || said.contains("DOSTP: no answer of"), "{said}");
     }
-    node.end();
-    let output = lan.dostp(2, &bench);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output);
-    assert!(said.contains("DOSTP: No route to host") || said.contains("DOSTP: no answer of"), "{said}");
 }
 
 #[test]

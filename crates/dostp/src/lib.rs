@@ -34,7 +34,7 @@ pub use peers::{Control, Own, Peer, PeerEvent, Peers, Route, Trust};
 pub use ports::Ports;
 pub use reassembly::{Added, Bounds, Reassembly};
 pub use socket::{
-    Asked, Backend, ETHER_TYPE, Lent, ModuleSocket, Opened, Options, Received, Socket, TransactionCaller,
-    TransactionService, TransactionSocket, UDP_PORT, Wait, choice_file, node_path,
+    Asked, Backend, ETHER_TYPE, Lent, ModuleSocket, Opened, Options, Received, SPIN_NS, Socket,
+    TransactionCaller, TransactionService, TransactionSocket, UDP_PORT, Wait, choice_file, node_path,
 };
 pub use window::{Flow, FlowIds, Ids, ReplayWindow};

@@ -13,6 +13,7 @@ mod peers;
 mod ping;
 mod serve;
 mod service;
+mod spinning;
 mod trips;
 
 pub(crate) use link::{CODE_CONFIGURATION, CODE_NO_RIGHT, is_of_interface};

@@ -3,12 +3,14 @@
 //! The other side is `staunch dostp serve --udp-echo PORT`. Its other two modes stand in files of their own.
 //! Runs that were made apart must never be compared.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use staunch_dostp::Wait;
+use staunch_netio::clock;
 
 use super::link::{self, NodeLink};
 use super::service::ECHO_PORT;
@@ -94,6 +96,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         link::describe(&socket)
     ));
     output::print("bytes   DOSTP p50     p99  lost    UDP p50     p99  lost   ratio\n");
+    // Any UDP datagram fits.
+    let mut buffer = vec![0; 65_536];
     for &size in &arguments.size {
         let payload = vec![0x5a; size as usize];
         let (mut ours, mut theirs) = (Trips::default(), Trips::default());
@@ -101,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             ours.run(arguments.count, || trips::by_dostp(&socket, &payload))
                 .map_err(|error| format!("DOSTP: {error}"))?;
             theirs
-                .run(arguments.count, || by_udp(&udp, &payload))
+                .run(arguments.count, || by_udp(&udp, &payload, &mut buffer, arguments.link.wait()))
                 .map_err(|error| format!("UDP: {error}"))?;
         }
         if ours.is_empty() {
@@ -116,14 +120,27 @@ fn udp(arguments: &Arguments) -> io::Result<UdpSocket> {
     let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     udp.connect((arguments.address, arguments.udp_echo))?;
     udp.set_read_timeout(Some(PATIENCE))?;
+    udp.set_nonblocking(arguments.link.wait() == Wait::Spin)?;
     Ok(udp)
 }
 
-fn by_udp(udp: &UdpSocket, payload: &[u8]) -> io::Result<()> {
-    // Any UDP datagram fits.
-    let mut buffer = [0; 65_536];
+/// A round trip by a socket that waits as that of DOSTP does; one that is not to wait is asked until an answer
+/// has come.
+fn by_udp(udp: &UdpSocket, payload: &[u8], buffer: &mut [u8], wait: Wait) -> io::Result<()> {
     udp.send(payload)?;
-    udp.recv(&mut buffer).map(|_| ())
+    let end_ns = clock::now_ns() + PATIENCE.as_nanos() as u64;
+    loop {
+        match udp.recv(buffer) {
+            Err(error)
+                if wait == Wait::Spin
+                    && error.kind() == ErrorKind::WouldBlock
+                    && clock::now_ns() < end_ns =>
+            {
+                std::hint::spin_loop();
+            }
+            result => return result.map(|_| ()),
+        }
+    }
 }
 
 fn line(size: u32, ours: &mut Trips, theirs: &mut Trips) -> String {

@@ -113,6 +113,15 @@ impl Protection {
 }
 
 impl NodeLink {
+    /// How a wait is spent.
+    pub(super) fn wait(&self) -> Wait {
+        match self.wait {
+            Waiting::Spin => Wait::Spin,
+            Waiting::Adaptive => Wait::Adaptive,
+            Waiting::Sleep => Wait::Sleep,
+        }
+    }
+
     /// Opens a socket on this port.
     ///
     /// # Errors
@@ -130,11 +139,7 @@ impl NodeLink {
         options.udp_port = self.udp_port;
         options.sum = self.sum;
         options.secrets = self.secrets()?;
-        options.wait = match self.wait {
-            Waiting::Spin => Wait::Spin,
-            Waiting::Adaptive => Wait::Adaptive,
-            Waiting::Sleep => Wait::Sleep,
-        };
+        options.wait = self.wait();
         adjust(&mut options);
         Socket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port), &options)
     }

@@ -19,7 +19,8 @@ use staunch_netio::clock;
 
 use super::control;
 use super::link::{self, NodeLink};
-use super::service::{DISCARD_PORT, ECHO_PORT, PortService};
+use super::service::{DISCARD_PORT, ECHO_PORT, PortService, TURN_COUNT};
+use super::spinning::{Source, Spinning};
 use crate::config::Failure;
 use crate::output;
 
@@ -127,9 +128,12 @@ fn turns(
     } else {
         PortService::echo(address, arguments.udp_echo)?
     };
+    let mut spinning = Spinning::new(arguments.link.wait());
     let mut asked = true;
     loop {
-        let may_be_more = service.turn(socket)?;
+        let (by_udp, by_dostp) = (service.take_udp()?, service.take_dostp(socket)?);
+        spinning.heard(Source::Udp, by_udp);
+        spinning.heard(Source::Dostp, by_dostp);
         if asked {
             control::answer(listener, socket);
         }
@@ -139,7 +143,8 @@ fn turns(
         let due = socket.due_ms().map(|due_ms| Duration::from_millis(due_ms.saturating_sub(clock::now_ms())));
         let mut awaited = vec![ended.as_fd(), socket.as_fd(), listener.as_fd()];
         awaited.extend(service.descriptor());
-        let until = if may_be_more { Some(Duration::ZERO) } else { due };
+        let may_be_more = by_udp.max(by_dostp) == TURN_COUNT;
+        let until = if may_be_more || spinning.is_on() { Some(Duration::ZERO) } else { due };
         let ready = ready(&awaited, until)?;
         if !ready[0].is_empty() {
             return Ok(());
@@ -148,6 +153,16 @@ fn turns(
             socket.take_error()?;
         }
         asked = !ready[2].is_empty();
+        spinning.spin(|source| match source {
+            Source::Dostp => {
+                if socket.glance() {
+                    service.take_dostp(socket)
+                } else {
+                    Ok(0)
+                }
+            }
+            Source::Udp => service.take_udp(),
+        })?;
     }
 }
 

@@ -24,14 +24,14 @@ pub(super) const ANSWER_BYTES: usize = QUESTION_BYTES + 8;
 
 /// Messages taken in one turn at most, by DOSTP and by UDP each: a peer that floods the node must not keep
 /// it from its end.
-const TURN_COUNT: usize = 1_024;
+pub(super) const TURN_COUNT: usize = 1_024;
 
 /// Echo or discard.
 pub(super) enum PortService {
     /// They are sent back.
     Echo {
         /// By UDP, where a port is served.
-        udp: Option<UdpSocket>,
+        udp: Option<UdpEcho>,
     },
     /// They are counted.
     Discard {
@@ -40,6 +40,13 @@ pub(super) enum PortService {
         /// By UDP, where a port is served.
         udp: Option<UdpDiscard>,
     },
+}
+
+/// Sends UDP datagrams back.
+pub(super) struct UdpEcho {
+    udp: UdpSocket,
+    /// Any UDP datagram fits.
+    buffer: Vec<u8>,
 }
 
 /// Counts UDP datagrams.
@@ -57,7 +64,7 @@ impl PortService {
     /// # Errors
     /// As bind(2).
     pub(super) fn echo(address: Ipv4Addr, port: Option<u16>) -> io::Result<Self> {
-        Ok(Self::Echo { udp: port.map(|port| bound(address, port)).transpose()? })
+        Ok(Self::Echo { udp: port.map(|port| UdpEcho::bind(address, port)).transpose()? })
     }
 
     /// The discard service, by UDP too at this port.
@@ -72,32 +79,35 @@ impl PortService {
     /// The descriptor that tells of what has come by UDP.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Echo { udp } => udp.as_ref().map(AsFd::as_fd),
+            Self::Echo { udp } => udp.as_ref().map(|udp| udp.udp.as_fd()),
             Self::Discard { udp, .. } => udp.as_ref().map(|udp| udp.descriptor.as_fd()),
         }
     }
 
-    /// Does what has come. Says whether there may be more.
+    /// Does what has come by DOSTP, at most [`TURN_COUNT`] messages. Says how many.
     ///
     /// # Errors
-    /// ENETDOWN and what else ends the socket of DOSTP.
-    pub(super) fn turn(&mut self, socket: &Socket) -> io::Result<bool> {
-        match self {
-            Self::Echo { udp } => {
-                udp.iter().for_each(echo_udp);
-            }
-            Self::Discard { udp, .. } => {
-                udp.as_mut().map_or(Ok(()), UdpDiscard::turn)?;
-            }
-        }
-        for _ in 0..TURN_COUNT {
+    /// ENETDOWN and what else ends the socket.
+    pub(super) fn take_dostp(&mut self, socket: &Socket) -> io::Result<usize> {
+        for count in 0..TURN_COUNT {
             match socket.receive() {
                 Ok(received) => self.take(socket, &received)?,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count),
                 Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(TURN_COUNT)
+    }
+
+    /// Does what has come by UDP, at most [`TURN_COUNT`] datagrams. Says how many.
+    ///
+    /// # Errors
+    /// As recvmsg(2).
+    pub(super) fn take_udp(&mut self) -> io::Result<usize> {
+        match self {
+            Self::Echo { udp } => Ok(udp.as_mut().map_or(0, UdpEcho::turn)),
+            Self::Discard { udp, .. } => udp.as_mut().map_or(Ok(0), UdpDiscard::turn),
+        }
     }
 
     /// Sends a message back or counts it. What was sent to all is not answered: a forged source would be
@@ -118,6 +128,20 @@ impl PortService {
     }
 }
 
+impl UdpEcho {
+    fn bind(address: Ipv4Addr, port: u16) -> io::Result<Self> {
+        Ok(Self { udp: bound(address, port)?, buffer: vec![0; 65_536] })
+    }
+
+    fn turn(&mut self) -> usize {
+        for count in 0..TURN_COUNT {
+            let Ok((length, from)) = self.udp.recv_from(&mut self.buffer) else { return count };
+            self.udp.send_to(&self.buffer[..length], from).ok();
+        }
+        TURN_COUNT
+    }
+}
+
 impl UdpDiscard {
     fn bind(address: Ipv4Addr, port: u16) -> io::Result<Self> {
         let answers = bound(address, port)?;
@@ -128,7 +152,7 @@ impl UdpDiscard {
         Ok(Self { udp, answers, descriptor, count: 0 })
     }
 
-    fn turn(&mut self) -> io::Result<()> {
+    fn turn(&mut self) -> io::Result<usize> {
         let Self { udp, answers, count, .. } = self;
         udp.receive_batch(TURN_COUNT, &mut |datagram| {
             // The kernel may have joined several.
@@ -140,7 +164,6 @@ impl UdpDiscard {
                 }
             }
         })
-        .map(|_| ())
     }
 }
 
@@ -172,15 +195,6 @@ fn bound(address: Ipv4Addr, port: u16) -> io::Result<UdpSocket> {
     let udp = UdpSocket::bind((address, port))?;
     udp.set_nonblocking(true)?;
     Ok(udp)
-}
-
-fn echo_udp(udp: &UdpSocket) {
-    // Any UDP datagram fits.
-    let mut buffer = vec![0; 65_536];
-    for _ in 0..TURN_COUNT {
-        let Ok((length, from)) = udp.recv_from(&mut buffer) else { return };
-        udp.send_to(&buffer[..length], from).ok();
-    }
 }
 
 /// Sends an answer. A peer that cannot be answered is its own matter; it is counted.
