@@ -73,6 +73,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario { named_only: true, ..server("reload", life::reload) },
     Scenario { needs: Needs::Program, named_only: true, ..server("dostp-nats", dostp::beside_nats) },
     Scenario { needs: Needs::Program, named_only: true, ..server("dostp-one-way", dostp::one_way) },
+    Scenario { needs: Needs::Program, named_only: true, ..server("dostp-trips", dostp::round_trips) },
     Scenario { needs: Needs::Nothing, ..server("instructions", instructions::run) },
     Scenario { needs: Needs::Nothing, ..server("gate-cost", gate_cost::run) },
     load("gate-honest", gate::honest),
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn the_longest_run_only_when_they_are_named() {
         let all = chosen(&[]).expect("all");
-        assert_eq!(all.len() + 16, SCENARIOS.len());
+        assert_eq!(all.len() + 17, SCENARIOS.len());
         let group = chosen(&["load"]).expect("the group");
         assert_eq!(group.len(), 7);
         assert!(group.iter().all(|name| name.starts_with("load-") && *name != "load-hold-million"));

@@ -19,16 +19,34 @@ use crate::setting::Setting;
 pub(super) const INTERFACE: &str = "dv";
 /// Address of the host that serves.
 pub(super) const SERVER_ADDRESS: &str = "10.0.0.1";
-/// The line that DOSTP's node prints once it hears.
-const READY: &str = " by ring on ";
 /// The port that answers by UDP.
 pub(super) const UDP_ECHO: &str = "5289";
 
-/// Frames by a packet ring, and a socket that sleeps until an answer comes.
-pub(super) const WAY: [&str; 6] = ["--interface", INTERFACE, "--backend", "ring", "--wait", "sleep"];
+/// How DOSTP's frames travel and how its sockets wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    /// The name in results.
+    pub(super) name: &'static str,
+    backend: &'static str,
+    wait: &'static str,
+}
 
-/// The name of DOSTP in results.
-pub(super) const DOSTP: &str = "DOSTP, packet ring";
+/// By a packet ring, asleep until an answer comes.
+pub(super) const RING_ASLEEP: Way = Way { name: "DOSTP, packet ring", backend: "ring", wait: "sleep" };
+/// By each of the backends of Ethernet, looking all the time.
+pub(super) const SPINNING: [Way; 3] = [
+    Way { name: "DOSTP, packet ring", backend: "ring", wait: "spin" },
+    Way { name: "DOSTP, AF_XDP generic", backend: "xdp-generic", wait: "spin" },
+    Way { name: "DOSTP, AF_XDP native", backend: "xdp-native", wait: "spin" },
+];
+
+impl Way {
+    /// The words that both ends are started with.
+    pub(super) fn words(&self) -> [&'static str; 6] {
+        ["--interface", INTERFACE, "--backend", self.backend, "--wait", self.wait]
+    }
+}
+
 /// The name of UDP in results.
 pub(super) const UDP: &str = "UDP";
 /// The processor of the host that serves, and of the one that asks.
@@ -37,21 +55,34 @@ const CLIENT_CPU: &str = "1";
 /// How long a process is waited for until it serves.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Begins a scenario with a step for each round: both hosts, the node on the one that serves, by DOSTP and by
-/// UDP and with these further `words`, and the folder of its files.
+/// Begins a scenario of so many steps: both hosts, and the folder of its files.
 ///
 /// # Errors
-/// What cannot be made or started.
-pub(super) fn begin(setting: &Setting, words: &[&str]) -> Result<(Lan, HostService, PathBuf), String> {
-    setting.expect_steps(1 + setting.rounds as usize);
+/// What cannot be made.
+pub(super) fn begin(setting: &Setting, steps: usize) -> Result<(Lan, PathBuf), String> {
+    setting.expect_steps(1 + steps);
     setting.step("starting");
     let folder = setting.scratch.join("run/dostp");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let lan = Lan::make()?;
+    Ok((Lan::make()?, folder))
+}
+
+/// Starts the node on the host that serves, by DOSTP and by UDP and with these further `words`.
+///
+/// # Errors
+/// What cannot be started.
+pub(super) fn serve(
+    setting: &Setting,
+    lan: &Lan,
+    way: Way,
+    words: &[&str],
+    folder: &Path,
+) -> Result<HostService, String> {
     let (program, control) = (text(&setting.programs.staunch), text(&folder.join("node.sock")));
     let serve = [&*program, "dostp", "serve", "--control", &control, "--udp-echo", UDP_ECHO];
-    let node = HostService::start(&lan, "node", &[&serve, &WAY[..], words].concat(), READY, &folder)?;
-    Ok((lan, node, folder))
+    // The line that a node prints once it hears.
+    let ready = format!(" by {} on ", way.backend);
+    HostService::start(lan, "node", &[&serve, &way.words()[..], words].concat(), &ready, folder)
 }
 
 /// Both hosts.

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::lan::{self, DOSTP, SERVER_ADDRESS, UDP, UDP_ECHO, WAY, text};
+use super::lan::{self, RING_ASLEEP, SERVER_ADDRESS, SPINNING, UDP, UDP_ECHO, text};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 
@@ -31,25 +31,32 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
-    let (lan, node, _) = lan::begin(setting, &["--discard"])?;
+    let [_, generic, native] = SPINNING;
+    let ways = [RING_ASLEEP, generic, native];
+    let (lan, folder) = lan::begin(setting, setting.rounds as usize * ways.len())?;
     let program = text(&setting.programs.staunch);
     for round in 1..=setting.rounds {
-        setting.step(&format!("round {round}"));
-        for size in SIZES {
-            let once = ["--one-way", "--udp-echo", UDP_ECHO, "--rounds", "1", "--duration", DURATION];
-            let words = [&*program, "dostp", "bench", SERVER_ADDRESS, "--size", size];
-            let words = [&words[..], &WAY, &once].concat();
-            let said = lan.ask(&words, MEANT, &setting.scratch)?;
-            let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
-            let columns = ["sent", "received"].map(|what| format!("{size} bytes, {what}"));
-            for (server, rates) in [(DOSTP, &rates[..2]), (UDP, &rates[2..])] {
-                for (measure, rate) in columns.iter().zip(rates) {
-                    outcome.add(server, measure, "/s", *rate);
+        for way in ways {
+            setting.step(&format!("round {round}, {}", way.name));
+            let node = lan::serve(setting, &lan, way, &["--discard"], &folder)?;
+            for size in SIZES {
+                let once = ["--one-way", "--udp-echo", UDP_ECHO, "--rounds", "1", "--duration", DURATION];
+                let words = [&*program, "dostp", "bench", SERVER_ADDRESS, "--size", size];
+                let words = [&words[..], &way.words(), &once].concat();
+                let said = lan.ask(&words, MEANT, &setting.scratch)?;
+                let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
+                let columns = ["sent", "received"].map(|what| format!("{size} bytes, {what}"));
+                for (server, rates) in [(way.name, &rates[..2]), (UDP, &rates[2..])] {
+                    for (measure, rate) in columns.iter().zip(rates) {
+                        outcome.add(server, measure, "/s", *rate);
+                    }
                 }
+            }
+            if round == 1 {
+                outcome.note(format!("{}: {}", way.name, node.command));
             }
         }
     }
-    outcome.note(format!("{DOSTP}: {}", node.command));
     Ok(())
 }
 
