@@ -343,6 +343,17 @@ mod tests {
         assert_eq!(execute("printf %s. a\u{a0}b c").as_deref(), Ok("a b.c."));
     }
 
+    /// A process that sleeps where these words take it.
+    fn asleep(at: &mut Command) -> Child {
+        let sleeper = at.args(["sleep", "600"]).spawn().expect("a process inside");
+        let name = format!("/proc/{}/comm", sleeper.id());
+        // Until then it is one of the programs that prepare it, and may not be inside yet.
+        while !fs::read_to_string(&name).expect("a running process").starts_with("sleep") {
+            std::thread::yield_now();
+        }
+        sleeper
+    }
+
     #[test]
     fn nothing_of_the_bed_stays() {
         let made = Bed::make(Reception::OwnCore);
@@ -353,7 +364,7 @@ mod tests {
         let is_there = |name: &str| Path::new("/run/netns").join(name).exists();
         let (server, client) = (bed.server.clone(), bed.client.clone());
         assert!(is_there(&server) && is_there(&client));
-        let mut sleeper = bed.at_server().args(["sleep", "600"]).spawn().expect("a process inside");
+        let mut sleeper = asleep(&mut bed.at_server());
         drop(bed);
         assert!(!is_there(&server) && !is_there(&client));
         assert!(!sleeper.wait().expect("it was ended").success());
@@ -365,15 +376,7 @@ mod tests {
             eprintln!("skipped: no network namespaces here");
             return;
         };
-        let begin = || {
-            let sleeper = bed.at_client("0").args(["sleep", "600"]).spawn().expect("a process inside");
-            let name = format!("/proc/{}/comm", sleeper.id());
-            // Until then it is one of the programs that prepare it.
-            while !fs::read_to_string(&name).expect("a running process").starts_with("sleep") {
-                std::thread::yield_now();
-            }
-            sleeper
-        };
+        let begin = || asleep(&mut bed.at_client("0"));
         let mut sleeper = std::thread::scope(|scope| scope.spawn(begin).join()).expect("a thread");
         let status = sleeper.wait().expect("it was ended");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
