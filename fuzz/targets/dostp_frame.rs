@@ -1,9 +1,9 @@
 //! A DOSTP frame, as it is and with its check made right: what is understood is written again as it was. It
-//! must never be read beyond its end.
+//! must never be read beyond its end, nor the frames behind it without end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use staunch_dostp::{Fault, Frame};
+use staunch_dostp::{JoinedFrames, Fault, Frame};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes.to_vec();
@@ -19,4 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         bytes[15] = check;
     }
+    let frames_max = bytes.len() / 16 + 1;
+    let mut joined = JoinedFrames::new(&mut bytes);
+    assert!(std::iter::from_fn(|| joined.next_frame(3)).count() <= frames_max);
 });

@@ -3,7 +3,35 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use staunch_dostp::{Bounds, Header, Link, Node, Own, Settings};
+use staunch_dostp::{JoinedFrames, Bounds, Flags, Header, Link, Node, Own, Settings};
+
+/// Makes the check of a header right, which is found by trying: one of 256 is.
+fn make_right(header: &mut [u8]) {
+    let right = (0..=u8::MAX).find(|check| {
+        header[15] = *check;
+        !matches!(Header::decode(header, 0), Err(staunch_dostp::Fault::Check))
+    });
+    assert!(right.is_some());
+}
+
+/// Puts a frame behind one with MORE: alike, but for flags, message id and one byte more.
+fn join(frame: &mut [u8; 80]) {
+    let header = *frame.first_chunk::<16>().expect("80 bytes hold a header");
+    let end = 16 + usize::from(u16::from_be_bytes([header[12], header[13]]));
+    if header[1] & Flags::MORE.bits() == 0 || end + 16 > frame.len() {
+        return;
+    }
+    let (flags, changed) = (frame[end], frame[end + 1]);
+    let behind = &mut frame[end..end + 16];
+    behind.copy_from_slice(&header);
+    behind[1] = if flags & 1 == 0 { header[1] } else { flags };
+    behind[11] = behind[11].wrapping_add(1);
+    behind[13] = changed & 0x0f;
+    if changed & 0xf0 == 0xf0 {
+        behind[2 + usize::from(changed & 7)] ^= flags;
+    }
+    make_right(behind);
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let own = Own { address: 8, link: Link([8; 6]), boot: 1, mtu: 1500 };
@@ -23,14 +51,12 @@ fuzz_target!(|bytes: &[u8]| {
         frame[..record.len()].copy_from_slice(record);
         now_ms += u64::from(frame[15]) * 3;
         frame[0] = 0x10 | frame[0] & 0x0f;
-        // The check is found by trying: one of 256 is right.
-        let right = (0..=u8::MAX).find(|check| {
-            frame[15] = *check;
-            !matches!(Header::decode(&frame, 0), Err(staunch_dostp::Fault::Check))
-        });
-        assert!(right.is_some());
+        make_right(&mut frame[..16]);
+        join(&mut frame);
         let link = Link([2, 0, 0, 0, 0, frame[3]]);
-        node.receive(link, &mut frame, now_ms);
+        let mut joined = JoinedFrames::new(&mut frame);
+        let messages = std::iter::from_fn(|| node.receive(link, &mut joined, now_ms)).count();
+        assert!(messages <= 80 / 16);
         node.tick(now_ms);
         let mut control = Vec::new();
         while node.poll_control(now_ms, &mut control).is_some() {

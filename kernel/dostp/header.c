@@ -155,6 +155,20 @@ static bool dostp_is_fragment_right(const struct dostp_header *header)
 	return final || (header->length && header->sequence != DOSTP_FRAGMENTS_MAX - 1);
 }
 
+/* Whether other frames may stand before or behind this one: a whole datagram to a node. */
+static bool dostp_may_be_joined(const struct dostp_header *header)
+{
+	return header->kind == DOSTP_DATA && !(~header->flags & DOSTP_WHOLE) &&
+	       header->destination != DOSTP_EVERYBODY;
+}
+
+bool dostp_header_may_follow(const struct dostp_header *before, const struct dostp_header *header)
+{
+	return dostp_may_be_joined(header) && header->source == before->source &&
+	       header->destination == before->destination && header->source_port == before->source_port &&
+	       header->destination_port == before->destination_port;
+}
+
 enum dostp_fault dostp_header_decode(const u8 *bytes, u8 cluster, struct dostp_header *header)
 {
 	if (bytes[0] >> 4 != DOSTP_VERSION)
@@ -174,6 +188,8 @@ enum dostp_fault dostp_header_decode(const u8 *bytes, u8 cluster, struct dostp_h
 	header->id = dostp_read_u16(bytes + 10);
 	header->length = dostp_read_u16(bytes + 12);
 	header->sequence = bytes[14];
+	if (header->flags & DOSTP_MORE && !dostp_may_be_joined(header))
+		return DOSTP_FAULT_FLAGS;
 	if (!dostp_is_address_right(header))
 		return DOSTP_FAULT_ADDRESS;
 	if (!dostp_is_port_right(header))

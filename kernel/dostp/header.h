@@ -50,7 +50,8 @@ enum dostp_flags {
 	DOSTP_AUTH = 4,
 	DOSTP_SUM = 8,
 	DOSTP_PRIORITY = 16,
-	DOSTP_RESERVED = 0xe0,
+	DOSTP_MORE = 32,
+	DOSTP_RESERVED = 0xc0,
 };
 
 /* Why a frame or a message is dropped. Each has a name and a count. */
@@ -106,6 +107,10 @@ static inline bool dostp_is_control(u8 kind)
 
 /* The first fault that the sixteen bytes show, all but `short` and `length`. */
 enum dostp_fault dostp_header_decode(const u8 *bytes, u8 cluster, struct dostp_header *header);
+/*
+ * Whether a frame may stand right behind another one, which bears MORE. Both were decoded and are sound.
+ */
+bool dostp_header_may_follow(const struct dostp_header *before, const struct dostp_header *header);
 void dostp_header_encode(const struct dostp_header *header, u8 cluster, u8 *bytes);
 /*
  * Bytes of the trailer. `key` is the byte behind the payload, and matters with AUTH alone.

@@ -20,7 +20,8 @@ f.final = ProtoField.bool("dostp.flags.final", "FINAL", 8, nil, 0x02)
 f.auth = ProtoField.bool("dostp.flags.auth", "AUTH", 8, nil, 0x04)
 f.sum_flag = ProtoField.bool("dostp.flags.sum", "SUM", 8, nil, 0x08)
 f.priority = ProtoField.bool("dostp.flags.priority", "PRIORITY", 8, nil, 0x10)
-f.reserved = ProtoField.uint8("dostp.flags.reserved", "Reserved", base.HEX, nil, 0xe0)
+f.more = ProtoField.bool("dostp.flags.more", "MORE", 8, nil, 0x20)
+f.reserved = ProtoField.uint8("dostp.flags.reserved", "Reserved", base.HEX, nil, 0xc0)
 f.source = ProtoField.uint16("dostp.source", "Source address", base.HEX)
 f.destination = ProtoField.uint16("dostp.destination", "Destination address", base.HEX)
 f.source_port = ProtoField.uint16("dostp.source_port", "Source port", base.DEC)
@@ -133,7 +134,7 @@ end
 local function add_header(tree, buffer)
     tree:add(f.version, buffer(0, 1))
     tree:add(f.type, buffer(0, 1))
-    for _, field in ipairs({ f.first, f.final, f.auth, f.sum_flag, f.priority, f.reserved }) do
+    for _, field in ipairs({ f.first, f.final, f.auth, f.sum_flag, f.priority, f.more, f.reserved }) do
         tree:add(field, buffer(1, 1))
     end
     tree:add(f.source, buffer(2, 2))
@@ -150,8 +151,38 @@ local function add_header(tree, buffer)
     end
 end
 
-function dostp.dissector(buffer, pinfo, root)
-    pinfo.cols.protocol = "DOSTP"
+-- Whether a bit of the flags is set.
+local function has(flags, bit)
+    return math.floor(flags / bit) % 2 == 1
+end
+
+-- Adds the trailer; gives its length, and whether the payload is encrypted. No length: it is not whole.
+local function add_trailer(tree, buffer, flags, payload_end)
+    local behind = buffer:len() - payload_end
+    if has(flags, 4) then
+        if behind == 0 then
+            tree:add_proto_expert_info(bad, "the trailer is missing")
+            return nil, false
+        end
+        local aead = add_auth(tree, buffer(payload_end, behind):tvb())
+        local length = aead and 24 or 16
+        return behind >= length and length or nil, aead
+    elseif has(flags, 8) then
+        if behind < 4 then
+            tree:add_proto_expert_info(bad, "the checksum is cut off")
+            return nil, false
+        end
+        local item = tree:add(f.sum, buffer(payload_end, 4))
+        if sum_of(buffer, payload_end) ~= buffer(payload_end, 4):uint() then
+            item:add_proto_expert_info(wrong)
+        end
+        return 4, false
+    end
+    return 0, false
+end
+
+-- A frame and what stands behind it. Gives the length of the frame where its end is known.
+local function add_frame(root, buffer, pinfo, place)
     if buffer:len() < 16 then
         root:add(dostp, buffer()):add_proto_expert_info(bad, "shorter than a header")
         return
@@ -161,38 +192,55 @@ function dostp.dissector(buffer, pinfo, root)
     local length = buffer(12, 2):uint()
     local tree = root:add(dostp, buffer(0, math.min(16 + length, buffer:len())))
     add_header(tree, buffer)
-    local name = types[kind] or ("type " .. kind)
-    pinfo.cols.info = string.format("%s %04x:%d > %04x:%d id=%d seq=%d len=%d", name,
-        buffer(2, 2):uint(), buffer(6, 2):uint(), buffer(4, 2):uint(), buffer(8, 2):uint(),
-        buffer(10, 2):uint(), buffer(14, 1):uint(), length)
+    if place == 1 then
+        local name = types[kind] or ("type " .. kind)
+        pinfo.cols.info = string.format("%s %04x:%d > %04x:%d id=%d seq=%d len=%d", name,
+            buffer(2, 2):uint(), buffer(6, 2):uint(), buffer(4, 2):uint(), buffer(8, 2):uint(),
+            buffer(10, 2):uint(), buffer(14, 1):uint(), length)
+    end
     if 16 + length > buffer:len() then
         tree:add_proto_expert_info(bad, "the payload is longer than the frame")
         return
     end
-    local behind = buffer:len() - 16 - length
-    local aead = false
-    if math.floor(flags / 4) % 2 == 1 then
-        if behind == 0 then
-            tree:add_proto_expert_info(bad, "the trailer is missing")
+    local trailer, aead = add_trailer(tree, buffer, flags, 16 + length)
+    if length > 0 then
+        local payload = buffer(16, length)
+        if kind >= 2 and kind <= 6 then
+            add_greeting(tree, payload:tvb())
         else
-            aead = add_auth(tree, buffer(16 + length, behind):tvb())
-        end
-    elseif math.floor(flags / 8) % 2 == 1 then
-        if behind < 4 then
-            tree:add_proto_expert_info(bad, "the checksum is cut off")
-        else
-            local item = tree:add(f.sum, buffer(16 + length, 4))
-            if sum_of(buffer, 16 + length) ~= buffer(16 + length, 4):uint() then
-                item:add_proto_expert_info(wrong)
-            end
+            tree:add(f.payload, payload, payload:bytes():raw(), aead and "Payload, encrypted" or nil)
         end
     end
-    if length == 0 then return end
-    local payload = buffer(16, length)
-    if kind >= 2 and kind <= 6 then
-        add_greeting(tree, payload:tvb())
-    else
-        tree:add(f.payload, payload, payload:bytes():raw(), aead and "Payload, encrypted" or nil)
+    return trailer and 16 + length + trailer
+end
+
+-- Whether the frame is one that may be joined to others: version 1, DATA, whole, to a node.
+local function may_be_joined(buffer)
+    return buffer(0, 1):uint() == 0x11 and buffer(1, 1):uint() % 4 == 3 and buffer(4, 2):uint() ~= 0xffff
+end
+
+-- Whether the second frame may stand right behind the first: of the same cluster, between the same ports of
+-- the same nodes.
+local function may_follow(before, buffer)
+    return may_be_joined(before) and may_be_joined(buffer)
+        and before(2, 8):bytes() == buffer(2, 8):bytes() and cluster_of(before) == cluster_of(buffer)
+end
+
+function dostp.dissector(buffer, pinfo, root)
+    pinfo.cols.protocol = "DOSTP"
+    local rest, before, place = buffer, nil, 1
+    while true do
+        if before and rest:len() >= 16 and not may_follow(before, rest) then
+            root:add(dostp, rest()):add_proto_expert_info(bad, "no frame that may follow one with MORE")
+            return
+        end
+        local length = add_frame(root, rest, pinfo, place)
+        if not length or not has(rest(1, 1):uint(), 32) then return end
+        if length == rest:len() then
+            root:add_proto_expert_info(bad, "no frame follows one with MORE")
+            return
+        end
+        before, rest, place = rest, rest(length, rest:len() - length):tvb(), place + 1
     end
 end
 

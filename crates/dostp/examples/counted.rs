@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use staunch_dostp::{
-    Added, Bounds, Drops, Flags, Frame, Header, Kind, Link, Node, Own, Reassembly, Settings,
+    Added, Bounds, Drops, Flags, Frame, Header, JoinedFrames, Kind, Link, Node, Own, Reassembly, Settings,
 };
 
 const HEADER: Header = Header {
@@ -50,7 +50,7 @@ fn node(times: u32) {
         let header = Header { message_id: time as u16, ..HEADER };
         let mut frame = [0; 80];
         frame[..16].copy_from_slice(&header.encode(0));
-        black_box(node.receive(Link([7; 6]), &mut frame, 1_000).is_some());
+        black_box(node.receive(Link([7; 6]), &mut JoinedFrames::new(&mut frame), 1_000).is_some());
     }
 }
 

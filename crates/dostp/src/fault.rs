@@ -13,7 +13,7 @@ pub enum Fault {
     Check,
     /// A type without meaning, or of transactions where there are none.
     Kind,
-    /// A reserved flag, or two that exclude each other.
+    /// A reserved flag, two that exclude each other, or joined frames that must not be.
     Flags,
     /// A source or destination that cannot be.
     Address,

@@ -36,6 +36,13 @@ impl<'a> Frame<'a> {
         Self::decode_any(bytes, cluster)
     }
 
+    /// A frame that was found sound, again from its header and its bytes, which end with the trailer.
+    #[inline]
+    pub(crate) fn of(header: Header, bytes: &'a [u8]) -> Self {
+        let (payload, trailer) = bytes[HEADER_BYTES..].split_at(usize::from(header.length));
+        Self { header, payload, trailer }
+    }
+
     /// Any frame, and its first fault.
     #[inline(never)]
     fn decode_any(bytes: &'a [u8], cluster: u8) -> Result<Self, Fault> {

@@ -96,16 +96,19 @@ impl Flags {
     pub const SUM: Self = Self(0x08);
     /// Sent with priority.
     pub const PRIORITY: Self = Self(0x10);
+    /// Another frame follows right behind this one.
+    pub const MORE: Self = Self(0x20);
     /// First and last: a message in one frame.
     pub const WHOLE: Self = Self(0x03);
 
     /// Every flag with its name.
-    pub const NAMES: [(Self, &'static str); 5] = [
+    pub const NAMES: [(Self, &'static str); 6] = [
         (Self::FIRST, "FIRST"),
         (Self::FINAL, "FINAL"),
         (Self::AUTH, "AUTH"),
         (Self::SUM, "SUM"),
         (Self::PRIORITY, "PRIORITY"),
+        (Self::MORE, "MORE"),
     ];
 
     /// Whether all of these are set.
@@ -132,7 +135,7 @@ impl Flags {
 
     fn from_bits(bits: u8) -> Option<Self> {
         let both = Self::SUM.0 | Self::AUTH.0;
-        (bits & 0xe0 == 0 && bits & both != both).then_some(Self(bits))
+        (bits & 0xc0 == 0 && bits & both != both).then_some(Self(bits))
     }
 }
 
@@ -232,8 +235,24 @@ impl Header {
         }
         let kind = Kind::from_number(bytes[0] & 0x0f).ok_or(Fault::Kind)?;
         let header = Self::of(bytes, kind, Flags::from_bits(bytes[1]).ok_or(Fault::Flags)?);
+        if header.flags.has(Flags::MORE) && !header.may_be_joined() {
+            return Err(Fault::Flags);
+        }
         header.judge()?;
         Ok(header)
+    }
+
+    /// Whether other frames may stand before or behind this one: a whole datagram to a node.
+    pub fn may_be_joined(&self) -> bool {
+        self.kind == Kind::Data && self.flags.has(Flags::WHOLE) && self.destination != EVERYBODY
+    }
+
+    /// Whether a frame with this header may stand right behind one with that: between the same ports of the
+    /// same nodes.
+    pub fn may_follow(&self, before: &Self) -> bool {
+        let way =
+            |header: &Self| (header.source, header.destination, header.source_port, header.destination_port);
+        self.may_be_joined() && before.may_be_joined() && way(self) == way(before)
     }
 
     /// The fields as they stand.
@@ -317,7 +336,12 @@ mod tests {
         let control =
             Header { kind: Kind::Probe, source_port: 0, destination_port: 0, message_id: 0, ..DATA };
         let table = [
-            (Header { flags: Flags(0x23), ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x43), ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x83), ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x21), ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x23), destination: EVERYBODY, ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x23), kind: Kind::Ack, ..DATA }, Fault::Flags),
+            (Header { flags: Flags(0x23), ..control }, Fault::Flags),
             (Header { flags: Flags(0x0f), ..DATA }, Fault::Flags),
             (Header { source: 0, ..DATA }, Fault::Address),
             (Header { source: EVERYBODY, ..DATA }, Fault::Address),
@@ -337,7 +361,8 @@ mod tests {
         for (header, fault) in table {
             assert_eq!(Header::decode(&header.encode(3), 3), Err(fault), "{header:?}");
         }
-        assert!(Header::decode(&control.encode(3), 3).is_ok());
+        let joined = Header { flags: Flags(0x23), ..DATA };
+        assert!([control, joined].iter().all(|header| Header::decode(&header.encode(3), 3).is_ok()));
     }
 
     proptest::proptest! {
@@ -346,7 +371,7 @@ mod tests {
         fn bytes_survive(mut bytes: [u8; HEADER_BYTES], cluster: u8, small: bool) {
             bytes[0] = 0x10 | bytes[0] & 0x0f;
             if small {
-                bytes[1] &= 0x1b;
+                bytes[1] &= 0x3b;
             }
             bytes[15] = check(cluster, &bytes);
             if let Ok(header) = Header::decode(&bytes, cluster) {

@@ -3,26 +3,27 @@
 //! It owns the order of checks of `docs/dostp.md` and every count of what was dropped. It must never read a
 //! clock, make a system call, or hand a message on twice.
 //!
-//! Order of calls: [`Node::start`]; [`Node::receive`] for each frame, [`Node::send`] for each message,
-//! [`Node::tick`] when [`Node::due_ms`] has come; after each of them [`Node::poll_control`] and
-//! [`Node::poll_parked`] until they have nothing. Each message of the latter goes by [`Node::send_parked`].
+//! Order of calls: [`Node::start`]; [`Node::receive`] for each frame of the link until it gives no message,
+//! [`Node::send`] for each message, [`Node::tick`] when [`Node::due_ms`] has come; after each of them
+//! [`Node::poll_control`] and [`Node::poll_parked`] until they have nothing. Each message of the latter goes by
+//! [`Node::send_parked`].
 
 mod parking;
+mod receiving;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::fault::{Drops, Fault};
-use crate::frame::Frame;
 use crate::greeting::{Greeting, Link};
 use crate::header::{EVERYBODY, Flags, Header, Kind};
 use crate::keys::{Keys, Mode, Secrets};
 use crate::limits::{HEADER_BYTES, PEERS_MAX, SUM_BYTES};
 use crate::outgoing::{FrameOut, Frames, Outbound};
 use crate::parked::Parked;
-use crate::peers::{Own, PeerEvent, Peers, Route, Trust};
+use crate::peers::{Own, PeerEvent, Peers, Route};
 use crate::ports::Ports;
-use crate::reassembly::{Added, Bounds, Reassembly};
+use crate::reassembly::{Bounds, Reassembly};
 use crate::window::FlowIds;
 
 /// What a node is told once.
@@ -108,7 +109,7 @@ pub enum SendFault {
 /// Counts of what passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passed {
-    /// Frames that came.
+    /// What came by one frame of the link each; of joined frames the first is counted.
     pub frames_received: u64,
     /// Control frames among them that were taken.
     pub control_received: u64,
@@ -225,23 +226,6 @@ impl Node {
         (self.reassembly.messages(), self.reassembly.bytes())
     }
 
-    /// Takes a frame (without its Ethernet header) that came from that link address, and hands on the message
-    /// that is complete with it.
-    #[inline]
-    pub fn receive<'a>(&mut self, link: Link, bytes: &'a mut [u8], now_ms: u64) -> Option<Message<'a>> {
-        self.passed.frames_received += 1;
-        match self.take(link, bytes, now_ms) {
-            Ok(message) => {
-                self.passed.messages_received += u64::from(message.is_some());
-                message
-            }
-            Err(fault) => {
-                self.drops.count(fault);
-                None
-            }
-        }
-    }
-
     /// Prepares a message for sending.
     ///
     /// # Errors
@@ -333,119 +317,6 @@ impl Node {
     pub fn poll_event(&mut self) -> Option<PeerEvent> {
         self.digest_events();
         self.events.pop_front()
-    }
-
-    #[inline]
-    fn take<'a>(
-        &mut self,
-        link: Link,
-        bytes: &'a mut [u8],
-        now_ms: u64,
-    ) -> Result<Option<Message<'a>>, Fault> {
-        let frame = Frame::decode(bytes, self.settings.cluster)?;
-        let header = frame.header;
-        if header.destination != self.settings.own.address && header.destination != EVERYBODY {
-            return Err(Fault::Foreign);
-        }
-        if !frame.is_sum_right(self.settings.cluster) {
-            return Err(Fault::Sum);
-        }
-        let greeting = frame.greeting();
-        let end = HEADER_BYTES + frame.payload.len() + frame.trailer.len();
-        let trust = self.prove(link, &header, greeting.as_ref(), &mut bytes[..end], now_ms)?;
-        let heard = self.peers.heard(link, &header, greeting.as_ref(), trust, now_ms);
-        if header.kind.is_control() {
-            self.passed.control_received += u64::from(heard.is_ok());
-            self.digest_events();
-            heard?;
-            return Ok(None);
-        }
-        heard?;
-        if !self.ports.is_open(header.destination_port) {
-            return Err(Fault::Closed);
-        }
-        if !self.ports.takes(header.destination_port, header.kind) {
-            return Err(Fault::Kind);
-        }
-        self.digest_events();
-        self.assemble(&header, &bytes[HEADER_BYTES..HEADER_BYTES + usize::from(header.length)], now_ms)
-    }
-
-    /// What is proven of a frame. With keys it is decrypted.
-    #[inline]
-    fn prove(
-        &mut self,
-        link: Link,
-        header: &Header,
-        greeting: Option<&Greeting>,
-        bytes: &mut [u8],
-        now_ms: u64,
-    ) -> Result<Trust, Fault> {
-        let Some(keys) = &mut self.keys else {
-            return if header.flags.has(Flags::AUTH) { Err(Fault::Auth) } else { Ok(Trust::Open) };
-        };
-        let (head, behind) = bytes.split_first_chunk_mut::<HEADER_BYTES>().ok_or(Fault::Short)?;
-        if !header.flags.has(Flags::AUTH) {
-            return Err(Fault::Auth);
-        }
-        if let Some(greeting) = greeting {
-            keys.verify_control(head, header, greeting.boot, behind)?;
-            return Ok(Trust::Claimed);
-        }
-        if header.source == self.settings.own.address {
-            // Whatever it proves, it is this node's own frame or a conflict.
-            return Ok(Trust::Claimed);
-        }
-        let Some(boot) = self.peers.boot(header.source) else {
-            self.peers.suspect(header.source, link, now_ms);
-            return Err(Fault::Unknown);
-        };
-        keys.open(head, header, boot, behind, now_ms)?;
-        Ok(Trust::Proven)
-    }
-
-    #[inline]
-    fn assemble<'a>(
-        &mut self,
-        header: &Header,
-        payload: &'a [u8],
-        now_ms: u64,
-    ) -> Result<Option<Message<'a>>, Fault> {
-        let flow = (header.source, header.source_port, header.destination_port);
-        let remembers = header.kind == Kind::Data;
-        let first = header.flags.has(Flags::FIRST);
-        if remembers && first && self.flows.has(flow, header.message_id, now_ms) {
-            return Err(Fault::Duplicate);
-        }
-        let payload = if header.flags.has(Flags::WHOLE) {
-            if self.reassembly.void(header) {
-                self.drops.count(Fault::Order);
-            }
-            if payload.len() > self.settings.bounds.message_bytes_max {
-                return Err(Fault::Size);
-            }
-            Cow::Borrowed(payload)
-        } else {
-            for _ in 0..self.reassembly.expire(now_ms) {
-                self.drops.count(Fault::Expired);
-            }
-            match self.reassembly.add(header, payload, now_ms, &mut self.drops) {
-                Added::Message(message) => Cow::Owned(message),
-                Added::Stored | Added::Dropped(_) => return Ok(None),
-            }
-        };
-        if remembers && !self.flows.note(flow, header.message_id, now_ms) {
-            return Err(Fault::Duplicate);
-        }
-        Ok(Some(Message {
-            kind: header.kind,
-            source: header.source,
-            source_port: header.source_port,
-            destination: header.destination,
-            destination_port: header.destination_port,
-            message_id: header.message_id,
-            payload,
-        }))
     }
 
     fn frames<'a>(&self, outbound: &Outbound, payload: &'a [u8], mtu: u16) -> Option<Frames<'a>> {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
-use staunch_dostp::{FlowIds, Frame, Header, sum};
+use staunch_dostp::{FlowIds, Frame, Header, JoinedFrames, sum};
 
 /// Builds a program; says what the compiler says if it cannot.
 fn compile(program: &Path, arguments: &[PathBuf]) -> Result<(), String> {
@@ -81,10 +81,21 @@ fn hex(bytes: &[u8]) -> String {
 
 /// This crate's answer, in the driver's words.
 fn expected(bytes: &[u8], cluster: u8) -> String {
-    let frame = match Frame::decode(bytes, cluster) {
-        Ok(frame) => frame,
-        Err(fault) => return format!("refuse {}", fault.name()),
-    };
+    let mut bytes = bytes.to_vec();
+    let mut joined = JoinedFrames::new(&mut bytes);
+    let mut words = Vec::new();
+    while let Some(found) = joined.next_frame(cluster) {
+        words.push(match found {
+            Ok((_, bytes)) => accepted(bytes, cluster),
+            Err(fault) => format!("refuse {}", fault.name()),
+        });
+    }
+    words.join(" + ")
+}
+
+/// What the driver says of a sound frame.
+fn accepted(bytes: &[u8], cluster: u8) -> String {
+    let frame = Frame::decode(bytes, cluster).expect("it is sound");
     let Header { kind, flags, source, destination, source_port, destination_port, .. } = frame.header;
     let Header { message_id, length, sequence, .. } = frame.header;
     let encoded = frame.header.encode(cluster);
@@ -178,6 +189,41 @@ proptest! {
             (checked(bytes, cluster), cluster)
         };
         agree(&seeds.into_iter().map(frame).collect::<Vec<_>>());
+    }
+
+    /// Frames with MORE and without, behind each other: right and wrong ones, those that must not be joined,
+    /// and the last one cut.
+    #[test]
+    fn joined_frames_mean_the_same_to_the_module(
+        seeds in prop::collection::vec(
+            (
+                prop::collection::vec((0_u8..24, 0_u8..64, 0_u8..20, any::<u8>()), 1..6),
+                any::<prop::sample::Index>(),
+            ),
+            100,
+        ),
+        cluster: u8,
+    ) {
+        let frame = |(kind, flags, length, other): (u8, u8, u8, u8)| {
+            let flags = if kind < 18 { flags & 0x38 | 3 } else { flags };
+            let mut bytes = vec![0x11, flags, 0, 7, 0, 8, 3, 0xe8, 7, 0xd0, 0, 1, 0, length, 0, 0];
+            match kind {
+                18 => bytes[0] = 0x17,
+                19 => bytes[4..6].fill(0xff),
+                20 => bytes[usize::from(other % 15)] ^= 1,
+                _ => {}
+            }
+            let trailer = if flags & 0xc == 8 { 4 } else if flags & 4 == 4 { 16 } else { 0 };
+            bytes.resize(16 + usize::from(length) + trailer, 0);
+            checked(bytes, cluster)
+        };
+        let frames = |(parts, cut): (Vec<(u8, u8, u8, u8)>, prop::sample::Index)| {
+            let mut bytes = parts.into_iter().map(frame).collect::<Vec<_>>().concat();
+            let cut = cut.index(2 * bytes.len());
+            bytes.truncate(cut.max(16));
+            (bytes, cluster)
+        };
+        agree(&seeds.into_iter().map(frames).collect::<Vec<_>>());
     }
 
     /// Messages are remembered as by this crate, as long as its table has room.

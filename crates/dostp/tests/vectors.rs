@@ -2,8 +2,10 @@
 
 mod golden;
 
-use golden::{Pair, Receiver};
-use staunch_dostp::{Fault, Flags, Frame, Greeting, Header, Kind, Link, Mode, Node, Own, Secrets, Settings};
+use golden::{Pair, Receiver, Said};
+use staunch_dostp::{
+    Fault, Flags, Frame, Greeting, Header, JoinedFrames, Kind, Link, Mode, Node, Own, Secrets, Settings,
+};
 
 #[test]
 fn every_golden_frame_is_what_its_words_say() {
@@ -13,39 +15,49 @@ fn every_golden_frame_is_what_its_words_say() {
         let mut node = node(&file.receiver);
         for pair in &file.pairs {
             let place = format!("{}:{}", file.name, pair.line);
-            let decoded = Frame::decode(&pair.bytes, file.receiver.cluster);
-            match (&pair.refused, decoded) {
-                (Some(name), Err(fault)) => assert_eq!(fault.name(), name, "{place}"),
-                (None, Ok(frame)) => agrees(&place, pair, &frame, &file.receiver),
-                (_, decoded) => panic!("{place}: {decoded:?}"),
-            }
+            agree(&place, pair, &file.receiver);
             assert_eq!(outcome(&mut node, pair), pair.outcome, "{place}");
         }
     }
 }
 
+/// Each frame of a pair is what its words say, and there are no others.
+fn agree(place: &str, pair: &Pair, receiver: &Receiver) {
+    let mut bytes = pair.bytes.clone();
+    let mut joined = JoinedFrames::new(&mut bytes);
+    for said in &pair.frames {
+        match (&said.refused, joined.next_frame(receiver.cluster)) {
+            (Some(name), Some(Err(fault))) => assert_eq!(fault.name(), name, "{place}"),
+            (None, Some(Ok((_, bytes)))) => agrees(place, said, bytes, receiver),
+            (_, found) => panic!("{place}: {found:?}"),
+        }
+    }
+    assert!(joined.next_frame(receiver.cluster).is_none(), "{place}: more frames");
+}
+
 /// Words and bytes agree in both directions.
-fn agrees(place: &str, pair: &Pair, frame: &Frame<'_>, receiver: &Receiver) {
+fn agrees(place: &str, said: &Said, bytes: &[u8], receiver: &Receiver) {
+    let frame = Frame::decode(bytes, receiver.cluster).unwrap();
     let header = Header {
-        kind: kind(&pair.text("kind")),
-        flags: flags(&pair.text("flags")),
-        source: pair.number("source") as u16,
-        destination: pair.number("destination") as u16,
-        source_port: pair.number("source-port") as u16,
-        destination_port: pair.number("destination-port") as u16,
-        message_id: pair.number("id") as u16,
-        length: pair.number("length") as u16,
-        sequence: pair.number("sequence") as u8,
+        kind: kind(&said.text("kind")),
+        flags: flags(&said.text("flags")),
+        source: said.number("source") as u16,
+        destination: said.number("destination") as u16,
+        source_port: said.number("source-port") as u16,
+        destination_port: said.number("destination-port") as u16,
+        message_id: said.number("id") as u16,
+        length: said.number("length") as u16,
+        sequence: said.number("sequence") as u8,
     };
     assert_eq!(frame.header, header, "{place}");
-    assert_eq!(header.encode(receiver.cluster), pair.bytes[..16], "{place}");
+    assert_eq!(header.encode(receiver.cluster), bytes[..16], "{place}");
     if header.kind.is_control() {
         let greeting = Greeting {
-            boot: pair.number("boot"),
-            challenge: pair.number("challenge"),
-            echo: pair.number("echo"),
-            mtu: pair.number("mtu") as u16,
-            link: golden::link(&pair.text("link")),
+            boot: said.number("boot"),
+            challenge: said.number("challenge"),
+            echo: said.number("echo"),
+            mtu: said.number("mtu") as u16,
+            link: golden::link(&said.text("link")),
         };
         assert_eq!(frame.greeting(), Some(greeting), "{place}");
         assert_eq!(greeting.encode(), frame.payload[..32], "{place}");
@@ -58,15 +70,19 @@ fn outcome(node: &mut Node, pair: &Pair) -> Vec<String> {
     let messages = node.under_way().0;
     let control = node.passed().control_received;
     let mut bytes = pair.bytes.clone();
-    let length = node.receive(pair.from, &mut bytes, 1_000_000).map(|message| message.payload.len());
+    let mut joined = JoinedFrames::new(&mut bytes);
+    let mut lengths = Vec::new();
+    while let Some(message) = node.receive(pair.from, &mut joined, 1_000_000) {
+        lengths.push(format!("message {}", message.payload.len()));
+    }
     let mut outcome: Vec<String> = Fault::ALL
         .into_iter()
         .filter(|fault| node.drops().of(*fault) > before.of(*fault))
         .map(|fault| format!("dropped {}", fault.name()))
         .collect();
-    let stored = node.under_way().0 > messages || (outcome.is_empty() && length.is_none());
-    if let Some(length) = length {
-        outcome.push(format!("message {length}"));
+    let stored = node.under_way().0 > messages || (outcome.is_empty() && lengths.is_empty());
+    if !lengths.is_empty() {
+        outcome.extend(lengths);
     } else if node.passed().control_received > control {
         outcome.push("peer".to_owned());
     } else if stored || outcome == ["dropped order"] && node.under_way().0 == messages {

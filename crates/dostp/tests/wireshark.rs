@@ -5,7 +5,7 @@ mod golden;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use golden::Pair;
+use golden::{Pair, Said};
 
 /// Fields of the dissector beside those of the golden frames.
 const FIELDS: [(&str, &str); 13] = [
@@ -38,7 +38,10 @@ fn tshark_decodes_every_golden_frame() {
     let mut frames: Vec<(&Pair, u8)> = Vec::new();
     for file in &files {
         frames.extend(
-            file.pairs.iter().filter(|pair| pair.refused.is_none()).map(|pair| (pair, file.receiver.cluster)),
+            file.pairs
+                .iter()
+                .filter(|pair| pair.frames[0].refused.is_none())
+                .map(|pair| (pair, file.receiver.cluster)),
         );
     }
     let capture = std::env::temp_dir().join(format!("staunch-dostp-{}.pcap", std::process::id()));
@@ -51,20 +54,32 @@ fn tshark_decodes_every_golden_frame() {
     }
 }
 
+/// Of joined frames a field is shown once for each that has it.
 fn agrees(pair: &Pair, cluster: u8, line: &[String]) {
-    let number: usize = line[0].parse().unwrap_or_else(|_| panic!("no DOSTP: {line:?}"));
-    assert_eq!(KINDS[number], pair.text("kind"), "{line:?}");
+    let sound: Vec<&Said> = pair.frames.iter().take_while(|said| said.refused.is_none()).collect();
+    let kinds: Vec<&str> = line[0].split(',').map(|number| KINDS[number.parse::<usize>().unwrap()]).collect();
+    let wanted: Vec<String> = sound.iter().map(|said| said.text("kind")).collect();
+    assert_eq!(kinds[..wanted.len()], wanted, "{line:?}");
+    assert!(kinds.len() <= pair.frames.len(), "{line:?}");
     for ((_, name), shown) in FIELDS.iter().zip(&line[1..]) {
-        let wanted = match *name {
-            "cluster" => cluster.to_string(),
-            name if pair.has(name) => pair.text(name),
-            _ => String::new(),
+        let wanted: Vec<String> = sound
+            .iter()
+            .filter_map(|said| match *name {
+                "cluster" => Some(cluster.to_string()),
+                name => said.has(name).then(|| said.text(name)),
+            })
+            .collect();
+        let shown: Vec<&str> = shown.split(',').filter(|value| !value.is_empty()).collect();
+        let is_same = |(shown, wanted): (&&str, &String)| {
+            if *name == "link" { *shown == *wanted } else { value(shown) == value(wanted) }
         };
-        let is_same = if *name == "link" { *shown == wanted } else { value(shown) == value(&wanted) };
-        assert!(is_same, "{name}: {shown}, not {wanted} ({line:?})");
+        let is_right = shown.len() >= wanted.len() && shown.iter().zip(&wanted).all(is_same);
+        assert!(is_right, "{name}: {shown:?}, not {wanted:?} ({line:?})");
     }
     let is_wrong = !line[FIELDS.len() + 1].is_empty();
-    assert_eq!(is_wrong, pair.outcome == ["dropped sum"], "{line:?}");
+    assert_eq!(is_wrong, pair.outcome[0] == "dropped sum", "{line:?}");
+    let is_malformed = !line[FIELDS.len() + 2].is_empty();
+    assert_eq!(is_malformed, sound.len() < pair.frames.len(), "{line:?}");
 }
 
 fn value(text: &str) -> Option<u64> {
@@ -83,7 +98,7 @@ fn dissect(capture: &Path) -> Vec<Vec<String>> {
     for (field, _) in FIELDS {
         command.args(["-e", field]);
     }
-    let output = command.args(["-e", "dostp.wrong"]).output().unwrap();
+    let output = command.args(["-e", "dostp.wrong", "-e", "dostp.malformed"]).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complaints.contains("Lua"), "{complaints}");
     let text = String::from_utf8(output.stdout).unwrap();

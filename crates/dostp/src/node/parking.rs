@@ -66,6 +66,7 @@ mod tests {
     use super::*;
     use crate::greeting::Greeting;
     use crate::header::{EVERYBODY, Flags, Header, Kind};
+    use crate::joined::JoinedFrames;
     use crate::limits::{PARKED_AGAIN_MS_MIN, PARKED_PATIENCE_MS};
     use crate::node::{SendFault, Sending, Settings};
     use crate::peers::Own;
@@ -121,7 +122,7 @@ mod tests {
             length: 0,
             sequence: 0,
         };
-        node.receive(Link([source as u8; 6]), &mut header.encode(0), now_ms);
+        node.receive(Link([source as u8; 6]), &mut JoinedFrames::new(&mut header.encode(0)), now_ms);
     }
 
     /// A node says that it leaves: it is stale from then on.
@@ -139,7 +140,8 @@ mod tests {
             length: greeting.len() as u16,
             sequence: 0,
         };
-        node.receive(link, &mut [&header.encode(0)[..], &greeting].concat(), now_ms);
+        let mut frame = [&header.encode(0)[..], &greeting].concat();
+        node.receive(link, &mut JoinedFrames::new(&mut frame), now_ms);
         node.tick(now_ms);
     }
 

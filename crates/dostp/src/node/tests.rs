@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::joined::JoinedFrames;
 
 fn node() -> Node {
     let own = Own { address: 8, link: Link([8; 6]), boot: 1, mtu: 1500 };
@@ -44,11 +45,11 @@ fn transactions_are_for_ports_that_take_them() {
     };
     // A repetition is handed on as well: whoever serves the transaction knows it.
     for _ in 0..2 {
-        assert!(node.receive(Link([7; 6]), &mut header(9).encode(0), 0).is_some());
+        assert!(node.receive(Link([7; 6]), &mut JoinedFrames::new(&mut header(9).encode(0)), 0).is_some());
     }
-    assert!(node.receive(Link([7; 6]), &mut header(10).encode(0), 0).is_none());
+    assert!(node.receive(Link([7; 6]), &mut JoinedFrames::new(&mut header(10).encode(0)), 0).is_none());
     node.ports_mut().close(9);
-    assert!(node.receive(Link([7; 6]), &mut header(9).encode(0), 0).is_none());
+    assert!(node.receive(Link([7; 6]), &mut JoinedFrames::new(&mut header(9).encode(0)), 0).is_none());
     assert_eq!((node.drops().of(Fault::Kind), node.drops().of(Fault::Closed)), (1, 1));
 }
 
@@ -62,7 +63,7 @@ proptest! {
         node.ports_mut().open(7);
         let count = frames.len() as u64;
         for mut frame in frames {
-            node.receive(Link([7; 6]), &mut frame, 0);
+            node.receive(Link([7; 6]), &mut JoinedFrames::new(&mut frame), 0);
         }
         prop_assert_eq!(node.passed().frames_received, count);
         prop_assert!(node.drops().total() <= count);

@@ -23,6 +23,7 @@ use super::transmitting::transmit;
 use crate::fault::Fault;
 use crate::greeting::Link;
 use crate::header::{EVERYBODY, Kind};
+use crate::joined::JoinedFrames;
 use crate::node::{Message, Node, SendFault, Sending, Settings};
 use crate::outgoing::Outbound;
 use crate::peers::{Own, PeerEvent};
@@ -326,21 +327,23 @@ impl Endpoint {
         let Self { node, body, own, named, port, queue, queue_bytes, .. } = self;
         let mut wanted = queue.is_empty();
         let frames = body.receive(BATCH_COUNT, &mut |datagram| {
-            let Some(message) = node.receive(Link(datagram.path.0), datagram.bytes, now_ms) else { return };
-            if message.destination_port != *port {
-                return;
-            }
-            let received = received(*own, named, message);
-            if wanted {
-                wanted = false;
-                sink(received);
-            } else if queue.len() < QUEUE_MESSAGES_MAX
-                && *queue_bytes + received.payload.len() <= QUEUE_BYTES_MAX
-            {
-                *queue_bytes += received.payload.len();
-                queue.push_back(received);
-            } else {
-                node.count(Fault::Queue);
+            let mut joined = JoinedFrames::new(datagram.bytes);
+            while let Some(message) = node.receive(Link(datagram.path.0), &mut joined, now_ms) {
+                if message.destination_port != *port {
+                    continue;
+                }
+                let received = received(*own, named, message);
+                if wanted {
+                    wanted = false;
+                    sink(received);
+                } else if queue.len() < QUEUE_MESSAGES_MAX
+                    && *queue_bytes + received.payload.len() <= QUEUE_BYTES_MAX
+                {
+                    *queue_bytes += received.payload.len();
+                    queue.push_back(received);
+                } else {
+                    node.count(Fault::Queue);
+                }
             }
         })?;
         for _ in 0..body.take_strangers() {
@@ -371,7 +374,8 @@ impl Endpoint {
         }
         if let Some(body) = control_body {
             let mut take = |datagram: Datagram<'_, LinkAddress>| {
-                node.receive(Link(datagram.path.0), datagram.bytes, now_ms);
+                // No message comes here, and no joined frame is one of control.
+                node.receive(Link(datagram.path.0), &mut JoinedFrames::new(datagram.bytes), now_ms);
             };
             while body.receive(BATCH_COUNT, &mut take)? == BATCH_COUNT {}
         }

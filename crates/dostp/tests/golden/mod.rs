@@ -26,14 +26,22 @@ pub(crate) struct Receiver {
 #[allow(dead_code, reason = "not every test that reads golden frames asks for all")]
 pub(crate) struct Pair {
     pub(crate) line: usize,
-    pub(crate) refused: Option<String>,
     pub(crate) from: Link,
-    fields: Vec<(String, String)>,
+    /// Each frame: the first one, and those joined behind it.
+    pub(crate) frames: Vec<Said>,
     pub(crate) outcome: Vec<String>,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Pair {
+/// The words of one frame.
+#[allow(dead_code, reason = "not every test that reads golden frames asks for all")]
+pub(crate) struct Said {
+    line: usize,
+    pub(crate) refused: Option<String>,
+    fields: Vec<(String, String)>,
+}
+
+impl Said {
     pub(crate) fn text(&self, name: &str) -> String {
         let found = self.fields.iter().find(|(field, _)| field == name);
         found.unwrap_or_else(|| panic!("line {}: no field {name}", self.line)).1.clone()
@@ -109,26 +117,23 @@ fn parse(name: String, text: &str) -> File {
 
 fn pair(line: usize, words: &str, hexadecimal: &str) -> Pair {
     let (words, then) = words.split_once(" -> ").unwrap_or((words, ""));
+    let frames: Vec<Said> = words.split(" + ").map(|words| said(line, words)).collect();
+    let from = frames[0].fields.iter().find(|(field, _)| field == "from").map(|(_, value)| link(value));
+    let outcome = match &frames[0].refused {
+        Some(name) => vec![format!("dropped {name}")],
+        None => then.split(", ").map(str::to_owned).collect(),
+    };
+    Pair { line, from: from.unwrap_or(Link([2, 0, 0, 0, 0, 7])), frames, outcome, bytes: bytes(hexadecimal) }
+}
+
+fn said(line: usize, words: &str) -> Said {
     let (verdict, rest) = words.split_once(' ').unwrap_or((words, ""));
     let refused = match verdict {
         "accept" => None,
         "refuse" => Some(rest.split(' ').next().unwrap_or_default().to_owned()),
         other => panic!("line {line}: {other}"),
     };
-    let fields = fields(rest);
-    let from = fields.iter().find(|(field, _)| field == "from").map(|(_, value)| link(value));
-    let outcome = match &refused {
-        Some(name) => vec![format!("dropped {name}")],
-        None => then.split(", ").map(str::to_owned).collect(),
-    };
-    Pair {
-        line,
-        refused,
-        from: from.unwrap_or(Link([2, 0, 0, 0, 0, 7])),
-        fields,
-        outcome,
-        bytes: bytes(hexadecimal),
-    }
+    Said { line, refused, fields: fields(rest) }
 }
 
 fn fields(words: &str) -> Vec<(String, String)> {

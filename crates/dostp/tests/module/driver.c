@@ -4,7 +4,8 @@
  * input, an answer a line on standard output.
  *
  *   f CLUSTER HEX          a frame: its first fault, or its header, the header encoded again, its sum
- *                          and its greeting encoded again ("-" where there is none)
+ *                          and its greeting encoded again ("-" where there is none); and behind " + " each
+ *                          frame that is joined to it
  *   m SOURCE PORT ID NOW   a message comes: whether one of its id came before, and whether it is new
  *   x SOURCE               a source is forgotten
  *
@@ -26,7 +27,7 @@ static void print_hex(const uint8_t *bytes, size_t length)
 
 /* What the module does with the bytes of a frame: see dostp_receive_decode. */
 static enum dostp_fault judge(const uint8_t *bytes, size_t length, uint8_t cluster,
-			      struct dostp_header *header, struct dostp_greeting *greeting)
+			      struct dostp_header *header, struct dostp_greeting *greeting, size_t *end_of)
 {
 	enum dostp_fault fault;
 	size_t end;
@@ -44,36 +45,54 @@ static enum dostp_fault judge(const uint8_t *bytes, size_t length, uint8_t clust
 		return DOSTP_FAULT_LENGTH;
 	if (dostp_is_control(header->kind) && !dostp_greeting_decode(bytes + DOSTP_HEADER_BYTES, greeting))
 		return DOSTP_FAULT_LENGTH;
+	*end_of = end;
 	return DOSTP_SOUND;
 }
 
-static void frame(const char *digits, uint8_t cluster)
+static void print_frame(const uint8_t *bytes, uint8_t cluster, const struct dostp_header *header,
+			const struct dostp_greeting *greeting)
 {
-	size_t length = strcmp(digits, "-") ? strlen(digits) / 2 : 0;
-	uint8_t *bytes = malloc(length ? length : 1), encoded[DOSTP_GREETING_BYTES];
-	struct dostp_greeting greeting;
-	struct dostp_header header;
-	enum dostp_fault fault;
+	uint8_t encoded[DOSTP_GREETING_BYTES];
 
-	for (size_t i = 0; i < length; i++)
-		sscanf(digits + 2 * i, "%2hhx", &bytes[i]);
-	fault = judge(bytes, length, cluster, &header, &greeting);
-	if (fault != DOSTP_SOUND) {
-		printf("refuse %s\n", dostp_fault_names[fault]);
-		free(bytes);
-		return;
-	}
-	printf("accept %u %u %u %u %u %u %u %u %u", header.kind, header.flags, header.source, header.destination,
-	       header.source_port, header.destination_port, header.id, header.length, header.sequence);
-	dostp_header_encode(&header, cluster, encoded);
+	printf("accept %u %u %u %u %u %u %u %u %u", header->kind, header->flags, header->source,
+	       header->destination, header->source_port, header->destination_port, header->id, header->length,
+	       header->sequence);
+	dostp_header_encode(header, cluster, encoded);
 	print_hex(encoded, DOSTP_HEADER_BYTES);
-	printf(" %08x", ~dostp_sum(~0U, bytes, DOSTP_HEADER_BYTES + header.length));
-	if (dostp_is_control(header.kind)) {
-		dostp_greeting_encode(&greeting, encoded);
+	printf(" %08x", ~dostp_sum(~0U, bytes, DOSTP_HEADER_BYTES + header->length));
+	if (dostp_is_control(header->kind)) {
+		dostp_greeting_encode(greeting, encoded);
 		print_hex(encoded, DOSTP_GREETING_BYTES);
 	} else {
 		printf(" -");
 	}
+}
+
+static void frames(const char *digits, uint8_t cluster)
+{
+	size_t length = strcmp(digits, "-") ? strlen(digits) / 2 : 0, at = 0;
+	uint8_t *bytes = malloc(length ? length : 1);
+	struct dostp_header header = {}, before;
+	struct dostp_greeting greeting;
+	enum dostp_fault fault;
+
+	for (size_t i = 0; i < length; i++)
+		sscanf(digits + 2 * i, "%2hhx", &bytes[i]);
+	do {
+		size_t end = 0, begin = at;
+
+		before = header;
+		fault = judge(bytes + begin, length - begin, cluster, &header, &greeting, &end);
+		at += end;
+		if (fault == DOSTP_SOUND && begin && !dostp_header_may_follow(&before, &header))
+			fault = DOSTP_FAULT_FLAGS;
+		if (begin)
+			printf(" + ");
+		if (fault == DOSTP_SOUND)
+			print_frame(bytes + begin, cluster, &header, &greeting);
+		else
+			printf("refuse %s", dostp_fault_names[fault]);
+	} while (fault == DOSTP_SOUND && header.flags & DOSTP_MORE);
 	printf("\n");
 	free(bytes);
 }
@@ -88,7 +107,7 @@ int main(void)
 		uint8_t cluster;
 
 		if (sscanf(line, "f %hhu %s", &cluster, digits) == 2) {
-			frame(digits, cluster);
+			frames(digits, cluster);
 		} else if (sscanf(line, "m %hu %hu %hu %lu", &header.source, &header.source_port, &header.id,
 				  &now) == 4) {
 			bool came = dostp_window_has(&window, &header, now);

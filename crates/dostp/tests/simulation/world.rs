@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use staunch_dostp::{
-    EVERYBODY, Fault, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending, Settings,
+    EVERYBODY, Fault, JoinedFrames, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending, Settings,
 };
 
 /// What may happen to frames, each in a thousand.
@@ -291,17 +291,18 @@ impl World {
             return;
         }
         let now_ms = self.now_ms();
-        let number = {
-            let Some(message) = self.places[to].node.receive(from, &mut frame, now_ms) else {
-                self.flush(to);
-                return;
-            };
+        let mut joined = JoinedFrames::new(&mut frame);
+        while let Some(message) = self.places[to].node.receive(from, &mut joined, now_ms) {
             let number = u64::from_be_bytes(*message.payload.first_chunk().unwrap());
             let (sent_to, payload) = &self.sent[&number];
             assert!(*message.payload == payload[..], "message {number} was changed");
             assert_eq!(message.destination, *sent_to);
-            number
-        };
+            self.hand_on(to, number);
+        }
+        self.flush(to);
+    }
+
+    fn hand_on(&mut self, to: usize, number: u64) {
         let turn = self.messages % 100 == number % 100 && number % 100 == 7;
         let times = match self.canary {
             Canary::Doubles if turn => 2,
@@ -312,7 +313,6 @@ impl World {
             let receivers = self.received.entry(number).or_default();
             assert!(receivers.insert(to), "message {number} was handed on twice");
         }
-        self.flush(to);
     }
 
     /// How many messages to one node were handed on, and how many were sent.
