@@ -105,10 +105,32 @@ static void wait_for_frames(struct counts *counts, unsigned long frames)
 	while (count(counts, "frames_received") < frames);
 }
 
+/* Adds words behind those that stand there. */
+static void add_words(char *words, size_t room, const char *name, const char *rest)
+{
+	size_t length = strlen(words);
+
+	snprintf(words + length, room - length, "%s%s%s", length ? ", " : "", name, rest);
+}
+
+/* Adds every message that the socket got; says whether there was one. */
+static bool add_messages(int fd, char *words, size_t room)
+{
+	bool came = false;
+	char digits[24];
+	ssize_t length;
+
+	while ((length = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC)) >= 0) {
+		snprintf(digits, sizeof(digits), "%zd", length);
+		add_words(words, room, "message ", digits);
+		came = true;
+	}
+	return came;
+}
+
 /* What the node did between two readings and what the socket got, in the words of the files. */
 static void outcome(const struct counts *before, const struct counts *after, int fd, char *words, size_t room)
 {
-	ssize_t length = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
 	bool dropped = false, order = false;
 
 	*words = 0;
@@ -117,16 +139,16 @@ static void outcome(const struct counts *before, const struct counts *after, int
 
 		if (strncmp(name, "dropped_", 8) || after->value[i] == count(before, name))
 			continue;
-		snprintf(words + strlen(words), room - strlen(words), "%sdropped %s", dropped ? ", " : "", name + 8);
+		add_words(words, room, "dropped ", name + 8);
 		dropped = true;
 		order |= !strcmp(name, "dropped_order");
 	}
-	if (length >= 0)
-		snprintf(words + strlen(words), room - strlen(words), "%smessage %zd", dropped ? ", " : "", length);
-	else if (count(after, "control_received") > count(before, "control_received"))
-		snprintf(words + strlen(words), room - strlen(words), "%speer", dropped ? ", " : "");
+	if (add_messages(fd, words, room))
+		return;
+	if (count(after, "control_received") > count(before, "control_received"))
+		add_words(words, room, "peer", "");
 	else if (!dropped || (order && count(after, "messages_under_way")))
-		snprintf(words + strlen(words), room - strlen(words), "%sstored", dropped ? ", " : "");
+		add_words(words, room, "stored", "");
 }
 
 /*
@@ -146,7 +168,7 @@ struct played {
 static void settle(struct played *played, const char *digits, const char *expected)
 {
 	struct counts after;
-	char words[256];
+	char words[2048];
 
 	wait_for_frames(&after, count(&played->before, "frames_received") + played->sent);
 	outcome(&played->before, &after, played->fd, words, sizeof(words));

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../kernel/dostp/header.h"
 #include "dostp_guest.h"
 
 /* Sends every frame of the file with each bit of its first 96 bytes changed, and cut at each of them. */
@@ -47,6 +48,9 @@ static int hostile(const char *interface, const char *path)
 			continue;
 		unhex(from_digits, from);
 		length = strcmp(digits, "-") ? unhex(digits, bytes) : 0;
+		/* Of joined frames with tags the others stay right. */
+		if (length > 1 && !(~bytes[1] & (DOSTP_AUTH | DOSTP_MORE)))
+			continue;
 		most = length < 96 ? length : 96;
 		for (size_t at = 0; at < most; at++) {
 			uint8_t kept = bytes[at];
