@@ -29,6 +29,12 @@ pub(crate) fn check(cluster: u8, bytes: &[u8; HEADER_BYTES]) -> u8 {
     sum
 }
 
+/// What other bits in the byte at that place of a header change in its check, which is to be XORed with it.
+#[inline]
+pub(crate) fn change(place: usize, bits: u8) -> u8 {
+    SHARES[place + 1][usize::from(bits)]
+}
+
 const fn step(mut sum: u8) -> u8 {
     let mut bit = 0;
     while bit < 8 {
@@ -84,6 +90,14 @@ mod tests {
             let mut bytes = vec![cluster];
             bytes.extend_from_slice(&header.to_be_bytes()[..15]);
             assert_eq!(check(cluster, &header.to_be_bytes()), plain(&bytes));
+        }
+
+        #[test]
+        fn changed_bits_change_the_check(cluster: u8, header: u128, place in 0_usize..15, bits: u8) {
+            let mut changed = header.to_be_bytes();
+            changed[place] ^= bits;
+            let check_then = check(cluster, &header.to_be_bytes()) ^ change(place, bits);
+            assert_eq!(check_then, check(cluster, &changed));
         }
 
         /// Two clusters never take each other's frames.

@@ -21,6 +21,10 @@ pub const MTU_ETHERNET: u16 = 1500;
 /// Fragments of one message: the sequence has 8 bits.
 pub const FRAGMENTS_MAX: usize = 256;
 
+/// Frames that are joined at most. Where two neighbours of so many change places on their way, the ids of the
+/// later one are still among the 63 that a receiver remembers before the newest.
+pub const JOINED_FRAMES_MAX: usize = 32;
+
 /// Bytes of one message, by default: what a peer may have under way at most.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
 

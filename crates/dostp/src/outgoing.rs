@@ -2,9 +2,13 @@
 //!
 //! It must never copy a payload: a frame is a header and a piece of what the caller holds.
 
+use crate::check;
 use crate::frame::sum;
 use crate::header::{Flags, Header, Kind};
 use crate::limits::{FRAGMENTS_MAX, HEADER_BYTES, SUM_BYTES};
+
+/// Where the flags stand in a header.
+const FLAGS_PLACE: usize = 1;
 
 /// A message to be sent, but for its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +33,7 @@ pub struct Frames<'a> {
     header: Header,
     rest: &'a [u8],
     piece_bytes: usize,
+    trailer_bytes: usize,
     cluster: u8,
     done: bool,
 }
@@ -72,7 +77,17 @@ impl<'a> Frames<'a> {
             length: 0,
             sequence: 0,
         };
-        Some(Self { header, rest: payload, piece_bytes, cluster, done: false })
+        Some(Self { header, rest: payload, piece_bytes, trailer_bytes, cluster, done: false })
+    }
+
+    /// Bytes of the trailer of each frame.
+    pub(crate) fn trailer_bytes(&self) -> usize {
+        self.trailer_bytes
+    }
+
+    /// Bytes that go to the receiver in one frame of the link at most.
+    pub(crate) fn bytes_max(&self) -> usize {
+        HEADER_BYTES + self.piece_bytes + self.trailer_bytes
     }
 }
 
@@ -99,6 +114,20 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl FrameOut<'_> {
+    /// Whether `next` may stand right behind this frame.
+    pub(crate) fn may_precede(&self, next: &FrameOut<'_>) -> bool {
+        next.header.may_follow(&self.header)
+    }
+
+    /// Says in the header that another frame follows. Must come before the frame is written.
+    pub(crate) fn tell_of_more(&mut self) {
+        if !self.header.flags.has(Flags::MORE) {
+            self.header.flags = self.header.flags.with(Flags::MORE);
+            self.head[FLAGS_PLACE] |= Flags::MORE.bits();
+            self.head[HEADER_BYTES - 1] ^= check::change(FLAGS_PLACE, Flags::MORE.bits());
+        }
+    }
+
     /// Header, payload and, where SUM is set, the checksum, behind what stands in `frame`. A frame with AUTH
     /// is written by [`crate::Node::write`].
     pub fn write(&self, frame: &mut Vec<u8>) {

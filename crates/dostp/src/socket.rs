@@ -14,6 +14,7 @@ mod endpoint;
 mod given;
 mod giving;
 mod handover;
+mod joining;
 mod keeper;
 mod keeper_wait;
 mod module;

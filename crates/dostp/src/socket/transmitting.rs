@@ -8,6 +8,7 @@ use std::io;
 use staunch_netio::datagram::{LinkAddress, Transmit};
 
 use super::body::{self, Carrier};
+use super::joining::FrameGroup;
 use crate::greeting::Link;
 use crate::header::Flags;
 use crate::node::Node;
@@ -49,21 +50,31 @@ fn transmit_trailed<'a>(
     is_whole(send_all(body, &batch))
 }
 
-/// Sends frames of messages in order, each with its link address. Says how many were taken, and why the next
-/// one was not, as [`send_all`] does.
+/// Sends the frames of a group in order. Says how many of its datagrams were taken, and why the next one was
+/// not, as [`send_all`] does.
 pub(super) fn transmit_together(
     node: &mut Node,
     body: &mut Carrier,
-    frames: &[(Link, FrameOut<'_>)],
+    group: &FrameGroup<'_>,
     now_ms: u64,
 ) -> (usize, io::Result<()>) {
-    if node.has_trailer() {
-        let trailed: Vec<Vec<u8>> = frames.iter().map(|(_, frame)| written(node, frame, now_ms)).collect();
-        let with_links = frames.iter().zip(&trailed);
-        let batch: Vec<_> = with_links.map(|((link, _), bytes)| body::transmit(*link, &[], bytes)).collect();
-        return send_all(body, &batch);
+    let mut bytes = Vec::new();
+    let mut ends = Vec::with_capacity(group.datagrams_count());
+    for (_, frames) in group.datagrams() {
+        if node.has_trailer() || frames.len() > 1 {
+            frames.iter().for_each(|frame| node.write(frame, now_ms, &mut bytes));
+        }
+        ends.push(bytes.len());
     }
-    let transmits = frames.iter().map(|(link, frame)| body::transmit(*link, &frame.head, frame.payload));
+    let mut begin = 0;
+    let transmits = group.datagrams().zip(ends).map(|((link, frames), end)| {
+        let written = &bytes[begin..end];
+        begin = end;
+        match frames {
+            [frame] if written.is_empty() => body::transmit(link, &frame.head, frame.payload),
+            _ => body::transmit(link, &[], written),
+        }
+    });
     send_all(body, &transmits.collect::<Vec<_>>())
 }
 

@@ -1,9 +1,9 @@
 //! Many messages by one call, by every backend.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::SocketAddrV4;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use staunch_dostp::{Backend, Fault, Mode, Options, Secrets, Socket};
 
@@ -80,6 +80,35 @@ fn a_batch_arrives_whole_and_in_order() {
 }
 
 #[test]
+fn small_messages_of_a_batch_are_joined() {
+    each_backend(|world, backend| {
+        let secrets = Secrets { slots: [Some([7; 32]), None], sends_by: 0, mode: Mode::Aead };
+        let keyed = ETHERNET.contains(&backend).then_some((Some(secrets), false));
+        for (secrets, sum) in [(None, false), (None, true)].into_iter().chain(keyed) {
+            let options = Options { secrets, sum, backend: Some(backend), ..Options::on(INTERFACE) };
+            let [receiver, other, sender] = sockets_of(world, &options);
+            let to = [address(1, 2001), address(2, 2002)];
+            acquaint(&sender, &receiver, to[0]);
+            acquaint(&sender, &other, to[1]);
+            let before = receiver.counts().0;
+            let messages: Vec<Vec<u8>> = (0..500_u16).map(|number| number.to_be_bytes().repeat(32)).collect();
+            assert_eq!(sender.send_batch(&batch(&messages, &to[..1])).unwrap(), 500);
+            expect(&receiver, messages.iter().cloned());
+            let after = receiver.counts().0;
+            assert_eq!(after.messages_received - before.messages_received, 500);
+            let control = after.control_received - before.control_received;
+            let frames = after.frames_received - before.frames_received - control;
+            assert!((28..50).contains(&frames), "{frames} frames");
+            // Neighbours in a batch that go to different nodes are not.
+            assert_eq!(sender.send_batch(&batch(&messages[..40], &to)).unwrap(), 40);
+            expect(&receiver, messages[..40].iter().step_by(2).cloned());
+            expect(&other, messages[..40].iter().skip(1).step_by(2).cloned());
+            assert_eq!(receiver.counts().1.of(Fault::Flags), 0);
+        }
+    });
+}
+
+#[test]
 fn a_batch_ends_before_what_cannot_be_sent_and_the_next_call_says_why() {
     each_backend(|world, backend| {
         let options = Options { backend: Some(backend), ..Options::on(INTERFACE) };
@@ -105,6 +134,46 @@ fn a_batch_ends_before_what_cannot_be_sent_and_the_next_call_says_why() {
             expect(&one, [before, before, behind].map(Vec::from).into_iter());
         }
     });
+}
+
+#[test]
+fn of_joined_messages_those_arrive_that_were_taken() {
+    let Some(world) = World::new(3, 1500) else { return };
+    let options = Options { backend: Some(Backend::Udp), ..Options::on(INTERFACE) };
+    let [receiver, _other, sender] = sockets_of(&world, &options);
+    let to = [address(1, 2001)];
+    acquaint(&sender, &receiver, to[0]);
+    if !world.slow_down(3) {
+        println!("skipped: this kernel cannot slow down an interface (tbf)");
+        return;
+    }
+    sender.set_nonblocking(true).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let mut number = 0_u32..;
+    let (mut waiting, mut taken, mut cut) = (Vec::new(), VecDeque::new(), 0);
+    let began = Instant::now();
+    while cut < 20 {
+        assert!(began.elapsed() < world::PATIENCE, "{cut} times there was no room");
+        waiting.extend(number.by_ref().take(300 - waiting.len()).map(|number| {
+            // Some have several fragments.
+            number.to_be_bytes().repeat(if number % 50 == 49 { 700 } else { 8 })
+        }));
+        let count = match sender.send_batch(&batch(&waiting, &to)) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(error) => panic!("{error}"),
+        };
+        cut += u32::from((1..waiting.len()).contains(&count));
+        taken.extend(waiting.drain(..count));
+        while let Ok(received) = receiver.receive() {
+            assert!(Some(received.payload) == taken.pop_front(), "another message");
+        }
+    }
+    receiver.set_nonblocking(false).unwrap();
+    expect(&receiver, taken.into_iter());
+    let (passed, drops, _) = receiver.counts();
+    assert!(passed.frames_received < passed.messages_received / 2, "{passed:?}");
+    assert_eq!((drops.of(Fault::Duplicate), drops.of(Fault::Queue)), (0, 0), "{drops:?}");
 }
 
 /// The most messages that wait for the address of their node.

@@ -1,4 +1,4 @@
-//! Many messages by one call: their frames are handed to the body together.
+//! Many messages by one call: their frames are handed to the body together, small ones joined.
 //!
 //! This file owns which messages go together, and how many of them were taken. It must never let a message
 //! pass one before it that was not taken.
@@ -7,21 +7,21 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddrV4;
 
 use super::Endpoint;
-use crate::greeting::Link;
 use crate::header::{EVERYBODY, Kind};
 use crate::node::Sending;
-use crate::outgoing::{FrameOut, Outbound};
+use crate::outgoing::Outbound;
+use crate::socket::joining::FrameGroup;
 use crate::socket::transmitting::transmit_together;
 
-/// Frames after which a group of messages goes: a packet ring takes as many by one call. In UDP each is
+/// Datagrams after which a group of messages goes: a packet ring takes as many by one call. In UDP each is
 /// a call of its own.
-const FRAMES_COUNT: usize = 64;
+const DATAGRAMS_COUNT: usize = 64;
 
 /// Messages whose frames go together.
 #[derive(Default)]
-struct Group<'a> {
-    frames: Vec<(Link, FrameOut<'a>)>,
-    /// How many frames there are up to the end of each message.
+struct Messages<'a> {
+    group: FrameGroup<'a>,
+    /// How many datagrams there are up to the end of each message.
     ends: Vec<usize>,
 }
 
@@ -51,27 +51,27 @@ impl Endpoint {
         may_broadcast: bool,
         now_ms: u64,
     ) -> (usize, io::Result<()>) {
-        let mut group = Group::default();
+        let mut messages = Messages::default();
         for &(payload, to) in batch {
-            let outbound = self.outbound(to, group.ends.len(), may_broadcast);
-            let is_first = group.ends.is_empty();
+            let outbound = self.outbound(to, messages.ends.len(), may_broadcast);
+            let is_first = messages.ends.is_empty();
             let added = outbound.and_then(|outbound| {
                 self.tell_of(outbound.destination, now_ms);
                 if self.node.is_open(outbound.destination) {
-                    return self.add(&mut group, &outbound, payload, now_ms);
+                    return self.add(&mut messages, &outbound, payload, now_ms);
                 }
                 // Its address has to be found, or it has others to wait for.
                 if is_first { self.send_alone(&outbound, payload, now_ms) } else { Ok(false) }
             });
             match added {
-                Ok(true) if group.ends.is_empty() => return (1, Ok(())),
-                Ok(true) if group.frames.len() < FRAMES_COUNT => {}
+                Ok(true) if messages.ends.is_empty() => return (1, Ok(())),
+                Ok(true) if messages.group.datagrams_count() < DATAGRAMS_COUNT => {}
                 Err(error) if is_first => return (0, Err(error)),
                 // What stands in the way of this message is met again once those before it are taken.
                 Ok(_) | Err(_) => break,
             }
         }
-        self.send_frames(&group, now_ms)
+        self.send_frames(&messages, now_ms)
     }
 
     /// A message to this address with so many before it in its group.
@@ -93,15 +93,15 @@ impl Endpoint {
     /// Adds the frames of a message that can go at once.
     fn add<'a>(
         &mut self,
-        group: &mut Group<'a>,
+        messages: &mut Messages<'a>,
         outbound: &Outbound,
         payload: &'a [u8],
         now_ms: u64,
     ) -> io::Result<bool> {
         let sending = self.node.send(outbound, payload, now_ms).map_err(|fault| self.send_error(fault))?;
         if let Sending::Frames { link, frames } = sending {
-            group.frames.extend(frames.map(|frame| (link, frame)));
-            group.ends.push(group.frames.len());
+            messages.group.add(link, frames);
+            messages.ends.push(messages.group.datagrams_count());
         }
         Ok(true)
     }
@@ -117,13 +117,14 @@ impl Endpoint {
     }
 
     /// Sends a group. Says how many of its messages were taken, and why the next one was not.
-    fn send_frames(&mut self, group: &Group<'_>, now_ms: u64) -> (usize, io::Result<()>) {
+    fn send_frames(&mut self, messages: &Messages<'_>, now_ms: u64) -> (usize, io::Result<()>) {
         let Self { node, body, .. } = self;
-        let (frames_taken, stopped) = transmit_together(node, body, &group.frames, now_ms);
-        let taken = group.ends.partition_point(|end| *end <= frames_taken);
-        node.unsent(group.ends.len() - taken);
+        let (datagrams_taken, stopped) = transmit_together(node, body, &messages.group, now_ms);
+        let ends = &messages.ends;
+        let taken = ends.partition_point(|end| *end <= datagrams_taken);
+        node.unsent(ends.len() - taken);
         // A message of which a part has left has had its id, even if it is given up.
-        let begun = taken + usize::from(frames_taken > group.ends[..taken].last().copied().unwrap_or(0));
+        let begun = taken + usize::from(datagrams_taken > ends[..taken].last().copied().unwrap_or(0));
         self.next_id = self.next_id.wrapping_add(begun as u16);
         (taken, stopped)
     }
