@@ -46,7 +46,10 @@ impl<'a> Frame<'a> {
     /// Any frame, and its first fault.
     #[inline(never)]
     fn decode_any(bytes: &'a [u8], cluster: u8) -> Result<Self, Fault> {
-        let header = Header::decode_any(bytes, cluster)?;
+        let header = match Header::decode_joined(bytes, cluster) {
+            Some(header) => header,
+            None => Header::decode_any(bytes, cluster)?,
+        };
         let behind = &bytes[HEADER_BYTES..];
         let (payload, rest) = behind.split_at_checked(usize::from(header.length)).ok_or(Fault::Length)?;
         let trailer = if header.flags.has(Flags::AUTH) {

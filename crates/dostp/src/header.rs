@@ -208,13 +208,29 @@ impl Header {
     /// all faults: then [`Header::decode_any`] says which.
     #[inline]
     pub(crate) fn decode_whole(frame: &[u8], cluster: u8) -> Option<Self> {
+        Self::decode_datagram::<{ Flags::WHOLE.0 }>(frame, cluster)
+    }
+
+    /// The header of such a datagram that another frame follows.
+    #[inline]
+    pub(crate) fn decode_joined(frame: &[u8], cluster: u8) -> Option<Self> {
+        let header = Self::decode_datagram::<{ Flags::WHOLE.0 | Flags::MORE.0 }>(frame, cluster)?;
+        (header.destination != EVERYBODY).then_some(header)
+    }
+
+    /// The header of a datagram in one frame, with these flags and no others.
+    #[inline]
+    fn decode_datagram<const FLAGS: u8>(frame: &[u8], cluster: u8) -> Option<Self> {
         const KIND: u8 = VERSION << 4 | Kind::Data as u8;
         let bytes = frame.first_chunk::<HEADER_BYTES>()?;
-        let [KIND, 0x03, .., 0, sum] = *bytes else { return None };
+        let [KIND, flags, .., 0, sum] = *bytes else { return None };
+        if flags != FLAGS {
+            return None;
+        }
         // Three bytes are known, and so is their share of the check.
         let mut known = *bytes;
-        (known[0], known[1], known[14]) = (KIND, Flags::WHOLE.0, 0);
-        let header = Self::of(bytes, Kind::Data, Flags::WHOLE);
+        (known[0], known[1], known[14]) = (KIND, FLAGS, 0);
+        let header = Self::of(bytes, Kind::Data, Flags(FLAGS));
         let is_right = check(cluster, &known) == sum
             && header.source.wrapping_add(1) > 1
             && header.destination != 0
@@ -247,12 +263,12 @@ impl Header {
         self.kind == Kind::Data && self.flags.has(Flags::WHOLE) && self.destination != EVERYBODY
     }
 
-    /// Whether a frame with this header may stand right behind one with that: between the same ports of the
-    /// same nodes.
+    /// Whether a frame with this header may stand right behind one with that, which bears MORE: between the
+    /// same ports of the same nodes.
     pub fn may_follow(&self, before: &Self) -> bool {
         let way =
             |header: &Self| (header.source, header.destination, header.source_port, header.destination_port);
-        self.may_be_joined() && before.may_be_joined() && way(self) == way(before)
+        self.may_be_joined() && way(self) == way(before)
     }
 
     /// The fields as they stand.
@@ -379,11 +395,11 @@ mod tests {
             }
         }
 
-        /// The short way says nothing that the long one does not say.
+        /// The short ways say nothing that the long one does not say.
         #[test]
         fn both_ways_agree(mut bytes: [u8; HEADER_BYTES], cluster: u8, is_whole: bool, is_right: bool) {
             if is_whole {
-                (bytes[0], bytes[1], bytes[14]) = (0x11, 0x03, bytes[14] & 1);
+                (bytes[0], bytes[1], bytes[14]) = (0x11, 0x03 | bytes[1] & 0x20, bytes[14] & 1);
                 // Addresses and ports of 0 and of all ones are as likely as others.
                 for pair in bytes[2..10].chunks_exact_mut(2) {
                     match pair[0] % 4 {
@@ -398,10 +414,15 @@ mod tests {
             }
             let long = Header::decode_any(&bytes, cluster);
             assert_eq!(Header::decode(&bytes, cluster), long);
-            let is_common = long.is_ok_and(|header| {
-                header.kind == Kind::Data && header.flags == Flags::WHOLE
-            });
-            assert_eq!(Header::decode_whole(&bytes, cluster).is_some(), is_common);
+            let is_common = |flags| {
+                long.is_ok_and(|header| header.kind == Kind::Data && header.flags == flags)
+            };
+            assert_eq!(Header::decode_whole(&bytes, cluster).is_some(), is_common(Flags::WHOLE));
+            let joined = Flags::WHOLE.with(Flags::MORE);
+            assert_eq!(Header::decode_joined(&bytes, cluster).is_some(), is_common(joined));
+            for short in [Header::decode_whole(&bytes, cluster), Header::decode_joined(&bytes, cluster)] {
+                assert!(short.is_none_or(|header| long == Ok(header)));
+            }
         }
 
         /// A single flipped bit is always found.

@@ -5,8 +5,8 @@
 //!
 //! Order of calls: [`Node::start`]; [`Node::receive`] for each frame of the link until it gives no message,
 //! [`Node::send`] for each message, [`Node::tick`] when [`Node::due_ms`] has come; after each of them
-//! [`Node::poll_control`] and [`Node::poll_parked`] until they have nothing. Each message of the latter goes by
-//! [`Node::send_parked`].
+//! [`Node::poll_control`] and [`Node::poll_parked`] until they have nothing. Each message of the latter goes
+//! by [`Node::send_parked`].
 
 mod parking;
 mod receiving;

@@ -116,7 +116,7 @@ impl<'a> Iterator for Frames<'a> {
 impl FrameOut<'_> {
     /// Whether `next` may stand right behind this frame.
     pub(crate) fn may_precede(&self, next: &FrameOut<'_>) -> bool {
-        next.header.may_follow(&self.header)
+        self.header.may_be_joined() && next.header.may_follow(&self.header)
     }
 
     /// Says in the header that another frame follows. Must come before the frame is written.
