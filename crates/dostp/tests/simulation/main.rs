@@ -41,6 +41,10 @@ fn converse_in(mut world: World, canary: Canary) -> World {
         let own = to as usize == from + 1;
         let sent = world.send(from, if own { EVERYBODY } else { to }, length as usize);
         assert_ne!(sent, Err(SendFault::Refused));
+        let joined = world.random.below(8);
+        if !own && (2..5).contains(&joined) {
+            world.send_joined(from, to, joined);
+        }
         let pause_ms = world.random.below(4);
         world.run(pause_ms);
     }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use staunch_dostp::{
-    EVERYBODY, Fault, JoinedFrames, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending, Settings,
+    EVERYBODY, Fault, Flags, JoinedFrames, Kind, Link, Node, Outbound, Own, Secrets, SendFault, Sending,
+    Settings,
 };
 
 /// What may happen to frames, each in a thousand.
@@ -151,6 +152,44 @@ impl World {
 
     /// Sends a message of so many bytes, at least 16, and remembers it.
     pub(crate) fn send(&mut self, from: usize, to: u16, length: usize) -> Result<u64, SendFault> {
+        let (number, outbound, payload) = self.message(from, to, length);
+        let result = self.send_now(from, &outbound, &payload);
+        if result == Err(SendFault::NoRoom) {
+            // Whoever sends it is told so.
+            self.sent.remove(&number);
+        }
+        self.flush(from);
+        result.map(|()| number)
+    }
+
+    /// Sends small messages to a node, joined in one frame of the link where its address is known.
+    pub(crate) fn send_joined(&mut self, from: usize, to: u16, count: u64) {
+        let now_ms = self.now_ms();
+        let (mut way, mut bytes) = (None, Vec::new());
+        for left in (0..count).rev() {
+            let (number, outbound, payload) = self.message(from, to, 24);
+            let node = &mut self.places[from].node;
+            match node.send(&outbound, &payload, now_ms) {
+                Ok(Sending::Frames { link, mut frames }) => {
+                    let mut frame = frames.next().expect("it has at least one");
+                    let more = if left > 0 { Flags::MORE } else { Flags::default() };
+                    frame.header.flags = frame.header.flags.with(more);
+                    frame.head = frame.header.encode(0);
+                    node.write(&frame, now_ms, &mut bytes);
+                    way = Some(link);
+                }
+                Ok(Sending::Parked) => {}
+                Err(_) => _ = self.sent.remove(&number),
+            }
+        }
+        if let Some(link) = way {
+            self.transmit(from, link, &bytes);
+        }
+        self.flush(from);
+    }
+
+    /// A message that is remembered, with its number.
+    fn message(&mut self, from: usize, to: u16, length: usize) -> (u64, Outbound, Vec<u8>) {
         self.messages += 1;
         let number = self.messages;
         let mut payload = vec![0; length.max(16)];
@@ -169,13 +208,7 @@ impl World {
             priority: false,
         };
         self.sent.insert(number, (to, payload.clone()));
-        let result = self.send_now(from, &outbound, &payload);
-        if result == Err(SendFault::NoRoom) {
-            // Whoever sends it is told so.
-            self.sent.remove(&number);
-        }
-        self.flush(from);
-        result.map(|()| number)
+        (number, outbound, payload)
     }
 
     fn send_now(&mut self, from: usize, outbound: &Outbound, payload: &[u8]) -> Result<(), SendFault> {
