@@ -51,8 +51,8 @@ use crate::keys::Secrets;
 /// and a wake-up together.
 pub const SPIN_NS: u64 = 20_000;
 
-/// Glances at the ring before a spinning wait looks at everything again: clock, timers, what is to be said. Half
-/// a microsecond.
+/// Glances at the ring before a spinning wait looks at everything again (clock, timers, what is to be said):
+/// half a microsecond.
 const GLANCES: u32 = 128;
 
 /// How long a send that found no room waits at most before it is tried again.
@@ -271,11 +271,12 @@ impl Socket {
         }
     }
 
-    /// Looks a hundred times whether a frame has come, for who waits by spinning: neither a system call nor a
-    /// clock is asked. Says whether a message may wait; in UDP always.
+    /// Looks a hundred times whether a frame has come, for who waits by spinning: kernel and clock are not
+    /// asked. Says whether a message may wait; in UDP always.
     pub fn glance(&self) -> bool {
         let endpoint = self.endpoint();
-        // No `spin_loop`: a hypervisor that meets it again and again stops the processor (pause-loop exiting).
+        // No `spin_loop`: a hypervisor that meets it again and again may stop the processor (pause-loop
+        // exiting).
         (0..GLANCES).any(|_| endpoint.may_have_come())
     }
 

@@ -1,5 +1,5 @@
-//! The scenario of round trips between two hosts of one LAN: by each backend of Ethernet and by UDP beside it,
-//! each end with a processor of its own, looking all the time or asleep until an answer comes.
+//! The scenario of round trips between two hosts of one LAN: by each backend of Ethernet and by UDP beside
+//! it, each end with a processor of its own, looking all the time or asleep until an answer comes.
 //!
 //! This module owns what is run and how its table is read. Figures of different rounds must never be
 //! compared.

@@ -34,8 +34,8 @@ const PLACE_BYTES: [usize; 2] = [2048, 4096];
 /// Places for frames that come, a power of two: as many as a packet ring of 4 MiB has.
 const RECEIVE_PLACES: u32 = 2048;
 
-/// Entries of the ring by which those places are given to the kernel. The kernel shows frames that came before
-/// it says that it took their entries: a place may stand in an old entry and in a new one at once.
+/// Entries of the ring by which those places are given to the kernel. The kernel shows frames that came
+/// before it says that it took their entries: a place may stand in an old entry and in a new one at once.
 const FILL_ENTRIES: u32 = 2 * RECEIVE_PLACES;
 
 /// Places for frames that leave, a power of two: two of the longest messages.

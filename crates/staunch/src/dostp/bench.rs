@@ -124,8 +124,8 @@ fn udp(arguments: &Arguments) -> io::Result<UdpSocket> {
     Ok(udp)
 }
 
-/// A round trip by a socket that waits as that of DOSTP does; one that is not to wait is asked until an answer
-/// has come.
+/// A round trip by a socket that waits as that of DOSTP does; one that is not to wait is asked until an
+/// answer has come.
 fn by_udp(udp: &UdpSocket, payload: &[u8], buffer: &mut [u8], wait: Wait) -> io::Result<()> {
     udp.send(payload)?;
     let end_ns = clock::now_ns() + PATIENCE.as_nanos() as u64;

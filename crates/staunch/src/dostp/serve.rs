@@ -20,7 +20,7 @@ use staunch_netio::clock;
 use super::control;
 use super::link::{self, NodeLink};
 use super::service::{DISCARD_PORT, ECHO_PORT, PortService, TURN_COUNT};
-use super::spinning::{Source, Spinning};
+use super::spinning::{Sender, Spinning};
 use crate::config::Failure;
 use crate::output;
 
@@ -132,8 +132,8 @@ fn turns(
     let mut asked = true;
     loop {
         let (by_udp, by_dostp) = (service.take_udp()?, service.take_dostp(socket)?);
-        spinning.heard(Source::Udp, by_udp);
-        spinning.heard(Source::Dostp, by_dostp);
+        spinning.heard(Sender::Udp, by_udp);
+        spinning.heard(Sender::Dostp, by_dostp);
         if asked {
             control::answer(listener, socket);
         }
@@ -154,14 +154,14 @@ fn turns(
         }
         asked = !ready[2].is_empty();
         spinning.spin(|source| match source {
-            Source::Dostp => {
+            Sender::Dostp => {
                 if socket.glance() {
                     service.take_dostp(socket)
                 } else {
                     Ok(0)
                 }
             }
-            Source::Udp => service.take_udp(),
+            Sender::Udp => service.take_udp(),
         })?;
     }
 }

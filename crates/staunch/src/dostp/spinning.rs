@@ -14,7 +14,7 @@ const LOOKS: u32 = 256;
 
 /// Where messages come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Sender {
     /// The node's socket.
     Dostp,
     /// The socket of UDP beside it.
@@ -25,18 +25,18 @@ pub(super) enum Source {
 pub(super) struct Spinning {
     wait: Wait,
     /// What spoke last. Looking at both would add the time of one to the answers of the other.
-    last: Source,
+    last: Sender,
     last_ns: u64,
 }
 
 impl Spinning {
     /// Nothing has come yet.
     pub(super) fn new(wait: Wait) -> Self {
-        Self { wait, last: Source::Dostp, last_ns: 0 }
+        Self { wait, last: Sender::Dostp, last_ns: 0 }
     }
 
     /// So many messages came from there.
-    pub(super) fn heard(&mut self, source: Source, count: usize) {
+    pub(super) fn heard(&mut self, source: Sender, count: usize) {
         if count > 0 {
             (self.last, self.last_ns) = (source, clock::now_ns());
         }
@@ -56,7 +56,7 @@ impl Spinning {
     ///
     /// # Errors
     /// Those of `take`.
-    pub(super) fn spin(&mut self, mut take: impl FnMut(Source) -> io::Result<usize>) -> io::Result<()> {
+    pub(super) fn spin(&mut self, mut take: impl FnMut(Sender) -> io::Result<usize>) -> io::Result<()> {
         let mut taken = 0;
         for _ in 0..LOOKS {
             if taken >= TURN_COUNT || !self.is_on() {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     /// Which sources are looked at where each look finds so many messages.
-    fn looked_at(spinning: &mut Spinning, found: usize) -> Vec<Source> {
+    fn looked_at(spinning: &mut Spinning, found: usize) -> Vec<Sender> {
         let mut looks = Vec::new();
         let ended = spinning.spin(|source| {
             looks.push(source);
@@ -88,17 +88,17 @@ mod tests {
     #[test]
     fn what_spoke_last_is_looked_at_a_bounded_number_of_times() {
         let mut spinning = Spinning::new(Wait::Spin);
-        assert_eq!(looked_at(&mut spinning, 0), [Source::Dostp; LOOKS as usize]);
-        spinning.heard(Source::Udp, 1);
-        spinning.heard(Source::Dostp, 0);
-        assert_eq!(looked_at(&mut spinning, 0), [Source::Udp; LOOKS as usize]);
-        assert_eq!(looked_at(&mut spinning, TURN_COUNT), [Source::Udp]);
+        assert_eq!(looked_at(&mut spinning, 0), [Sender::Dostp; LOOKS as usize]);
+        spinning.heard(Sender::Udp, 1);
+        spinning.heard(Sender::Dostp, 0);
+        assert_eq!(looked_at(&mut spinning, 0), [Sender::Udp; LOOKS as usize]);
+        assert_eq!(looked_at(&mut spinning, TURN_COUNT), [Sender::Udp]);
     }
 
     #[test]
     fn a_node_that_sleeps_looks_at_nothing_again() {
         let mut spinning = Spinning::new(Wait::Sleep);
-        spinning.heard(Source::Dostp, 1);
+        spinning.heard(Sender::Dostp, 1);
         assert!(!spinning.is_on() && looked_at(&mut spinning, 0).is_empty());
         // Long after the last message an adaptive one sleeps too.
         assert!(!Spinning::new(Wait::Adaptive).is_on());
