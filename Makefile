@@ -49,7 +49,7 @@ soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a lo
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
 	cargo build --workspace --profile fast
-	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels strain
+	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels -- strain dostp::
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'

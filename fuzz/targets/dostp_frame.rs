@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use staunch_dostp::{JoinedFrames, Fault, Frame};
+use staunch_dostp::{Fault, Frame, JoinedFrames};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes.to_vec();

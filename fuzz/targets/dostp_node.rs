@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use staunch_dostp::{JoinedFrames, Bounds, Flags, Header, Link, Node, Own, Settings};
+use staunch_dostp::{Bounds, Flags, Header, JoinedFrames, Link, Node, Own, Settings};
 
 /// Makes the check of a header right, which is found by trying: one of 256 is.
 fn make_right(header: &mut [u8]) {

@@ -180,6 +180,7 @@ static struct sk_buff *dostp_receive_part(struct sk_buff *skb, unsigned int byte
 	skb_reset_network_header(part);
 	skb_put_data(part, skb->data, bytes);
 	__skb_pull(skb, bytes);
+	skb_reset_network_header(skb);
 	return part;
 }
 

@@ -116,19 +116,21 @@ local function add_greeting(tree, buffer)
     tree:add(f.link, buffer(26, 6))
 end
 
+-- Adds a trailer of keys; gives its length, and whether the payload is encrypted. No length: it is not whole,
+-- and that was told.
 local function add_auth(tree, buffer)
     local aead = buffer(0, 1):uint() >= 128
     local length = aead and 24 or 16
     if buffer:len() < length then
         tree:add_proto_expert_info(bad, "the trailer is cut off")
-        return aead
+        return nil, aead
     end
     local auth = tree:add(dostp, buffer(0, length), "Authentication")
     auth:add(f.mode, buffer(0, 1))
     auth:add(f.slot, buffer(0, 1))
     auth:add(f.counter, buffer(1, 7))
     auth:add(f.tag, buffer(8, length - 8))
-    return aead
+    return length, aead
 end
 
 local function add_header(tree, buffer)
@@ -156,7 +158,8 @@ local function has(flags, bit)
     return math.floor(flags / bit) % 2 == 1
 end
 
--- Adds the trailer; gives its length, and whether the payload is encrypted. No length: it is not whole.
+-- Adds the trailer; gives its length, and whether the payload is encrypted. No length: it is not whole, and
+-- that was told.
 local function add_trailer(tree, buffer, flags, payload_end)
     local behind = buffer:len() - payload_end
     if has(flags, 4) then
@@ -164,9 +167,7 @@ local function add_trailer(tree, buffer, flags, payload_end)
             tree:add_proto_expert_info(bad, "the trailer is missing")
             return nil, false
         end
-        local aead = add_auth(tree, buffer(payload_end, behind):tvb())
-        local length = aead and 24 or 16
-        return behind >= length and length or nil, aead
+        return add_auth(tree, buffer(payload_end, behind):tvb())
     elseif has(flags, 8) then
         if behind < 4 then
             tree:add_proto_expert_info(bad, "the checksum is cut off")

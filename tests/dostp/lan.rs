@@ -322,6 +322,13 @@ impl Node {
         self.child.wait().ok()?.code()
     }
 
+    /// How often its first thread has gone to sleep.
+    pub(crate) fn sleeps(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a process");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse().ok()).expect("a count")
+    }
+
     fn terminate(&self) {
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             kill_process(pid, Signal::TERM).ok();

@@ -165,6 +165,19 @@ fn bench_compares_with_udp() {
 }
 
 #[test]
+fn a_node_that_is_to_look_all_the_time_does_not_sleep_between_messages() {
+    let Some(lan) = Lan::new(2) else { return };
+    let node = lan.serve(1, &["--udp-echo", "5289", "--wait", "spin"]);
+    let before = node.sleeps();
+    let bench = ["bench", "10.88.0.1", "--rounds", "1", "--count", "1000", "--size", "64"];
+    let output = lan.dostp(2, &[&bench[..], &["--wait", "sleep"]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    // By DOSTP and by UDP a thousand each. A lock that the thread beside it holds may be waited for.
+    let sleeps = node.sleeps() - before;
+    assert!(sleeps < 200, "{sleeps} in 2000 round trips");
+}
+
+#[test]
 fn bench_counts_what_arrives_one_way() {
     let bench = ["bench", "10.88.0.1", "--one-way", "--rounds", "2"];
     let ways = [("ring", "sleep"), ("ring", "spin"), ("xdp-generic", "spin"), ("xdp-native", "spin")];

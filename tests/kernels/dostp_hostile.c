@@ -19,48 +19,196 @@
 #include "../../kernel/dostp/header.h"
 #include "dostp_guest.h"
 
-/* Sends every frame of the file with each bit of its first 96 bytes changed, and cut at each of them. */
-static int hostile(const char *interface, const char *path)
+#define KEYS "/proc/net/dostp/keys"
+
+/* A payload of the link that is to be changed. */
+struct victim {
+	uint8_t from[8], bytes[2048];
+	size_t length;
+};
+
+/* Reads the next frame of the file. */
+static bool next_victim(FILE *file, struct victim *victim)
 {
 	static char line[1 << 16], digits[1 << 15];
-	FILE *file = fopen(path, "r");
-	struct counts counts;
-	unsigned long frames = 0;
-	struct sockaddr_ll to;
-	int raw = raw_socket(interface, &to), fd = bound_socket(2000);
 	char from_digits[16], outcome[16], fault[16];
 
-	if (!file)
-		fail("%s", path);
-	read_counts(&counts);
-	unsigned long before = count(&counts, "frames_received");
-
 	while (fgets(line, sizeof(line), file)) {
-		uint8_t from[8], bytes[2048];
-		size_t length, most;
-
 		fault[0] = 0;
 		if (sscanf(line, "%12s %32767s %15s %15s", from_digits, digits, outcome, fault) < 3 ||
 		    !strncmp(line, "receiver", 8) || !strncmp(line, "keys", 4))
 			continue;
-		/* Of those whose tag is wrong by one bit a change would make right ones. */
-		if (!strcmp(outcome, "dropped") && !strcmp(fault, "auth"))
+		/* A tag that is wrong by one bit would be made right by a change. */
+		if (!strcmp(outcome, "dropped") && !strncmp(fault, "auth", 4))
 			continue;
-		unhex(from_digits, from);
-		length = strcmp(digits, "-") ? unhex(digits, bytes) : 0;
-		/* Of joined frames with tags the others stay right. */
-		if (length > 1 && !(~bytes[1] & (DOSTP_AUTH | DOSTP_MORE)))
+		unhex(from_digits, victim->from);
+		victim->length = strcmp(digits, "-") ? unhex(digits, victim->bytes) : 0;
+		return true;
+	}
+	return false;
+}
+
+static bool is_joined_with_keys(const struct victim *victim)
+{
+	return victim->length > 1 && !(~victim->bytes[1] & (DOSTP_AUTH | DOSTP_MORE));
+}
+
+/* Whether the node has keys and takes messages in the mode of a trailer that begins with this byte. */
+static bool is_mode_of_node(uint8_t key)
+{
+	char words[128] = "";
+	FILE *file = fopen(KEYS, "r");
+
+	if (!file)
+		fail(KEYS);
+	words[fread(words, 1, sizeof(words) - 1, file)] = 0;
+	fclose(file);
+	return strstr(words, key & 0x80 ? "mode aead" : "mode mac");
+}
+
+/* Where the counter word behind a payload begins, and where a frame with keys ends. */
+static size_t word_of(const uint8_t *frame)
+{
+	return DOSTP_HEADER_BYTES + (frame[12] << 8 | frame[13]);
+}
+
+static size_t end_of(const uint8_t *frame)
+{
+	return word_of(frame) + (frame[word_of(frame)] & 0x80 ? 24 : 16);
+}
+
+/* Joined frames with keys that are played: payloads sent, and right tags that must be found in them. */
+struct joined {
+	int raw;
+	struct sockaddr_ll to;
+	unsigned long payloads, right;
+	unsigned long payloads_before, right_before;
+};
+
+/* Frames whose tag was right: no socket has their port, and each counter is new once. */
+static unsigned long right_tags(const struct counts *counts)
+{
+	return count(counts, "dropped_closed") + count(counts, "dropped_replay");
+}
+
+static void send_joined(struct joined *joined, const struct victim *victim, size_t length,
+			unsigned long right)
+{
+	send_raw(joined->raw, &joined->to, victim->from, victim->bytes, length);
+	joined->payloads++;
+	joined->right += right;
+}
+
+/* Waits until the node has seen all that was sent, and has found as many right tags as there are. */
+static void settle_joined(const struct joined *joined, size_t at)
+{
+	unsigned long payloads = 0, right = 0;
+	struct counts counts;
+
+	for (int tries = 0; tries < 10000; tries++) {
+		read_counts(&counts);
+		payloads = count(&counts, "frames_received") - joined->payloads_before;
+		right = right_tags(&counts) - joined->right_before;
+		if (payloads == joined->payloads && right == joined->right)
+			return;
+		usleep(1000);
+	}
+	fail("changed at %zu: %lu payloads of %lu seen, %lu tags right and not %lu", at, payloads,
+	     joined->payloads, right, joined->right);
+}
+
+/*
+ * Sends joined frames as they are, with each bit changed, and cut at each byte. A change in a header, or in
+ * the mode that says where its frame ends, hides that frame and all behind it; any other spoils its own
+ * frame alone.
+ */
+static void change_joined(struct joined *joined, struct victim *victim)
+{
+	uint8_t *bytes = victim->bytes;
+	bool is_taken = is_mode_of_node(bytes[word_of(bytes)]);
+	unsigned long frames = 1, before = 0;
+	size_t start, end;
+
+	for (start = 0; bytes[start + 1] & DOSTP_MORE; start += end_of(bytes + start))
+		frames++;
+	send_joined(joined, victim, victim->length, is_taken ? frames : 0);
+	settle_joined(joined, 0);
+	for (start = 0; before < frames; before++, start = end) {
+		size_t word = start + word_of(bytes + start);
+
+		end = start + end_of(bytes + start);
+		for (size_t at = start; at < end; at++) {
+			uint8_t kept = bytes[at];
+
+			for (int bit = 0; bit < 8; bit++) {
+				bool hides = at < start + DOSTP_HEADER_BYTES || (at == word && bit == 7);
+
+				bytes[at] = kept ^ (1 << bit);
+				send_joined(joined, victim, victim->length,
+					    !is_taken ? 0 : hides ? before : frames - 1);
+			}
+			bytes[at] = kept;
+			send_joined(joined, victim, at, is_taken ? before : 0);
+			settle_joined(joined, at);
+		}
+	}
+}
+
+/*
+ * The joined frames with keys of the file, while no socket has their port: the untouched ones are decrypted,
+ * and are no messages. Exactly these must be found right.
+ */
+static void hostile_joined(const char *interface, FILE *file)
+{
+	struct joined joined = {};
+	struct counts counts;
+	struct victim victim;
+
+	joined.raw = raw_socket(interface, &joined.to);
+	read_counts(&counts);
+	joined.payloads_before = count(&counts, "frames_received");
+	joined.right_before = right_tags(&counts);
+	while (next_victim(file, &victim))
+		if (is_joined_with_keys(&victim))
+			change_joined(&joined, &victim);
+	close(joined.raw);
+	printf("hostile: %lu times joined frames with keys, %lu untouched ones were right\n", joined.payloads,
+	       joined.right);
+}
+
+/* Sends every frame of the file with each bit of its first 96 bytes changed, and cut at each of them. */
+static int hostile(const char *interface, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	struct counts counts;
+	struct victim victim;
+	unsigned long frames = 0, before;
+	struct sockaddr_ll to;
+	int raw, fd;
+
+	if (!file)
+		fail("%s", path);
+	hostile_joined(interface, file);
+	rewind(file);
+	raw = raw_socket(interface, &to);
+	fd = bound_socket(2000);
+	read_counts(&counts);
+	before = count(&counts, "frames_received");
+	while (next_victim(file, &victim)) {
+		uint8_t *bytes = victim.bytes;
+		size_t most = victim.length < 96 ? victim.length : 96;
+
+		if (is_joined_with_keys(&victim))
 			continue;
-		most = length < 96 ? length : 96;
 		for (size_t at = 0; at < most; at++) {
 			uint8_t kept = bytes[at];
 
 			for (int bit = 0; bit < 8; bit++) {
 				bytes[at] = kept ^ (1 << bit);
-				send_raw(raw, &to, from, bytes, length);
+				send_raw(raw, &to, victim.from, bytes, victim.length);
 			}
 			bytes[at] = kept;
-			send_raw(raw, &to, from, bytes, at);
+			send_raw(raw, &to, victim.from, bytes, at);
 			frames += 9;
 			while (recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT) >= 0)
 				;

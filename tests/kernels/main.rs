@@ -32,6 +32,15 @@ fn series_with_modules() -> Vec<&'static str> {
     series
 }
 
+/// The kernels that a long test of a module runs under: all there are for `make soak`, which says so by
+/// STAUNCH_UNLOADS, with the one that looks for faults by KASAN and lockdep.
+fn series_in_depth() -> Vec<&'static str> {
+    if std::env::var_os("STAUNCH_UNLOADS").is_none() {
+        return SERIES_WITH_HEADERS.to_vec();
+    }
+    [series_with_modules(), vec!["debug-6.1"]].concat()
+}
+
 /// Whether there is an emulator, and where kernels come from. Tells what is missing.
 fn is_possible() -> bool {
     is_installed("qemu-system-x86_64") && is_installed("apt-get")

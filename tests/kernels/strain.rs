@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::modules::{Guest, program, said};
-use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
+use crate::{is_possible, series_in_depth};
 
 /// Modules with their modes; behind a mode, further parameters.
 const KECHO: (&str, &[&str]) = ("kecho", &["kthread", "wq-percpu", "wq-unbound", "ready", "softirq"]);
@@ -12,10 +12,7 @@ const KHTTPD: (&str, &[&str]) = ("khttpd", &["kthread", "wq", "ready", "softirq"
 
 /// How often a module is unloaded under load, and by which kernels: `make soak` asks for more of both.
 fn extent() -> (String, Vec<&'static str>) {
-    match std::env::var("STAUNCH_UNLOADS") {
-        Ok(rounds) => (rounds, [series_with_modules(), vec!["debug-6.1"]].concat()),
-        Err(_) => ("4".to_owned(), SERIES_WITH_HEADERS.to_vec()),
-    }
+    (std::env::var("STAUNCH_UNLOADS").unwrap_or_else(|_| "4".to_owned()), series_in_depth())
 }
 
 /// Modes as words for the shell.

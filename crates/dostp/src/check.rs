@@ -29,7 +29,7 @@ pub(crate) fn check(cluster: u8, bytes: &[u8; HEADER_BYTES]) -> u8 {
     sum
 }
 
-/// What other bits in the byte at that place of a header change in its check, which is to be XORed with it.
+/// The change in a header's check by other bits in its byte at that place, to be XORed with it.
 #[inline]
 pub(crate) fn change(place: usize, bits: u8) -> u8 {
     SHARES[place + 1][usize::from(bits)]

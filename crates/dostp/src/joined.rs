@@ -1,7 +1,7 @@
-//! What one Ethernet payload or UDP datagram brought: one frame, or several that were joined.
+//! The frames of one Ethernet payload or UDP datagram: one, or several that were joined.
 //!
-//! It owns where a joined frame ends and the next begins. It must never look behind a frame whose bytes have
-//! a fault: where that one ends is not known.
+//! This file owns where a joined frame ends and the next begins. It must never look behind a frame whose
+//! bytes have a fault: where that one ends is not known.
 
 use crate::fault::Fault;
 use crate::frame::Frame;
@@ -17,7 +17,7 @@ pub struct JoinedFrames<'a> {
 }
 
 impl<'a> JoinedFrames<'a> {
-    /// What came by one frame of the link, without its Ethernet header.
+    /// A payload of the link, without its Ethernet header.
     #[inline]
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self { rest: Some(bytes), before: None }

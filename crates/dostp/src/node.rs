@@ -109,7 +109,7 @@ pub enum SendFault {
 /// Counts of what passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passed {
-    /// What came by one frame of the link each; of joined frames the first is counted.
+    /// Payloads of the link that came; joined frames are one.
     pub frames_received: u64,
     /// Control frames among them that were taken.
     pub control_received: u64,

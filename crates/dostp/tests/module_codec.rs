@@ -93,7 +93,7 @@ fn expected(bytes: &[u8], cluster: u8) -> String {
     words.join(" + ")
 }
 
-/// What the driver says of a sound frame.
+/// The driver's words for a sound frame.
 fn accepted(bytes: &[u8], cluster: u8) -> String {
     let frame = Frame::decode(bytes, cluster).expect("it is sound");
     let Header { kind, flags, source, destination, source_port, destination_port, .. } = frame.header;

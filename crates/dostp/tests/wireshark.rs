@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use golden::{Pair, Said};
+use staunch_dostp::Link;
 
 /// Fields of the dissector beside those of the golden frames.
 const FIELDS: [(&str, &str); 13] = [
@@ -29,9 +30,7 @@ const KINDS: [&str; 10] =
 
 #[test]
 fn tshark_decodes_every_golden_frame() {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        assert!(std::env::var("CI").is_err(), "tshark is missing");
-        println!("skipped: tshark is not installed");
+    if !is_installed() {
         return;
     }
     let files = golden::all();
@@ -44,23 +43,49 @@ fn tshark_decodes_every_golden_frame() {
                 .map(|pair| (pair, file.receiver.cluster)),
         );
     }
-    let capture = std::env::temp_dir().join(format!("staunch-dostp-{}.pcap", std::process::id()));
-    std::fs::write(&capture, pcap(&frames)).unwrap();
-    let lines = dissect(&capture);
-    std::fs::remove_file(&capture).ok();
-    assert_eq!(lines.len(), frames.len());
-    for ((pair, cluster), line) in frames.iter().zip(&lines) {
+    let shown: Vec<(Link, &[u8])> = frames.iter().map(|(pair, _)| (pair.from, &pair.bytes[..])).collect();
+    for ((pair, cluster), line) in frames.iter().zip(&dissect("golden", &shown)) {
         agrees(pair, *cluster, line);
     }
 }
 
-/// Of joined frames a field is shown once for each that has it.
+#[test]
+fn tshark_tells_once_that_a_frame_with_keys_is_cut() {
+    if !is_installed() {
+        return;
+    }
+    let files = golden::all();
+    let with_keys = files.iter().filter(|file| file.receiver.secrets[0].is_some());
+    let sound = with_keys.flat_map(|file| &file.pairs).filter(|pair| {
+        pair.frames.iter().all(|said| said.refused.is_none() && said.text("flags").contains("AUTH"))
+            && pair.bytes.len() < 200
+    });
+    let cut: Vec<(Link, &[u8])> =
+        sound.flat_map(|pair| (1..pair.bytes.len()).map(|end| (pair.from, &pair.bytes[..end]))).collect();
+    assert!(!cut.is_empty());
+    for ((_, bytes), line) in cut.iter().zip(&dissect("cut", &cut)) {
+        let malformed = &line[FIELDS.len() + 2];
+        assert!(!malformed.is_empty() && !malformed.contains(','), "{malformed:?}: {bytes:02x?}");
+    }
+}
+
+fn is_installed() -> bool {
+    let is_found = Command::new("tshark").arg("--version").output().is_ok();
+    if !is_found {
+        assert!(std::env::var("CI").is_err(), "tshark is missing");
+        println!("skipped: tshark is not installed");
+    }
+    is_found
+}
+
+/// A field is shown once for each joined frame that has it, and of a frame with a fault as far as it goes.
 fn agrees(pair: &Pair, cluster: u8, line: &[String]) {
     let sound: Vec<&Said> = pair.frames.iter().take_while(|said| said.refused.is_none()).collect();
     let kinds: Vec<&str> = line[0].split(',').map(|number| KINDS[number.parse::<usize>().unwrap()]).collect();
     let wanted: Vec<String> = sound.iter().map(|said| said.text("kind")).collect();
+    let shown_max = |wanted: usize| wanted + pair.frames.len() - sound.len();
     assert_eq!(kinds[..wanted.len()], wanted, "{line:?}");
-    assert!(kinds.len() <= pair.frames.len(), "{line:?}");
+    assert!(kinds.len() <= shown_max(wanted.len()), "{line:?}");
     for ((_, name), shown) in FIELDS.iter().zip(&line[1..]) {
         let wanted: Vec<String> = sound
             .iter()
@@ -73,7 +98,8 @@ fn agrees(pair: &Pair, cluster: u8, line: &[String]) {
         let is_same = |(shown, wanted): (&&str, &String)| {
             if *name == "link" { *shown == *wanted } else { value(shown) == value(wanted) }
         };
-        let is_right = shown.len() >= wanted.len() && shown.iter().zip(&wanted).all(is_same);
+        let is_right = (wanted.len()..=shown_max(wanted.len())).contains(&shown.len())
+            && shown.iter().zip(&wanted).all(is_same);
         assert!(is_right, "{name}: {shown:?}, not {wanted:?} ({line:?})");
     }
     let is_wrong = !line[FIELDS.len() + 1].is_empty();
@@ -89,37 +115,43 @@ fn value(text: &str) -> Option<u64> {
     }
 }
 
-/// One line of fields for each frame.
-fn dissect(capture: &Path) -> Vec<Vec<String>> {
+/// A line of fields for each frame. The name is that of the capture, for tests run side by side.
+fn dissect(name: &str, frames: &[(Link, &[u8])]) -> Vec<Vec<String>> {
+    let capture = std::env::temp_dir().join(format!("staunch-dostp-{name}-{}.pcap", std::process::id()));
+    std::fs::write(&capture, pcap(frames)).unwrap();
     let script: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/wireshark/dostp.lua");
     let mut command = Command::new("tshark");
-    command.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(capture);
+    command.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(&capture);
     command.args(["-T", "fields", "-E", "separator=;", "-e", "dostp.type"]);
     for (field, _) in FIELDS {
         command.args(["-e", field]);
     }
     let output = command.args(["-e", "dostp.wrong", "-e", "dostp.malformed"]).output().unwrap();
+    std::fs::remove_file(&capture).ok();
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complaints.contains("Lua"), "{complaints}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect()
+    let lines: Vec<Vec<String>> =
+        text.lines().map(|line| line.split(';').map(str::to_owned).collect()).collect();
+    assert_eq!(lines.len(), frames.len());
+    lines
 }
 
 /// A capture file (draft-ietf-opsawg-pcap) of Ethernet frames.
-fn pcap(frames: &[(&Pair, u8)]) -> Vec<u8> {
+fn pcap(frames: &[(Link, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_c3d4_u32, 2 | 4 << 16, 0, 0, 262_144, 1] {
         bytes.extend(word.to_le_bytes());
     }
-    for (pair, _) in frames {
-        let length = 14 + pair.bytes.len() as u32;
+    for (from, payload) in frames {
+        let length = 14 + payload.len() as u32;
         for word in [0, 0, length, length] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.extend([2, 0, 0, 0, 0, 8]);
-        bytes.extend(pair.from.0);
+        bytes.extend(from.0);
         bytes.extend([0x88, 0xb5]);
-        bytes.extend(&pair.bytes);
+        bytes.extend(*payload);
     }
     bytes
 }

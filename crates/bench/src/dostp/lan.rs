@@ -58,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Begins a scenario of so many steps: both hosts, and the folder of its files.
 ///
 /// # Errors
-/// What cannot be made.
+/// A host or a folder that cannot be made.
 pub(super) fn begin(setting: &Setting, steps: usize) -> Result<(Lan, PathBuf), String> {
     setting.expect_steps(1 + steps);
     setting.step("starting");
@@ -70,7 +70,7 @@ pub(super) fn begin(setting: &Setting, steps: usize) -> Result<(Lan, PathBuf), S
 /// Starts the node on the host that serves, by DOSTP and by UDP and with these further `words`.
 ///
 /// # Errors
-/// What cannot be started.
+/// A node that cannot be started.
 pub(super) fn serve(
     setting: &Setting,
     lan: &Lan,

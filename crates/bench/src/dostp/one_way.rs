@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::lan::{self, RING_ASLEEP, SERVER_ADDRESS, SPINNING, UDP, UDP_ECHO, text};
+use super::lan::{self, RING_ASLEEP, SERVER_ADDRESS, SPINNING, UDP_ECHO, text};
 use crate::report::ScenarioOutcome;
 use crate::setting::Setting;
 
@@ -32,11 +32,11 @@ pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let [_, generic, native] = SPINNING;
-    let ways = [RING_ASLEEP, generic, native];
+    let ways = [(RING_ASLEEP, "asleep"), (generic, "looking"), (native, "looking")];
     let (lan, folder) = lan::begin(setting, setting.rounds as usize * ways.len())?;
     let program = text(&setting.programs.staunch);
     for round in 1..=setting.rounds {
-        for way in ways {
+        for (way, waits) in ways {
             setting.step(&format!("round {round}, {}", way.name));
             let node = lan::serve(setting, &lan, way, &["--discard"], &folder)?;
             for size in SIZES {
@@ -45,10 +45,10 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
                 let words = [&words[..], &way.words(), &once].concat();
                 let said = lan.ask(&words, MEANT, &setting.scratch)?;
                 let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
-                let columns = ["sent", "received"].map(|what| format!("{size} bytes, {what}"));
-                for (server, rates) in [(way.name, &rates[..2]), (UDP, &rates[2..])] {
-                    for (measure, rate) in columns.iter().zip(rates) {
-                        outcome.add(server, measure, "/s", *rate);
+                let udp = format!("UDP beside {}", way.name);
+                for (server, rates) in [(way.name, &rates[..2]), (&udp, &rates[2..])] {
+                    for (what, rate) in ["sent", "received"].into_iter().zip(rates) {
+                        outcome.add(server, &format!("{size} bytes, {what}, {waits}"), "/s", *rate);
                     }
                 }
             }

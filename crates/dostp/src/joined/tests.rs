@@ -26,7 +26,7 @@ fn frame(header: Header, more: bool, payload: &[u8]) -> Vec<u8> {
     [&head[..], payload, trailer].concat()
 }
 
-/// What each frame holds, or the fault that ends the walk.
+/// The payload of each frame, or the fault that ends the walk.
 fn walk(mut bytes: Vec<u8>) -> Vec<Result<Vec<u8>, Fault>> {
     let mut joined = JoinedFrames::new(&mut bytes);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What a node does with each frame that comes.
+//! The way of a frame through a node.
 //!
 //! This file owns the order of the checks behind those of bytes. A message must never be handed on before the
 //! last of them.
@@ -74,7 +74,7 @@ impl Node {
         self.assemble(&header, &bytes[HEADER_BYTES..HEADER_BYTES + usize::from(header.length)], now_ms)
     }
 
-    /// What is proven of a frame. With keys it is decrypted.
+    /// The proof of a frame's sender. With keys the frame is decrypted.
     #[inline]
     fn prove(
         &mut self,

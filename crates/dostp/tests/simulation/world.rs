@@ -155,7 +155,7 @@ impl World {
         let (number, outbound, payload) = self.message(from, to, length);
         let result = self.send_now(from, &outbound, &payload);
         if result == Err(SendFault::NoRoom) {
-            // Whoever sends it is told so.
+            // Its sender is told so.
             self.sent.remove(&number);
         }
         self.flush(from);
@@ -163,26 +163,34 @@ impl World {
     }
 
     /// Sends small messages to a node, joined in one frame of the link where its address is known.
+    ///
+    /// They are joined here: the sender's own joining, which is the socket's, is not simulated.
     pub(crate) fn send_joined(&mut self, from: usize, to: u16, count: u64) {
         let now_ms = self.now_ms();
-        let (mut way, mut bytes) = (None, Vec::new());
-        for left in (0..count).rev() {
-            let (number, outbound, payload) = self.message(from, to, 24);
-            let node = &mut self.places[from].node;
-            match node.send(&outbound, &payload, now_ms) {
-                Ok(Sending::Frames { link, mut frames }) => {
-                    let mut frame = frames.next().expect("it has at least one");
-                    let more = if left > 0 { Flags::MORE } else { Flags::default() };
-                    frame.header.flags = frame.header.flags.with(more);
-                    frame.head = frame.header.encode(0);
-                    node.write(&frame, now_ms, &mut bytes);
-                    way = Some(link);
+        let messages: Vec<_> = (0..count).map(|_| self.message(from, to, 24)).collect();
+        let (mut ways, mut going) = (BTreeSet::new(), Vec::new());
+        let node = &mut self.places[from].node;
+        for (number, outbound, payload) in &messages {
+            match node.send(outbound, payload, now_ms) {
+                Ok(Sending::Frames { link, frames }) => {
+                    ways.insert(link);
+                    going.extend(frames);
                 }
                 Ok(Sending::Parked) => {}
-                Err(_) => _ = self.sent.remove(&number),
+                Err(_) => _ = self.sent.remove(number),
             }
         }
-        if let Some(link) = way {
+        assert!(ways.len() <= 1, "frames to one node go one way: {ways:?}");
+        let mut bytes = Vec::new();
+        let last = going.pop();
+        for frame in &mut going {
+            frame.header.flags = frame.header.flags.with(Flags::MORE);
+            frame.head = frame.header.encode(0);
+        }
+        for frame in going.iter().chain(&last) {
+            node.write(frame, now_ms, &mut bytes);
+        }
+        if let Some(link) = ways.pop_first() {
             self.transmit(from, link, &bytes);
         }
         self.flush(from);

@@ -109,6 +109,23 @@ fn small_messages_of_a_batch_are_joined() {
 }
 
 #[test]
+fn a_batch_leaves_by_an_interface_that_takes_less_than_before() {
+    let Some(world) = World::new(3, 1500) else { return };
+    let options = Options { backend: Some(Backend::Ring), ..Options::on(INTERFACE) };
+    let [receiver, _other, sender] = sockets_of(&world, &options);
+    let to = [address(1, 2001)];
+    acquaint(&sender, &receiver, to[0]);
+    world.ip(3, &format!("link set {INTERFACE} mtu 1000"));
+    let messages: Vec<Vec<u8>> = (0..50_u8).map(|number| vec![number; 64]).collect();
+    assert_eq!(sender.send_batch(&batch(&messages, &to)).unwrap(), 50);
+    expect(&receiver, messages.into_iter());
+    // One that is too long for the interface by itself is refused, as any other call would.
+    let long = [vec![0; 1_200], vec![0; 64]];
+    let error = sender.send_batch(&batch(&long, &to)).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::MSGSIZE.raw_os_error()), "{error}");
+}
+
+#[test]
 fn a_batch_ends_before_what_cannot_be_sent_and_the_next_call_says_why() {
     each_backend(|world, backend| {
         let options = Options { backend: Some(backend), ..Options::on(INTERFACE) };

@@ -141,6 +141,28 @@ fn the_interface_is_that_of_a_udp_socket() {
 }
 
 #[test]
+fn who_waits_by_looking_keeps_no_clone_from_sending() {
+    for backend in ETHERNET {
+        let Some(world) = World::new(2, 1500) else { return };
+        let server = echo(world.open(2, 2000, backend));
+        let options = Options { backend: Some(backend), wait: Wait::Spin, ..Options::on(INTERFACE) };
+        let looking = world.socket(1, 2001, options).unwrap();
+        let sending = looking.try_clone().unwrap();
+        let answers = std::thread::spawn(move || {
+            (0..500_u16).for_each(|number| {
+                assert_eq!(looking.receive().unwrap().payload, number.to_be_bytes());
+            });
+        });
+        for number in 0..500_u16 {
+            sending.send_to(&number.to_be_bytes(), address(2, 2000)).unwrap();
+        }
+        answers.join().unwrap();
+        sending.send_to(b"", address(2, 2000)).unwrap();
+        server.join().unwrap();
+    }
+}
+
+#[test]
 fn the_address_that_is_handed_back_is_the_full_one() {
     let Some(world) = World::new(2, 1500) else { return };
     let (a, b) = (world.open(1, 2000, Backend::Ring), world.open(2, 2001, Backend::Ring));

@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use staunch_dostp::Wait;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use staunch_dostp::{SPIN_NS, Wait};
 use staunch_netio::clock;
 
 use super::link::{self, NodeLink};
@@ -120,26 +122,27 @@ fn udp(arguments: &Arguments) -> io::Result<UdpSocket> {
     let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     udp.connect((arguments.address, arguments.udp_echo))?;
     udp.set_read_timeout(Some(PATIENCE))?;
-    udp.set_nonblocking(arguments.link.wait() == Wait::Spin)?;
     Ok(udp)
 }
 
-/// A round trip by a socket that waits as that of DOSTP does; one that is not to wait is asked until an
-/// answer has come.
+/// A round trip by a socket that waits as that of DOSTP does.
 fn by_udp(udp: &UdpSocket, payload: &[u8], buffer: &mut [u8], wait: Wait) -> io::Result<()> {
     udp.send(payload)?;
-    let end_ns = clock::now_ns() + PATIENCE.as_nanos() as u64;
-    loop {
-        match udp.recv(buffer) {
-            Err(error)
-                if wait == Wait::Spin
-                    && error.kind() == ErrorKind::WouldBlock
-                    && clock::now_ns() < end_ns =>
-            {
-                std::hint::spin_loop();
-            }
-            result => return result.map(|_| ()),
+    let spin_ns = match wait {
+        Wait::Spin => PATIENCE.as_nanos() as u64,
+        Wait::Adaptive => SPIN_NS,
+        Wait::Sleep => 0,
+    };
+    let end_ns = clock::now_ns() + spin_ns;
+    while clock::now_ns() < end_ns {
+        match recv(udp, &mut *buffer, RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN) => {}
+            result => return Ok(result.map(|_| ())?),
         }
+    }
+    match wait {
+        Wait::Spin => Err(ErrorKind::WouldBlock.into()),
+        Wait::Adaptive | Wait::Sleep => udp.recv(buffer).map(|_| ()),
     }
 }
 

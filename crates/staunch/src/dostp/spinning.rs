@@ -24,7 +24,7 @@ pub(super) enum Sender {
 /// The state of one node.
 pub(super) struct Spinning {
     wait: Wait,
-    /// What spoke last. Looking at both would add the time of one to the answers of the other.
+    /// The sender heard last. Looking at both would add the time of one to the answers of the other.
     last: Sender,
     last_ns: u64,
 }
@@ -35,7 +35,7 @@ impl Spinning {
         Self { wait, last: Sender::Dostp, last_ns: 0 }
     }
 
-    /// So many messages came from there.
+    /// Notes that `count` messages came from there.
     pub(super) fn heard(&mut self, source: Sender, count: usize) {
         if count > 0 {
             (self.last, self.last_ns) = (source, clock::now_ns());
@@ -55,7 +55,7 @@ impl Spinning {
     /// from there, and says how many messages.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// The errors of `take`.
     pub(super) fn spin(&mut self, mut take: impl FnMut(Sender) -> io::Result<usize>) -> io::Result<()> {
         let mut taken = 0;
         for _ in 0..LOOKS {

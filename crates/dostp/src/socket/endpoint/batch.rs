@@ -13,8 +13,8 @@ use crate::outgoing::Outbound;
 use crate::socket::joining::FrameGroup;
 use crate::socket::transmitting::transmit_together;
 
-/// Datagrams after which a group of messages goes: a packet ring takes as many by one call. In UDP each is
-/// a call of its own.
+/// Datagrams after which a group of messages goes, the last of them with one message: a packet ring takes as
+/// many by one call. In UDP each is a call of its own.
 const DATAGRAMS_COUNT: usize = 64;
 
 /// Messages whose frames go together.
@@ -37,8 +37,13 @@ impl Endpoint {
         let mut taken = 0;
         let mut stopped = Ok(());
         while taken < batch.len() && stopped.is_ok() {
-            let count;
-            (count, stopped) = self.send_group(&batch[taken..], may_broadcast, now_ms);
+            let rest = &batch[taken..];
+            let mut count;
+            (count, stopped) = self.send_group(rest, may_broadcast, now_ms);
+            if count == 0 && rest.len() > 1 && is_too_long(&stopped) {
+                // The interface may take less by now than when the node began: then a frame alone may still go.
+                (count, stopped) = self.send_group(&rest[..1], may_broadcast, now_ms);
+            }
             taken += count;
         }
         (taken, self.flush(now_ms).and(stopped))
@@ -128,4 +133,10 @@ impl Endpoint {
         self.next_id = self.next_id.wrapping_add(begun as u16);
         (taken, stopped)
     }
+}
+
+/// Whether a frame was longer than the interface takes.
+fn is_too_long(stopped: &io::Result<()>) -> bool {
+    let errno = stopped.as_ref().err().and_then(io::Error::raw_os_error);
+    errno == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }

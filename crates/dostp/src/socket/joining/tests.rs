@@ -13,7 +13,7 @@ use crate::peers::Own;
 const BOOT: u64 = 5;
 const PORTS: [u16; 2] = [2000, 2001];
 
-/// What is behind the payload.
+/// The trailer behind the payload.
 #[derive(Debug, Clone, Copy)]
 enum Trailer {
     None,
