@@ -45,10 +45,10 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
                 let words = [&words[..], &way.words(), &once].concat();
                 let said = lan.ask(&words, MEANT, &setting.scratch)?;
                 let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
-                let udp = format!("UDP beside {}", way.name);
-                for (server, rates) in [(way.name, &rates[..2]), (&udp, &rates[2..])] {
+                let name = format!("{}, {waits}", way.name);
+                for (server, rates) in [(&name, &rates[..2]), (&format!("UDP beside {name}"), &rates[2..])] {
                     for (what, rate) in ["sent", "received"].into_iter().zip(rates) {
-                        outcome.add(server, &format!("{size} bytes, {what}, {waits}"), "/s", *rate);
+                        outcome.add(server, &format!("{size} bytes, {what}"), "/s", *rate);
                     }
                 }
             }

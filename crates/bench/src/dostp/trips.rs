@@ -40,9 +40,9 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
             let node = lan::serve(setting, &lan, way, &[], &folder)?;
             for size in SIZES {
                 let [dostp, udp] = trips(setting, &lan, way, size, TRIPS)?;
-                let measure = format!("{size} bytes, {waits}");
-                outcome.add(way.name, &measure, "us", dostp);
-                outcome.add(way.name, &format!("{measure}, of UDP"), "", dostp / udp);
+                let name = format!("{}, {waits}", way.name);
+                outcome.add(&name, &format!("{size} bytes"), "us", dostp);
+                outcome.add(&name, &format!("{size}, of UDP"), "", dostp / udp);
             }
             if round == 1 {
                 outcome.note(format!("{}, {waits}: {}", way.name, node.command));
