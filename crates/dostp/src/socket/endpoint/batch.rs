@@ -41,7 +41,7 @@ impl Endpoint {
             let mut count;
             (count, stopped) = self.send_group(rest, may_broadcast, now_ms);
             if count == 0 && rest.len() > 1 && is_too_long(&stopped) {
-                // The interface may take less by now than when the node began: then a frame alone may still go.
+                // The interface may take less by now than when the node began: a frame alone may still go.
                 (count, stopped) = self.send_group(&rest[..1], may_broadcast, now_ms);
             }
             taken += count;
