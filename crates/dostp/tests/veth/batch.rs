@@ -119,7 +119,7 @@ fn a_batch_leaves_by_an_interface_that_takes_less_than_before() {
     let messages: Vec<Vec<u8>> = (0..50_u8).map(|number| vec![number; 64]).collect();
     assert_eq!(sender.send_batch(&batch(&messages, &to)).unwrap(), 50);
     expect(&receiver, messages.into_iter());
-    // One that is too long for the interface by itself is refused, as any other call would.
+    // A message that is too long for the interface by itself is refused, as by any other call.
     let long = [vec![0; 1_200], vec![0; 64]];
     let error = sender.send_batch(&batch(&long, &to)).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::MSGSIZE.raw_os_error()), "{error}");
