@@ -271,7 +271,7 @@ impl Socket {
         }
     }
 
-    /// Looks [`GLANCES`] times whether a frame has come, for who waits by spinning: kernel and clock are not
+    /// Looks 128 times whether a frame has come, for who waits by spinning: kernel and clock are not
     /// asked. Says whether a message may wait; in UDP always.
     pub fn glance(&self) -> bool {
         let endpoint = self.endpoint();
