@@ -30,6 +30,7 @@ crowd() {
 	rm -f crowd.*
 	for i in $(seq 40); do put c > crowd.$i & putting="$putting $!"; done
 	wait $putting; putting=
+	grep -LE '^HTTP/1.1 (200|503) ' crowd.* | while read unanswered; do echo "$unanswered: $(cat $unanswered)" >&2; done
 	cat crowd.* | grep -cE '^HTTP/1.1 (200|503) '
 }
 
