@@ -35,16 +35,10 @@ pub(super) fn beside_nats(setting: &Setting) -> ScenarioOutcome {
         "p50 of {TRIPS} blocking round trips between two hosts, in turn; {}",
         nats::versions(&setting.programs.tools)
     );
-    if !rustix::process::geteuid().is_root() {
-        return outcome.skip("only root may make namespaces");
-    }
     if !nats::are_installed(&setting.programs.tools) {
         return outcome.skip("nats-server and nats are not there: cargo xtask install --for bench");
     }
-    if let Err(error) = measure(setting, &mut outcome) {
-        outcome.errors.push(error);
-    }
-    outcome
+    lan::measured(setting, outcome, measure)
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::gate::bed::WITH_PARENT;
 use crate::generator::running;
 use crate::process;
+use crate::report::ScenarioOutcome;
 use crate::servers::pinned;
 use crate::setting::Setting;
 
@@ -32,12 +33,13 @@ pub(super) struct Way {
 }
 
 /// By a packet ring, asleep until an answer comes.
-pub(super) const RING_ASLEEP: Way = Way { name: "DOSTP, packet ring", backend: "ring", wait: "sleep" };
+pub(super) const RING_ASLEEP: Way =
+    Way { name: "DOSTP, packet ring, asleep", backend: "ring", wait: "sleep" };
 /// By each of the backends of Ethernet, looking all the time.
 pub(super) const SPINNING: [Way; 3] = [
-    Way { name: "DOSTP, packet ring", backend: "ring", wait: "spin" },
-    Way { name: "DOSTP, AF_XDP generic", backend: "xdp-generic", wait: "spin" },
-    Way { name: "DOSTP, AF_XDP native", backend: "xdp-native", wait: "spin" },
+    Way { name: "DOSTP, packet ring, looking", backend: "ring", wait: "spin" },
+    Way { name: "DOSTP, AF_XDP generic, looking", backend: "xdp-generic", wait: "spin" },
+    Way { name: "DOSTP, AF_XDP native, looking", backend: "xdp-native", wait: "spin" },
 ];
 
 impl Way {
@@ -54,6 +56,21 @@ const SERVER_CPU: &str = "0";
 const CLIENT_CPU: &str = "1";
 /// How long a process is waited for until it serves.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs what measures a scenario; it needs root.
+pub(super) fn measured(
+    setting: &Setting,
+    mut outcome: ScenarioOutcome,
+    measure: impl FnOnce(&Setting, &mut ScenarioOutcome) -> Result<(), String>,
+) -> ScenarioOutcome {
+    if !rustix::process::geteuid().is_root() {
+        return outcome.skip("only root may make namespaces");
+    }
+    if let Err(error) = measure(setting, &mut outcome) {
+        outcome.errors.push(error);
+    }
+    outcome
+}
 
 /// Begins a scenario of so many steps: both hosts, and the folder of its files.
 ///

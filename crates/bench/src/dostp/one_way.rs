@@ -21,22 +21,16 @@ const MEANT: Duration = Duration::from_secs(6);
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new("dostp-one-way", "");
     outcome.title = "messages a second one way between two hosts, in batches, in turn".to_owned();
-    if !rustix::process::geteuid().is_root() {
-        return outcome.skip("only root may make namespaces");
-    }
-    if let Err(error) = measure(setting, &mut outcome) {
-        outcome.errors.push(error);
-    }
-    outcome
+    lan::measured(setting, outcome, measure)
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
     let [_, generic, native] = SPINNING;
-    let ways = [(RING_ASLEEP, "asleep"), (generic, "looking"), (native, "looking")];
+    let ways = [RING_ASLEEP, generic, native];
     let (lan, folder) = lan::begin(setting, setting.rounds as usize * ways.len())?;
     let program = text(&setting.programs.staunch);
     for round in 1..=setting.rounds {
-        for (way, waits) in ways {
+        for way in ways {
             setting.step(&format!("round {round}, {}", way.name));
             let node = lan::serve(setting, &lan, way, &["--discard"], &folder)?;
             for size in SIZES {
@@ -45,8 +39,8 @@ fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), Strin
                 let words = [&words[..], &way.words(), &once].concat();
                 let said = lan.ask(&words, MEANT, &setting.scratch)?;
                 let rates = read(&said, size).ok_or_else(|| format!("`staunch dostp bench` says: {said}"))?;
-                let name = format!("{}, {waits}", way.name);
-                for (server, rates) in [(&name, &rates[..2]), (&format!("UDP beside {name}"), &rates[2..])] {
+                let udp = format!("UDP beside {}", way.name);
+                for (server, rates) in [(way.name, &rates[..2]), (&udp, &rates[2..])] {
                     for (what, rate) in ["sent", "received"].into_iter().zip(rates) {
                         outcome.add(server, &format!("{size} bytes, {what}"), "/s", *rate);
                     }

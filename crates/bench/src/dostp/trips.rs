@@ -21,31 +21,23 @@ const MEANT: Duration = Duration::from_secs(10);
 pub(crate) fn run(setting: &Setting) -> ScenarioOutcome {
     let mut outcome = ScenarioOutcome::new("dostp-trips", "");
     outcome.title = format!("p50 of {TRIPS} round trips between two hosts, in turn with connected UDP");
-    if !rustix::process::geteuid().is_root() {
-        return outcome.skip("only root may make namespaces");
-    }
-    if let Err(error) = measure(setting, &mut outcome) {
-        outcome.errors.push(error);
-    }
-    outcome
+    lan::measured(setting, outcome, measure)
 }
 
 fn measure(setting: &Setting, outcome: &mut ScenarioOutcome) -> Result<(), String> {
-    let ways = SPINNING.map(|way| (way, "looking"));
-    let ways = [&ways[..], &[(RING_ASLEEP, "asleep")]].concat();
+    let ways = [&SPINNING[..], &[RING_ASLEEP]].concat();
     let (lan, folder) = lan::begin(setting, setting.rounds as usize * ways.len())?;
     for round in 1..=setting.rounds {
-        for &(way, waits) in &ways {
-            setting.step(&format!("round {round}, {}, {waits}", way.name));
+        for &way in &ways {
+            setting.step(&format!("round {round}, {}", way.name));
             let node = lan::serve(setting, &lan, way, &[], &folder)?;
             for size in SIZES {
                 let [dostp, udp] = trips(setting, &lan, way, size, TRIPS)?;
-                let name = format!("{}, {waits}", way.name);
-                outcome.add(&name, &format!("{size} bytes"), "us", dostp);
-                outcome.add(&name, &format!("{size}, of UDP"), "", dostp / udp);
+                outcome.add(way.name, &format!("{size} bytes"), "us", dostp);
+                outcome.add(way.name, &format!("{size}, of UDP"), "", dostp / udp);
             }
             if round == 1 {
-                outcome.note(format!("{}, {waits}: {}", way.name, node.command));
+                outcome.note(format!("{}: {}", way.name, node.command));
             }
         }
     }
