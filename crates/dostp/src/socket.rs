@@ -51,10 +51,6 @@ use crate::keys::Secrets;
 /// and a wake-up together.
 pub const SPIN_NS: u64 = 20_000;
 
-/// Glances at the ring before a spinning wait looks at everything again (clock, timers, what is to be said):
-/// half a microsecond.
-const GLANCES: u32 = 128;
-
 /// How long a send that found no room waits at most before it is tried again.
 const LOOK_AGAIN_NS: u64 = 2_000_000;
 
@@ -264,20 +260,11 @@ impl Socket {
                 Wait::Sleep => false,
             };
             if spins {
-                self.glance();
+                std::hint::spin_loop();
             } else {
                 self.sleep(PollFlags::IN, deadline_ns, now_ns)?;
             }
         }
-    }
-
-    /// Looks 128 times whether a frame has come, for who waits by spinning: kernel and clock are not
-    /// asked. Says whether a message may wait; in UDP always.
-    pub fn glance(&self) -> bool {
-        let endpoint = self.endpoint();
-        // No `spin_loop`: a hypervisor that meets it again and again may stop the processor (pause-loop
-        // exiting).
-        (0..GLANCES).any(|_| endpoint.may_have_come())
     }
 
     /// Whether a message waits to be received, without waiting for one.

@@ -243,16 +243,6 @@ impl Carrier {
         }
     }
 
-    /// Whether a frame may have come, without a system call: where only one tells, that is so.
-    #[inline]
-    pub(super) fn may_have_come(&self) -> bool {
-        match self {
-            Self::Ring(ring) => ring.may_have_come(),
-            Self::Xdp(xdp) => xdp.may_have_come(),
-            Self::Udp(_) => true,
-        }
-    }
-
     /// Hands on what has come, at most so many frames.
     #[inline]
     pub(super) fn receive(

@@ -316,12 +316,6 @@ impl Endpoint {
         }
     }
 
-    /// Whether a message may wait, without a system call.
-    #[inline]
-    pub(super) fn may_have_come(&self) -> bool {
-        !self.queue.is_empty() || self.body.may_have_come()
-    }
-
     /// Takes what has come. The first message goes to `sink` if it is wanted there, the others wait.
     pub(super) fn receive(&mut self, now_ms: u64, sink: &mut dyn FnMut(Received)) -> io::Result<usize> {
         let Self { node, body, own, named, port, queue, queue_bytes, .. } = self;

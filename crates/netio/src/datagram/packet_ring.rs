@@ -199,12 +199,6 @@ impl PacketRing {
         Ok(RingCounts { received, dropped: u64::from(counts.tp_drops) })
     }
 
-    /// Whether a frame may have come: a look that costs next to nothing.
-    #[inline]
-    pub fn may_have_come(&self) -> bool {
-        self.is_lost || self.status(self.next).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
-    }
-
     /// The status word of a slot, which the kernel and this side hand to each other.
     fn status(&self, slot: usize) -> &AtomicU32 {
         let at = self.ring.at(slot * self.slot_bytes, size_of::<libc::tpacket2_hdr>());

@@ -142,12 +142,6 @@ impl XdpRing {
         Ok(dropped)
     }
 
-    /// Whether a frame has come: a look that costs next to nothing.
-    #[inline]
-    pub fn may_have_come(&self) -> bool {
-        self.received.waiting() > 0
-    }
-
     /// The bytes of a frame that is this side's.
     fn frame(&self, address: u64, length: usize) -> &'static mut [u8] {
         let bytes = self.memory.at(address as usize, length);

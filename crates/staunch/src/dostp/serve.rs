@@ -153,14 +153,8 @@ fn turns(
             socket.take_error()?;
         }
         asked = !ready[2].is_empty();
-        spinning.spin(|source| match source {
-            Sender::Dostp => {
-                if socket.glance() {
-                    service.take_dostp(socket)
-                } else {
-                    Ok(0)
-                }
-            }
+        spinning.spin(|sender| match sender {
+            Sender::Dostp => service.take_dostp(socket),
             Sender::Udp => service.take_udp(),
         })?;
     }
