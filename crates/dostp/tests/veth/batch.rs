@@ -169,8 +169,8 @@ fn of_joined_messages_those_arrive_that_were_taken() {
     let mut number = 0_u32..;
     let (mut waiting, mut taken, mut cut) = (Vec::new(), VecDeque::new(), 0);
     let began = Instant::now();
-    while cut < 20 {
-        assert!(began.elapsed() < world::PATIENCE, "{cut} times there was no room");
+    while cut == 0 {
+        assert!(began.elapsed() < world::PATIENCE, "there was always room for all");
         waiting.extend(number.by_ref().take(300 - waiting.len()).map(|number| {
             // Some have several fragments.
             number.to_be_bytes().repeat(if number % 50 == 49 { 700 } else { 8 })
