@@ -1,9 +1,7 @@
 //! Any bytes as answers, whole, split in three, and byte by byte: the same is read.
 //!
 //! The first byte says which requests were HEAD, the next two where to cut. It must never judge an answer.
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../crates/protocol/tests/reading/mod.rs"]
 mod reading;
@@ -11,8 +9,11 @@ mod reading;
 use reading::{read, read_with};
 use staunch_protocol::answer::HeadMemory;
 
-fuzz_target!(|input: (u8, u8, u8, &[u8])| {
-    let (heads, first, second, bytes) = input;
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
+
+pub(crate) fn judge(input: &[u8]) {
+    let Some((&[heads, first, second], bytes)) = input.split_first_chunk() else { return };
     let asked_by_head: Vec<bool> = (0..4).map(|index| heads >> index & 1 == 1).collect();
     let (start, rest) = bytes.split_at(bytes.len().min(usize::from(first)));
     let (middle, end) = rest.split_at(rest.len().min(usize::from(second)));
@@ -22,4 +23,4 @@ fuzz_target!(|input: (u8, u8, u8, &[u8])| {
     let mut memory = HeadMemory::new();
     assert_eq!(read_with(Some(&mut memory), [bytes], &asked_by_head), whole);
     assert_eq!(read_with(Some(&mut memory), [bytes], &asked_by_head), whole);
-});
+}

@@ -1,12 +1,15 @@
 //! A chain and its key as they stand in files: read or blamed. It must never judge a certificate.
 //!
-//! The input is a chain and a key as text; a good pair, damaged in one byte, is read too.
-#![no_main]
+//! The input is a place and a change, then a chain and, behind a zero byte, a key as text; a good pair,
+//! damaged there, is read too.
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use staunch_tls::{CertificatePair, LocalAuthority};
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 const NOW_UNIX_S: u64 = 1_795_000_000;
 
@@ -31,11 +34,14 @@ fn read(chain: &[u8], key: &[u8]) {
     }
 }
 
-fuzz_target!(|input: (u16, u8, &[u8], &[u8])| {
-    let (place, change, chain, key) = input;
+pub(crate) fn judge(input: &[u8]) {
+    let Some((&[first, second, change], texts)) = input.split_first_chunk() else { return };
+    let place = usize::from(u16::from_le_bytes([first, second]));
+    let chain_end = texts.iter().position(|byte| *byte == 0).unwrap_or(texts.len());
+    let (chain, key) = texts.split_at(chain_end);
     read(chain, key);
     let (mut damaged, good_key) = GOOD.clone();
-    let place = usize::from(place) % damaged.len();
+    let place = place % damaged.len();
     damaged[place] ^= change;
     read(&damaged, &good_key);
-});
+}

@@ -2,15 +2,17 @@
 //! refused; and no more of them is kept than may be.
 //!
 //! The first byte says how large the pieces are. It must never judge a handshake: rustls does.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::{Arc, LazyLock};
 
-use libfuzzer_sys::fuzz_target;
 use staunch_tls::{
     CertificatePair, CertificateStore, Fault, Handshake, HandshakeProgress, LocalAuthority, Tickets,
     TlsContext, WallTime, hello,
 };
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 const NOW_UNIX_S: u64 = 1_795_000_000;
 /// See `staunch_tls::limits`: what a peer may make a handshake keep, and what rustls takes.
@@ -49,12 +51,12 @@ fn run(bytes: &[u8], piece_bytes: usize) -> (Result<HandshakeProgress, Fault>, b
     (last, seen)
 }
 
-fuzz_target!(|input: (u8, &[u8])| {
-    let (piece_bytes, bytes) = input;
+pub(crate) fn judge(input: &[u8]) {
+    let Some((&piece_bytes, bytes)) = input.split_first() else { return };
     let peeked = hello::peek(bytes, &mut Vec::new()).map(|hello| hello.is_some());
     let whole = run(bytes, usize::MAX);
     let pieces = run(bytes, usize::from(piece_bytes).max(1));
     assert!(pieces == whole || pieces.0.is_err() && whole.0.is_err(), "{pieces:?} {whole:?}");
     // What is seen whole was seen by the peek, if it has not refused something behind it.
     assert!(!whole.1 || peeked == Ok(true), "{peeked:?}");
-});
+}

@@ -1,12 +1,15 @@
 //! A file of settings with a flag and a variable: it is understood or blamed, and what is shown reads the
 //! same. It must never judge what a value means.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_config::{Config, File, Sources, flags, read, show};
 
-fuzz_target!(|input: (u8, &str)| {
-    let (which, rest) = input;
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
+
+pub(crate) fn judge(input: &[u8]) {
+    let Some((&which, rest)) = input.split_first() else { return };
+    let Ok(rest) = std::str::from_utf8(rest) else { return };
     let (text, written) = rest.split_once('\n').unwrap_or(("", rest));
     let key = flags().map(|(_, key)| key).cycle().nth(usize::from(which)).expect("there are keys");
     let given = (key.check)(text).is_ok().then(|| (key.name.into(), text.into()));
@@ -23,7 +26,7 @@ fuzz_target!(|input: (u8, &str)| {
             }
         }
     }
-});
+}
 
 fn values(config: &Config) -> Vec<String> {
     let entries = config.sections.iter().flat_map(|section| &section.entries);

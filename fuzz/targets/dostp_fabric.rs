@@ -1,13 +1,15 @@
 //! Datagrams from other nodes to a fabric: no bound of what it holds and sends is passed. The first byte of
 //! each says what it is, and what a message begins with is made right; it must never spend its time on
 //! numbers of versions and layouts.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_dostp::Kind;
 use staunch_dostp::fabric::{
     Became, Fabric, FabricSettings, FabricSite, HeardMessage, Held, Now, Stamp, Updated, limits,
 };
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 /// The port of all fabrics.
 const PORT: u16 = 5290;
@@ -60,7 +62,7 @@ fn datagram(kind: u8, rest: &[u8], number: Option<u64>) -> (Kind, Vec<u8>) {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn judge(bytes: &[u8]) {
     let site = |name: &str| FabricSite { name: name.to_owned(), topics_max: TOPICS_MAX };
     let sites = vec![site(""), site("b")];
     let mut fabric = Fabric::new(FabricSettings { address: 8, port: PORT, epoch: 9, seed: 5, sites });
@@ -110,4 +112,4 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(fabric.nodes(now).len() <= limits::NODES_MAX);
         while fabric.poll_notice().is_some() {}
     }
-});
+}

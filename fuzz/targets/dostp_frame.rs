@@ -1,11 +1,13 @@
 //! A DOSTP frame, as it is and with its check made right: what is understood is written again as it was. It
 //! must never be read beyond its end, nor the frames behind it without end.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_dostp::{Fault, Frame, JoinedFrames};
 
-fuzz_target!(|bytes: &[u8]| {
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
+
+pub(crate) fn judge(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     for check in 0..=u8::MAX {
         if let Ok(frame) = Frame::decode(&bytes, 3) {
@@ -22,4 +24,4 @@ fuzz_target!(|bytes: &[u8]| {
     let frames_max = bytes.len() / 16 + 1;
     let mut joined = JoinedFrames::new(&mut bytes);
     assert!(std::iter::from_fn(|| joined.next_frame(3)).count() <= frames_max);
-});
+}

@@ -1,9 +1,11 @@
 //! Frames from many nodes to one: no bound of memory is passed. The first bytes of each record make a header
 //! that is right; it must never spend its time on wrong checks.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_dostp::{Bounds, Flags, Header, JoinedFrames, Link, Node, Own, Settings};
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 /// Makes the check of a header right, which is found by trying: one of 256 is.
 fn make_right(header: &mut [u8]) {
@@ -33,7 +35,7 @@ fn join(frame: &mut [u8; 80]) {
     make_right(behind);
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn judge(bytes: &[u8]) {
     let own = Own { address: 8, link: Link([8; 6]), boot: 1, mtu: 1500 };
     let bounds = Bounds {
         message_bytes_max: 600,
@@ -66,4 +68,4 @@ fuzz_target!(|bytes: &[u8]| {
         let (messages, held) = node.under_way();
         assert!(messages <= 9 && held <= 4_000 && node.peers().list().count() <= 8);
     }
-});
+}

@@ -1,15 +1,17 @@
 //! Blocks of fields by one table: each is read or blamed, and what tables hold is bounded and given back.
 //!
 //! The first byte of each block is its length. It must never judge what a field says.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_protocol::http2::probe::Blocks;
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 /// Fields are counted with 32 bytes more than they have letters, so a table of 4 096 bytes has at most 128.
 const TABLE_BYTES_MAX: usize = 4096 + 4 * 256;
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn judge(bytes: &[u8]) {
     let mut blocks = Blocks::default();
     let mut rest = bytes;
     while let Some((&length, behind)) = rest.split_first() {
@@ -23,4 +25,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
     blocks.release();
     assert_eq!(blocks.held_bytes(), (0, 0));
-});
+}

@@ -1,10 +1,12 @@
 //! A compressed message of any bytes: inflated within the limit, or refused. It must never be longer.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_protocol::websocket::{Happening, Inflater, Opcode, Role, Session, append_frame};
 
-fuzz_target!(|payload: &[u8]| {
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
+
+pub(crate) fn judge(payload: &[u8]) {
     let mut frame = Vec::new();
     append_frame(Opcode::Binary, true, Some([1, 2, 3, 4]), payload, &mut frame);
     let (mut session, mut inflater) = (Session::new(Role::Server, true, 65_536), Inflater::default());
@@ -15,4 +17,4 @@ fuzz_target!(|payload: &[u8]| {
         Ok(other) => panic!("{other:?}"),
         Err(fault) => assert!([1007, 1009].contains(&fault.code.number())),
     }
-});
+}

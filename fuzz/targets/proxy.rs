@@ -1,10 +1,12 @@
 //! The beginning of a connection through a proxy, cut anywhere: what is known once stays.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_protocol::proxy::{Introduction, read_introduction};
 
-fuzz_target!(|bytes: &[u8]| {
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
+
+pub(crate) fn judge(bytes: &[u8]) {
     let whole = read_introduction(bytes);
     if let Introduction::Header { bytes_used, .. } = whole {
         assert!(bytes_used <= bytes.len());
@@ -13,4 +15,4 @@ fuzz_target!(|bytes: &[u8]| {
         let outcome = read_introduction(&bytes[..cut]);
         assert!(outcome == whole || outcome == Introduction::NeedMore);
     }
-});
+}

@@ -1,9 +1,11 @@
 //! Frames of a WebSocket, whole and byte by byte: the same happens, or the same fault. It must never hold
 //! more than was sent.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use staunch_protocol::websocket::{Inflater, Role, Session};
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| judge(input));
 
 fn run(pieces: &mut dyn Iterator<Item = &mut [u8]>) -> Vec<String> {
     let (mut session, mut inflater) = (Session::new(Role::Server, true, 4096), Inflater::default());
@@ -24,7 +26,7 @@ fn run(pieces: &mut dyn Iterator<Item = &mut [u8]>) -> Vec<String> {
     told
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub(crate) fn judge(bytes: &[u8]) {
     let (mut whole, mut single) = (bytes.to_vec(), bytes.to_vec());
     assert_eq!(run(&mut [&mut whole[..]].into_iter()), run(&mut single.chunks_mut(1)));
-});
+}
