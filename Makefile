@@ -6,10 +6,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-TEST_LOG := $(TARGET)/test.log
+XTASK := $(TARGET)/fast/xtask
 
 # Sizes of the long runs; each may be given on the command line: `make soak FUZZ_RUNS=1000`.
-FUZZ_RUNS_SHORT ?= 100000
 FUZZ_RUNS ?= 10000000
 SOAK_SEEDS ?= 500000
 SOAK_SECONDS ?= 600
@@ -27,7 +26,7 @@ run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1
 	$(TARGET)/release/staunch publish --demo & \
 	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on
 
-test: install-test lint licences fuzz-short side-by-side shipped check ## Everything CI checks; the last line counts the tests
+test: ready lint instructions check ## Everything CI checks; the last line counts the tests
 
 bench: compiler ## Measure side by side with other servers; the report goes to bench/runs/
 	cargo xtask install --for bench
@@ -43,13 +42,18 @@ lab: compiler ## Compare the server models by the paper's plan, in under five mi
 	mkdir -p bench/runs
 	$(TARGET)/release/staunch lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
 
-soak: install-test ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
+# What is longer than its worth at each change stands here: fuzzing guided by coverage needs an instrumented build of
+# everything, the image of a container one for another C library, the program as shipped one with link-time
+# optimisation, and cargo-deny is itself a program to compile (`cargo xtask licences` reads its file meanwhile).
+soak: ready ## Hours: 10^7 fuzz runs a target, many simulated seeds, a long load on both engines
+	cargo xtask install --for soak
+	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
 	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS)
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --test simulation -- --nocapture
 	STAUNCH_SEEDS=$(SOAK_SEEDS) cargo test --profile fast --workspace --lib simulation -- --nocapture
 	STAUNCH_STORM_FRAMES=$(STORM_FRAMES) cargo test --profile fast --workspace --test gate storm -- --nocapture
-	cargo build --workspace --profile fast
 	STAUNCH_UNLOADS=$(SOAK_UNLOADS) cargo test --profile fast --workspace --test kernels -- strain dostp::
+	STAUNCH_SOAK=1 cargo test --profile fast --workspace --test package -- container::
 	cargo xtask soak --seconds $(SOAK_SECONDS)
 	cargo build --release --package staunch
 	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace --test '*'
@@ -60,64 +64,40 @@ clean: ## Remove everything that was built
 
 # The pieces, each to be made alone as well.
 
-.PHONY: compiler install-test lint licences side-by-side check-build check shipped-build shipped
-.PHONY: instructions fuzz fuzz-short
+.PHONY: compiler ready lint build check instructions fuzz
 compiler: # Libraries in C and BPF programs are built by cargo, which links by cc: both compilers must be there first.
 	@if command -v cc >/dev/null && command -v clang >/dev/null && test -e /usr/include/stdio.h; then exit 0; fi; \
 	echo "missing: a C compiler, or one for BPF (packages gcc, libc6-dev and clang)"; \
 	if [ "$$(id -u)" != 0 ]; then echo "run: sudo apt-get install gcc libc6-dev clang"; exit 1; fi; \
-	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends gcc libc6-dev clang
+	apt-get update --quiet; apt-get -o DPkg::Lock::Timeout=600 install --yes --quiet --no-install-recommends gcc libc6-dev clang
 
-install-test: compiler
-	cargo xtask install --for test
+# Packages are fetched while the tests are built. Always the whole workspace: parts of it alone would be built again
+# with the features that only they ask for.
+ready: compiler
+	cargo build --profile fast --workspace --bin xtask
+	@$(XTASK) install --for test & fetched=$$!; status=0; $(MAKE) build || status=$$?; wait $$fetched && exit $$status
+
+build:
+	cargo build --profile fast --workspace --all-targets
 
 lint:
 	cargo fmt --all --check
-	cargo xtask tidy
+	$(XTASK) tidy
+	$(XTASK) licences
 	cargo clippy --workspace --all-targets --profile fast -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --document-private-items --profile fast
 
-licences:
-	$(TARGET)/tools/bin/cargo-deny check bans licenses sources
+check: # The tests. The black-box ones find the server beside them, built with the same profile.
+	cargo build --profile fast --workspace --bin xtask
+	$(XTASK) test
 
-# Builds with link-time optimisation end in work for one processor, so they are made beside that of the tests.
-side-by-side:
-	@status=0; $(MAKE) instructions & counted=$$!; $(MAKE) shipped-build & release=$$!; \
-	$(MAKE) check-build || status=1; wait $$counted || status=1; wait $$release || status=1; exit $$status
-
-check-build:
-	cargo test --workspace --profile fast --no-run
-	cargo build --workspace --profile fast
-
-check: check-build # The tests. The black-box ones find the server beside them, built with the same profile.
-	@status=0; cargo test --workspace --profile fast --no-fail-fast 2>&1 | tee $(TEST_LOG) || status=$$?; \
-	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed+0 " passed, " failed+0 " failed" }' \
-	  $(TEST_LOG); \
-	exit $$status
-
-# A dozen of the black-box tests against the program as it is shipped: release, panic=abort. `make soak` runs all.
-# Outputs that nobody takes are among them: a failed write that panics ends the process only there.
-SHIPPED_LIFE ?= control:: ending:: upgrade::
-SHIPPED_SEEING ?= unread::
-# `--workspace`: tests of a package built alone have other features, and are then built again with the rest.
-shipped-build:
-	cargo build --release --package staunch
-
-shipped: shipped-build
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \
-	  --test life -- $(SHIPPED_LIFE)
-	STAUNCH_BINARY=$(abspath $(TARGET))/release/staunch cargo test --profile fast --workspace \
-	  --test seeing -- $(SHIPPED_SEEING)
-
-instructions: # Instructions per request, by callgrind, against bench/instructions.json
-	cargo xtask bench instructions --gate
+instructions: compiler # Instructions per request, by callgrind, against bench/instructions.json
+	cargo build --profile fast --workspace --bin xtask --bin staunch-bench
+	$(XTASK) bench instructions --gate
 
 FUZZ_SEED := $(shell date +%s)
 
-fuzz: # As many targets at a time as there are processors.
+fuzz: compiler # Guided by coverage, as many targets at a time as there are processors.
 	fuzz/build --target-dir target
 	basename --suffix .rs --multiple fuzz/targets/*.rs \
 	  | xargs --max-procs $$(nproc) --replace fuzz/run {} $(FUZZ_RUNS) $(FUZZ_SEED)
-
-fuzz-short:
-	$(MAKE) fuzz FUZZ_RUNS=$(FUZZ_RUNS_SHORT)

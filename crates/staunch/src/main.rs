@@ -113,10 +113,21 @@ enum Subcommands {
 /// setting of the host matters, or no server runs, 4 whether a server runs cannot be told, 78 the
 /// configuration cannot be used, 141 nobody reads what is printed.
 fn main() -> ExitCode {
+    end_at_a_panic();
     run(Command::parse()).unwrap_or_else(|failure| {
         output::explain(&failure.text);
         ExitCode::from(failure.code)
     })
+}
+
+/// Lets a panic of any thread end the process in every build, as it does in the one that is shipped
+/// (`panic = "abort"`): what tests see of a fault is then what users would.
+fn end_at_a_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
 }
 
 fn run(command: Command) -> Result<ExitCode, Failure> {

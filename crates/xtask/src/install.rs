@@ -20,6 +20,9 @@ use clap::Args;
 pub(crate) use command::{is_on_path, succeed};
 use needs::{Need, Purpose};
 
+/// How long another apt is waited for, in seconds: one may be at work when a machine has just started.
+const LOCK_PATIENCE: &str = "DPkg::Lock::Timeout=600";
+
 /// What to install for.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -83,6 +86,7 @@ fn install_packages(missing: &[&Need]) -> Result<(), String> {
 fn apt_get(arguments: &[&str]) -> Result<(), String> {
     println!("apt-get {}", arguments.join(" "));
     let mut command = Command::new("apt-get");
+    command.args(["-o", LOCK_PATIENCE]);
     succeed(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 

@@ -10,9 +10,11 @@ mod count;
 mod deb;
 mod guest;
 mod install;
+mod licences;
 mod measure;
 mod running;
 mod stress;
+mod suites;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +38,8 @@ enum Chore {
     },
     /// Install what a task needs and this machine has not (Debian packages, cargo tools)
     Install(install::Arguments),
+    /// Judge licences, sources and doubled versions of dependencies by deny.toml
+    Licences,
     /// Measure the server side by side with others
     Bench(measure::Arguments),
     /// Show what the gate does, and draw it
@@ -50,6 +54,8 @@ enum Chore {
     Container(container::Arguments),
     /// Load the server for long and watch its memory
     Soak(measure::Arguments),
+    /// Run every test, several suites at a time
+    Test(suites::Arguments),
     /// Run the tests again and again while every processor is kept busy by something else
     StressTests(stress::Arguments),
 }
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
     match Command::parse().chore {
         Chore::Tidy { tree } => tidy::run(&tree.unwrap_or_else(root)),
         Chore::Install(arguments) => install::run(&root(), &arguments),
+        Chore::Licences => licences::run(&root()),
         Chore::Bench(arguments) => measure::run(&root(), "bench", &arguments),
         Chore::Demo(arguments) => measure::run(&root(), "demo", &arguments),
         Chore::Guest(arguments) => guest::run(&root(), &arguments),
@@ -65,6 +72,7 @@ fn main() -> ExitCode {
         Chore::Deb(arguments) => deb::run(&root(), &arguments),
         Chore::Container(arguments) => container::run(&root(), &arguments),
         Chore::StressTests(arguments) => stress::run(&root(), &arguments),
+        Chore::Test(arguments) => suites::run(&root(), &arguments),
         Chore::Soak(arguments) => measure::run(&root(), "soak", &arguments),
     }
 }

@@ -17,6 +17,8 @@ pub(crate) enum Purpose {
     Test,
     /// Measure side by side with other servers
     Bench,
+    /// Test for hours
+    Soak,
 }
 
 /// A tool that a task needs.
