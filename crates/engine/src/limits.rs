@@ -82,8 +82,9 @@ pub(crate) const LEAVE_MS_MAX: u64 = 30_000;
 /// last look.
 pub(crate) const LEAVE_LOOK_MS: u64 = 10;
 /// How long a port may still be held by a server that was just killed: the kernel takes the rings of io_uring
-/// apart behind its back, in some ten milliseconds, and their listening sockets with them.
-pub(crate) const PORT_PATIENCE_MS: u64 = 500;
+/// apart behind its back, in some ten milliseconds, and their listening sockets with them; on a busy host it
+/// takes seconds. nginx tries as long.
+pub(crate) const PORT_PATIENCE_MS: u64 = 2_500;
 /// User memory of one idle connection: the wheel's node, the backend's state and the connection itself.
 pub(crate) const CONNECTION_BYTES_MAX: usize = 128;
 /// Connections the kernel holds for us before we accept them; it lowers this to `net.core.somaxconn`.
