@@ -13,14 +13,11 @@ export function show(name, text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-/** Points of a line through the last values, newest at the right, in a box of 300 by 60. */
+/** Points of a line through the last values in a box of 300 by 60: all of it, unless there are fewer than `count`. */
 export function points(values, least, most, count) {
-  const step = 300 / (count - 1);
+  const step = 300 / (Math.max(values.length, count) - 1);
   const height = (value) => 57 - ((value - least) / (most - least || 1)) * 54;
-  return values.map((value, place) => {
-    const x = 300 - (values.length - 1 - place) * step;
-    return `${x.toFixed(1)},${height(value).toFixed(1)}`;
-  });
+  return values.map((value, place) => `${(place * step).toFixed(1)},${height(value).toFixed(1)}`);
 }
 
 /** Watches topics, and shows the page once something came. Says so where there is no live data. */

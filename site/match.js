@@ -2,6 +2,8 @@
 import { points, show, watch } from "./live-page.js";
 
 const POINTS_MAX = 60;
+// A line of fewer points ends before the right edge.
+const POINTS_MIN = 12;
 const possessions = [];
 let minuteBefore = -1;
 
@@ -13,13 +15,15 @@ watch(["match.1"], { transport: "events" }, ({ data: { minute, teams, score, pos
   show("goals", `${score[0]} : ${score[1]}`);
   show("minute", minute < 90 ? `${minute}th minute`.replace(/(^|[^1])1th/, "$11st").replace(/(^|[^1])2th/, "$12nd")
     .replace(/(^|[^1])3th/, "$13rd") : "It is over. The next match begins soon.");
+  show("above", teams[0]);
+  show("below", teams[1]);
   show("possession", `${possession} %`);
   possessions.push(possession);
   if (possessions.length > POINTS_MAX) possessions.shift();
-  const line = points(possessions, 20, 80, POINTS_MAX);
+  const line = points(possessions, 20, 80, POINTS_MIN);
   document.getElementById("line").setAttribute("points", line.join(" "));
-  const [start] = line[0].split(",");
-  document.getElementById("area").setAttribute("d", `M${start},30 L${line.join(" L")} L300,30 Z`);
+  const [end] = line.at(-1).split(",");
+  document.getElementById("area").setAttribute("d", `M0,30 L${line.join(" L")} L${end},30 Z`);
   report(lines);
 });
 

@@ -3,6 +3,8 @@
 
 const INTERVAL_MS = 2000;
 const POINTS_MAX = 90;
+// A line of fewer points ends before the right edge.
+const POINTS_MIN = 12;
 
 const note = document.getElementById("live-note");
 const live = document.getElementById("live");
@@ -44,14 +46,12 @@ function duration(seconds) {
 /** Draws the rates as a line with water under it. */
 function draw() {
   const top = Math.max(...rates, 1);
-  const step = 300 / (POINTS_MAX - 1);
-  const points = rates.map((rate, index) => {
-    const x = 300 - (rates.length - 1 - index) * step;
-    return `${x.toFixed(1)},${(58 - (rate / top) * 54).toFixed(1)}`;
-  });
+  const step = 300 / (Math.max(rates.length, POINTS_MIN) - 1);
+  const points = rates.map((rate, index) => `${(index * step).toFixed(1)},${(58 - (rate / top) * 54).toFixed(1)}`);
+  show("top", short.format(top));
   document.getElementById("rates-line").setAttribute("points", points.join(" "));
-  const start = 300 - (rates.length - 1) * step;
-  const area = rates.length > 1 ? `M${start.toFixed(1)},60 L${points.join(" L")} L300,60 Z` : "";
+  const end = ((rates.length - 1) * step).toFixed(1);
+  const area = rates.length > 1 ? `M0,60 L${points.join(" L")} L${end},60 Z` : "";
   document.getElementById("rates-area").setAttribute("d", area);
 }
 
