@@ -20,11 +20,17 @@ help: ## Say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
 run: compiler ## Install what is missing, build, serve site/ on http://127.0.0.1:8080
+	@test -e $(TARGET)/release/staunch || \
+	  echo "building $(TARGET)/release/staunch: once, a quarter of an hour on two processors"
 	cargo build --release --package staunch
+	@umask 077; od -An -N32 -tx1 /dev/urandom | tr -d ' \n' > $(TARGET)/publish-token
+	@echo "the program is $(TARGET)/release/staunch: $(TARGET)/release/staunch serve DIR serves another folder"
+	@echo "to publish:"
+	@echo "  date | $(TARGET)/release/staunch publish hello --token-file $(TARGET)/publish-token"
 	@# The demonstration of live data ends by itself when the server is gone.
-	export STAUNCH_PUBLISH_TOKEN=$$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n'); \
-	$(TARGET)/release/staunch publish --demo & \
-	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on
+	@$(TARGET)/release/staunch publish --demo --token-file $(TARGET)/publish-token & \
+	exec $(TARGET)/release/staunch serve site --listen 127.0.0.1:8080 --listing on --status /status.json --live on \
+	  --publish-token-file $(TARGET)/publish-token
 
 test: ready lint instructions check ## Everything CI checks; the last line counts the tests
 
@@ -37,7 +43,7 @@ demo-overload: compiler ## Show what the gate does under overload, in under five
 	cargo build --release --package staunch
 	cargo xtask demo overload --staunch $(TARGET)/release/staunch
 
-lab: compiler ## Compare the server models by the paper's plan, in under five minutes; writes bench/runs/lab.html
+lab: compiler ## Compare the server models by the paper's plan, five minutes beside the build; writes bench/runs/lab.html
 	cargo build --release --package staunch
 	mkdir -p bench/runs
 	$(TARGET)/release/staunch lab run --plan paper --json bench/runs/lab.json --html bench/runs/lab.html
