@@ -100,7 +100,7 @@ fn machine(root: &Path, kernel: Series) -> Result<Machine, String> {
     build.args(["build", "--quiet", "--profile", "fast", "--bin", "kernel-count", "--bin", "staunch"]);
     succeed(build.arg("--manifest-path").arg(root.join("Cargo.toml")))?;
     let built = target(root).join("fast");
-    let module = |name: &str| Module { name: name.to_owned(), parameters: None };
+    let module = |name: &str| Module { name: name.to_owned(), define: None, parameters: None };
     Ok(Machine {
         kernel,
         programs: vec![built.join("kernel-count"), built.join("staunch"), CHRT.into()],

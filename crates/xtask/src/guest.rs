@@ -39,8 +39,9 @@ pub(crate) struct Arguments {
     #[arg(long = "program", value_name = "FILE")]
     programs: Vec<PathBuf>,
     /// Build this module of kernel/ for the kernel, to be found as /modules/NAME.ko; with a colon and its
-    /// parameters it is loaded before the script runs; may be given several times
-    #[arg(long = "module", value_name = "NAME[:PARAMETERS]")]
+    /// parameters it is loaded before the script runs, with a plus and a word it is compiled with that word
+    /// defined; may be given several times
+    #[arg(long = "module", value_name = "NAME[+DEFINE][:PARAMETERS]")]
     modules: Vec<Module>,
     /// Load these modules of the kernel's own packages first, with what they need; separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

@@ -130,8 +130,7 @@ impl Machine {
         let _one_at_a_time = kernel::lock(root)?;
         let kernel = kernel_of(root, self.kernel)?;
         let stock = stock::files(&kernel, self.kernel, &self.stock, work)?;
-        let modules =
-            self.modules.iter().map(|module| module::built(root, &kernel, self.kernel, &module.name));
+        let modules = self.modules.iter().map(|module| module::built(root, &kernel, self.kernel, module));
         let modules = modules.collect::<Result<Vec<_>, _>>()?;
         Ok(Prepared { kernel, stock, modules })
     }

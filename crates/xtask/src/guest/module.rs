@@ -18,6 +18,8 @@ use super::kernel::{Kernel, Series};
 pub(crate) struct Module {
     /// The folder's name in `kernel/`.
     pub(crate) name: String,
+    /// A word that its sources are compiled with, as for a build in which races are wide.
+    pub(crate) define: Option<String>,
     /// The words it is loaded with before the script runs. `None`: the script loads it itself.
     pub(crate) parameters: Option<String>,
 }
@@ -25,26 +27,37 @@ pub(crate) struct Module {
 impl FromStr for Module {
     type Err = String;
 
-    /// `NAME`, or `NAME:WORDS` for a module that is loaded before the script runs.
+    /// `NAME`, or `NAME:WORDS` for a module that is loaded before the script runs; `NAME+DEFINE` is compiled
+    /// with a word.
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, parameters) = match text.split_once(':') {
-            Some((name, parameters)) => (name, Some(parameters.to_owned())),
-            None => (text, None),
+        let (module, parameters) = parted(text, ':');
+        let (name, define) = parted(module, '+');
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
-        let is_name =
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if !is_name {
-            return Err(format!("{name:?} is no name of a module: NAME or NAME:PARAMETERS"));
+        if !is_name(name) || !define.as_deref().is_none_or(is_name) {
+            return Err(format!("{module:?} is no name of a module: NAME, NAME+DEFINE or NAME:PARAMETERS"));
         }
-        Ok(Self { name: name.to_owned(), parameters })
+        Ok(Self { name: name.to_owned(), define, parameters })
     }
+}
+
+/// What stands before a mark, and behind it if it is there.
+fn parted(text: &str, mark: char) -> (&str, Option<String>) {
+    text.split_once(mark).map_or((text, None), |(before, behind)| (before, Some(behind.to_owned())))
 }
 
 /// The module's file for this kernel.
 ///
 /// # Errors
 /// There is no such folder, headers cannot be had, or the compiler refuses a source (its words are given).
-pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) -> Result<PathBuf, String> {
+pub(super) fn built(
+    root: &Path,
+    kernel: &Kernel,
+    series: Series,
+    module: &Module,
+) -> Result<PathBuf, String> {
+    let Module { name, define, .. } = module;
     let sources = [root.join("kernel").join(name), root.join("kernel/include")];
     if !sources[0].join("Kbuild").exists() {
         return Err(format!("{}: no module (no file Kbuild)", sources[0].display()));
@@ -55,7 +68,7 @@ pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) ->
         Some(root) => root.folder().join("build"),
         None => kernel.folder.join("modules"),
     };
-    let digest = digest(&sources, &kernel.release)?;
+    let digest = digest(&sources, &[&kernel.release, define.as_deref().unwrap_or_default()])?;
     let work = folder.join(format!("{name}-{digest:016x}"));
     let file = work.join(name).join(format!("{name}.ko"));
     if !file.exists() {
@@ -63,12 +76,12 @@ pub(super) fn built(root: &Path, kernel: &Kernel, series: Series, name: &str) ->
         for source in &sources {
             copy(source, &work.join(source.file_name().unwrap_or_default()))?;
         }
-        make(&headers, &work.join(name))?;
+        make(&headers, &work.join(name), define.as_deref())?;
     }
     Ok(file)
 }
 
-fn make(headers: &Headers, folder: &Path) -> Result<(), String> {
+fn make(headers: &Headers, folder: &Path, define: Option<&str>) -> Result<(), String> {
     let (mut command, seen) = match &headers.root {
         Some(root) => (root.command("make"), inside(folder, root.folder())),
         None => (Command::new("make"), folder.to_owned()),
@@ -78,6 +91,7 @@ fn make(headers: &Headers, folder: &Path) -> Result<(), String> {
         .arg(&headers.tree)
         .arg(format!("M={}", seen.display()))
         .args(["W=1", "KCFLAGS=-Werror", "modules"])
+        .args(define.map(|word| format!("KCPPFLAGS=-D{word}")))
         .output()
         .map_err(|error| format!("make: {error}"))?;
     if output.status.success() {
@@ -92,10 +106,10 @@ fn inside(folder: &Path, root: &Path) -> PathBuf {
     Path::new("/").join(folder.strip_prefix(root).unwrap_or(folder))
 }
 
-/// A digest of every file's name and bytes, and of the release.
-fn digest(folders: &[PathBuf], release: &str) -> Result<u64, String> {
+/// A digest of every file's name and bytes, and of the words it is built for.
+fn digest(folders: &[PathBuf], words: &[&str]) -> Result<u64, String> {
     let mut hasher = DefaultHasher::new();
-    hasher.write(release.as_bytes());
+    words.iter().for_each(|word| hasher.write(word.as_bytes()));
     for folder in folders {
         for (name, path) in files(folder)? {
             hasher.write(name.as_bytes());
@@ -133,10 +147,14 @@ mod tests {
     #[test]
     fn a_module_is_a_name_and_perhaps_parameters() {
         let module = |text: &str| text.parse::<Module>();
-        assert_eq!(module("kecho"), Ok(Module { name: "kecho".into(), parameters: None }));
-        let loaded = Module { name: "kecho".into(), parameters: Some("mode=ready port=80".into()) };
+        let plain = Module { name: "kecho".into(), define: None, parameters: None };
+        assert_eq!(module("kecho"), Ok(plain.clone()));
+        let loaded = Module { parameters: Some("mode=ready port=80".into()), ..plain.clone() };
         assert_eq!(module("kecho:mode=ready port=80"), Ok(loaded));
-        assert!(module("").is_err() && module("../x").is_err() && module(":a").is_err());
+        assert_eq!(module("kecho+WIDE"), Ok(Module { define: Some("WIDE".into()), ..plain }));
+        for text in ["", "../x", ":a", "kecho+", "+a", "kecho+-I", "kecho+a b"] {
+            assert!(module(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -144,7 +162,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("staunch-module-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("a.c"), "one").expect("a file");
-        let of = |release| digest(std::slice::from_ref(&folder), release).expect("a digest");
+        let of = |release| digest(std::slice::from_ref(&folder), &[release]).expect("a digest");
         let (first, other) = (of("6.1"), of("6.12"));
         assert!(first == of("6.1") && first != other);
         fs::write(folder.join("a.c"), "two").expect("a file");
