@@ -12,6 +12,7 @@
 #include <net/tcp.h>
 
 #include "khttpd.h"
+#include "race.h"
 #include "trace.h"
 
 static struct kmem_cache *connections;
@@ -229,6 +230,7 @@ void khttpd_connection_close(struct khttpd_connection *connection)
 	khttpd_connection_detach(connection);
 	timer_shutdown_sync(&connection->timer);
 	kernel_sock_shutdown(connection->socket, SHUT_RDWR);
+	khttpd_race_asleep();
 	khttpd_connection_forget(connection);
 }
 
@@ -248,19 +250,28 @@ struct socket *khttpd_connection_leave(struct khttpd_connection *connection)
 	return socket;
 }
 
+/* The first connection that nobody closes yet, held, or NULL. Whoever closes one takes it off the list. */
+static struct khttpd_connection *khttpd_connection_first(struct khttpd_namespace *namespace)
+{
+	struct khttpd_connection *connection, *found = NULL;
+
+	spin_lock(&khttpd.lock);
+	list_for_each_entry(connection, &namespace->connections, node) {
+		if (!test_bit(KHTTPD_CLOSED, &connection->flags)) {
+			kref_get(&connection->references);
+			found = connection;
+			break;
+		}
+	}
+	spin_unlock(&khttpd.lock);
+	return found;
+}
+
 void khttpd_connection_close_all(struct khttpd_namespace *namespace)
 {
 	struct khttpd_connection *connection;
 
-	for (;;) {
-		spin_lock(&khttpd.lock);
-		connection = list_first_entry_or_null(&namespace->connections,
-						      struct khttpd_connection, node);
-		if (connection)
-			kref_get(&connection->references);
-		spin_unlock(&khttpd.lock);
-		if (!connection)
-			break;
+	while ((connection = khttpd_connection_first(namespace)) != NULL) {
 		khttpd_connection_close(connection);
 		khttpd_connection_put(connection);
 	}

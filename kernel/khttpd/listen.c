@@ -65,25 +65,27 @@ static int khttpd_listen_accept_one(struct khttpd_namespace *namespace, struct s
 	return error;
 }
 
+/* Each listener in turn, with a budget of its own, so that none waits for the end of another's storm. */
 static void khttpd_listen_accept_all(struct khttpd_namespace *namespace)
 {
-	unsigned int i, budget = KHTTPD_ACCEPT_BUDGET;
-	int error = 0;
+	unsigned int i, budget;
+	unsigned long pause = 0;
+	bool comes_again = false;
+	int error;
 
 	for (i = 0; i < namespace->listeners_count; i++) {
+		budget = KHTTPD_ACCEPT_BUDGET;
 		do {
 			if (READ_ONCE(namespace->is_stopping))
 				return;
 			error = khttpd_listen_accept_one(namespace, namespace->listeners[i].socket);
 		} while (!error && --budget);
-		if (!budget) {
-			queue_delayed_work(accepting, &namespace->accept, 0);
-			return;
-		}
-		if (error != -EAGAIN)
-			queue_delayed_work(accepting, &namespace->accept,
-					   msecs_to_jiffies(KHTTPD_PAUSE_MS));
+		if (error && error != -EAGAIN)
+			pause = msecs_to_jiffies(KHTTPD_PAUSE_MS);
+		comes_again |= error != -EAGAIN;
 	}
+	if (comes_again)
+		queue_delayed_work(accepting, &namespace->accept, pause);
 }
 
 static void khttpd_listen_accept(struct work_struct *work)
