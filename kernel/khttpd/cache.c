@@ -7,8 +7,8 @@
  * go may happen in a softirq, giving back a file may not.
  */
 #include <linux/atomic.h>
-#include <linux/dcache.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
@@ -23,66 +23,17 @@
 static struct {
 	struct hlist_head *lists;
 	siphash_key_t secret;
-	spinlock_t lock; /* guards changes of lists, `ages` and `bytes` */
-	struct list_head ages;
-	unsigned long bytes, bytes_max;
+	spinlock_t lock; /* guards changes of lists, `ages`, `wishes`, and charging */
+	struct list_head ages, wishes;
+	/* What is charged, and the part of it whose entries nobody holds any more. */
+	atomic_long_t bytes, leaving;
+	unsigned long bytes_max;
+	u64 owed_ns; /* rest that encoding still has to take */
 	struct llist_head dead;
 	struct work_struct bury;
-	struct delayed_work sweep;
+	struct delayed_work sweep, encode;
 	struct workqueue_struct *queue;
 } cache;
-
-static struct timespec64 khttpd_cache_ctime(const struct inode *inode)
-{
-#ifdef HAVE_INODE_TIMES
-	return inode_get_ctime(inode);
-#else
-	return inode->i_ctime;
-#endif
-}
-
-static struct timespec64 khttpd_cache_mtime(const struct inode *inode)
-{
-#ifdef HAVE_INODE_TIMES
-	return inode_get_mtime(inode);
-#else
-	return inode->i_mtime;
-#endif
-}
-
-/* How many renames there have been; odd while there is one. Not waited for: a softirq may have cut in. */
-static unsigned int khttpd_cache_renames(void)
-{
-	return raw_read_seqcount(&rename_lock.seqcount);
-}
-
-static bool khttpd_cache_is_true(const struct khttpd_entry *entry)
-{
-	const struct dentry *dentry = entry->path.dentry;
-	const struct inode *inode = d_inode(dentry);
-	struct timespec64 mtime = khttpd_cache_mtime(inode), ctime = khttpd_cache_ctime(inode);
-	unsigned int i;
-
-	if (khttpd_cache_renames() != entry->renames || i_size_read(inode) != entry->stat.size ||
-	    !timespec64_equal(&mtime, &entry->stat.mtime) || !timespec64_equal(&ctime, &entry->stat.ctime) ||
-	    atomic_read(&inode->i_writecount) > 0 || d_mountpoint(dentry))
-		return false;
-	for (i = 0; i < entry->depth; i++) {
-		dentry = READ_ONCE(dentry->d_parent);
-		ctime = khttpd_cache_ctime(d_inode(dentry));
-		if (!timespec64_equal(&ctime, &entry->folders[i]))
-			return false;
-		/* What is mounted on the root itself was there before, or is not seen from it. */
-		if (i + 1 < entry->depth && d_mountpoint(dentry))
-			return false;
-	}
-	return true;
-}
-
-static size_t khttpd_cache_cost(const struct khttpd_entry *entry)
-{
-	return sizeof(*entry) + entry->stat.size + entry->key_length + entry->gzip_length;
-}
 
 static void khttpd_cache_bury(struct work_struct *work)
 {
@@ -93,9 +44,13 @@ static void khttpd_cache_bury(struct work_struct *work)
 		return;
 	synchronize_rcu();
 	llist_for_each_entry_safe(entry, next, dead, dead) {
-		path_put(&entry->path);
-		kvfree(entry->gzip);
+		khttpd_place_leave(&entry->place);
+		if (entry->gzip)
+			kvfree(entry->gzip->bytes);
+		kfree(entry->gzip);
 		kvfree(entry->bytes);
+		atomic_long_sub(entry->charged, &cache.leaving);
+		atomic_long_sub(entry->charged, &cache.bytes);
 		kfree(entry);
 	}
 }
@@ -104,6 +59,7 @@ void khttpd_cache_put(struct khttpd_entry *entry)
 {
 	if (!refcount_dec_and_test(&entry->references))
 		return;
+	atomic_long_add(entry->charged, &cache.leaving);
 	llist_add(&entry->dead, &cache.dead);
 	queue_work(cache.queue, &cache.bury);
 }
@@ -116,8 +72,56 @@ static void khttpd_cache_drop(struct khttpd_entry *entry)
 	entry->listed = false;
 	hlist_del_rcu(&entry->node);
 	list_del(&entry->age);
-	cache.bytes -= khttpd_cache_cost(entry);
 	khttpd_cache_put(entry);
+}
+
+/*
+ * Under the lock: makes room. Who was used since is spared once, and who is held is spared, for its memory
+ * would not come back.
+ */
+static void khttpd_cache_make_room(size_t bytes)
+{
+	unsigned int steps = KHTTPD_CACHE_STEPS_MAX;
+	struct khttpd_entry *entry;
+
+	while (steps-- && !list_empty(&cache.ages) &&
+	       atomic_long_read(&cache.bytes) - atomic_long_read(&cache.leaving) + bytes > cache.bytes_max) {
+		entry = list_first_entry(&cache.ages, struct khttpd_entry, age);
+		if (READ_ONCE(entry->used) || refcount_read(&entry->references) > 1) {
+			WRITE_ONCE(entry->used, false);
+			list_move_tail(&entry->age, &cache.ages);
+		} else {
+			khttpd_cache_drop(entry);
+		}
+	}
+}
+
+/*
+ * Charges the account for memory that an entry is about to take. False where there is no room, maybe because
+ * what was dropped for it is not given back yet.
+ */
+static bool khttpd_cache_charge(struct khttpd_entry *entry, size_t bytes)
+{
+	bool fits;
+
+	if (bytes > cache.bytes_max)
+		return false;
+	spin_lock_bh(&cache.lock);
+	khttpd_cache_make_room(bytes);
+	fits = atomic_long_read(&cache.bytes) + bytes <= cache.bytes_max;
+	if (fits) {
+		atomic_long_add(bytes, &cache.bytes);
+		entry->charged += bytes;
+	}
+	spin_unlock_bh(&cache.lock);
+	return fits;
+}
+
+/* Gives back what an entry was charged for and did not take. */
+static void khttpd_cache_credit(struct khttpd_entry *entry, size_t bytes)
+{
+	entry->charged -= bytes;
+	atomic_long_sub(bytes, &cache.bytes);
 }
 
 static struct hlist_head *khttpd_cache_list(u64 hash)
@@ -125,46 +129,50 @@ static struct hlist_head *khttpd_cache_list(u64 hash)
 	return &cache.lists[hash % KHTTPD_CACHE_LISTS];
 }
 
-struct khttpd_entry *khttpd_cache_find(struct khttpd_text key)
+/* The entry for a decoded path, held, if it is true. */
+static struct khttpd_entry *khttpd_cache_look(struct khttpd_text key)
 {
+	u64 hash = siphash(key.at, key.length, &cache.secret);
 	struct khttpd_entry *entry, *found = NULL;
-	u64 hash;
 
-	if (!cache.bytes_max || key.length > KHTTPD_CACHE_PATH_BYTES)
-		return NULL;
-	hash = siphash(key.at, key.length, &cache.secret);
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(entry, khttpd_cache_list(hash), node) {
 		if (entry->hash == hash && entry->key_length == key.length &&
 		    !memcmp(entry->key, key.at, key.length)) {
-			if (khttpd_cache_is_true(entry) && refcount_inc_not_zero(&entry->references))
+			if (khttpd_place_is_true(&entry->place) && refcount_inc_not_zero(&entry->references))
 				found = entry;
 			break;
 		}
 	}
 	rcu_read_unlock();
+	return found;
+}
+
+/* The same for a path as it was sent, which is not decoded where that would change nothing. */
+static struct khttpd_entry *khttpd_cache_look_raw(struct khttpd_text raw)
+{
+	char path[KHTTPD_CACHE_RAW_BYTES + 1];
+	int length;
+
+	if (raw.length > KHTTPD_CACHE_RAW_BYTES)
+		return NULL;
+	length = khttpd_path_decode(raw, path);
+	return length > 0 ? khttpd_cache_look((struct khttpd_text){ (u8 *)path, length }) : NULL;
+}
+
+struct khttpd_entry *khttpd_cache_find(struct khttpd_text raw)
+{
+	struct khttpd_entry *found;
+
+	if (!cache.bytes_max)
+		return NULL;
+	found = khttpd_path_is_plain(raw) ? khttpd_cache_look(raw) : khttpd_cache_look_raw(raw);
 	if (!found)
 		return NULL;
 	atomic64_inc(&khttpd.hits);
 	if (!READ_ONCE(found->used))
 		WRITE_ONCE(found->used, true);
 	return found;
-}
-
-/* Under the lock: makes room. Who was used since is spared once. */
-static void khttpd_cache_make_room(size_t bytes)
-{
-	struct khttpd_entry *entry;
-
-	while (cache.bytes + bytes > cache.bytes_max && !list_empty(&cache.ages)) {
-		entry = list_first_entry(&cache.ages, struct khttpd_entry, age);
-		if (READ_ONCE(entry->used)) {
-			WRITE_ONCE(entry->used, false);
-			list_move_tail(&entry->age, &cache.ages);
-		} else {
-			khttpd_cache_drop(entry);
-		}
-	}
 }
 
 /* Lists an entry in place of the one that had its key. */
@@ -174,22 +182,16 @@ static void khttpd_cache_list_entry(struct khttpd_entry *entry)
 	struct khttpd_entry *other;
 	struct hlist_node *next;
 
-	if (khttpd_cache_cost(entry) > cache.bytes_max)
-		return;
 	spin_lock_bh(&cache.lock);
 	hlist_for_each_entry_safe(other, next, list, node)
 		if (other->hash == entry->hash)
 			khttpd_cache_drop(other);
-	khttpd_cache_make_room(khttpd_cache_cost(entry));
-	if (cache.bytes + khttpd_cache_cost(entry) <= cache.bytes_max) {
-		if (list_empty(&cache.ages))
-			queue_delayed_work(cache.queue, &cache.sweep, KHTTPD_CACHE_SWEEP_S * HZ);
-		entry->listed = true;
-		cache.bytes += khttpd_cache_cost(entry);
-		hlist_add_head_rcu(&entry->node, list);
-		list_add_tail(&entry->age, &cache.ages);
-		refcount_inc(&entry->references);
-	}
+	if (list_empty(&cache.ages))
+		queue_delayed_work(cache.queue, &cache.sweep, KHTTPD_CACHE_SWEEP_S * HZ);
+	entry->listed = true;
+	hlist_add_head_rcu(&entry->node, list);
+	list_add_tail(&entry->age, &cache.ages);
+	refcount_inc(&entry->references);
 	spin_unlock_bh(&cache.lock);
 }
 
@@ -200,124 +202,122 @@ static void khttpd_cache_sweep(struct work_struct *work)
 
 	spin_lock_bh(&cache.lock);
 	list_for_each_entry_safe(entry, next, &cache.ages, age)
-		if (!khttpd_cache_is_true(entry))
+		if (!khttpd_place_is_true(&entry->place))
 			khttpd_cache_drop(entry);
 	if (!list_empty(&cache.ages) && !khttpd.is_stopping)
 		queue_delayed_work(cache.queue, &cache.sweep, KHTTPD_CACHE_SWEEP_S * HZ);
 	spin_unlock_bh(&cache.lock);
 }
 
-static bool khttpd_cache_is_settled(struct timespec64 changed)
-{
-	struct timespec64 now;
-
-	ktime_get_real_ts64(&now);
-	return timespec64_to_ns(&now) - timespec64_to_ns(&changed) > KHTTPD_CACHE_SETTLED_MS * NSEC_PER_MSEC;
-}
-
-/* Whether the dentry has the name that ends in front of `*end`, which then stands in front of it. */
-static bool khttpd_cache_has_name(struct dentry *dentry, const char *name, size_t *end)
-{
-	size_t length;
-	bool has;
-
-	spin_lock(&dentry->d_lock);
-	length = dentry->d_name.len;
-	has = *end > length && name[*end - length - 1] == '/' &&
-	      !memcmp(name + *end - length, dentry->d_name.name, length);
-	spin_unlock(&dentry->d_lock);
-	if (has)
-		*end -= length + 1;
-	return has;
-}
-
-/*
- * Notes the folders between the file and the root. False where the path leads over a link or a mount, or one
- * of the folders was changed just now.
- */
-static bool khttpd_cache_note_folders(struct khttpd_entry *entry, const char *name)
-{
-	struct dentry *dentry = entry->path.dentry;
-	size_t end = strlen(name);
-
-	if (entry->path.mnt != khttpd.root.mnt)
-		return false;
-	while (dentry != khttpd.root.dentry) {
-		if (entry->depth == KHTTPD_CACHE_DEPTH_MAX || dentry == dentry->d_parent ||
-		    !khttpd_cache_has_name(dentry, name, &end))
-			return false;
-		dentry = dentry->d_parent;
-		entry->folders[entry->depth] = khttpd_cache_ctime(d_inode(dentry));
-		if (!khttpd_cache_is_settled(entry->folders[entry->depth++]))
-			return false;
-	}
-	return !end;
-}
-
-/* Whether a lookup that begins now finds the same file: what was noted before holds for it. */
-static bool khttpd_cache_is_found(const struct khttpd_entry *entry, const char *name)
-{
-	struct kstat stat;
-	struct path path;
-	bool same;
-
-	if (khttpd_file_find(name, &path, &stat))
-		return false;
-	same = path.dentry == entry->path.dentry && path.mnt == entry->path.mnt && khttpd_file_is_servable(&stat);
-	path_put(&path);
-	return same && khttpd_cache_is_true(entry);
-}
-
-/* Reads the whole file. */
-static bool khttpd_cache_fill(struct khttpd_entry *entry, struct file *file)
-{
-	struct khttpd_sending whole = { .file = file, .stat = entry->stat, .end = entry->stat.size };
-
-	return khttpd_file_read(&whole, entry->bytes, entry->stat.size) == entry->stat.size;
-}
-
 /* The tag of another representation: the same with a word behind it. */
-static bool khttpd_cache_tag_gzip(struct khttpd_entry *entry)
+static bool khttpd_cache_tag_gzip(const struct khttpd_entry *entry, char *etag)
 {
 	static const char end[] = "-gzip\"";
 	size_t length = entry->validators.etag.length - 1;
 
 	if (length + sizeof(end) > KHTTPD_ETAG_BYTES)
 		return false;
-	memcpy(entry->gzip_etag, entry->etag, length);
-	memcpy(entry->gzip_etag + length, end, sizeof(end));
+	memcpy(etag, entry->etag, length);
+	memcpy(etag + length, end, sizeof(end));
 	return true;
 }
 
 /* Without an encoding the entry is whole, too. */
-static void khttpd_cache_encode(struct khttpd_entry *entry)
+static void khttpd_cache_encode_entry(struct khttpd_entry *entry)
 {
-	if (entry->varies && khttpd_cache_tag_gzip(entry))
-		entry->gzip = khttpd_gzip_encode(entry->bytes, entry->stat.size, &entry->gzip_length);
+	const size_t most = sizeof(struct khttpd_encoded) + khttpd_pages_cost(entry->place.stat.size);
+	struct khttpd_encoded *gzip;
+
+	if (!khttpd_cache_charge(entry, most)) {
+		/* There may be room when it is asked for again. */
+		WRITE_ONCE(entry->wished, false);
+		return;
+	}
+	gzip = kzalloc(sizeof(*gzip), GFP_KERNEL | __GFP_NOWARN);
+	if (gzip && khttpd_cache_tag_gzip(entry, gzip->etag))
+		gzip->bytes = khttpd_gzip_encode(entry->bytes, entry->place.stat.size, &gzip->length);
+	if (!gzip || !gzip->bytes) {
+		kfree(gzip);
+		khttpd_cache_credit(entry, most);
+		return;
+	}
+	khttpd_cache_credit(entry, most - sizeof(*gzip) - khttpd_pages_cost(gzip->length));
+	atomic64_inc(&khttpd.encoded);
+	/* Whoever sees it sees what it points to. */
+	smp_store_release(&entry->gzip, gzip);
 }
 
-void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *file,
-		       const struct khttpd_represented *what, const struct kstat *stat)
+static struct khttpd_entry *khttpd_cache_next_wish(void)
 {
 	struct khttpd_entry *entry;
 
-	if (!cache.bytes_max || key.length > KHTTPD_CACHE_PATH_BYTES || stat->size > KHTTPD_CACHE_BODY_BYTES ||
-	    !khttpd_cache_is_settled(stat->ctime) || !khttpd_cache_is_settled(stat->mtime) ||
-	    what->validators.etag.length > KHTTPD_ETAG_BYTES)
-		return;
-	entry = kzalloc(sizeof(*entry) + key.length, GFP_KERNEL | __GFP_NOWARN);
+	spin_lock_bh(&cache.lock);
+	entry = list_first_entry_or_null(&cache.wishes, struct khttpd_entry, wish);
+	if (entry)
+		list_del(&entry->wish);
+	spin_unlock_bh(&cache.lock);
+	return entry;
+}
+
+/* Encodes one entry, and rests for as long as that took: at most half of a processor's time goes there. */
+static void khttpd_cache_encode(struct work_struct *work)
+{
+	struct khttpd_entry *entry = khttpd_cache_next_wish();
+	u64 begin_ns = ktime_get_ns();
+	unsigned long rest;
+
 	if (!entry)
 		return;
-	entry->bytes = khttpd_pages_make(stat->size);
-	if (!entry->bytes) {
-		kfree(entry);
-		return;
+	if (READ_ONCE(entry->listed) && khttpd_place_is_true(&entry->place))
+		khttpd_cache_encode_entry(entry);
+	khttpd_cache_put(entry);
+	cache.owed_ns += ktime_get_ns() - begin_ns;
+	rest = nsecs_to_jiffies(cache.owed_ns);
+	cache.owed_ns -= jiffies_to_nsecs(rest);
+	/* Wishes that came meanwhile wait as well. */
+	mod_delayed_work(cache.queue, &cache.encode, rest);
+}
+
+const struct khttpd_encoded *khttpd_cache_gzip(struct khttpd_entry *entry)
+{
+	const struct khttpd_encoded *gzip = smp_load_acquire(&entry->gzip);
+
+	if (gzip || READ_ONCE(entry->wished))
+		return gzip;
+	spin_lock_bh(&cache.lock);
+	if (!entry->wished) {
+		WRITE_ONCE(entry->wished, true);
+		refcount_inc(&entry->references);
+		list_add_tail(&entry->wish, &cache.wishes);
+		queue_delayed_work(cache.queue, &cache.encode, 0);
 	}
+	spin_unlock_bh(&cache.lock);
+	return NULL;
+}
+
+/* Reads the whole file. */
+static bool khttpd_cache_fill(struct khttpd_entry *entry, struct file *file)
+{
+	const struct kstat *stat = &entry->place.stat;
+	struct khttpd_sending whole = { .file = file, .stat = *stat, .end = stat->size };
+	size_t bytes = sizeof(*entry) + entry->key_length + khttpd_pages_cost(stat->size);
+
+	if (!khttpd_cache_charge(entry, bytes))
+		return false;
+	entry->bytes = khttpd_pages_make(stat->size);
+	return entry->bytes && khttpd_file_read(&whole, entry->bytes, stat->size) == stat->size;
+}
+
+/* An entry without a body, which takes over the place. */
+static struct khttpd_entry *khttpd_cache_make(struct khttpd_text key, const struct khttpd_represented *what,
+					      const struct khttpd_place *place)
+{
+	struct khttpd_entry *entry = kzalloc(sizeof(*entry) + key.length, GFP_KERNEL | __GFP_NOWARN);
+
+	if (!entry)
+		return NULL;
 	refcount_set(&entry->references, 1);
-	entry->path = file->f_path;
-	path_get(&entry->path);
-	entry->renames = khttpd_cache_renames();
-	entry->stat = *stat;
+	entry->place = *place;
 	entry->validators = what->validators;
 	memcpy(entry->etag, what->validators.etag.at, what->validators.etag.length);
 	entry->validators.etag.at = (u8 *)entry->etag;
@@ -326,26 +326,54 @@ void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *fi
 	entry->key_length = key.length;
 	memcpy(entry->key, key.at, key.length);
 	entry->hash = siphash(key.at, key.length, &cache.secret);
-	if (!(entry->renames & 1) && khttpd_cache_note_folders(entry, name) &&
-	    khttpd_cache_is_found(entry, name) && khttpd_cache_fill(entry, file)) {
-		khttpd_cache_encode(entry);
-		khttpd_cache_list_entry(entry);
+	return entry;
+}
+
+/* Whether the path has a true entry, which another spelling or another connection has made. */
+static bool khttpd_cache_has(struct khttpd_text key)
+{
+	struct khttpd_entry *entry = khttpd_cache_look(key);
+
+	if (entry)
+		khttpd_cache_put(entry);
+	return entry;
+}
+
+void khttpd_cache_keep(struct khttpd_text key, const char *name, struct file *file,
+		       const struct khttpd_represented *what, const struct kstat *stat)
+{
+	struct khttpd_place place;
+	struct khttpd_entry *entry;
+
+	if (!cache.bytes_max || key.length > KHTTPD_CACHE_PATH_BYTES || stat->size > KHTTPD_CACHE_BODY_BYTES ||
+	    what->validators.etag.length > KHTTPD_ETAG_BYTES || khttpd_cache_has(key))
+		return;
+	entry = NULL;
+	if (khttpd_place_note(&place, &file->f_path, stat, name) && khttpd_place_is_found(&place, name))
+		entry = khttpd_cache_make(key, what, &place);
+	if (!entry) {
+		khttpd_place_leave(&place);
+		return;
 	}
+	if (khttpd_cache_fill(entry, file))
+		khttpd_cache_list_entry(entry);
 	khttpd_cache_put(entry);
 }
 
 unsigned long khttpd_cache_bytes(void)
 {
-	return READ_ONCE(cache.bytes);
+	return atomic_long_read(&cache.bytes);
 }
 
 int khttpd_cache_init(unsigned long bytes_max)
 {
 	spin_lock_init(&cache.lock);
 	INIT_LIST_HEAD(&cache.ages);
+	INIT_LIST_HEAD(&cache.wishes);
 	init_llist_head(&cache.dead);
 	INIT_WORK(&cache.bury, khttpd_cache_bury);
 	INIT_DELAYED_WORK(&cache.sweep, khttpd_cache_sweep);
+	INIT_DELAYED_WORK(&cache.encode, khttpd_cache_encode);
 	get_random_bytes(&cache.secret, sizeof(cache.secret));
 	cache.bytes_max = bytes_max;
 	cache.lists = kvcalloc(KHTTPD_CACHE_LISTS, sizeof(*cache.lists), GFP_KERNEL);
@@ -358,15 +386,20 @@ int khttpd_cache_init(unsigned long bytes_max)
 	return -ENOMEM;
 }
 
-/* No connection is there any more, so nobody finds or keeps anything. */
+/* No connection is there any more, so nobody finds, keeps or wishes anything. */
 void khttpd_cache_exit(void)
 {
+	struct khttpd_entry *entry;
+
 	cancel_delayed_work_sync(&cache.sweep);
+	cancel_delayed_work_sync(&cache.encode);
+	while ((entry = khttpd_cache_next_wish()) != NULL)
+		khttpd_cache_put(entry);
 	spin_lock_bh(&cache.lock);
 	while (!list_empty(&cache.ages))
 		khttpd_cache_drop(list_first_entry(&cache.ages, struct khttpd_entry, age));
 	spin_unlock_bh(&cache.lock);
 	destroy_workqueue(cache.queue);
 	kvfree(cache.lists);
-	WARN(cache.bytes, "khttpd: %lu bytes of the cache are nobody's", cache.bytes);
+	WARN(khttpd_cache_bytes(), "khttpd: %lu bytes of the cache are nobody's", khttpd_cache_bytes());
 }

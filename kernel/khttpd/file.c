@@ -126,20 +126,37 @@ bool khttpd_file_is_servable(const struct kstat *stat)
 	return S_ISREG(stat->mode) && (stat->mode & 0004) && !(stat->mode & 01111);
 }
 
+/* The mode is not all: a list of rights may name nobody, too. What opens a file for the kernel asks none. */
 int khttpd_file_open(const struct path *path, struct file **file)
 {
 	const struct cred *before = override_creds(khttpd.cred);
+	int error = path_permission(path, MAY_READ);
 
-	*file = dentry_open(path, O_RDONLY | O_NONBLOCK | O_LARGEFILE, khttpd.cred);
+	if (!error) {
+		*file = dentry_open(path, O_RDONLY | O_NONBLOCK | O_LARGEFILE, khttpd.cred);
+		error = PTR_ERR_OR_ZERO(*file);
+	}
 	revert_creds(before);
-	return khttpd_file_status(PTR_ERR_OR_ZERO(*file));
+	return khttpd_file_status(error);
 }
 
+bool khttpd_file_may_be_read(const struct path *path)
+{
+	const struct cred *before = override_creds(khttpd.cred);
+	int error = path_permission(path, MAY_READ);
+
+	revert_creds(before);
+	return !error;
+}
+
+/*
+ * Whether the bytes are the same. The time of change tells nothing of them: it also changes with the file's
+ * name, its links and its mode, and a file that another one has taken the place of is sent to its end.
+ */
 static bool khttpd_file_is_same(const struct kstat *one, const struct kstat *other)
 {
 	return one->size == other->size && one->ino == other->ino &&
-	       timespec64_equal(&one->mtime, &other->mtime) &&
-	       timespec64_equal(&one->ctime, &other->ctime);
+	       timespec64_equal(&one->mtime, &other->mtime);
 }
 
 /* The file is looked at behind each read: what is sent has been of one and the same content. */

@@ -21,6 +21,7 @@ struct khttpd_folder {
 	struct khttpd_room path; /* of the folder, with its slash */
 	size_t path_length;
 	bool chunked, begun, ended;
+	bool is_cut; /* it has more entries than are listed */
 	bool short_of_memory; /* not every name could be taken */
 };
 
@@ -33,8 +34,10 @@ static bool khttpd_folder_take(struct dir_context *context, const char *name, in
 
 	if (length <= 0 || name[0] == '.')
 		return true;
-	if (folder->count == KHTTPD_ENTRIES_MAX || wanted > KHTTPD_NAMES_BYTES_MAX)
+	if (folder->count == KHTTPD_ENTRIES_MAX || wanted > KHTTPD_NAMES_BYTES_MAX) {
+		folder->is_cut = true;
 		return false;
+	}
 	if (wanted > folder->names.size &&
 	    !khttpd_memory_grow(&folder->names, max(2 * folder->names.size, wanted),
 				folder->names_length)) {
@@ -61,6 +64,7 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 	unsigned int i, kept = 0;
 	struct kstat stat;
 	struct path path;
+	bool may_be_read;
 	int status = 0;
 
 	if (!whole ||
@@ -79,8 +83,9 @@ static int khttpd_folder_look(struct khttpd_folder *folder)
 			break;
 		if (status)
 			continue;
+		may_be_read = khttpd_file_is_servable(&stat) && khttpd_file_may_be_read(&path);
 		path_put(&path);
-		if (!khttpd_file_is_servable(&stat))
+		if (!may_be_read)
 			continue;
 		entries[kept++] = (struct khttpd_listing_entry){
 			.name = khttpd_text_of(name),
@@ -115,7 +120,13 @@ int khttpd_folder_open(const struct path *path, struct khttpd_text name, bool ch
 		       struct khttpd_folder **opened)
 {
 	struct khttpd_folder *folder = kzalloc(sizeof(*folder), GFP_KERNEL);
-	struct khttpd_folder begun = { .context.actor = khttpd_folder_take, .chunked = chunked };
+	struct khttpd_folder begun = {
+		.context.actor = khttpd_folder_take,
+		.chunked = chunked,
+		.names.is_listing = true,
+		.entries.is_listing = true,
+		.path.is_listing = true,
+	};
 	int status = 503;
 
 	if (!folder)
@@ -158,9 +169,9 @@ static void khttpd_folder_fill(struct khttpd_folder *folder, struct khttpd_outpu
 			return;
 		khttpd_listing_row(output, &entries[folder->written++]);
 	}
-	if (output->room - output->length < 64)
+	if (output->room - output->length < KHTTPD_LISTING_END_BYTES)
 		return;
-	khttpd_listing_end(output);
+	khttpd_listing_end(output, folder->is_cut);
 	folder->ended = true;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Bodies in gzip (RFC 1952), by the kernel's zlib at its best level.
  *
- * Each processor has a workspace of its own, made when it is first needed. Sleeps.
+ * One caller at a time, for there is one workspace, made when it is first needed. Sleeps.
  */
 #ifndef KHTTPD_GZIP_H
 #define KHTTPD_GZIP_H
@@ -16,7 +16,6 @@ enum khttpd_gzip_limit {
 	KHTTPD_GZIP_GAIN_BYTES_MIN = 64,
 };
 
-int khttpd_gzip_init(void);
 void khttpd_gzip_exit(void);
 /*
  * The encoded body in memory to be freed by kvfree, or NULL where it is not small enough or there is no

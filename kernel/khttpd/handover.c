@@ -56,7 +56,7 @@ static bool khttpd_handover_has(struct khttpd_text path)
 /* What cannot be decoded is refused here, as it is there. */
 static bool khttpd_handover_has_raw(struct khttpd_text raw)
 {
-	struct khttpd_room room;
+	struct khttpd_room room = {};
 	bool has = true;
 	int length;
 

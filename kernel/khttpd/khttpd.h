@@ -11,6 +11,7 @@
  * softirq.c    requests answered in the callback that tells that they have come
  * reply.c      which answer a request gets
  * cache.c      small files that were served lately
+ * place.c      where a file stands, and whether it still does
  * gzip.c       their bodies in gzip
  * pages.c      bodies sent by reference
  * file.c       names looked up beneath the root, files read
@@ -43,7 +44,7 @@
 
 enum khttpd_limit {
 	KHTTPD_LISTENERS_MAX = 8,
-	/* Connections accepted before other work has its turn. */
+	/* Connections of one listener accepted before others have their turn. */
 	KHTTPD_ACCEPT_BUDGET = 64,
 	/* Accepting pauses so long when memory is short. */
 	KHTTPD_PAUSE_MS = 100,
@@ -58,6 +59,11 @@ enum khttpd_limit {
 	 * send.
 	 */
 	KHTTPD_OUTPUT_BYTES = 16 * 1024,
+	/*
+	 * The part of the account that all listings together may have: peers that read them slowly leave the
+	 * rest to others.
+	 */
+	KHTTPD_LISTINGS_PART = 4,
 	/* Most entries of a folder that are listed, and bytes of their names. */
 	KHTTPD_ENTRIES_MAX = 10000,
 	KHTTPD_NAMES_BYTES_MAX = 1024 * 1024,
@@ -109,6 +115,7 @@ enum khttpd_phase {
 struct khttpd_room {
 	void *at;
 	size_t size;
+	bool is_listing; /* counts among those of listings as well */
 };
 
 struct khttpd_entry;
@@ -208,8 +215,8 @@ struct khttpd_server {
 	spinlock_t lock; /* guards the namespaces' lists and all counts of connections */
 	unsigned int count;
 	wait_queue_head_t gone;
-	atomic_long_t memory;
-	atomic64_t accepted, refused, requests, hits, handed_over;
+	atomic_long_t memory, listings; /* bytes of the account, and those of listings in it */
+	atomic64_t accepted, refused, requests, hits, encoded, handed_over;
 };
 
 extern struct khttpd_server khttpd;
@@ -286,7 +293,7 @@ bool khttpd_reply(struct khttpd_connection *connection, const struct khttpd_requ
  * Writes the head of an answer from the cache on a connection that stays, and gives its body. Never
  * sleeps.
  */
-void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
+void khttpd_reply_entry(struct khttpd_entry *entry, const struct khttpd_request *request,
 			struct khttpd_text head, struct khttpd_output *output,
 			struct khttpd_text *body);
 /* A whole 503 that ends the connection: no process is there to answer. */
@@ -302,6 +309,8 @@ int khttpd_file_status(int error);
 int khttpd_file_find(const char *name, struct path *path, struct kstat *stat);
 int khttpd_file_open(const struct path *path, struct file **file);
 bool khttpd_file_is_servable(const struct kstat *stat);
+/* Whether the user nobody has the right to read what stands there. */
+bool khttpd_file_may_be_read(const struct path *path);
 /* Reads on in the file; minus an errno where it is not any more what its head says. */
 ssize_t khttpd_file_read(struct khttpd_sending *sending, char *room, size_t length);
 void khttpd_file_end(struct khttpd_sending *sending);

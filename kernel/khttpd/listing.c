@@ -161,9 +161,12 @@ void khttpd_listing_row(struct khttpd_output *output, const struct khttpd_listin
 		output->length = start;
 }
 
-void khttpd_listing_end(struct khttpd_output *output)
+void khttpd_listing_end(struct khttpd_output *output, bool is_cut)
 {
-	khttpd_output_words(output, "</table>\n</body>\n</html>\n");
+	khttpd_output_words(output, "</table>\n");
+	if (is_cut)
+		khttpd_output_words(output, "<p>This folder has more entries than are listed here.</p>\n");
+	khttpd_output_words(output, "</body>\n</html>\n");
 }
 
 int khttpd_listing_compare(const struct khttpd_listing_entry *one,

@@ -19,6 +19,8 @@ enum khttpd_listing_limit {
 	KHTTPD_LISTING_ROW_BYTES = 255 * 3 + 255 * 11 + 256,
 	/* Room for what stands before the rows: every byte of a path escaped, twice. */
 	KHTTPD_LISTING_HEAD_BYTES = 4096 * 11 * 2 + 512,
+	/* Room for what stands behind them. */
+	KHTTPD_LISTING_END_BYTES = 128,
 };
 
 struct khttpd_listing_entry {
@@ -31,7 +33,8 @@ struct khttpd_listing_entry {
 /* Each writes one piece; a piece that does not fit leaves `output->full` set. */
 void khttpd_listing_begin(struct khttpd_output *output, struct khttpd_text path);
 void khttpd_listing_row(struct khttpd_output *output, const struct khttpd_listing_entry *entry);
-void khttpd_listing_end(struct khttpd_output *output);
+/* `is_cut`: the folder has more entries than the page. */
+void khttpd_listing_end(struct khttpd_output *output, bool is_cut);
 
 /*
  * Folders first, then by the bytes of the name: below, at or above 0 as the first stands before

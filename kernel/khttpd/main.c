@@ -70,11 +70,11 @@ static int khttpd_main_counts(char *buffer, const struct kernel_param *parameter
 {
 	return sysfs_emit(buffer,
 			  "connections %u\naccepted %lld\nrefused %lld\nanswered %lld\ncache_hits %lld\n"
-			  "handed_over %lld\nmemory_bytes %ld\ncache_bytes %lu\n",
+			  "encoded %lld\nhanded_over %lld\nmemory_bytes %ld\ncache_bytes %lu\n",
 			  READ_ONCE(khttpd.count), atomic64_read(&khttpd.accepted),
 			  atomic64_read(&khttpd.refused), atomic64_read(&khttpd.requests),
-			  atomic64_read(&khttpd.hits), atomic64_read(&khttpd.handed_over),
-			  atomic_long_read(&khttpd.memory),
+			  atomic64_read(&khttpd.hits), atomic64_read(&khttpd.encoded),
+			  atomic64_read(&khttpd.handed_over), atomic_long_read(&khttpd.memory),
 			  khttpd_cache_bytes());
 }
 
@@ -165,12 +165,9 @@ static int __init khttpd_main_start(void)
 	error = khttpd_handover_init(hand_over);
 	if (error)
 		goto file;
-	error = khttpd_gzip_init();
-	if (error)
-		goto handover;
 	error = khttpd_cache_init((unsigned long)cache_kib << 10);
 	if (error)
-		goto gzip;
+		goto handover;
 	error = khttpd_connection_init();
 	if (error)
 		goto cache;
@@ -191,8 +188,6 @@ connection:
 	khttpd_memory_exit();
 cache:
 	khttpd_cache_exit();
-gzip:
-	khttpd_gzip_exit();
 handover:
 	khttpd_handover_exit();
 file:

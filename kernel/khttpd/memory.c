@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The account of what peers make the module hold. Whatever a peer can make larger is taken from
- * here, and nothing is given once the sum has reached its bound.
+ * here, or from the account of the cache (cache.h), and nothing is given once the sum has reached its bound.
  */
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -52,14 +52,32 @@ void khttpd_memory_exit(void)
 	}
 }
 
+/* Counts the bytes of a room. Whether they fit; they are counted in any case. */
+static bool khttpd_memory_count(const struct khttpd_room *room, size_t size)
+{
+	bool fits = atomic_long_add_return(size, &khttpd.memory) <= khttpd.memory_max;
+
+	if (room->is_listing &&
+	    atomic_long_add_return(size, &khttpd.listings) > khttpd.memory_max / KHTTPD_LISTINGS_PART)
+		fits = false;
+	return fits;
+}
+
+static void khttpd_memory_discount(const struct khttpd_room *room, size_t size)
+{
+	atomic_long_sub(size, &khttpd.memory);
+	if (room->is_listing)
+		atomic_long_sub(size, &khttpd.listings);
+}
+
 static bool khttpd_memory_enter(struct khttpd_room *room, size_t size, void *(*make)(size_t size))
 {
-	if (atomic_long_add_return(size, &khttpd.memory) <= khttpd.memory_max)
+	if (khttpd_memory_count(room, size))
 		room->at = khttpd_memory_take_kept(size) ?: make(size);
 	else
 		room->at = NULL;
 	if (!room->at) {
-		atomic_long_sub(size, &khttpd.memory);
+		khttpd_memory_discount(room, size);
 		return false;
 	}
 	room->size = size;
@@ -88,7 +106,7 @@ bool khttpd_memory_take_now(struct khttpd_room *room, size_t size)
 
 bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used)
 {
-	struct khttpd_room larger;
+	struct khttpd_room larger = { .is_listing = room->is_listing };
 
 	if (!khttpd_memory_take(&larger, size))
 		return false;
@@ -100,7 +118,7 @@ bool khttpd_memory_grow(struct khttpd_room *room, size_t size, size_t used)
 
 void khttpd_memory_give(struct khttpd_room *room)
 {
-	atomic_long_sub(room->size, &khttpd.memory);
+	khttpd_memory_discount(room, room->size);
 	kvfree(khttpd_memory_keep(room->at, room->size));
 	room->at = NULL;
 	room->size = 0;

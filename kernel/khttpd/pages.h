@@ -18,6 +18,12 @@ enum khttpd_pages_limit {
 	KHTTPD_PAGES_MAX = 16,
 };
 
+/* Bytes of memory that a body of so many takes. */
+static inline size_t khttpd_pages_cost(size_t length)
+{
+	return length < KHTTPD_PAGES_BYTES_MIN ? length : PAGE_ALIGN(length);
+}
+
 /* Memory for a body, to be freed by kvfree; NULL where there is none. */
 char *khttpd_pages_make(size_t length);
 

@@ -78,6 +78,19 @@ int khttpd_path_decode(struct khttpd_text raw, char *out)
 	return length;
 }
 
+bool khttpd_path_is_plain(struct khttpd_text raw)
+{
+	size_t i;
+
+	if (!raw.length || raw.at[0] != '/')
+		return false;
+	for (i = 1; i < raw.length; i++)
+		if (!raw.at[i] || raw.at[i] == '%' ||
+		    (raw.at[i - 1] == '/' && (raw.at[i] == '/' || raw.at[i] == '.')))
+			return false;
+	return true;
+}
+
 bool khttpd_path_is_servable(const char *path, size_t length)
 {
 	static const char well_known[] = "/.well-known";

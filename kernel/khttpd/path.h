@@ -22,6 +22,12 @@ enum khttpd_path_limit {
 int khttpd_path_decode(struct khttpd_text raw, char *out);
 
 /*
+ * Whether a path is decoded already: khttpd_path_decode would give the same bytes. False where it only may
+ * be.
+ */
+bool khttpd_path_is_plain(struct khttpd_text raw);
+
+/*
  * Whether a decoded path may be looked up: not too long, no hidden name but /.well-known/ (RFC
  * 8615).
  */

@@ -30,6 +30,7 @@ struct khttpd_replying {
 	char date[KHTTPD_DATE_BYTES];
 	char *path; /* decoded, with room for the index's name */
 	size_t length;
+	size_t asked_length; /* of what was asked for, without the index's name */
 };
 
 static void khttpd_reply_manner(struct khttpd_manner *manner, char *date)
@@ -124,12 +125,16 @@ static void khttpd_reply_opened(struct khttpd_replying *replying, struct file *f
 	struct khttpd_text name = { (u8 *)replying->path, replying->length };
 	struct khttpd_media media = khttpd_mime_of(name);
 	char etag[KHTTPD_ETAG_BYTES];
+	unsigned int status;
 
 	khttpd_reply_validators(&what.validators, stat, etag);
 	what.media = media.value;
 	what.varies = khttpd.gzip && media.encodable && stat->size >= KHTTPD_GZIP_BYTES_MIN;
-	khttpd_cache_keep(request->path, replying->path, file, &what, stat);
-	khttpd_reply_represent(request, replying->head, &replying->manner, &what, replying->output);
+	status = khttpd_reply_represent(request, replying->head, &replying->manner, &what, replying->output);
+	/* Who asks for less than all does not have the whole file read. */
+	if (status == 200 && request->method == KHTTPD_GET)
+		khttpd_cache_keep(khttpd_text_until(name, replying->asked_length), replying->path, file,
+				  &what, stat);
 	if (what.start < what.end) {
 		sending->file = get_file(file);
 		sending->stat = *stat;
@@ -144,30 +149,33 @@ struct khttpd_kept {
 	const char *bytes;
 };
 
-static struct khttpd_kept khttpd_reply_kept(const struct khttpd_entry *entry,
+static struct khttpd_kept khttpd_reply_kept(struct khttpd_entry *entry,
 					    const struct khttpd_request *request, struct khttpd_text head)
 {
 	struct khttpd_kept kept = {
 		.what = {
-			.size = entry->stat.size,
+			.size = entry->place.stat.size,
 			.media = entry->media,
 			.varies = entry->varies,
 			.validators = entry->validators,
 		},
 		.bytes = entry->bytes,
 	};
+	const struct khttpd_encoded *gzip = NULL;
 
-	if (entry->gzip && khttpd_encoding_prefers_gzip(request, head)) {
-		kept.what.size = entry->gzip_length;
+	if (entry->varies && khttpd_encoding_prefers_gzip(request, head))
+		gzip = khttpd_cache_gzip(entry);
+	if (gzip) {
+		kept.what.size = gzip->length;
 		kept.what.coding = "gzip";
-		kept.what.validators.etag = khttpd_text_of(entry->gzip_etag);
-		kept.bytes = entry->gzip;
+		kept.what.validators.etag = khttpd_text_of(gzip->etag);
+		kept.bytes = gzip->bytes;
 	}
 	kept.what.end = kept.what.size;
 	return kept;
 }
 
-void khttpd_reply_entry(const struct khttpd_entry *entry, const struct khttpd_request *request,
+void khttpd_reply_entry(struct khttpd_entry *entry, const struct khttpd_request *request,
 			struct khttpd_text head, struct khttpd_output *output,
 			struct khttpd_text *body)
 {
@@ -286,7 +294,7 @@ static int khttpd_reply_path(struct khttpd_replying *replying)
 
 	if (status < 0)
 		return -status;
-	replying->length = status;
+	replying->length = replying->asked_length = status;
 	if (!khttpd_path_is_servable(replying->path, replying->length))
 		return 404;
 	status = khttpd_file_find(replying->path, &path, &stat);
@@ -300,7 +308,7 @@ static int khttpd_reply_path(struct khttpd_replying *replying)
 
 static int khttpd_reply_content(struct khttpd_replying *replying)
 {
-	struct khttpd_room path;
+	struct khttpd_room path = {};
 	int status;
 
 	if (khttpd_reply_from_cache(replying))

@@ -9,9 +9,9 @@ ask() { name=$1; shift; wget -q -O got "$@" http://127.0.0.1/$name; }
 
 load mode=softirq
 for name in serving.md giving-way.svg load.md cache.c; do
-  # The first one is kept, the second comes from the cache.
   ask $name; cmp got www/$name || exit 2
-  ask $name --header "Accept-Encoding: gzip"
+  # Its gzip is made when it is asked for, beside the requests.
+  until ask $name --header "Accept-Encoding: gzip" && ! cmp -s got www/$name; do :; done
   gunzip -c < got | cmp - www/$name || exit 3
   echo "$name: $(stat -c %s got)"
 done

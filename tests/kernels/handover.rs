@@ -1,34 +1,17 @@
 //! Connections that khttpd hands over: to a small process at its device, and to the server as shipped.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use staunch_tests::process::binary;
 
-use crate::modules::{Guest, KHTTPD_MODES};
+use crate::modules::{Guest, KHTTPD_MODES, compiled};
 use crate::{SERIES_WITH_HEADERS, is_possible, series_with_modules};
 
 /// The program that takes connections at the device. It is made once, because tests run side by side.
 pub(crate) fn process() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(make_process).clone()
-}
-
-/// It is static, for the machine has no libraries.
-fn make_process() -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("handover");
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new("cc")
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-static"])
-        .arg(format!("-I{}", here.join("../kernel/khttpd").display()))
-        .arg(here.join("kernels/handover.c"))
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("cc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
+    PROGRAM.get_or_init(|| compiled("handover")).clone()
 }
 
 /// What the script says in each mode: first and last line of each answer. The process answers with what it

@@ -5,6 +5,7 @@
 //! machine.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod dostp;
 mod handover;
 mod modules;

@@ -1,7 +1,7 @@
 //! Modules of `kernel/` in an emulated machine that ends at the first warning of its kernel.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -96,6 +96,22 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let path = binary().with_file_name(name);
     assert!(path.exists(), "{} is missing: cargo build --workspace makes it", path.display());
     path
+}
+
+/// The program of a file of C beside this one. It is static, for the machine has no libraries.
+pub(crate) fn compiled(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new("cc")
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-static"])
+        .arg(format!("-I{}", here.join("../kernel/khttpd").display()))
+        .arg(here.join("kernels").join(name).with_extension("c"))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("cc runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
 }
 
 pub(crate) fn said(output: &Output) -> (String, String) {

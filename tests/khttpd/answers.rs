@@ -194,6 +194,8 @@ fn listings_escape_every_name() {
         driver.must(b'e', &row("a\u{202e}b".as_bytes())).contains("a<i>\\xe2</i><i>\\x80</i><i>\\xae</i>b")
     );
     assert!(driver.must(b'e', &row(b"javascript:x")).contains("href=\"javascript%3Ax\""));
+    let cut = "</table>\n<p>This folder has more entries than are listed here.</p>\n</body>\n</html>\n";
+    assert!(driver.must(b'l', b"\x01/").ends_with(cut));
     let driver = std::cell::RefCell::new(&mut driver);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(2000));
     let names = prop::collection::vec(
@@ -208,7 +210,7 @@ fn listings_escape_every_name() {
         let (text, _) = rest.split_once("</bdi></a></td><td>12</td>").unwrap();
         let plain = text.replace("<i>", "").replace("</i>", "");
         prop_assert!(!plain.contains(['<', '>', '"', '\'']), "{}", plain);
-        let page = driver.borrow_mut().must(b'l', &[b"/", &name[..]].concat());
+        let page = driver.borrow_mut().must(b'l', &[b"\0/", &name[..]].concat());
         prop_assert!(page.ends_with("</table>\n</body>\n</html>\n") && !page.starts_with("full"));
         Ok(())
     });

@@ -128,11 +128,15 @@ static void ask_path(struct khttpd_text input)
 
 	if (length < 0) {
 		say_number("error ", -length);
+		if (khttpd_path_is_plain(input))
+			say(" but was told to be plain");
 	} else {
 		say_number("path ", khttpd_path_is_servable(path, length));
 		say_text(" ", (struct khttpd_text){ (u8 *)path, length });
 		if (path[length])
 			say(" and no NUL behind it");
+		if (khttpd_path_is_plain(input) && ((size_t)length != input.length || memcmp(path, input.at, length)))
+			say(" but was told to be plain");
 	}
 	free(path);
 }
@@ -221,9 +225,10 @@ static void ask_listing(struct khttpd_text input)
 {
 	char *room = malloc(KHTTPD_LISTING_HEAD_BYTES);
 	struct khttpd_output page = { .at = room, .room = KHTTPD_LISTING_HEAD_BYTES };
+	bool is_cut = number_at(&input, 1);
 
 	khttpd_listing_begin(&page, input);
-	khttpd_listing_end(&page);
+	khttpd_listing_end(&page, is_cut);
 	if (page.full)
 		say("full");
 	khttpd_output_bytes(&out, page.at, page.length);
@@ -291,6 +296,9 @@ static void ask(int letter, struct khttpd_text input)
 		break;
 	case 'p':
 		ask_path(input);
+		break;
+	case 'P':
+		say(khttpd_path_is_plain(input) ? "plain" : "other");
 		break;
 	case 'r':
 		ask_range(input);

@@ -42,6 +42,28 @@ fn paths_decode_alike() {
     outcome.expect("the same paths of both");
 }
 
+/// What need not be decoded is told from what does; `paths_decode_alike` compares the bytes.
+#[test]
+fn plain_paths_are_known() {
+    let Some(mut driver) = driver::start() else { return };
+    for (path, said) in [
+        ("/", "plain"),
+        ("/a", "plain"),
+        ("/a/b.txt", "plain"),
+        ("/a/", "plain"),
+        ("/a..b", "plain"),
+        ("", "other"),
+        ("a", "other"),
+        ("/%61", "other"),
+        ("/a/../b", "other"),
+        ("/./a", "other"),
+        ("//a", "other"),
+        ("/a//", "other"),
+    ] {
+        assert_eq!(driver.must(b'P', path.as_bytes()), said, "{path}");
+    }
+}
+
 #[test]
 fn hidden_names_are_not_looked_up() {
     let Some(mut driver) = driver::start() else { return };
