@@ -43,6 +43,8 @@
 #define COUNT_FRAGMENT 3
 #define COUNT_MALFORMED 4
 #define FRAME_SYN 5
+/* Wrapped so often that it is not read to its end; counted as malformed. */
+#define FRAME_WRAPPED 6
 /* Prefixes seen for the first time in a window. */
 #define COUNT_PREFIXES 5
 /* Let in only because it is a dry run. */

@@ -2,8 +2,8 @@
 /*
  * Answers to a SYN that was shed, written over it: a reset, or a SYN-ACK with a cookie.
  *
- * It owns every byte of the answer. It must never answer a packet with options or extension headers, or one
- * that was sent to many: those are dropped. What is behind the answer in the frame is padding.
+ * It owns every byte of the answer. It must never answer a packet with options or extension headers, a part
+ * of one, or one that was sent to many: those are dropped. What is behind the answer in the frame is padding.
  */
 #ifndef STAUNCH_BPF_GATE_ANSWER_H
 #define STAUNCH_BPF_GATE_ANSWER_H
@@ -127,7 +127,7 @@ static __always_inline int answer(struct frame *frame, int reject)
 	__u64 sum;
 
 	segment = internet + (frame->is_ipv6 ? IPV6_BYTES : IPV4_BYTES);
-	if (segment != frame->segment || segment + TCP_BYTES + MSS_OPTION_BYTES > frame->end)
+	if (frame->is_part || segment != frame->segment || segment + TCP_BYTES + MSS_OPTION_BYTES > frame->end)
 		return 0;
 	frame->segment = segment;
 	if (frame->link[0] & 1)

@@ -2,8 +2,8 @@
 /*
  * What is done with a frame: counted, and let pass, dropped or answered.
  *
- * Every frame that is no SYN, or is one with ACK, or that is not understood, passes. It must never drop
- * another.
+ * Every frame that is no SYN, or is one with ACK, or that is not understood, passes, but for what is wrapped
+ * as nobody does who has nothing to hide. It must never drop another.
  */
 #ifndef STAUNCH_BPF_GATE_DEED_H
 #define STAUNCH_BPF_GATE_DEED_H
@@ -25,7 +25,11 @@ static __always_inline int gate(struct xdp_md *context)
 	counts = bpf_map_lookup_elem(&counters, &line);
 	if (!counts)
 		return XDP_PASS;
-	kind = read_frame(&frame);
+	kind = read_frame(&frame, context);
+	if (kind == FRAME_WRAPPED) {
+		counts[COUNT_MALFORMED]++;
+		return is_unwanted(counts) && !dry_run ? XDP_DROP : XDP_PASS;
+	}
 	if (kind != FRAME_SYN) {
 		counts[kind]++;
 		return XDP_PASS;

@@ -356,6 +356,28 @@ static __always_inline int ration(const __u64 *order, const struct client *clien
 	return outcome;
 }
 
+/* Whether the daemon was not heard of for so long that its orders do not hold any more. */
+static __always_inline int is_over(const __u64 *order, const __u64 *counts)
+{
+	return order[ORDER_HEARTBEAT_NS] + LEASE_NS < counts[CLOCK_NS];
+}
+
+/* Whether a frame is dropped that is wrapped so often that nobody knows whose it is: while there is a list of
+ * those who never come in, or a line sheds. */
+static __always_inline int is_unwanted(__u64 *counts)
+{
+	look_at_clock(counts);
+	for (__u32 line = 0; line < (has_lines ? LINES_MAX : 1); line++) {
+		const __u64 *order = bpf_map_lookup_elem(&orders, &line);
+
+		if (!order || is_over(order, counts))
+			return 0;
+		if (has_deny || order[ORDER_SHEDDING])
+			return 1;
+	}
+	return 0;
+}
+
 /* What becomes of a SYN in a line, and of which class it is. */
 static __always_inline int verdict(const struct frame *frame, const __u32 *line, __u64 *counts, int *class)
 {
@@ -365,7 +387,7 @@ static __always_inline int verdict(const struct frame *frame, const __u32 *line,
 	*class = CLASS_UNKNOWN;
 	look_at_clock(counts);
 	order = bpf_map_lookup_elem(&orders, line);
-	if (!order || order[ORDER_HEARTBEAT_NS] + LEASE_NS < counts[CLOCK_NS])
+	if (!order || is_over(order, counts))
 		return OUTCOME_LEASE_OVER;
 	if (has_allow && is_listed(frame, &allow4, &allow6))
 		return OUTCOME_ALLOWED;

@@ -116,7 +116,8 @@ __attribute__((noinline)) int make_ipv4(struct xdp_md *context, __u32 at, __u64 
 	if (protocol != 6)
 		is_syn = 0;
 	if (!take(&chance, 3)) {
-		part = 1 + take(&chance, 13);
+		/* A later part; what a first one may be, the table of verdicts says. */
+		part = 1 | take(&chance, 13);
 		is_syn = 0;
 	}
 	/* Do not fragment, and the bit that is reserved. */
@@ -143,12 +144,24 @@ __attribute__((noinline)) int make_ipv4(struct xdp_md *context, __u32 at, __u64 
 	return MADE(made & 0xffff, is_syn);
 }
 
+/* The header of a fragment of IPv6 behind its first two bytes. Whether the packet is whole all the same. */
+static __always_inline int put_fragment(struct xdp_md *context, __u32 at, __u64 *chance)
+{
+	if (take(chance, 1)) {
+		/* Two bits are reserved. */
+		put2(context, at, take(chance, 2) << 1);
+		return 1;
+	}
+	put2(context, at, (1 | take(chance, 13)) << 3 | take(chance, 3));
+	return 0;
+}
+
 /* Up to three extension headers, of which the last may be that of a fragment. */
 __attribute__((noinline)) int make_ipv6(struct xdp_md *context, __u32 at, __u64 chance)
 {
 	__u32 extensions = take(&chance, 2), next_at = at + 6, place = at + 40, length, size;
 	__u32 fragment = extensions && !take(&chance, 2), protocol;
-	int made, is_syn;
+	int made, is_syn, is_whole = 1;
 
 	for (__u32 i = 0; i < extensions && i < 3; i++) {
 		__u32 kind = take(&chance, 2);
@@ -158,6 +171,7 @@ __attribute__((noinline)) int make_ipv6(struct xdp_md *context, __u32 at, __u64 
 		if (fragment && i + 1 == extensions) {
 			put(context, next_at, 44);
 			size = 0;
+			is_whole = put_fragment(context, place + 2, &chance);
 		}
 		next_at = place;
 		put(context, place + 1, size);
@@ -166,7 +180,7 @@ __attribute__((noinline)) int make_ipv6(struct xdp_md *context, __u32 at, __u64 
 	made = make_segment(context, place, mix(chance));
 	protocol = choose_protocol(&chance);
 	put(context, next_at, protocol);
-	is_syn = made >> 16 && protocol == 6 && !fragment;
+	is_syn = made >> 16 && protocol == 6 && is_whole;
 	length = (made & 0xffff) - at - 40;
 	switch (take(&chance, 4)) {
 	case 0:
@@ -206,7 +220,7 @@ __attribute__((noinline)) int make_frame(struct xdp_md *context, __u64 chance)
 	kind = take(&chance, 3);
 	put2(context, at, kind == 7 ? 0x0806 : kind > 3 ? 0x86dd : 0x0800);
 	made = kind > 3 ? make_ipv6(context, at + 2, mix(chance)) : make_ipv4(context, at + 2, mix(chance));
-	is_syn = made >> 16 && kind != 7 && tags < 3;
+	is_syn = made >> 16 && kind != 7;
 	length = made & 0xffff;
 	if (!take(&chance, 2)) {
 		length = 14 + take(&chance, 8) % (length - 14);

@@ -44,7 +44,9 @@ impl Making {
             "hop" => self.extension(0, 1),
             "routing" => self.extension(43, 2),
             "destination" => self.extension(60, 1),
-            "fragment-header" => self.extension(44, 1),
+            "fragment-header" => self.part(number(or(value, "0"))),
+            "vlans" => (0..number(value)).for_each(|_| self.tag(0x8100)),
+            "hops" => (0..number(value)).for_each(|_| self.extension(0, 1)),
             "tcp" | "udp" | "icmp" | "next" => self.upper(name, value),
             "mss" => self.segment_options(&[2, 4, 5, 0xb4]),
             "nop" => self.segment_options(&[1; 4]),
@@ -110,6 +112,13 @@ impl Making {
         self.frame.resize(begin + eights * 8, 0);
         self.frame[begin + 1] = (eights - 1) as u8;
         self.internet = Some((at, begin));
+    }
+
+    /// The header of a part of a packet of IPv6: its offset, in bytes, and 1 where more parts follow.
+    fn part(&mut self, place: usize) {
+        self.extension(44, 1);
+        let at = self.internet().1;
+        self.set16(at + 2, place);
     }
 
     fn upper(&mut self, name: &str, value: &str) {
