@@ -4,6 +4,7 @@
 //! make the loop wait for somebody who looks.
 
 mod door;
+mod seats;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

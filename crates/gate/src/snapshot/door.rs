@@ -6,21 +6,21 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt::socket_peercred;
 use staunch_netio::clock;
 
+use super::seats::Seats;
 use super::{Board, Snapshot};
 
 const FOLDER: &str = "/run/staunch";
-/// Those who look at a time: each costs a thread.
-const VIEWERS_MAX: usize = 8;
 /// Between two lines.
 const STEP: Duration = Duration::from_secs(1);
 /// How long either side waits for the other.
@@ -85,26 +85,39 @@ impl Drop for Door {
 }
 
 fn accept(listener: &UnixListener, board: &Board) {
-    let viewers = Arc::new(AtomicUsize::new(0));
+    let seats = Arc::new(Mutex::new(Seats::new()));
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
             clock::pause(STEP);
             continue;
         };
-        if viewers.load(Relaxed) >= VIEWERS_MAX {
-            continue;
-        }
-        viewers.fetch_add(1, Relaxed);
-        let (board, seen_off) = (board.clone(), Arc::clone(&viewers));
+        let Some(number) = seat(&seats, &stream) else { continue };
+        let (board, seen_off) = (board.clone(), Arc::clone(&seats));
         let tell = move || {
             // Who looks goes away: that is the usual end.
             let _ = tell(stream, &board);
-            seen_off.fetch_sub(1, Relaxed);
+            lock(&seen_off).give_back(number);
         };
         if thread::Builder::new().name("gate-view".into()).spawn(tell).is_err() {
-            viewers.fetch_sub(1, Relaxed);
+            lock(&seats).give_back(number);
         }
     }
+}
+
+/// A seat for who looks by this socket, which another may have to leave for it.
+fn seat(seats: &Mutex<Seats<UnixStream>>, stream: &UnixStream) -> Option<u64> {
+    // A user the kernel does not name has seats like any other.
+    let user = socket_peercred(stream).map_or(u32::MAX, |peer| peer.uid.as_raw());
+    let (number, leaves) = lock(seats).take(user, stream.try_clone().ok()?)?;
+    if let Some(stream) = leaves {
+        // Its thread sees the end.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    Some(number)
+}
+
+fn lock(seats: &Mutex<Seats<UnixStream>>) -> std::sync::MutexGuard<'_, Seats<UnixStream>> {
+    seats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn tell(mut stream: UnixStream, board: &Board) -> io::Result<()> {
