@@ -223,8 +223,8 @@ static __always_inline __u32 read_wrapped(struct frame *frame)
 #define INTERNET_MASK 0x3f
 #define SEGMENT_MASK 0x7fff
 
-/* Any frame, without pointers. A function of its own, which the kernel verifies once: else it would go through
- * all that follows for each end of a loop. */
+/* Any frame, without pointers. A function of its own, which the kernel verifies once: else it would go
+ * through all that follows for each end of a loop. */
 __attribute__((noinline)) __u64 find(struct xdp_md *context)
 {
 	struct frame frame = { .link = (__u8 *)(long)context->data, .end = (__u8 *)(long)context->data_end };
