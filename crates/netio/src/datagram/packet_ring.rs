@@ -18,6 +18,12 @@ use super::{
 /// Bytes the kernel writes before a frame: its header, a socket address, and alignment.
 const SLOT_HEAD_BYTES: usize = 128;
 
+/// Where in a slot the kernel writes from where a frame came: its header is aligned to 16 bytes.
+const FROM_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
+
+/// The bits of a VLAN tag that are the VLAN's number (VLAN_VID_MASK).
+const VLAN_NUMBER: u16 = 0x0fff;
+
 /// Frames handed to the kernel in one call.
 const BATCH_COUNT: usize = 64;
 
@@ -53,6 +59,8 @@ pub struct PacketRing {
     /// Whether it is not known where the kernel goes on: another process may have read.
     is_lost: bool,
     link: [u8; 6],
+    /// The interface's number.
+    index: i32,
     ether_type: [u8; 2],
     mtu: usize,
 }
@@ -147,7 +155,9 @@ impl PacketRing {
         let ring = Mapping::of_descriptor(socket.as_fd(), 0, shape.blocks * shape.block_bytes)?;
         let (slot_bytes, slots) = (shape.slot_bytes, shape.slots());
         let ether_type = ether_type.to_be_bytes();
-        Ok(Self { socket, ring, slot_bytes, slots, next: 0, is_lost: false, link: link.0, ether_type, mtu })
+        let index = bound_to(&socket)?;
+        let link = link.0;
+        Ok(Self { socket, ring, slot_bytes, slots, next: 0, is_lost: false, link, index, ether_type, mtu })
     }
 
     /// A copy of the socket, for [`PacketRing::adopt`] and [`PacketRing::seek`] in another process, which
@@ -207,13 +217,21 @@ impl PacketRing {
         unsafe { AtomicU32::from_ptr(at.cast()) }
     }
 
-    /// Where the frame of a slot stands, and how long it is.
+    /// Where the frame of a slot stands, and how long it is. `None` for one that is not for this interface.
     fn frame(&self, slot: usize) -> Option<&'static mut [u8]> {
         let start = slot * self.slot_bytes;
         // SAFETY: the slot lies within the mapping, and the kernel has handed it over: nobody writes to it.
-        let head = unsafe {
-            self.ring.at(start, size_of::<libc::tpacket2_hdr>()).cast::<libc::tpacket2_hdr>().read()
+        // Behind the header it has written from where the frame came (TPACKET2_HDRLEN).
+        let (head, from) = unsafe {
+            let head = self.ring.at(start, FROM_OFFSET + size_of::<libc::sockaddr_ll>());
+            (
+                head.cast::<libc::tpacket2_hdr>().read(),
+                head.add(FROM_OFFSET).cast::<libc::sockaddr_ll>().read(),
+            )
         };
+        if !self.is_for_this(&head, &from) {
+            return None;
+        }
         let (offset, length) = (usize::from(head.tp_mac), head.tp_snaplen as usize);
         if head.tp_snaplen != head.tp_len || length < ETHERNET_BYTES || offset + length > self.slot_bytes {
             return None;
@@ -222,6 +240,18 @@ impl PacketRing {
         // SAFETY: the bytes lie within the slot, which is this side's until its status is given back, and
         // `receive_batch` lends them only until then.
         Some(unsafe { std::slice::from_raw_parts_mut(bytes, length) })
+    }
+}
+
+impl PacketRing {
+    /// Whether a frame is one of this interface for this host. Others come as well: those of a VLAN, whether
+    /// it has an interface here or not, and, while somebody listens to all, those for other hosts.
+    fn is_for_this(&self, head: &libc::tpacket2_hdr, from: &libc::sockaddr_ll) -> bool {
+        // Number 0 is none: the tag tells a priority alone.
+        let is_tagged =
+            head.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && head.tp_vlan_tci & VLAN_NUMBER != 0;
+        let for_this_host = [libc::PACKET_HOST, libc::PACKET_BROADCAST, libc::PACKET_MULTICAST];
+        from.sll_ifindex == self.index && for_this_host.contains(&from.sll_pkttype) && !is_tagged
     }
 }
 
@@ -372,6 +402,20 @@ fn bind(socket: &OwnedFd, address: &libc::sockaddr_ll) -> io::Result<()> {
         )
     };
     check(result)
+}
+
+/// The number of the interface that a socket is bound to.
+fn bound_to(socket: &OwnedFd) -> io::Result<i32> {
+    let mut address = socket_address(0);
+    let mut length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address and its length live for the length of the call, and the kernel writes no more than
+    // the length says.
+    let result = unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
+    check(result)?;
+    if address.sll_family != libc::AF_PACKET as u16 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(address.sll_ifindex)
 }
 
 /// Sets an option; the value is one that the kernel takes by that name.

@@ -67,8 +67,9 @@ pub struct XdpRing {
 }
 
 impl XdpRing {
-    /// Receives frames of that type with this number at bytes 8 and 9 behind the Ethernet header, on the
-    /// interface of this number, whose hardware address and MTU are given. All others go their way.
+    /// Receives frames to the interface or to a group, of that type and with this number at bytes 8 and 9
+    /// behind the Ethernet header, on the interface of this number, whose hardware address and MTU are given.
+    /// All others go their way.
     ///
     /// # Errors
     /// The step that failed, and why: a right is missing (CAP_NET_RAW for the socket; CAP_BPF and
@@ -111,7 +112,7 @@ impl XdpRing {
         let free = (RECEIVE_PLACES..RECEIVE_PLACES + SEND_PLACES).map(place).collect();
         bind(&socket, &SocketAddrXdp::new(SocketAddrXdpFlags::XDP_COPY, index, 0))
             .map_err(|errno| during("its queue", errno.into()))?;
-        let attached = Attached::to(socket.as_fd(), index, ether_type, port, mode)
+        let attached = Attached::to(socket.as_fd(), (index, link.0), ether_type, port, mode)
             .map_err(|error| during("its program", error))?;
         Ok(Self {
             _attached: attached,

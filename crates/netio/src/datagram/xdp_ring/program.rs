@@ -1,4 +1,5 @@
-//! The program that picks frames for an AF_XDP socket: one EtherType and one port, all else goes its way.
+//! The program that picks frames for an AF_XDP socket: for this host, of one EtherType and one port. All else
+//! goes its way.
 //!
 //! It owns the program's instructions and the calls of bpf(2) that load and attach it. It must never drop a
 //! frame: what it does not hand to the socket is passed to the kernel's stack.
@@ -43,20 +44,21 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Hands frames of that type and destination port, from the interface's first queue, to the socket.
+    /// Hands frames to this link address or to a group, of that type and destination port, from the
+    /// interface's first queue, to the socket.
     ///
     /// # Errors
     /// EPERM without CAP_BPF and CAP_NET_ADMIN; EBUSY or EEXIST: the interface has a program already; why the
     /// driver takes none.
     pub(super) fn to(
         socket: BorrowedFd<'_>,
-        interface: u32,
+        (interface, link): (u32, [u8; 6]),
         ether_type: u16,
         port: u16,
         mode: XdpMode,
     ) -> io::Result<Self> {
         let map = map_of_one()?;
-        let program = load(&instructions(map.as_raw_fd(), ether_type, port))?;
+        let program = load(&instructions(map.as_raw_fd(), link, ether_type, port))?;
         set_first(&map, socket)?;
         let flags = match mode {
             XdpMode::Generic => FLAGS_GENERIC,
@@ -125,19 +127,29 @@ fn load(instructions: &[u64]) -> io::Result<OwnedFd> {
 
 /// The program. The registers: 1 the context and arguments, 2 the frame's start, 3 its end, 4 and 5 what is
 /// compared, 0 the verdict.
-fn instructions(map: i32, ether_type: u16, port: u16) -> [u64; 17] {
+fn instructions(map: i32, link: [u8; 6], ether_type: u16, port: u16) -> [u64; 24] {
     // A frame's numbers are big-endian; they are compared as they lie in memory.
     let in_frame = |number: u16| i32::from(u16::from_ne_bytes(number.to_be_bytes()));
+    let [a, b, c, d, e, f] = link;
+    let (link_start, link_end) = (i32::from_ne_bytes([a, b, c, d]), i32::from(u16::from_ne_bytes([e, f])));
     let load_word = 0x61;
     let load_half = 0x69;
+    let load_byte = 0x71;
     let jump_if_not = 0x55;
     [
         step(load_word, 2, 1, 0, 0),                      // r2 = context.data
         step(load_word, 3, 1, 4, 0),                      // r3 = context.data_end
         step(0xbf, 4, 2, 0, 0),                           // r4 = r2
         step(0x07, 4, 0, 0, HEADERS_BYTES),               // r4 += 30
-        step(0x2d, 4, 3, 10, 0),                          // if r4 > r3: to `pass`
-        step(load_half, 5, 2, ETHER_TYPE_OFFSET, 0),      // r5 = EtherType
+        step(0x2d, 4, 3, 17, 0),                          // if r4 > r3: to `pass`
+        step(load_word, 5, 2, 0, 0),                      // r5 = receiver, first four bytes
+        step(0x56, 5, 0, 2, link_start),                  // if others: to `group` (32 bits are compared)
+        step(load_half, 5, 2, 4, 0),                      // r5 = the other two
+        step(0x15, 5, 0, 3, link_end),                    // if they are this host's: to `type`
+        step(load_byte, 5, 2, 0, 0),                      // `group`: r5 = receiver, first byte
+        step(0x45, 5, 0, 1, 1),                           // if it is a group's: to `type`
+        step(0x05, 0, 0, 10, 0),                          // to `pass`
+        step(load_half, 5, 2, ETHER_TYPE_OFFSET, 0),      // `type`: r5 = EtherType
         step(jump_if_not, 5, 0, 8, in_frame(ether_type)), // if another: to `pass`
         step(load_half, 5, 2, PORT_OFFSET, 0),            // r5 = destination port
         step(jump_if_not, 5, 0, 6, in_frame(port)),       // if another: to `pass`
