@@ -27,13 +27,15 @@ pub enum Fault {
     Foreign,
     /// The checksum behind the payload is wrong.
     Sum,
+    /// A greeting from another link address than it tells: some host passed it on.
+    Relayed,
     /// No keys, other keys, or forged.
     Auth,
     /// A counter that came before.
     Replay,
     /// Another node has this node's address.
     Conflict,
-    /// This node's own frame came back.
+    /// This node's own frame came back: its link address or boot number.
     Own,
     /// From another link address than the peer's.
     Impostor,
@@ -63,7 +65,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order of the page.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Short,
         Self::Version,
         Self::Check,
@@ -75,6 +77,7 @@ impl Fault {
         Self::Length,
         Self::Foreign,
         Self::Sum,
+        Self::Relayed,
         Self::Auth,
         Self::Replay,
         Self::Conflict,
@@ -107,6 +110,7 @@ impl Fault {
             Self::Length => "length",
             Self::Foreign => "foreign",
             Self::Sum => "sum",
+            Self::Relayed => "relayed",
             Self::Auth => "auth",
             Self::Replay => "replay",
             Self::Conflict => "conflict",

@@ -127,6 +127,10 @@ pub struct Peers {
     sizes: Rate,
     /// The answer to a question that this process did not give.
     unheard: Option<Control>,
+    /// The last one of them, whether this process has tried to get the voice since or not.
+    asked: Option<Control>,
+    /// Whether the others were told that the node leaves: then nothing more is said.
+    has_left: bool,
 }
 
 impl Peers {
@@ -150,11 +154,14 @@ impl Peers {
             has_voice: true,
             sizes: Rate::default(),
             unheard: None,
+            asked: None,
+            has_left: false,
         }
     }
 
     /// Of several processes that share a node, one answers for it and speaks of its address; the others are
-    /// silent. Whoever begins to speak answers the last question that was not answered.
+    /// silent, unless that one is mute. Whoever begins to speak answers the last question that was not
+    /// answered.
     pub fn set_voice(&mut self, has_voice: bool, now_ms: u64) {
         self.has_voice = has_voice;
         if let Some(control) = self.unheard.take().filter(|_| has_voice) {
@@ -170,6 +177,7 @@ impl Peers {
     /// The node starts, or its link has come up: it says so to all.
     pub fn start(&mut self, now_ms: u64) {
         self.refused_by = None;
+        self.has_left = false;
         self.started_ms = now_ms;
         self.hello_challenge = self.draw();
         self.hello_again_ms = Some(now_ms + HELLO_AGAIN_MS);
@@ -179,6 +187,7 @@ impl Peers {
     /// A member that only asks and answers nobody's HELLO with one of its own: further sockets of a node that
     /// has a voice already, and nodes in networks where nothing can be sent to all.
     pub fn start_quietly(&mut self, now_ms: u64) {
+        self.has_left = false;
         self.started_ms = now_ms.saturating_sub(TRIAL_MS);
     }
 
@@ -188,6 +197,7 @@ impl Peers {
         self.push(now_ms, Kind::Bye, Link::EVERYBODY, EVERYBODY, 0, 0);
         self.announce_ms = None;
         self.hello_again_ms = None;
+        self.has_left = true;
     }
 
     /// The node's own address, link address, boot number and MTU.

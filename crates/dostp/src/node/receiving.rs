@@ -50,20 +50,14 @@ impl Node {
         if header.destination != self.settings.own.address && header.destination != EVERYBODY {
             return Err(Fault::Foreign);
         }
-        let frame = Frame::of(header, bytes);
-        if !frame.is_sum_right(self.settings.cluster) {
+        if !Frame::of(header, bytes).is_sum_right(self.settings.cluster) {
             return Err(Fault::Sum);
         }
-        let greeting = frame.greeting();
-        let trust = self.prove(link, &header, greeting.as_ref(), bytes, now_ms)?;
-        let heard = self.peers.heard(link, &header, greeting.as_ref(), trust, now_ms);
         if header.kind.is_control() {
-            self.passed.control_received += u64::from(heard.is_ok());
-            self.digest_events();
-            heard?;
-            return Ok(None);
+            return self.take_control(link, &header, bytes, now_ms).map(|()| None);
         }
-        heard?;
+        let trust = self.prove(link, &header, None, bytes, now_ms)?;
+        self.peers.heard(link, &header, None, trust, now_ms)?;
         if !self.ports.is_open(header.destination_port) {
             return Err(Fault::Closed);
         }
@@ -72,6 +66,28 @@ impl Node {
         }
         self.digest_events();
         self.assemble(&header, &bytes[HEADER_BYTES..HEADER_BYTES + usize::from(header.length)], now_ms)
+    }
+
+    /// Takes a control frame, which hands nothing on.
+    #[inline(never)]
+    fn take_control(
+        &mut self,
+        link: Link,
+        header: &Header,
+        bytes: &mut [u8],
+        now_ms: u64,
+    ) -> Result<(), Fault> {
+        let greeting = Frame::of(*header, bytes).greeting();
+        // The tag covers the link address in a greeting, not that of the frame: only together they tell where
+        // the sender is.
+        if greeting.is_some_and(|greeting| greeting.link != link) {
+            return Err(Fault::Relayed);
+        }
+        let trust = self.prove(link, header, greeting.as_ref(), bytes, now_ms)?;
+        let heard = self.peers.heard(link, header, greeting.as_ref(), trust, now_ms);
+        self.passed.control_received += u64::from(heard.is_ok());
+        self.digest_events();
+        heard
     }
 
     /// The proof of a frame's sender. With keys the frame is decrypted.

@@ -48,7 +48,9 @@ impl Peers {
                 Ok(())
             }
             Some(_) if trust == Trust::Proven => {
-                self.move_to(source, link, now_ms);
+                // The sender's bytes, but another host may have passed them on: only a greeting tells where
+                // the sender is.
+                self.introduce(source, link, now_ms);
                 Ok(())
             }
             Some(_) => Err(self.claimed(source, link, now_ms)),
@@ -96,8 +98,16 @@ impl Peers {
             echo: greeting.challenge,
             frame_bytes: 0,
         };
+        if self.has_left {
+            return true;
+        }
         if !self.has_voice {
-            self.unheard = Some(control);
+            // A PROBE that comes once more was not answered: whoever has the voice is mute.
+            let is_repeated = header.kind == Kind::Probe && self.asked == Some(control);
+            if is_repeated && self.refused_by.is_none() {
+                return self.outbox.reply(now_ms, due_ms, control);
+            }
+            (self.unheard, self.asked) = (Some(control), Some(control));
             return true;
         }
         self.refused_by.is_some() || self.outbox.reply(now_ms, due_ms, control)
@@ -252,14 +262,6 @@ impl Peers {
         Ok(())
     }
 
-    fn move_to(&mut self, source: u16, link: Link, now_ms: u64) {
-        let Some(entry) = self.table.find(source) else { return };
-        entry.link = link;
-        entry.size = Size::Unasked;
-        entry.refresh(now_ms);
-        self.events.push_back(PeerEvent::Moved(source));
-    }
-
     /// Another link address says it is this peer's: the known one is asked first.
     #[cold]
     fn claimed(&mut self, source: u16, link: Link, now_ms: u64) -> Fault {
@@ -279,6 +281,7 @@ impl Peers {
 
     /// A node with keys whose boot number is not believed yet has to answer first. What is asked already goes
     /// on: a recorded greeting must not end a question.
+    #[cold]
     fn introduce(&mut self, source: u16, link: Link, ask_ms: u64) {
         let [challenge, _] = self.introductions(source, link, ask_ms);
         match self.asking.get(&source).copied().filter(|asking| asking.failed_until_ms.is_none()) {
@@ -326,7 +329,8 @@ impl Peers {
     /// A frame with this node's own address.
     #[cold]
     fn heard_own(&mut self, link: Link, header: &Header, greeting: Option<&Greeting>, now_ms: u64) -> Fault {
-        if link == self.own.link {
+        // No other node has this number of 64 random bits.
+        if link == self.own.link || greeting.is_some_and(|greeting| greeting.boot == self.own.boot) {
             return Fault::Own;
         }
         let Some(greeting) = greeting else { return Fault::Conflict };
@@ -341,7 +345,7 @@ impl Peers {
             }
             return Fault::Conflict;
         }
-        let holds = !in_trial || (self.own.boot, self.own.link) < (greeting.boot, link);
+        let holds = !in_trial || self.own.boot < greeting.boot;
         if holds && self.has_voice && greeting.challenge != 0 && self.refused_by.is_none() {
             let control = Control {
                 to: link,

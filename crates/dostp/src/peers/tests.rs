@@ -187,10 +187,14 @@ fn with_keys_only_an_echo_is_believed() {
     assert_eq!(claimed(&mut peers, LINK, &hello, 0, 78, 300), Err(Fault::Impostor));
     assert_eq!(claimed(&mut peers, Link([9; 6]), &hello, 0, 77, 300), Err(Fault::Impostor));
     assert_eq!((peers.boot(7), peers.link(7)), (Some(77), Some(LINK)));
-    // A frame that is proven moves the peer at once.
-    let data = header(Kind::Data, 7);
-    assert_eq!(peers.heard(Link([9; 6]), &data, None, Trust::Proven, 400), Ok(()));
-    assert_eq!(peers.link(7), Some(Link([9; 6])));
+    // A frame that is proven moves nobody: its sender is asked where it came from.
+    sent(&mut peers, 400);
+    let (data, other) = (header(Kind::Data, 7), Link([8, 9, 9, 9, 9, 9]));
+    assert_eq!(peers.heard(other, &data, None, Trust::Proven, 3_000), Ok(()));
+    assert_eq!(peers.link(7), Some(LINK));
+    let challenge = challenges(&mut peers, other, 3_000)[0];
+    assert_eq!(claimed(&mut peers, other, &reply, challenge, 77, 3_001), Ok(()));
+    assert_eq!(peers.link(7), Some(other));
 }
 
 /// With keys: takes a greeting whose tag is right.
@@ -252,4 +256,33 @@ fn with_keys_a_greeting_that_is_no_echo_changes_no_mtu_and_ends_no_question() {
     sent(&mut peers, 5_600 + FRESH_MS);
     sent(&mut peers, 6_000 + FRESH_MS);
     assert_eq!((sent(&mut peers, 6_400 + FRESH_MS), state(&peers)), (vec![], None));
+}
+
+#[test]
+fn a_probe_that_comes_again_is_answered_in_place_of_a_mute_voice() {
+    let mut peers = acquainted();
+    peers.set_voice(false, 0);
+    for (challenge, moment_ms, answers) in [(5, 10, 0), (5, 310, 1), (5, 610, 1), (6, 700, 0), (5, 800, 0)] {
+        hear(&mut peers, Kind::Probe, greeting(challenge, 0), moment_ms).unwrap();
+        // Another process of the host has the voice.
+        peers.set_voice(false, moment_ms);
+        assert_eq!(sent(&mut peers, moment_ms).len(), answers, "at {moment_ms} ms");
+    }
+    // A HELLO comes twice, whether it was answered or not.
+    for moment_ms in [1_000, 1_500] {
+        hear(&mut peers, Kind::Hello, greeting(7, 0), moment_ms).unwrap();
+    }
+    assert_eq!(sent(&mut peers, 1_800), []);
+}
+
+#[test]
+fn who_has_left_says_nothing_more() {
+    let mut peers = acquainted();
+    peers.route(7, 5);
+    peers.leave(10);
+    hear(&mut peers, Kind::Hello, greeting(5, 0), 11).unwrap();
+    assert_eq!(sent(&mut peers, 300), [Kind::Bye]);
+    assert_eq!(sent(&mut peers, 10 + FRESH_MS), []);
+    peers.start(20 + FRESH_MS);
+    assert_eq!(sent(&mut peers, 20 + FRESH_MS), [Kind::Hello]);
 }

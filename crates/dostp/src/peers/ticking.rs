@@ -20,7 +20,7 @@ enum Step {
 impl Peers {
     /// Does what is due. Calling it too early or too late does no harm.
     pub fn tick(&mut self, now_ms: u64) {
-        if self.refused_by.is_some() {
+        if self.refused_by.is_some() || self.has_left {
             return;
         }
         if self.hello_again_ms.is_some_and(|at_ms| at_ms <= now_ms) {
