@@ -209,9 +209,26 @@ struct dostp_sock {
 	bool takes_transactions;
 	atomic_t next_id;
 	u32 address;    /* bound to, host order; 0: any */
-	u16 peer_port;  /* 0: not connected */
-	u32 peer;
+	u64 peer;       /* struct dostp_end in one word, for it is read without a lock; 0: not connected */
 };
+
+/* A node's address in host order, and a port. */
+struct dostp_end {
+	u32 host;
+	u16 port;
+};
+
+static inline u64 dostp_end_pack(u32 host, u16 port)
+{
+	return (u64)host << 16 | port;
+}
+
+static inline struct dostp_end dostp_end_read(const u64 *word)
+{
+	u64 end = READ_ONCE(*word);
+
+	return (struct dostp_end){ .host = end >> 16, .port = end };
+}
 
 /* Of a message in a socket's queue. */
 struct dostp_from {
@@ -336,9 +353,9 @@ unsigned long dostp_control_look(struct dostp_node *node);
 int dostp_port_bind(struct dostp_net *net, struct sock *sk, u16 port);
 void dostp_port_release(struct dostp_net *net, struct sock *sk);
 /* Under RCU: whom a message of this kind is for; NULL if nobody. */
-struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port, u8 kind);
+struct sock *dostp_port_find(const struct dostp_node *node, u16 port, u32 source, u16 source_port, u8 kind);
 /* Under RCU: the message to all sockets of the port. */
-void dostp_port_deliver_all(struct dostp_net *net, u16 port, struct sk_buff *skb);
+void dostp_port_deliver_all(const struct dostp_node *node, u16 port, struct sk_buff *skb);
 void dostp_port_deliver(struct dostp_net *net, struct sock *sk, struct sk_buff *skb);
 /* Tells every socket that there is no node any more. */
 void dostp_port_tell_down(struct dostp_net *net);

@@ -9,8 +9,8 @@
 
 const char *const dostp_fault_names[DOSTP_FAULTS] = {
 	"short", "version", "check", "kind", "flags", "address", "port", "fragment", "length",
-	"foreign", "sum", "auth", "replay", "conflict", "own", "impostor", "unknown", "closed",
-	"duplicate", "orphan", "order", "size", "room", "expired", "queue", "unresolved",
+	"foreign", "sum", "relayed", "auth", "replay", "conflict", "own", "impostor", "unknown",
+	"closed", "duplicate", "orphan", "order", "size", "room", "expired", "queue", "unresolved",
 	"unanswered",
 };
 

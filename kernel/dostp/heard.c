@@ -48,7 +48,8 @@ static enum dostp_fault dostp_heard_own(struct dostp_node *node, dostp_link link
 {
 	bool holds = !dostp_node_in_trial(node);
 
-	if (link == node->link)
+	/* No other node has drawn these 64 bits. */
+	if (link == node->link || (greeting && greeting->boot == node->boot))
 		return DOSTP_FAULT_OWN;
 	if (!greeting)
 		return DOSTP_FAULT_CONFLICT;
@@ -56,9 +57,7 @@ static enum dostp_fault dostp_heard_own(struct dostp_node *node, dostp_link link
 		dostp_heard_conflict(node, link, header, greeting);
 		return DOSTP_FAULT_CONFLICT;
 	}
-	if (!holds)
-		holds = node->boot < greeting->boot ||
-			(node->boot == greeting->boot && memcmp(&node->link, &link, ETH_ALEN) < 0);
+	holds |= node->boot < greeting->boot;
 	if (holds && header->kind != DOSTP_BYE && greeting->challenge && !node->is_refused)
 		dostp_control_conflict(node, link, greeting->challenge);
 	return DOSTP_FAULT_CONFLICT;
@@ -200,11 +199,14 @@ static enum dostp_fault dostp_heard_proven(struct dostp_node *node, dostp_link l
 		return fault;
 	}
 	*found = dostp_peer_find(node, header->source);
-	if ((*found)->link != link) {
-		WRITE_ONCE((*found)->link, link);
-		dostp_peer_size_anew(node, *found);
-	}
-	dostp_peer_refresh(*found);
+	/*
+	 * The sender's bytes, but another host may have passed them on: only a greeting tells where the sender
+	 * is.
+	 */
+	if ((*found)->link == link)
+		dostp_peer_refresh(*found);
+	else if (!node->is_refused)
+		dostp_peer_introduce(node, header->source, link, 0, true);
 	return DOSTP_SOUND;
 }
 

@@ -36,7 +36,7 @@ struct dostp_keys {
 
 static struct dostp_own *dostp_keys_own(const struct dostp_secrets *secrets, u64 boot, u16 address)
 {
-	struct dostp_own *own = kzalloc(sizeof(*own), GFP_KERNEL);
+	struct dostp_own *own = kzalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
 
 	if (!own)
 		return NULL;
@@ -47,11 +47,11 @@ static struct dostp_own *dostp_keys_own(const struct dostp_secrets *secrets, u64
 
 struct dostp_keys *dostp_keys_begin(const struct dostp_secrets *secrets, u64 boot, u16 address)
 {
-	struct dostp_keys *keys = kvzalloc(sizeof(*keys), GFP_KERNEL);
+	struct dostp_keys *keys = kvzalloc(sizeof(*keys), GFP_KERNEL_ACCOUNT);
 	struct dostp_own *own = dostp_keys_own(secrets, boot, address);
 
 	if (keys)
-		keys->counters = kvcalloc(1 << 16, sizeof(*keys->counters), GFP_KERNEL);
+		keys->counters = kvcalloc(1 << 16, sizeof(*keys->counters), GFP_KERNEL_ACCOUNT);
 	if (!keys || !own || !keys->counters) {
 		kfree_sensitive(own);
 		kvfree(keys ? keys->counters : NULL);

@@ -11,6 +11,8 @@
 #include "keys.h"
 
 static unsigned int dostp_namespace_id;
+/* The module goes: the notifier is told that every interface does, and no node may begin. */
+static bool dostp_namespace_leaves;
 
 struct dostp_net *dostp_net(const struct net *net)
 {
@@ -147,8 +149,8 @@ static int dostp_namespace_device(struct notifier_block *block, unsigned long ev
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEADDR:
 	case NETDEV_CHANGEMTU:
-		if (event != NETDEV_UNREGISTER && !strcmp(dev->name, net->interface) &&
-		    dostp_namespace_has_changed(net, dev))
+		if (event != NETDEV_UNREGISTER && !dostp_namespace_leaves &&
+		    !strcmp(dev->name, net->interface) && dostp_namespace_has_changed(net, dev))
 			dostp_namespace_renew(net);
 	}
 	return NOTIFY_DONE;
@@ -240,6 +242,9 @@ no_devices:
 void dostp_namespace_exit(void)
 {
 	unregister_inetaddr_notifier(&dostp_namespace_inets);
+	rtnl_lock();
+	dostp_namespace_leaves = true;
+	rtnl_unlock();
 	unregister_netdevice_notifier(&dostp_namespace_devices);
 	unregister_pernet_subsys(&dostp_namespace_operations);
 }

@@ -88,15 +88,15 @@ static void dostp_node_free(struct dostp_node *node)
 	kfree(node);
 }
 
-/* Memory of a node; NULL if there is none. */
+/* Memory of a node, in the account of whoever makes it begin; NULL if there is none. */
 static struct dostp_node *dostp_node_alloc(void)
 {
-	struct dostp_node *node = kzalloc(sizeof(*node), GFP_KERNEL);
+	struct dostp_node *node = kzalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
 
 	if (!node)
 		return NULL;
-	node->table = kvcalloc(1 << 16, sizeof(*node->table), GFP_KERNEL);
-	node->window = kvzalloc(sizeof(*node->window), GFP_KERNEL);
+	node->table = kvcalloc(1 << 16, sizeof(*node->table), GFP_KERNEL_ACCOUNT);
+	node->window = kvzalloc(sizeof(*node->window), GFP_KERNEL_ACCOUNT);
 	if (node->table && node->window)
 		return node;
 	dostp_node_free(node);

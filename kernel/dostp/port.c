@@ -57,24 +57,28 @@ void dostp_port_release(struct dostp_net *net, struct sock *sk)
 	spin_unlock_bh(&net->ports_lock);
 }
 
-static bool dostp_port_takes(const struct sock *sk, u16 port, u32 source, u16 source_port, u8 kind)
+/* Whether a socket takes what came by the node's interface for this port. */
+static bool dostp_port_takes(const struct sock *sk, const struct dostp_node *node, u16 port, u32 source,
+			     u16 source_port, u8 kind)
 {
 	const struct dostp_sock *dsk = dostp_sk(sk);
-	u16 peer_port = READ_ONCE(dsk->peer_port);
+	struct dostp_end peer = dostp_end_read(&dsk->peer);
+	int bound_to = READ_ONCE(sk->sk_bound_dev_if);
 
-	return dsk->port == port && (!peer_port || (peer_port == source_port && READ_ONCE(dsk->peer) == source)) &&
+	return dsk->port == port && (!peer.port || (peer.port == source_port && peer.host == source)) &&
+	       (!bound_to || bound_to == node->dev->ifindex) &&
 	       (kind == DOSTP_DATA || READ_ONCE(dsk->takes_transactions));
 }
 
-struct sock *dostp_port_find(struct dostp_net *net, u16 port, u32 source, u16 source_port, u8 kind)
+struct sock *dostp_port_find(const struct dostp_node *node, u16 port, u32 source, u16 source_port, u8 kind)
 {
 	struct sock *sk, *found = NULL;
 
-	sk_for_each_rcu(sk, dostp_port_chain(net, port)) {
-		if (!dostp_port_takes(sk, port, source, source_port, kind))
+	sk_for_each_rcu(sk, dostp_port_chain(node->net, port)) {
+		if (!dostp_port_takes(sk, node, port, source, source_port, kind))
 			continue;
 		/* Of several that share a port the connected one comes first, then the newest. */
-		if (READ_ONCE(dostp_sk(sk)->peer_port))
+		if (READ_ONCE(dostp_sk(sk)->peer))
 			return sk;
 		found = found ?: sk;
 	}
@@ -92,15 +96,18 @@ void dostp_port_deliver(struct dostp_net *net, struct sock *sk, struct sk_buff *
 	dostp_count(net, messages_received);
 }
 
-void dostp_port_deliver_all(struct dostp_net *net, u16 port, struct sk_buff *skb)
+void dostp_port_deliver_all(const struct dostp_node *node, u16 port, struct sk_buff *skb)
 {
+	struct dostp_net *net = node->net;
 	struct dostp_from from = *dostp_from(skb);
 	struct sock *sk;
 
 	sk_for_each_rcu(sk, dostp_port_chain(net, port)) {
 		struct sk_buff *copy;
 
-		if (!dostp_port_takes(sk, port, from.address, from.port, from.name.kind))
+		/* As by UDP, a socket that is bound to the node's address does not hear what is for all. */
+		if (READ_ONCE(dostp_sk(sk)->address) ||
+		    !dostp_port_takes(sk, node, port, from.address, from.port, from.name.kind))
 			continue;
 		copy = skb_clone(skb, GFP_ATOMIC);
 		if (copy)

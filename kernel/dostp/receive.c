@@ -56,14 +56,21 @@ static enum dostp_fault dostp_receive_decode(const struct dostp_node *node, stru
 	return DOSTP_SOUND;
 }
 
-/* The faults that need no lock, of a frame whose bytes are sound. */
+/* The faults that need no lock, of a frame whose bytes are sound. The greeting is that of a control frame. */
 static enum dostp_fault dostp_receive_check(const struct dostp_node *node, const struct sk_buff *skb,
-					    const struct dostp_header *header)
+					    const struct dostp_header *header,
+					    const struct dostp_greeting *greeting)
 {
 	if (header->destination != node->low && header->destination != DOSTP_EVERYBODY)
 		return DOSTP_FAULT_FOREIGN;
 	if (header->flags & DOSTP_SUM && !dostp_receive_is_sum_right(skb, DOSTP_HEADER_BYTES + header->length))
 		return DOSTP_FAULT_SUM;
+	/*
+	 * The tag covers the link address in a greeting, not that of the frame: only together they tell where
+	 * the sender is.
+	 */
+	if (dostp_is_control(header->kind) && memcmp(greeting->link, eth_hdr(skb)->h_source, ETH_ALEN))
+		return DOSTP_FAULT_RELAYED;
 	return (header->flags ^ node->flags) & DOSTP_AUTH ? DOSTP_FAULT_AUTH : DOSTP_SOUND;
 }
 
@@ -75,15 +82,15 @@ static int dostp_receive_drop(const struct dostp_node *node, struct sk_buff *skb
 }
 
 /* Finds a socket that takes what a frame carries. */
-static enum dostp_fault dostp_receive_find(struct dostp_net *net, const struct dostp_header *header,
+static enum dostp_fault dostp_receive_find(const struct dostp_node *node, const struct dostp_header *header,
 					   u32 source, struct sock **sk)
 {
 	u16 port = header->destination_port, source_port = header->source_port;
 
-	*sk = dostp_port_find(net, port, source, source_port, header->kind);
+	*sk = dostp_port_find(node, port, source, source_port, header->kind);
 	if (likely(*sk))
 		return DOSTP_SOUND;
-	return dostp_port_find(net, port, source, source_port, DOSTP_DATA) ? DOSTP_FAULT_KIND : DOSTP_FAULT_CLOSED;
+	return dostp_port_find(node, port, source, source_port, DOSTP_DATA) ? DOSTP_FAULT_KIND : DOSTP_FAULT_CLOSED;
 }
 
 /*
@@ -111,7 +118,7 @@ static struct sk_buff *dostp_receive_take(struct dostp_node *node, struct sk_buf
 		consume_skb(skb);
 		return NULL;
 	}
-	fault = dostp_receive_find(node->net, header, source, sk);
+	fault = dostp_receive_find(node, header, source, sk);
 	if (fault != DOSTP_SOUND)
 		goto drop;
 	fault = DOSTP_FAULT_LENGTH;
@@ -140,7 +147,7 @@ drop:
 static int dostp_receive_sound(struct dostp_node *node, struct sk_buff *skb,
 			       const struct dostp_header *header, const struct dostp_greeting *greeting)
 {
-	enum dostp_fault fault = dostp_receive_check(node, skb, header);
+	enum dostp_fault fault = dostp_receive_check(node, skb, header, greeting);
 	struct sock *sk = NULL;
 
 	if (fault != DOSTP_SOUND)
@@ -157,7 +164,7 @@ static int dostp_receive_sound(struct dostp_node *node, struct sk_buff *skb,
 	if (!skb)
 		return NET_RX_SUCCESS;
 	if (header->destination == DOSTP_EVERYBODY)
-		dostp_port_deliver_all(node->net, header->destination_port, skb);
+		dostp_port_deliver_all(node, header->destination_port, skb);
 	else
 		dostp_port_deliver(node->net, sk, skb);
 	return NET_RX_SUCCESS;
@@ -219,7 +226,8 @@ int dostp_receive(struct sk_buff *skb, struct net_device *dev, struct packet_typ
 	enum dostp_fault fault;
 	unsigned int end;
 
-	if (skb->pkt_type == PACKET_OTHERHOST) {
+	/* Frames of a VLAN that has an interface are shown here as well: they are that interface's. */
+	if (skb->pkt_type == PACKET_OTHERHOST || dev != node->dev) {
 		kfree_skb(skb);
 		return NET_RX_DROP;
 	}

@@ -123,15 +123,32 @@ static void dostp_send_sum(struct sk_buff *skb)
 	skb_put_data(skb, &sum, sizeof(sum));
 }
 
+/*
+ * Memory of a message's next frame, from the socket's account. Whether there is room is asked for the first
+ * frame alone, where the message must not be left in part (a call that does not wait), or where its own
+ * frames fill the account until its address is found: so it is exceeded by a message at most, as by UDP.
+ */
+static struct sk_buff *dostp_send_alloc(struct sock *sk, const struct msghdr *msg,
+					const struct dostp_route *route, const struct dostp_header *header,
+					unsigned int bytes, int *error)
+{
+	unsigned int size = route->headroom + bytes + route->trailer + route->tailroom;
+	bool must_not_wait = msg->msg_flags & MSG_DONTWAIT;
+	struct sk_buff *skb;
+
+	if (!header->sequence || (!must_not_wait && !route->is_parked))
+		return sock_alloc_send_skb(sk, size, must_not_wait, error);
+	skb = sock_wmalloc(sk, size, 1, sk->sk_allocation);
+	*error = skb ? 0 : -ENOBUFS;
+	return skb;
+}
+
 /* Builds the next frame of a message, but for its tag and its Ethernet header. */
 static struct sk_buff *dostp_send_build(struct sock *sk, struct msghdr *msg, const struct dostp_route *route,
 					struct dostp_header *header, int *error)
 {
 	unsigned int bytes = DOSTP_HEADER_BYTES + header->length;
-	bool must_not_wait = msg->msg_flags & MSG_DONTWAIT || route->is_parked;
-	struct sk_buff *skb = sock_alloc_send_skb(sk, route->headroom + bytes + route->trailer +
-						  route->tailroom,
-						  must_not_wait, error);
+	struct sk_buff *skb = dostp_send_alloc(sk, msg, route, header, bytes, error);
 	u8 *at;
 
 	if (!skb)
@@ -346,7 +363,8 @@ static int dostp_send_frames(struct sock *sk, struct msghdr *msg, size_t length,
 		else
 			error = dostp_send_frame(net, skb, route);
 	} while (left && !error);
-	return error;
+	/* A frame that the interface's queue has dropped is lost, as a datagram of UDP is. */
+	return error == -ENOBUFS ? 0 : error;
 }
 
 int dostp_send(struct sock *sk, struct msghdr *msg, size_t length, u32 address, u16 port,

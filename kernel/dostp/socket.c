@@ -26,12 +26,13 @@ int dostp_socket_autobind(struct sock *sk)
 	return error;
 }
 
-/* Reads an address of a program's. */
+/* Reads an address of a program's. As by UDP, the family may be left out. */
 static int dostp_socket_read(const struct sockaddr_in *address, int length)
 {
 	if (length < (int)sizeof(*address))
 		return -EINVAL;
-	if (address->sin_family != AF_INET && address->sin_family != dostp_family)
+	if (address->sin_family != AF_INET && address->sin_family != dostp_family &&
+	    address->sin_family != AF_UNSPEC)
 		return -EAFNOSUPPORT;
 	return 0;
 }
@@ -58,6 +59,8 @@ static int dostp_socket_bind(struct socket *sock, dostp_sockaddr *name, int leng
 		return error;
 	host = ntohl(address->sin_addr.s_addr);
 	port = ntohs(address->sin_port);
+	if (address->sin_family == AF_UNSPEC && host != INADDR_ANY)
+		return -EAFNOSUPPORT;
 	if (port && port < DOSTP_SOCKET_PORT_FREE && !ns_capable(sock_net(sk)->user_ns, CAP_NET_BIND_SERVICE))
 		return -EACCES;
 	if (host != INADDR_ANY) {
@@ -88,7 +91,7 @@ static int dostp_socket_connect(struct socket *sock, dostp_sockaddr *name, int l
 	if (length < (int)sizeof(address->sin_family))
 		return -EINVAL;
 	if (address->sin_family == AF_UNSPEC) {
-		WRITE_ONCE(dsk->peer_port, 0);
+		WRITE_ONCE(dsk->peer, 0);
 		return 0;
 	}
 	error = dostp_socket_read(address, length);
@@ -99,12 +102,7 @@ static int dostp_socket_connect(struct socket *sock, dostp_sockaddr *name, int l
 	error = dostp_socket_autobind(sk);
 	if (error)
 		return error;
-	lock_sock(sk);
-	/* No message is taken for the new peer's by its port alone. */
-	WRITE_ONCE(dsk->peer_port, 0);
-	WRITE_ONCE(dsk->peer, ntohl(address->sin_addr.s_addr));
-	WRITE_ONCE(dsk->peer_port, ntohs(address->sin_port));
-	release_sock(sk);
+	WRITE_ONCE(dsk->peer, dostp_end_pack(ntohl(address->sin_addr.s_addr), ntohs(address->sin_port)));
 	return 0;
 }
 
@@ -112,16 +110,17 @@ static int dostp_socket_getname(struct socket *sock, struct sockaddr *name, int 
 {
 	struct dostp_sock *dsk = dostp_sk(sock->sk);
 	struct sockaddr_in *address = (struct sockaddr_in *)name;
+	struct dostp_end peer = dostp_end_read(&dsk->peer);
 	struct dostp_node *node;
 	u32 host = dsk->address;
 
 	if (of_peer) {
-		if (!dsk->peer_port)
+		if (!peer.port)
 			return -ENOTCONN;
-		dostp_socket_write(address, dsk->peer, dsk->peer_port);
+		dostp_socket_write(address, peer.host, peer.port);
 		return sizeof(*address);
 	}
-	if (!host && dsk->peer_port) {
+	if (!host && peer.port) {
 		/* As UDP, a connected socket tells the address that it sends from. */
 		rcu_read_lock();
 		node = rcu_dereference(dostp_net(sock_net(sock->sk))->node);
@@ -144,6 +143,22 @@ static int dostp_socket_setsockopt(struct socket *sock, int level, int option, s
 	if (copy_from_sockptr(&on, value, sizeof(on)))
 		return -EFAULT;
 	WRITE_ONCE(dostp_sk(sock->sk)->takes_transactions, on);
+	return 0;
+}
+
+static int dostp_socket_getsockopt(struct socket *sock, int level, int option, char __user *value,
+				   int __user *length)
+{
+	int on = READ_ONCE(dostp_sk(sock->sk)->takes_transactions), room;
+
+	if (level != SOL_DOSTP || option != DOSTP_TRANSACTIONS)
+		return -ENOPROTOOPT;
+	if (get_user(room, length))
+		return -EFAULT;
+	if (room < (int)sizeof(on))
+		return -EINVAL;
+	if (put_user((int)sizeof(on), length) || copy_to_user(value, &on, sizeof(on)))
+		return -EFAULT;
 	return 0;
 }
 
@@ -175,8 +190,7 @@ static int dostp_socket_sendmsg(struct socket *sock, struct msghdr *msg, size_t 
 	const struct sockaddr_in *address = msg->msg_name;
 	struct sock *sk = sock->sk;
 	struct dostp_sock *dsk = dostp_sk(sk);
-	u32 host = READ_ONCE(dsk->peer);
-	u16 port = READ_ONCE(dsk->peer_port);
+	struct dostp_end to = dostp_end_read(&dsk->peer);
 	struct dostp_message_name name = { .kind = DOSTP_DATA };
 	int error;
 
@@ -189,16 +203,15 @@ static int dostp_socket_sendmsg(struct socket *sock, struct msghdr *msg, size_t 
 		error = dostp_socket_read(address, msg->msg_namelen);
 		if (error)
 			return error;
-		host = ntohl(address->sin_addr.s_addr);
-		port = ntohs(address->sin_port);
-		if (!port)
+		to = (struct dostp_end){ ntohl(address->sin_addr.s_addr), ntohs(address->sin_port) };
+		if (!to.port)
 			return -EINVAL;
-	} else if (!port) {
+	} else if (!to.port) {
 		return -EDESTADDRREQ;
 	}
 	error = dostp_socket_autobind(sk);
 	if (!error)
-		error = dostp_send(sk, msg, length, host, port, &name);
+		error = dostp_send(sk, msg, length, to.host, to.port, &name);
 	return error ?: length;
 }
 
@@ -212,6 +225,9 @@ static int dostp_socket_recvmsg(struct socket *sock, struct msghdr *msg, size_t 
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
+	/* Errors are told by calls alone; a message is none. */
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN;
 	skb = skb_recv_datagram(sk, flags, &error);
 	if (!skb)
 		return error;
@@ -246,7 +262,7 @@ static int dostp_socket_shutdown(struct socket *sock, int how)
 	sk->sk_shutdown |= how + 1;
 	sk->sk_state_change(sk);
 	release_sock(sk);
-	return dostp_sk(sk)->peer_port ? 0 : -ENOTCONN;
+	return READ_ONCE(dostp_sk(sk)->peer) ? 0 : -ENOTCONN;
 }
 
 static int dostp_socket_ioctl(struct socket *sock, unsigned int command, unsigned long argument)
@@ -307,6 +323,7 @@ static const struct proto_ops dostp_socket_operations = {
 	.listen = sock_no_listen,
 	.shutdown = dostp_socket_shutdown,
 	.setsockopt = dostp_socket_setsockopt,
+	.getsockopt = dostp_socket_getsockopt,
 	.sendmsg = dostp_socket_sendmsg,
 	.recvmsg = dostp_socket_recvmsg,
 	.mmap = sock_no_mmap,
@@ -337,6 +354,7 @@ static int dostp_socket_create(struct net *of, struct socket *sock, int protocol
 		return -ENOBUFS;
 	sock->ops = &dostp_socket_operations;
 	sock_init_data(sock, sk);
+	sk->sk_protocol = IPPROTO_UDP; /* what programs of UDP ask for (SO_PROTOCOL) */
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	sk->sk_destruct = dostp_socket_destruct;
 	sk_set_txhash(sk);

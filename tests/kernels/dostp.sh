@@ -19,6 +19,7 @@ ip link set pair0 up && ip link set pair1 up && ip addr add 10.0.0.8/24 dev pair
 dostp-guest calls || exit 5
 dostp-guest golden pair0 /bin/golden-frames || exit 6
 dostp-guest hostile pair0 /bin/golden-frames || exit 7
+dostp-guest reflect pair0 || exit 37
 dostp-guest flood pair0 20000 || exit 8
 echo 0 > /proc/sys/net/dostp/cluster
 dostp-guest shared pair0 || exit 31

@@ -5,6 +5,8 @@
  *
  *   hostile INTERFACE FILE   plays every frame of the file with each byte changed; FILE is made by dostp.rs
  *   storm INTERFACE          first fragments, until the module is gone
+ *   reflect INTERFACE        returns the HELLO of a node that starts, as it is and with another link address
+ *                            in it: the node must take it for its own and keep its address
  *   flood INTERFACE NUMBER   first fragments of so many messages, from as many senders and ports
  */
 #define _GNU_SOURCE
@@ -286,8 +288,73 @@ static int flood(const char *interface, unsigned long number)
 	return bytes_most > 4 << 20 || messages_most > 4096 || count(&counts, "peers") > 4096 || !bytes_most;
 }
 
+/* Waits for a HELLO of the node: its payload. */
+static size_t hear_hello(int raw, uint8_t *bytes, size_t room)
+{
+	uint8_t frame[2048];
+
+	for (;;) {
+		ssize_t length = recv(raw, frame, sizeof(frame), 0);
+
+		if (length < 0)
+			fail("no HELLO");
+		if (length < 14 + DOSTP_HEADER_BYTES + DOSTP_GREETING_BYTES || frame[14] != 0x10 + DOSTP_HELLO)
+			continue;
+		length -= 14;
+		memcpy(bytes, frame + 14, (size_t)length < room ? (size_t)length : room);
+		return length;
+	}
+}
+
+/* Sends a frame, and waits until the node has counted it under this name. */
+static void must_count(int raw, const struct sockaddr_ll *to, const uint8_t *from, const uint8_t *bytes,
+		       size_t length, const char *name)
+{
+	struct counts counts;
+	unsigned long before;
+
+	read_counts(&counts);
+	before = count(&counts, name);
+	send_raw(raw, to, from, bytes, length);
+	for (int tries = 0; tries < 10000; tries++) {
+		read_counts(&counts);
+		if (count(&counts, name) > before)
+			return;
+		usleep(1000);
+	}
+	fail("no %s", name);
+}
+
+static int reflect(const char *interface)
+{
+	static const uint8_t above[6] = { 0xfe, 0xff, 0xff, 0xff, 0xff, 0xfe };
+	int raw;
+	struct sockaddr_ll to;
+	struct counts counts;
+	unsigned long conflicts;
+	uint8_t bytes[128];
+	size_t length;
+
+	raw = raw_socket(interface, &to);
+	read_counts(&counts);
+	conflicts = count(&counts, "dropped_conflict");
+	write_setting("cluster", "0");
+	length = hear_hello(raw, bytes, sizeof(bytes));
+	must_count(raw, &to, above, bytes, length, "dropped_relayed");
+	memcpy(bytes + DOSTP_HEADER_BYTES + 26, above, sizeof(above));
+	/* With keys the tag covers the link address. */
+	must_count(raw, &to, above, bytes, length, bytes[1] & DOSTP_AUTH ? "dropped_auth" : "dropped_own");
+	read_counts(&counts);
+	close(raw);
+	printf("reflect: %lu conflicts, refused %lu\n", count(&counts, "dropped_conflict") - conflicts,
+	       count(&counts, "refused"));
+	return count(&counts, "refused");
+}
+
 int play_hostile(int count, char **word)
 {
+	if (count == 3 && !strcmp(word[1], "reflect"))
+		return reflect(word[2]);
 	if (count == 4 && !strcmp(word[1], "hostile"))
 		return hostile(word[2], word[3]);
 	if (count == 4 && !strcmp(word[1], "flood"))

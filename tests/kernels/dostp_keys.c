@@ -5,6 +5,7 @@
  *
  *   believe INTERFACE SECRET    makes the node at the other end (pair1) believe that 10.0.0.7 is here
  *   replay INTERFACE SECRET     plays frames of 10.0.0.7 with old counters, and of more ports than windows
+ *   passed INTERFACE SECRET     plays a frame of 10.0.0.7 from another link address: it moves nobody
  *   unprivileged                writes keys as root without CAP_NET_ADMIN, which must be refused
  */
 #define _GNU_SOURCE
@@ -195,12 +196,11 @@ struct sender {
 	unsigned long sent; /* frames that the node must have seen */
 };
 
-/* Sends an empty message to port 2000, from this port and with this counter. */
-static void send_sealed(struct sender *sender, uint16_t port, uint64_t counter)
+/* Sends an empty message to port 2000, from this link address and port and with this counter. */
+static void send_sealed_from(struct sender *sender, const uint8_t *from, uint16_t port, uint64_t counter)
 {
 	uint8_t frame[HEADER + 16] = { 0x11, WHOLE_AUTH, 0, 7, 0, 8, port >> 8, port & 0xff, 2000 >> 8, 2000 & 0xff,
 				       counter >> 8 & 0xff, counter & 0xff };
-	const uint8_t from[6] = { 2, 0, 0, 0, 0, 7 };
 	uint64_t found;
 
 	frame[15] = check(frame);
@@ -209,6 +209,13 @@ static void send_sealed(struct sender *sender, uint16_t port, uint64_t counter)
 	memcpy(frame + HEADER + 8, &found, 8);
 	send_raw(sender->raw, &sender->to, from, frame, sizeof(frame));
 	sender->sent++;
+}
+
+static void send_sealed(struct sender *sender, uint16_t port, uint64_t counter)
+{
+	static const uint8_t own[6] = { 2, 0, 0, 0, 0, 7 };
+
+	send_sealed_from(sender, own, port, counter);
 }
 
 /* Waits until the node has seen what was sent; gives its counts. */
@@ -235,21 +242,65 @@ static void must_be(struct sender *sender, uint64_t counter, bool taken)
 		fail("counter %lu: no %s", (unsigned long)counter, name);
 }
 
+/* Begins the node anew, and makes it believe 10.0.0.7. */
+static void begin_sender(struct sender *sender, const char *interface, const char *secret)
+{
+	struct counts counts;
+
+	sender->boot = 0x1111111122222222;
+	sender->raw = raw_socket(interface, &sender->to);
+	unhex(secret, sender->secret);
+	write_setting("cluster", "0");
+	believe(sender->raw, &sender->to, sender->secret, 7, sender->boot);
+	do
+		read_counts(&counts);
+	while (!count(&counts, "peers"));
+	sender->sent = count(&counts, "frames_received");
+}
+
+/* Whether the table of peers has 10.0.0.7 at its own link address. */
+static bool is_at_home(void)
+{
+	FILE *file = fopen("/proc/net/dostp/peers", "r");
+	char line[256] = "";
+
+	if (!file || !fgets(line, sizeof(line), file))
+		fail("no peers");
+	fclose(file);
+	return !strncmp(line, "10.0.0.7 02:00:00:00:00:07 ", 27);
+}
+
+static int passed(const char *interface, const char *secret)
+{
+	static const uint8_t other[6] = { 2, 0, 0, 0, 0, 0x66 };
+	struct sender sender = {};
+	int fd = bound_socket(2000);
+	struct counts counts;
+	uint8_t frame[2048];
+
+	begin_sender(&sender, interface, secret);
+	send_sealed_from(&sender, other, 1, 5000);
+	settle(&sender, &counts);
+	if (recv(fd, buffer, sizeof(buffer), 0) || !is_at_home())
+		fail("passed on");
+	/* Whoever passed it on is asked to prove that the sender is there. */
+	do {
+		if (recv(sender.raw, frame, sizeof(frame), 0) < 0)
+			fail("no PROBE");
+	} while (memcmp(frame, other, 6) || frame[14] != 0x14);
+	close(fd);
+	printf("passed on: taken, and nobody moved\n");
+	return 0;
+}
+
 static int replay(const char *interface, const char *secret)
 {
-	struct sender sender = { .boot = 0x1111111122222222 };
+	struct sender sender = {};
 	int fd = bound_socket(2000);
 	struct counts counts;
 	unsigned long before;
 
-	sender.raw = raw_socket(interface, &sender.to);
-	unhex(secret, sender.secret);
-	write_setting("cluster", "0");
-	believe(sender.raw, &sender.to, sender.secret, 7, sender.boot);
-	do
-		read_counts(&counts);
-	while (!count(&counts, "peers"));
-	sender.sent = count(&counts, "frames_received");
+	begin_sender(&sender, interface, secret);
 
 	must_be(&sender, 5000, true);
 	must_be(&sender, 5000, false);
@@ -309,6 +360,8 @@ int keep_keys(int count, char **word)
 	}
 	if (count == 4 && !strcmp(word[1], "replay"))
 		return replay(word[2], word[3]);
+	if (count == 4 && !strcmp(word[1], "passed"))
+		return passed(word[2], word[3]);
 	if (count == 2 && !strcmp(word[1], "unprivileged"))
 		return unprivileged();
 	return -1;

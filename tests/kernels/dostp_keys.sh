@@ -35,9 +35,11 @@ for mode in mac aead; do
   dostp-guest hostile pair0 /bin/golden-frames || exit 9
   [ $(count messages_received) = $received ] || { cat /proc/net/dostp/stats; exit 25; }
   echo "$mode: $(wc -l < /proc/net/dostp/peers) peer"
+  dostp-guest reflect pair0 || exit 31
 done
 # Windows against replay: one for each port of a sender, within a bound.
 echo "mode mac" > $keys && dostp-guest replay pair0 $secret || exit 26
+dostp-guest passed pair0 $secret || exit 32
 
 ip netns add far && ip link set pair0 netns far && ip netns exec far ip link set lo up || exit 10
 ip netns exec far ip link set pair0 up && ip netns exec far ip addr add 10.0.0.7/24 dev pair0 || exit 11
