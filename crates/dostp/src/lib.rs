@@ -38,5 +38,6 @@ pub use reassembly::{Added, Bounds, Reassembly};
 pub use socket::{
     Asked, Backend, ETHER_TYPE, Lent, ModuleSocket, Opened, Options, Received, SPIN_NS, Socket,
     TransactionCaller, TransactionService, TransactionSocket, UDP_PORT, Wait, choice_file, node_path,
+    node_path_to_ask,
 };
 pub use window::{Flow, FlowIds, Ids, ReplayWindow};

@@ -19,6 +19,7 @@ mod keeper;
 mod keeper_wait;
 mod module;
 mod node_of_host;
+mod node_socket;
 mod options;
 mod tending;
 mod transactions;
@@ -42,7 +43,8 @@ pub use self::given::Asked;
 pub use self::handover::Lent;
 use self::keeper::Keeper;
 pub use self::module::ModuleSocket;
-pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait, node_path};
+pub use self::node_socket::{node_path, node_path_to_ask};
+pub use self::options::{Backend, ETHER_TYPE, Options, UDP_PORT, Wait};
 pub use self::transactions::{TransactionCaller, TransactionService, TransactionSocket};
 use crate::header::{EVERYBODY, Kind};
 use crate::keys::Secrets;
@@ -91,6 +93,8 @@ pub struct Opened {
     pub refused: Vec<(Backend, io::Error)>,
     /// The interface.
     pub interface: Interface,
+    /// What the host's administrator should know, in words.
+    pub remarks: Vec<String>,
 }
 
 impl Socket {
@@ -103,8 +107,9 @@ impl Socket {
         let interface = node_of_host::usable(&options.interface)?;
         let own = node_of_host::own_address(*address.ip(), &interface, options)?;
         let seed = node_of_host::random()?;
-        let (claim, port) = node_of_host::claim(interface.index, options.ether_type, address.port(), seed)?;
-        let chosen = body::choose(&interface, own, options, (&claim, port))?;
+        let (mut claim, port) =
+            node_of_host::claim(interface.index, options.ether_type, address.port(), seed)?;
+        let chosen = body::choose(&interface, own, options, (&mut claim, port))?;
         let boot = node_of_host::boot_number(chosen.link.0, options.ether_type)?;
         let opening = Opening {
             interface,

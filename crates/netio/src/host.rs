@@ -9,6 +9,11 @@ pub mod interface;
 pub mod interrupt;
 pub mod khttpd;
 pub mod packet;
+mod parents_only;
 pub mod punctual;
 pub mod route;
 pub mod sock_diag;
+mod unix_maker;
+
+pub use self::parents_only::ParentsOnly;
+pub use self::unix_maker::unix_socket_maker;

@@ -14,7 +14,8 @@ use staunch_netio::host::interface::{self, Interface};
 
 use super::claim::Claim;
 use super::given;
-use super::options::{Backend, Options, node_path};
+use super::node_socket::node_path_to_ask;
+use super::options::{Backend, Options};
 use crate::greeting::Link;
 use crate::limits::MTU_MIN;
 
@@ -54,7 +55,7 @@ pub(super) struct Chosen {
 }
 
 /// Opens the backend that is demanded, or the preferred one, or the first that opens. `claim` is that of
-/// the port whose frames are wanted.
+/// the port whose frames are wanted; a node that gives rings may have a better one.
 ///
 /// # Errors
 /// Why the one demanded, or the last, does not open.
@@ -62,11 +63,11 @@ pub(super) fn choose(
     interface: &Interface,
     own: Ipv4Addr,
     options: &Options,
-    claim: (&Claim, u16),
+    (claim, port): (&mut Claim, u16),
 ) -> io::Result<Chosen> {
     let mut refused = Vec::new();
     for backend in candidates(options) {
-        match open(backend, interface, own, options, claim) {
+        match open(backend, interface, own, options, (&mut *claim, port)) {
             Ok((body, control, link, mtu)) => {
                 return Ok(Chosen { body, control, backend, link, mtu, refused });
             }
@@ -96,14 +97,13 @@ fn open(
     interface: &Interface,
     own: Ipv4Addr,
     options: &Options,
-    claim: (&Claim, u16),
+    (claim, port): (&mut Claim, u16),
 ) -> io::Result<Ways> {
-    let port = claim.1;
     match backend {
         Backend::Ring => open_ring(interface, options, port),
         Backend::XdpGeneric => open_xdp(XdpMode::Generic, interface, options, port),
         Backend::XdpNative => open_xdp(XdpMode::Native, interface, options, port),
-        Backend::Given => open_given(interface, options, claim),
+        Backend::Given => open_given(interface, options, (claim, port)),
         Backend::Udp => {
             let address = SocketAddrV4::new(own, options.udp_port);
             let bound = LinkUdp::bind(address)
@@ -142,9 +142,16 @@ fn open_ring(interface: &Interface, options: &Options, port: u16) -> io::Result<
 }
 
 /// Both rings from the node of this host that may open them.
-fn open_given(interface: &Interface, options: &Options, claim: (&Claim, u16)) -> io::Result<Ways> {
-    let path = options.node.clone().unwrap_or_else(|| node_path(&interface.name));
-    let given = given::ask(&path, claim)?;
+fn open_given(
+    interface: &Interface,
+    options: &Options,
+    (claim, port): (&mut Claim, u16),
+) -> io::Result<Ways> {
+    let path = options.node.clone().unwrap_or_else(|| node_path_to_ask(&interface.name));
+    let given = given::ask(&path, (claim, port))?;
+    if let Some(better) = given.claim {
+        *claim = better;
+    }
     let (link, ether_type) = (LinkAddress(interface.link), options.ether_type);
     let adopt = |socket, ring_bytes| {
         PacketRing::adopt(socket, link, usize::from(given.mtu), ether_type, ring_bytes).map(Carrier::Ring)

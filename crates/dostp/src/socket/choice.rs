@@ -31,6 +31,19 @@ impl Backend {
         }
     }
 
+    /// The choice that is usually kept for an interface; `None` if there is none, or it is not for this user
+    /// to read: a choice makes things faster, and nothing needs it.
+    ///
+    /// # Errors
+    /// The file cannot be read for another reason, or holds no name of a backend.
+    pub fn remembered_of(interface: &str) -> io::Result<Option<Self>> {
+        let file = choice_file(interface);
+        match fs::File::open(&file) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+            _ => Self::remembered(&file),
+        }
+    }
+
     /// Keeps this choice in a file; its folder is made.
     ///
     /// # Errors

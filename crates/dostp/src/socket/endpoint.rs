@@ -148,6 +148,14 @@ impl Endpoint {
         self.greet(now_ms);
     }
 
+    /// Who has names of this process's claims without a right to them.
+    pub(super) fn strangers(&self) -> Vec<String> {
+        let claims = [Some(&self.port_claim), self.voice.as_ref()].into_iter().flatten();
+        let words =
+            |stranger: &str| format!("{stranger} has a name of this node's claims, which does not count");
+        claims.filter_map(|claim| claim.stranger().map(words)).collect()
+    }
+
     /// Answers for the node, unless another process does. In UDP a node is one process.
     fn claim_voice(&mut self, now_ms: u64) {
         self.voice = match self.udp_port {

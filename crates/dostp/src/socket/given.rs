@@ -1,7 +1,8 @@
 //! Rings that one process opens and another one reads: descriptors pass over a Unix socket (SCM_RIGHTS).
 //!
 //! It owns the words of question and answer, and the asker's side. The claim of the port is sent along, so
-//! that nobody gets the frames of a port that another process has. It must never open a ring.
+//! that nobody gets the frames of a port that another process has; where the asker's claims do not count for
+//! all, the node's own claim comes back with the rings. It must never open a ring.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,11 +27,13 @@ const WORDS_BYTES_MAX: usize = 512;
 /// Descriptors of one question or answer.
 const DESCRIPTORS_MAX: usize = 3;
 
-/// Two rings, and the MTU they were made for.
+/// Two rings, the MTU they were made for, and a claim of the port that counts for all, if the asker's does
+/// not.
 pub(super) struct Given {
     pub(super) messages: OwnedFd,
     pub(super) control: OwnedFd,
     pub(super) mtu: u16,
+    pub(super) claim: Option<Claim>,
 }
 
 /// Asks the node that listens there.
@@ -38,16 +41,28 @@ pub(super) struct Given {
 /// # Errors
 /// Nobody listens there, this process may not speak with it, or it refuses.
 pub(super) fn ask(path: &Path, (claim, port): (&Claim, u16)) -> io::Result<Given> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {}", path.display(), reason(&error)));
     let node = UnixStream::connect(path).map_err(named)?;
     node.set_read_timeout(Some(PATIENCE))?;
     node.set_write_timeout(Some(PATIENCE))?;
     send(&node, &format!("rings {port}\n"), &[claim.as_fd()]).map_err(named)?;
-    let (words, descriptors) = receive(&node).map_err(named)?;
+    let (words, mut descriptors) = receive(&node).map_err(named)?;
     let mtu = words.trim().strip_prefix("rings ").and_then(|mtu| mtu.parse().ok());
+    let claim = if descriptors.len() == DESCRIPTORS_MAX { descriptors.pop() } else { None };
+    let claim = claim.map(Claim::of).transpose()?;
     match (mtu, <[OwnedFd; 2]>::try_from(descriptors)) {
-        (Some(mtu), Ok([messages, control])) => Ok(Given { messages, control, mtu }),
+        (Some(mtu), Ok([messages, control])) => Ok(Given { messages, control, mtu, claim }),
         _ => Err(named(io::Error::new(ErrorKind::PermissionDenied, words.trim()))),
+    }
+}
+
+/// Why nothing was given, in words.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => "no node gives rings here".to_owned(),
+        ErrorKind::WouldBlock => format!("the node does not answer within {} s", PATIENCE.as_secs()),
+        _ => error.to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ use staunch_netio::datagram::{PacketFilter, PacketRing};
 
 use super::Socket;
 use super::body::{CONTROL_RING_BYTES, RING_BYTES, frame_mtu};
-use super::claim;
+use super::claim::{self, Claim};
 use super::given::{Asked, send};
 use super::options::Backend;
 
@@ -25,32 +25,43 @@ impl Socket {
     /// The client does not take the answer. Its refusal is no error.
     pub fn give_rings(&self, client: &UnixStream, asked: &Asked, port: u16) -> io::Result<()> {
         match self.rings_for(client, asked, port) {
-            Ok((mtu, rings)) => {
-                send(client, &format!("rings {mtu}\n"), &rings.each_ref().map(OwnedFd::as_fd))
+            Ok((mtu, rings, claim)) => {
+                let descriptors = rings.iter().map(OwnedFd::as_fd).chain(claim.as_ref().map(Claim::as_fd));
+                send(client, &format!("rings {mtu}\n"), &descriptors.collect::<Vec<_>>())
             }
             Err(error) => send(client, &format!("no rings for port {port}: {error}\n"), &[]),
         }
     }
 
-    fn rings_for(&self, client: &UnixStream, asked: &Asked, port: u16) -> io::Result<(u16, [OwnedFd; 2])> {
+    /// The MTU, rings for messages and for control frames, and a claim of the port if the client's does not
+    /// count for all.
+    fn rings_for(
+        &self,
+        client: &UnixStream,
+        asked: &Asked,
+        port: u16,
+    ) -> io::Result<(u16, [OwnedFd; 2], Option<Claim>)> {
         let refuse = |reason: &str| Err(io::Error::new(ErrorKind::PermissionDenied, reason));
         let (interface, ether_type) = (&self.opened().interface, self.endpoint().ether_type);
         if self.opened().backend == Backend::Udp {
             return refuse("this node's frames travel in UDP");
         }
-        if port < PORT_MIN && !sockopt::socket_peercred(client)?.uid.is_root() {
+        let user = sockopt::socket_peercred(client)?.uid;
+        if port < PORT_MIN && !user.is_root() {
             return refuse("ports below 1024 are for root");
         }
         let is_claim = |descriptor| claim::is_of_port(descriptor, interface.index, ether_type, port);
         match &asked.descriptors[..] {
             [claim] if is_claim(claim)? => {}
-            _ => return refuse("the port's claim was not sent along"),
+            _ => return refuse("the port's claim was not sent along, or is another network namespace's"),
         }
+        let is_stranger = !claim::counts(user.as_raw());
+        let claim = is_stranger.then(|| Claim::port(interface.index, ether_type, port)).transpose()?;
         let mtu = frame_mtu(interface)?;
         let ring = |port, ring_bytes| {
             let filter = PacketFilter::Port(port);
             PacketRing::prepare(interface.index, usize::from(mtu), ether_type, filter, ring_bytes)
         };
-        Ok((mtu, [ring(port, RING_BYTES)?, ring(0, CONTROL_RING_BYTES)?]))
+        Ok((mtu, [ring(port, RING_BYTES)?, ring(0, CONTROL_RING_BYTES)?], claim))
     }
 }

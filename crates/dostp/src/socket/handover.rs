@@ -142,6 +142,7 @@ impl Lent {
             is_up: true,
             is_running: true,
             is_ethernet: true,
+            is_loopback: false,
         };
         let secrets = slots.iter().any(Option::is_some).then_some(slots);
         let (boot, port) = (boot.parse().ok()?, port.parse().ok()?);
@@ -228,7 +229,7 @@ impl Socket {
             interface,
             mtu,
             port,
-            claim: Claim::of(claim),
+            claim: Claim::of(claim)?,
         };
         Self::of(opening, options, (seed, boot))
     }
@@ -249,8 +250,9 @@ impl Socket {
         };
         let control_descriptor = opening.control.as_ref().map(Carrier::descriptor).transpose()?;
         let refused = std::mem::take(&mut opening.refused);
-        let opened = Opened { backend: opening.backend, refused, interface: opening.interface.clone() };
+        let (backend, interface) = (opening.backend, opening.interface.clone());
         let mut endpoint = Endpoint::new(opening, options, seed, boot, clock::now_ns());
+        let opened = Opened { backend, refused, interface, remarks: endpoint.strangers() };
         endpoint.name(options.udp_peers.as_deref().unwrap_or_default())?;
         endpoint.tend(clock::now_ms())?;
         let shared = Shared { wait: options.wait, ..Shared::default() };
@@ -308,6 +310,7 @@ mod tests {
             is_up: true,
             is_running: true,
             is_ethernet: true,
+            is_loopback: false,
         };
         let own = Ipv4Addr::new(10, 0, 0, 7);
         for secrets in [None, Some([Some([1; SECRET_BYTES]), None]), Some([None, Some([0xfe; SECRET_BYTES])])]

@@ -4,6 +4,7 @@
 //! due. Messages go by another ring, so the thread costs them nothing, and must never take one.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +46,10 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        drop(self.end.take());
+        if let Some(end) = self.end.take() {
+            // A child that was forked keeps a copy, so closing it would not end the thread's wait.
+            end.shutdown(Shutdown::Both).ok();
+        }
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed; there is nobody to hand it to.
             thread.join().ok();

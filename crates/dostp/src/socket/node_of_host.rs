@@ -19,8 +19,11 @@ const EPHEMERAL_FIRST: u16 = 49_152;
 
 /// The interface, if frames can travel by it.
 pub(super) fn usable(name: &str) -> io::Result<Interface> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("interface {name}: {error}"));
-    let interface = Interface::find(name).map_err(named)?;
+    let interface = Interface::find(name).map_err(|error| not_found(name, &error))?;
+    if interface.is_loopback {
+        let message = format!("interface {name} is a loopback interface, which reaches no other node");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
     if !interface.is_up {
         return Err(io::Error::new(io::ErrorKind::NetworkDown, format!("interface {name} is down")));
     }
@@ -29,6 +32,19 @@ pub(super) fn usable(name: &str) -> io::Result<Interface> {
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     Ok(interface)
+}
+
+/// Why there is no such interface, in words.
+fn not_found(name: &str, error: &io::Error) -> io::Error {
+    let errno = |errno: rustix::io::Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    if errno(rustix::io::Errno::NODEV) {
+        return io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {name}"));
+    }
+    if errno(rustix::io::Errno::INVAL) {
+        let message = format!("`{name}` is no name of an interface: 1 to 15 bytes");
+        return io::Error::new(io::ErrorKind::InvalidInput, message);
+    }
+    io::Error::new(error.kind(), format!("interface {name}: {error}"))
 }
 
 pub(super) fn own_address(asked: Ipv4Addr, interface: &Interface, options: &Options) -> io::Result<Ipv4Addr> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::keys::Secrets;
@@ -13,11 +13,6 @@ pub const ETHER_TYPE: u16 = 0x88b5;
 
 /// The port of frames in UDP.
 pub const UDP_PORT: u16 = 5288;
-
-/// Where the node of an interface listens for other processes of its host.
-pub fn node_path(interface: &str) -> PathBuf {
-    Path::new("/run/staunch").join(format!("dostp-{interface}.sock"))
-}
 
 /// How frames travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +97,7 @@ pub struct Options {
     /// Those that are tried next, in this order: by default ring, given and UDP. AF_XDP has one owner an
     /// interface, so it is taken where it was measured to be the fastest, or demanded.
     pub automatic: Vec<Backend>,
-    /// The control socket of the node that gives rings; [`node_path`] if it is not told.
+    /// The control socket of the node that gives rings; [`super::node_path_to_ask`] if it is not told.
     pub node: Option<PathBuf>,
     /// How a blocking call waits.
     pub wait: Wait,

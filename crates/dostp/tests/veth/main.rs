@@ -1,6 +1,8 @@
 //! Sockets on a real LAN of virtual interfaces: one conformance suite for every backend, and what goes wrong.
 
 mod batch;
+mod claims;
+mod foreign;
 mod giver;
 mod world;
 
@@ -12,7 +14,7 @@ use std::time::Instant;
 use giver::Giver;
 use staunch_dostp::kinds::transact::Concluded;
 use staunch_dostp::{Asked, Backend, Fault, Options, Socket, TransactionCaller, TransactionService, Wait};
-use world::{INTERFACE, World, address};
+use world::{INTERFACE, World, address, until};
 
 /// Runs the same test for every backend.
 fn each_backend(test: impl Fn(&World, Backend)) {
@@ -261,7 +263,7 @@ fn af_xdp_says_why_an_interface_is_not_for_it() {
     let said = refusal("two");
     assert!(said.contains("two has 2 receive queues") && said.contains("combined 1"), "{said}");
     world.ip(1, "link set lo up");
-    assert!(refusal("lo").contains("no Ethernet"));
+    assert!(refusal("lo").contains("loopback"));
 }
 
 #[test]
@@ -296,12 +298,12 @@ fn the_first_message_arrives_though_the_question_before_it_was_lost() {
     let Some(world) = World::new(2, 1500) else { return };
     let receiver = world.open(2, 2001, Backend::Ring);
     // From then on it says nothing by itself that would answer the question.
-    world::until("the address was tried", || !receiver.is_in_trial());
+    until("the address was tried", || !receiver.is_in_trial());
     let sender = world.socket(1, 0, Options { is_quiet: true, ..Options::on(INTERFACE) }).unwrap();
     world.forward(1, false);
     let before = world.frames_from(1);
     sender.send_to(b"first", address(2, 2001)).unwrap();
-    world::until("a question was asked", || world.frames_from(1) > before);
+    until("a question was asked", || world.frames_from(1) > before);
     world.forward(1, true);
     assert_eq!(receiver.receive().unwrap().payload, b"first");
     drop(sender);
@@ -438,7 +440,7 @@ fn a_service_does_its_work_once_though_requests_are_lost() {
         caller.repeated()
     };
     let before = call(b"a");
-    // The way is closed until the request has come to the bridge three times.
+    // The way is closed until the bridge has seen three more frames: the request, and perhaps others.
     world.forward(2, false);
     let count = world.frames_from(2) + 3;
     std::thread::scope(|scope| {
@@ -447,7 +449,7 @@ fn a_service_does_its_work_once_though_requests_are_lost() {
             std::thread::yield_now();
         }
         world.forward(2, true);
-        assert!(calling.join().unwrap() >= before + 2);
+        assert!(calling.join().unwrap() > before);
     });
     call(b"c");
     assert_eq!(serving.join().unwrap(), b"abc");

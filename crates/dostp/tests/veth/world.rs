@@ -84,6 +84,13 @@ impl World {
         ip(&format!("-n {} {arguments}", self.namespace(node)));
     }
 
+    /// Gives a node an interface for a VLAN of its own. Whether the kernel can.
+    pub(crate) fn add_vlan(&self, node: usize, number: u16) -> bool {
+        let words = format!("-n {} link add link {INTERFACE} name v{number}", self.namespace(node));
+        let words = format!("{words} up type vlan id {number}");
+        Command::new("ip").args(words.split(' ')).status().is_ok_and(|status| status.success())
+    }
+
     /// Lets the bridge forward what a node sends, or not.
     pub(crate) fn forward(&self, node: usize, forwards: bool) {
         let state = if forwards { "forwarding" } else { "disabled" };

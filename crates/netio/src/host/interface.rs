@@ -30,6 +30,8 @@ pub struct Interface {
     pub is_running: bool,
     /// Whether it is an Ethernet: `lo` and tunnels are not.
     pub is_ethernet: bool,
+    /// Whether it reaches this host alone, as `lo`.
+    pub is_loopback: bool,
 }
 
 impl Interface {
@@ -57,6 +59,7 @@ impl Interface {
             is_up: flags & libc::IFF_UP != 0,
             is_running: flags & libc::IFF_RUNNING != 0,
             is_ethernet,
+            is_loopback: flags & libc::IFF_LOOPBACK != 0,
         })
     }
 }
@@ -150,7 +153,7 @@ mod tests {
     #[test]
     fn loopback_is_no_ethernet_and_what_is_not_there_is_named() {
         let loopback = Interface::find("lo").unwrap();
-        assert!(!loopback.is_ethernet && loopback.index > 0 && loopback.mtu > 1_000);
+        assert!(loopback.is_loopback && !loopback.is_ethernet && loopback.index > 0 && loopback.mtu > 1_000);
         assert_eq!(loopback.address, Some(Ipv4Addr::LOCALHOST));
         let error = |name: &str| Interface::find(name).unwrap_err().raw_os_error();
         assert_eq!(error("nothing-here"), Some(libc::ENODEV));

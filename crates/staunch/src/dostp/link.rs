@@ -131,7 +131,10 @@ impl NodeLink {
         options.address = self.own_address;
         options.backend = self.backend.0;
         if options.backend.is_none() {
-            options.preferred = Backend::remembered(&self.choice_file())?;
+            options.preferred = match &self.choice_file {
+                Some(file) => Backend::remembered(file)?,
+                None => Backend::remembered_of(&self.interface)?,
+            };
         }
         options.node = self.node.clone();
         options.cluster = self.cluster;
@@ -201,15 +204,15 @@ pub(crate) fn is_of_interface(error: &io::Error) -> bool {
         error.kind(),
         ErrorKind::NetworkDown | ErrorKind::AddrNotAvailable | ErrorKind::Unsupported | ErrorKind::NotFound
     ) || matches!(error.raw_os_error(), Some(NO_DEVICE | NO_SUCH_DEVICE_OR_ADDRESS))
-        || error.to_string().contains("os error 19")
 }
 
-/// How the socket was opened, in a sentence, with the reasons against other backends.
+/// How the socket was opened, in a sentence, with the reasons against other backends, and what is amiss.
 pub(super) fn describe(socket: &Socket) -> String {
     let opened = socket.opened();
     let refused: String =
         opened.refused.iter().map(|(backend, error)| format!("; not by {backend}: {error}")).collect();
-    format!("by {} on {}{refused}", opened.backend, opened.interface.name)
+    let remarks: String = opened.remarks.iter().map(|remark| format!("; {remark}")).collect();
+    format!("by {} on {}{refused}{remarks}", opened.backend, opened.interface.name)
 }
 
 fn backend(text: &str) -> Result<Choice, String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use staunch_dostp::node_path;
+use staunch_dostp::node_path_to_ask;
 
 use super::control::{self, Status};
 use super::peers;
@@ -19,7 +19,8 @@ struct Which {
     #[arg(long, short = 'I', value_name = "NAME")]
     interface: String,
 
-    /// Its control socket, if it is not at /run/staunch/dostp-INTERFACE.sock
+    /// Its control socket, if it is not at /run/staunch/dostp-INTERFACE.sock, or, in another network
+    /// namespace than the first process's, dostp-INTERFACE@NAMESPACE.sock there
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 }
@@ -72,7 +73,7 @@ pub(super) fn stats(arguments: &Stats) -> Result<ExitCode, Failure> {
 }
 
 fn ask(which: &Which) -> Result<Status, Failure> {
-    let path = which.control.clone().unwrap_or_else(|| node_path(&which.interface));
+    let path = which.control.clone().unwrap_or_else(|| node_path_to_ask(&which.interface));
     control::ask(&path)
 }
 
