@@ -43,7 +43,7 @@ static WATCHES: AtomicUsize = AtomicUsize::new(0);
 pub(crate) enum Peer {
     /// Nobody.
     Nobody,
-    /// A node, which the kernel's UDP socket does not know of.
+    /// A node; the kernel's UDP socket is connected to it as well.
     Node(SocketAddrV4),
     /// Somebody outside of the network, as the kernel's UDP socket knows.
     Elsewhere,
@@ -70,6 +70,9 @@ pub(crate) struct Attached {
     /// Those of the network who have spoken by UDP last: they are answered so.
     by_udp: Mutex<BTreeSet<SocketAddrV4>>,
     has_by_udp: AtomicBool,
+    /// Whether the program has said that it sends no more, and that it receives no more.
+    sends_no_more: AtomicBool,
+    receives_no_more: AtomicBool,
     pub(crate) last_traffic_ns: AtomicU64,
 }
 
@@ -105,6 +108,26 @@ impl Attached {
 
     pub(crate) fn set_peer(&self, peer: Peer) {
         *self.peer.lock().unwrap_or_else(PoisonError::into_inner) = peer;
+    }
+
+    /// The program has shut the socket down, in this way of shutdown(2): UDP says what that means.
+    pub(crate) fn shut_down(&self, how: c_int) {
+        if how != libc::SHUT_RD {
+            self.sends_no_more.store(true, Ordering::Relaxed);
+        }
+        if how != libc::SHUT_WR {
+            self.receives_no_more.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the program still receives.
+    pub(crate) fn may_receive(&self) -> bool {
+        !self.receives_no_more.load(Ordering::Relaxed)
+    }
+
+    /// Whether the program may still send.
+    pub(crate) fn may_send(&self) -> bool {
+        !self.sends_no_more.load(Ordering::Relaxed)
     }
 
     /// Whether this address has spoken by UDP last.
@@ -226,6 +249,8 @@ pub(crate) fn insert(fd: c_int, settings: Arc<Settings>) {
         watches: Mutex::new(Vec::new()),
         by_udp: Mutex::new(BTreeSet::new()),
         has_by_udp: AtomicBool::new(false),
+        sends_no_more: AtomicBool::new(false),
+        receives_no_more: AtomicBool::new(false),
         last_traffic_ns: AtomicU64::new(0),
     };
     let before = table.insert(fd, (generation, Arc::new(attached)));

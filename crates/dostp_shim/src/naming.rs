@@ -1,5 +1,5 @@
-//! Which sockets there are and whom they speak with: socket, bind, connect, close, and the names of both
-//! ends. And what a program of C calls that knows of DOSTP.
+//! Which sockets there are and whom they speak with: socket, bind, connect, shutdown, close, and the names of
+//! both ends. And what a program of C calls that knows of DOSTP.
 //!
 //! It must never take a descriptor that is no UDP socket of IPv4.
 
@@ -50,7 +50,8 @@ pub unsafe extern "C" fn bind(fd: c_int, address: *const sockaddr, length: sockl
     result
 }
 
-/// connect(2). The kernel's UDP socket is not told of a node, so that it still hears everybody.
+/// connect(2). The kernel's UDP socket is connected as well: where no node answers, the program goes on as it
+/// would by UDP, and hears nobody else.
 ///
 /// # Safety
 /// That of connect(2).
@@ -62,16 +63,34 @@ pub unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, length: so
     };
     // SAFETY: the caller's address can be read.
     let node = unsafe { memory::address(address, length) }.filter(|to| attached.settings.contains(*to.ip()));
-    if let Some(node) = node.filter(|_| attached.peer() != Peer::Elsewhere && attached.open(fd).is_some()) {
-        attached.set_peer(Peer::Node(node));
-        return 0;
-    }
+    // Before the kernel chooses the socket's own address, which may be one outside of the network.
+    let node = node.filter(|_| attached.open(fd).is_some());
     // SAFETY: as for this function.
     let result = unsafe { real::connect(fd, address, length) };
     if result == 0 {
         // SAFETY: the kernel has just read the address, which has a family at least.
         let family = c_int::from(unsafe { (*address).sa_family });
-        attached.set_peer(if family == libc::AF_UNSPEC { Peer::Nobody } else { Peer::Elsewhere });
+        attached.set_peer(match node {
+            Some(node) => Peer::Node(node),
+            None if family == libc::AF_UNSPEC => Peer::Nobody,
+            None => Peer::Elsewhere,
+        });
+    }
+    result
+}
+
+/// shutdown(2). What may not be sent by UDP any more is not sent by DOSTP either.
+///
+/// # Safety
+/// None is needed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
+    // SAFETY: as for this function.
+    let result = unsafe { real::shutdown(fd, how) };
+    if result == 0
+        && let Some(attached) = attached::find(fd)
+    {
+        attached.shut_down(how);
     }
     result
 }

@@ -32,6 +32,8 @@ real! {
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
     connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
+    shutdown(fd: c_int, how: c_int) -> c_int;
+    ioctl(fd: c_int, request: libc::Ioctl, argument: *mut c_void) -> c_int;
     close(fd: c_int) -> c_int;
     getsockname(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
     getpeername(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;

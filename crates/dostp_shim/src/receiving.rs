@@ -1,4 +1,5 @@
-//! Receiving: messages of DOSTP first, then what UDP has; a call that waits, waits for both.
+//! Receiving: messages of DOSTP first, then what UDP has; a call that waits, waits for both. And how many
+//! bytes there are to be received.
 //!
 //! It must never take a message that its caller does not get.
 
@@ -201,6 +202,25 @@ pub unsafe extern "C" fn recvmmsg(
     count as c_int
 }
 
+/// ioctl(2). FIONREAD tells the bytes of the next message.
+///
+/// # Safety
+/// That of ioctl(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: libc::Ioctl, argument: *mut c_void) -> c_int {
+    if request == libc::FIONREAD
+        && !argument.is_null()
+        && let Some(attached) = speaking(fd, 0)
+        && let Some(Ok(Some(next))) = attached.opened().map(|socket| take(socket, &attached, libc::MSG_PEEK))
+    {
+        // SAFETY: the caller's number can be written.
+        unsafe { argument.cast::<c_int>().write_unaligned(next.payload.len() as c_int) };
+        return 0;
+    }
+    // SAFETY: as for this function.
+    unsafe { real::ioctl(fd, request, argument) }
+}
+
 /// What a call returns that has copied so much.
 fn counted(received: &Received, copied: usize, flags: c_int) -> ssize_t {
     if flags & libc::MSG_TRUNC != 0 { received.payload.len() as ssize_t } else { copied as ssize_t }
@@ -241,7 +261,9 @@ fn receive(
                 return -1;
             }
             Next::Udp => {
-                let (received, sender) = by_udp(flags | libc::MSG_DONTWAIT);
+                // Of a socket that was shut down UDP tells the end only to a call that may wait.
+                let wait = if attached.may_receive() { libc::MSG_DONTWAIT } else { 0 };
+                let (received, sender) = by_udp(flags | wait);
                 if let Some(sender) = sender.filter(|_| received >= 0) {
                     attached.heard_by_udp(sender);
                 }

@@ -158,7 +158,7 @@ fn by_dostp(
     flags: c_int,
     address: Option<SocketAddrV4>,
 ) -> Option<io::Result<usize>> {
-    let to = receiver(attached, address).filter(|_| flags & !FLAGS == 0)?;
+    let to = receiver(attached, address).filter(|_| flags & !FLAGS == 0 && attached.may_send())?;
     let socket = attached.open(fd)?;
     loop {
         match socket.send_to(payload, to) {
@@ -170,14 +170,11 @@ fn by_dostp(
                 }
                 socket.set_broadcast(true).ok();
             }
-            Err(error) if is_no_room(&error) => {
-                if !memory::waits(fd, flags) {
-                    return Some(Err(io::ErrorKind::WouldBlock.into()));
-                }
-                wait_for_room(socket);
-            }
+            Err(error) if is_no_room(&error) && memory::waits(fd, flags) => wait_for_room(socket),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(Err(error)),
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => return Some(Err(error)),
-            // No node has the address, or this one has lost its own: the way by UDP may be open.
+            // No node has the address, or none has answered yet and enough waits for it, or this one has lost
+            // its own: the way by UDP may be open.
             Err(_) => return None,
         }
     }

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use staunch_dostp::{Backend, Mode, Options, Secrets, choice_file, read_secret};
+use staunch_dostp::{Backend, Mode, Options, Secrets, read_secret};
 use staunch_netio::host::interface::Interface;
 
 /// Bits of an address that DOSTP knows: a network of its own has no more.
@@ -86,7 +86,7 @@ fn options(interface: &str) -> io::Result<Options> {
         demanded.map(|name| name.parse::<Backend>()).transpose().map_err(|error| wrong(&error))?;
     // Frames in UDP are worse than UDP: only by demand.
     options.automatic = vec![Backend::Ring, Backend::Given];
-    options.preferred = Backend::remembered(&choice_file(interface))?;
+    options.preferred = Backend::remembered_of(interface)?;
     if let Some(number) = variable("DOSTP_CLUSTER")? {
         options.cluster =
             number.parse().map_err(|_| wrong(&format!("DOSTP_CLUSTER={number}: write 0 to 255")))?;

@@ -2,6 +2,9 @@
  *
  *   udp server HOW PORT                      sends back what comes, until an empty message
  *   udp client HOW ADDRESS PORT COUNT        sends COUNT messages and waits for each to come back
+ *   udp lonely HOW ADDRESS PORT COUNT        the same where messages may be lost: sends until COUNT came back
+ *   udp parent HOW PORT                      binds, leaves that to a child, and ends; the child ends as its
+ *                                            input does
  *
  * HOW is a word for the calls it is made of: from, connected, message, many, poll, select, epoll, fork.
  */
@@ -13,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -134,6 +138,21 @@ static void one(size_t length, unsigned int number, struct sockaddr_in *to)
 	check(from.sin_addr.s_addr == to->sin_addr.s_addr && from.sin_port == to->sin_port, "the sender");
 }
 
+/* FIONREAD and shutdown of a connected socket. */
+static void end(struct sockaddr_in *to)
+{
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
+	int waiting = 0;
+
+	check(give(100, to) == 100, "send");
+	check(poll(&entry, 1, LIMIT_MS) == 1, "poll");
+	check(ioctl(fd, FIONREAD, &waiting) == 0 && waiting == 100, "FIONREAD");
+	check(read(fd, bytes, ROOM) == 100, "receive");
+	check(shutdown(fd, SHUT_RDWR) == 0, "shutdown");
+	check(send(fd, bytes, 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "a send behind it");
+	check(recv(fd, bytes, ROOM, 0) == 0, "a receive behind it");
+}
+
 static void ask(const char *ip, const char *port, unsigned int count)
 {
 	static const size_t lengths[] = { 1, 64, 1472, 4000, 60000 };
@@ -161,7 +180,44 @@ static void ask(const char *ip, const char *port, unsigned int count)
 	}
 	/* Nothing is there any more, and a call that must not wait says so. */
 	check(recv(fd, bytes, ROOM, MSG_DONTWAIT) < 0 && errno == EAGAIN, "nothing");
+	if (is("connected"))
+		end(&to);
 	printf("%u came back\n", count);
+}
+
+/* Asks until enough has come back: no call may fail for which UDP had no reason. */
+static void ask_again(const char *ip, const char *port, unsigned int count)
+{
+	struct timeval limit = { .tv_usec = 100000 };
+	struct sockaddr_in to = address(ip, port);
+	unsigned int came = 0;
+
+	check(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0, "SO_RCVTIMEO");
+	if (is("connected"))
+		check(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0, "connect");
+	for (int tries = 0; came < count && tries < 300; tries++) {
+		struct sockaddr_in from;
+
+		check(give(64, &to) == 64, "send");
+		came += receive(&from) == 64;
+	}
+	printf("%u came back\n", came);
+}
+
+/* As every program that binds before it becomes a daemon. */
+static void leave_to_a_child(const char *port)
+{
+	struct sockaddr_in own = address("0.0.0.0", port);
+	pid_t child;
+
+	check(bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0, "bind");
+	child = fork();
+	check(child >= 0, "fork");
+	if (child == 0)
+		while (read(0, bytes, ROOM) > 0)
+			;
+	else
+		puts("left");
 }
 
 int main(int count, char **words)
@@ -179,6 +235,10 @@ int main(int count, char **words)
 	}
 	if (strcmp(words[1], "server") == 0)
 		serve(words[3]);
+	else if (strcmp(words[1], "parent") == 0)
+		leave_to_a_child(words[3]);
+	else if (strcmp(words[1], "lonely") == 0)
+		ask_again(words[3], words[4], atoi(words[5]));
 	else
 		ask(words[3], words[4], atoi(words[5]));
 	close(fd);
