@@ -367,7 +367,7 @@ fn what_is_missing_is_told_at_the_start() {
     let (code, text) = said(&["--fabric", "nothing"]);
     assert!(code == Some(78) && text.contains("fabric: ") && text.contains("nothing"), "{text}");
     let (code, text) = said(&["--fabric", "lo"]);
-    assert!(code == Some(78) && text.contains("lo is no Ethernet"), "{text}");
+    assert!(code == Some(78) && text.contains("lo is a loopback interface"), "{text}");
     let (code, text) = said(&["--fabric", "dv", "--fabric-key-file", "/nowhere/dostp.key"]);
     assert!(code == Some(78) && text.contains("fabric_key_file"), "{text}");
     let mut command = lan.staunch_without_rights(1);

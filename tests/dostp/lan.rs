@@ -107,25 +107,32 @@ impl Lan {
         ip(&format!("-n {}-hub link set p{node} {state}", self.name));
     }
 
+    /// What runs a program in a node's namespace. It does not see what this host keeps in /var/lib: there is
+    /// a folder of Staunch's, for root alone.
+    fn within_namespace(&self, node: usize) -> Command {
+        const PRIVATE: &str =
+            "mount -t tmpfs staunch /var/lib && mkdir -m 700 /var/lib/staunch && exec \"$@\"";
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(node), "sh", "-c", PRIVATE, "sh"]);
+        command
+    }
+
     /// `staunch dostp` in a node's namespace.
     pub(crate) fn command(&self, node: usize, arguments: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(node)]).arg(process::binary());
+        let mut command = self.staunch(node);
         command.arg("dostp").args(arguments).stdin(Stdio::null());
         command
     }
 
     /// `staunch` in a node's namespace.
     pub(crate) fn staunch(&self, node: usize) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(node)]).arg(process::binary());
-        command
+        self.program(node, &process::binary())
     }
 
     /// Another program in a node's namespace.
     pub(crate) fn program(&self, node: usize, program: &Path) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(node)]).arg(program);
+        let mut command = self.within_namespace(node);
+        command.arg(program);
         command
     }
 
@@ -146,9 +153,8 @@ impl Lan {
 
     /// `staunch` there, by root without a capability, who may read the program and nothing of others.
     pub(crate) fn staunch_without_rights(&self, node: usize) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(node), "setpriv"]);
-        command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(process::binary());
+        let mut command = self.within_namespace(node);
+        command.args(["setpriv", "--bounding-set=-all", "--inh-caps=-all"]).arg(process::binary());
         command
     }
 
@@ -195,17 +201,8 @@ impl Lan {
         if !copy.exists() {
             std::fs::copy(process::binary(), &copy).expect("a copy");
         }
-        let mut command = Command::new("ip");
-        command.args([
-            "netns",
-            "exec",
-            &self.namespace(node),
-            "setpriv",
-            "--reuid",
-            "65534",
-            "--regid",
-            "65534",
-        ]);
+        let mut command = self.within_namespace(node);
+        command.args(["setpriv", "--reuid", "65534", "--regid", "65534"]);
         command.args(["--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]).arg(&copy);
         let output = command.arg("dostp").args(arguments).output().expect("setpriv of util-linux");
         std::fs::remove_file(&copy).ok();
@@ -293,7 +290,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    fn spawn(command: &mut Command) -> Self {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("ip of iproute2");
         let (say, lines) = mpsc::channel();
         let stderr = child.stderr.take().expect("it is piped");

@@ -9,7 +9,7 @@ mod lan;
 
 use std::process::Output;
 
-use lan::Lan;
+use lan::{Lan, Node};
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -68,9 +68,12 @@ fn what_is_missing_is_named_with_the_right_code() {
         (output.status.code(), text(&output))
     };
     let (status, said) = code(&["ping", "10.88.0.9", "--interface", "nothing"]);
-    assert!(status == Some(78) && said.contains("nothing"), "{said}");
-    let (status, said) = code(&["ping", "10.88.0.9", "--interface", "lo", "--backend", "ring"]);
-    assert!(status == Some(78) && said.contains("lo"), "{said}");
+    assert!(status == Some(78) && said.contains("there is no interface nothing\n"), "{said}");
+    for backend in ["ring", "udp", "auto"] {
+        let (status, said) = code(&["ping", "10.88.0.9", "--interface", "lo", "--backend", backend]);
+        let is_named = said.contains("interface lo is a loopback interface, which reaches no other node");
+        assert!(status == Some(78) && is_named, "{said}");
+    }
     let (status, said) = code(&["peers", "--interface", "dv", "--control", "/nowhere/dostp.sock"]);
     assert!(status == Some(3) && said.contains("staunch dostp serve"), "{said}");
     let (status, said) = code(&["ping", "10.88.0.9", "--interface", "dv", "--backend", "carrier-pigeon"]);
@@ -165,6 +168,34 @@ fn bench_compares_with_udp() {
 }
 
 #[test]
+fn bench_says_what_the_other_side_lacks() {
+    let Some(lan) = Lan::new(2) else { return };
+    let _node = lan.serve(1, &[]);
+    let output = lan.dostp(2, &["bench", "10.88.0.1", "--rounds", "1", "--count", "5", "--size", "64"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let said = text(&output);
+    assert!(said.contains("does not answer UDP to port 5289, so nothing is compared"), "{said}");
+    assert!(said.contains("staunch dostp serve --udp-echo 5289"), "{said}");
+}
+
+#[test]
+fn nodes_of_two_namespaces_have_control_sockets_of_their_own() {
+    let Some(lan) = Lan::new(2) else { return };
+    let serve = ["serve", "--interface", "dv"];
+    let _nodes = [1, 2].map(|node| {
+        let started = Node::spawn(&mut lan.command(node, &serve));
+        started.await_line(" on dv");
+        started
+    });
+    lan.ping_until_answered(2);
+    for (node, own, other) in [(1, "10.88.0.1", "10.88.0.2"), (2, "10.88.0.2", "10.88.0.1")] {
+        let output = lan.dostp(node, &["peers"]);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(text(&output).starts_with(own) && text(&output).contains(other), "{}", text(&output));
+    }
+}
+
+#[test]
 fn a_node_that_is_to_look_all_the_time_does_not_sleep_between_messages() {
     let Some(lan) = Lan::new(2) else { return };
     let node = lan.serve(1, &["--udp-echo", "5289", "--wait", "spin"]);
@@ -202,7 +233,10 @@ fn bench_counts_what_arrives_one_way() {
         let output = lan.dostp(2, &bench);
         assert_eq!(output.status.code(), Some(1));
         let said = text(&output);
-        assert!(said.contains("DOSTP: No route to host") || said.contains("DOSTP: no answer of"), "{said}");
+        assert!(
+            said.contains("DOSTP: 10.88.0.1 is not on this LAN") || said.contains("DOSTP: no answer of"),
+            "{said}"
+        );
     }
 }
 

@@ -100,20 +100,30 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     output::print("bytes   DOSTP p50     p99  lost    UDP p50     p99  lost   ratio\n");
     // Any UDP datagram fits.
     let mut buffer = vec![0; 65_536];
+    let mut udp_answered = true;
     for &size in &arguments.size {
         let payload = vec![0x5a; size as usize];
         let (mut ours, mut theirs) = (Trips::default(), Trips::default());
         for _ in 0..arguments.rounds {
             ours.run(arguments.count, || trips::by_dostp(&socket, &payload))
-                .map_err(|error| format!("DOSTP: {error}"))?;
+                .map_err(|error| trips::said(&error, arguments.address))?;
             theirs
                 .run(arguments.count, || by_udp(&udp, &payload, &mut buffer, arguments.link.wait()))
                 .map_err(|error| format!("UDP: {error}"))?;
         }
         if ours.is_empty() {
-            return Err(Failure { code: 1, text: format!("{} does not answer", arguments.address) });
+            let text = format!("{} does not answer; there: `staunch dostp serve`", arguments.address);
+            return Err(Failure { code: 1, text });
         }
+        udp_answered &= !theirs.is_empty();
         output::print(&line(size, &mut ours, &mut theirs));
+    }
+    if !udp_answered {
+        let Arguments { address, udp_echo, .. } = arguments;
+        output::remark(&format!(
+            "staunch: dostp: {address} does not answer UDP to port {udp_echo}, so nothing is compared; \
+             there: `staunch dostp serve --udp-echo {udp_echo}`\n"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

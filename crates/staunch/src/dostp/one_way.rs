@@ -16,6 +16,7 @@ use staunch_netio::datagram::{Datagrams as _, Transmit, Udp, UdpPath};
 
 use super::link::{self, NodeLink};
 use super::service::{ANSWER_BYTES, DISCARD_PORT, count_in, question};
+use super::trips;
 use crate::config::Failure;
 use crate::output;
 
@@ -166,7 +167,7 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<ExitCode, Failure> {
         let (mut ours, mut theirs) = (Stream::default(), Stream::default());
         for _ in 0..plan.rounds {
             ours.run(&mut dostp, &payload, plan.duration)
-                .map_err(|error| Failure { code: 1, text: format!("DOSTP: {error}") })?;
+                .map_err(|error| Failure { code: 1, text: trips::said(&error, plan.address) })?;
             theirs
                 .run(&mut udp, &payload, plan.duration)
                 .map_err(|error| Failure { code: 1, text: format!("UDP: {error}") })?;

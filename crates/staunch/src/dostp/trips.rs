@@ -3,6 +3,7 @@
 //! It must never decide what is compared with what.
 
 use std::io::{self, ErrorKind};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use staunch_dostp::Socket;
@@ -61,6 +62,14 @@ impl Trips {
 /// A time, or a dash where there is none.
 pub(super) fn shown(length_ns: Option<u64>) -> String {
     length_ns.map_or_else(|| "-".to_owned(), time)
+}
+
+/// What went wrong by DOSTP on the way to this node, in words.
+pub(super) fn said(error: &io::Error, address: Ipv4Addr) -> String {
+    match error.kind() {
+        ErrorKind::HostUnreachable => format!("DOSTP: {address} is not on this LAN"),
+        _ => format!("DOSTP: {error}"),
+    }
 }
 
 /// A round trip by a socket that is connected to a node which sends back what it gets.
