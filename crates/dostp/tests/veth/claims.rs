@@ -41,7 +41,7 @@ fn a_stranger_takes_neither_the_voice_nor_a_port() {
     // The port has one owner all the same.
     assert_eq!(world.socket(1, 2000, options()).unwrap_err().kind(), ErrorKind::AddrInUse);
     let second = world.open(1, 2001, Backend::Ring);
-    assert_eq!(second.opened().remarks, [String::new(); 0]);
+    assert!(second.opened().remarks.is_empty());
     // The node answers: its address is found.
     let asker = world.open(2, 0, Backend::Ring);
     asker.send_to(b"found", address(1, 2000)).unwrap();
