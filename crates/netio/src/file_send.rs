@@ -26,6 +26,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
 use crate::outgoing::{FilePart, FileStamp};
+use crate::socket::bytes_unacknowledged;
 use crate::warming::{self, Warmed};
 
 /// How much one step moves by sendfile(2): whole pages that fit into one segment of 64 KiB with its headers.
@@ -255,16 +256,6 @@ fn is_resident(file: BorrowedFd<'_>, offset: u64) -> Result<bool, Errno> {
         Err(Errno::AGAIN) => Ok(false),
         Err(errno) => Err(errno),
     }
-}
-
-/// How many bytes wait in a TCP socket's queue for the peer to acknowledge them (SIOCOUTQ, tcp(7)).
-fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> Result<u64, Errno> {
-    const SIOCOUTQ: rustix::ioctl::Opcode = libc::TIOCOUTQ as rustix::ioctl::Opcode;
-    // SAFETY: for a TCP socket SIOCOUTQ writes one C int to its argument and reads nothing, which is what
-    // this getter describes; for any other descriptor it fails or does the same (TIOCOUTQ of a terminal).
-    let count =
-        unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<SIOCOUTQ, libc::c_int>::new()) }?;
-    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 #[cfg(test)]

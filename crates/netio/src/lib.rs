@@ -30,7 +30,7 @@ pub use capacity::{Capacity, Slot};
 pub use epoll::Epoll;
 pub use file_read::{FileRead, FileReader};
 pub use file_send::stamp;
-pub use operation::{Completion, Input, Io};
+pub use operation::{Completion, Input, Io, Taken};
 pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};
 pub use socket::Queue;
 pub use target::{Address, Target};

@@ -96,6 +96,8 @@ pub enum Completion {
         slot: Slot,
         /// How often segments were sent again until now, that of the SYN included.
         retransmitted: u32,
+        /// What the peer has taken, as far as it can be told here.
+        taken: Option<Taken>,
     },
     /// The connection is gone and the slot is free. The peer sees it after the next `submit_and_wait` at the
     /// latest.
@@ -111,6 +113,16 @@ pub enum Completion {
     },
     /// A [`crate::Waker`] of this backend was used.
     Woken,
+}
+
+/// What the peer of a connection has taken, and not the kernel for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// A count that goes on by one for each byte that the peer acknowledges (tcpi_bytes_acked of TCP_INFO).
+    /// Only differences mean something; of a Unix socket, only while nothing is sent.
+    pub mark: u64,
+    /// Bytes that were sent and are not acknowledged (SIOCOUTQ of tcp(7)).
+    pub left_bytes: u64,
 }
 
 /// Operations in, completions out. One value a worker thread; it is neither shared nor moved between threads
@@ -186,8 +198,10 @@ pub trait Io {
     fn connect(&mut self, target: &Target) -> io::Result<Slot>;
 
     /// Asks the kernel how often it has sent segments of this connection again (tcpi_total_retrans of
-    /// TCP_INFO), and reports one `Inspected`. Allowed from `connect` on until `close`, once at a time. 0 for
-    /// Unix sockets, and where [`Io::can_inspect`] says no.
+    /// TCP_INFO), and what its peer has acknowledged, and reports one `Inspected`. Allowed from `Accepted` or
+    /// `connect` on until `close`, once at a time, also while a send is under way. 0 and nothing where
+    /// [`Io::can_inspect`] says no; nothing of a connection whose last send is being finished by the kernel.
+    /// 0 for Unix sockets.
     fn inspect(&mut self, slot: Slot);
 
     /// Whether `inspect` tells the truth here.

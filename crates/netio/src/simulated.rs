@@ -326,8 +326,9 @@ impl Io for Simulated {
         let now_ms = self.now_ms;
         let connection = self.slot(slot);
         let (closing, retransmitted) = (connection.closing, connection.retransmitted(now_ms));
+        let taken = connection.peer_connected().map(|peer| self.peers[peer].taken());
         self.demand(!closing, "an inspection after the close");
-        self.ready.push_back(Completion::Inspected { slot, retransmitted });
+        self.ready.push_back(Completion::Inspected { slot, retransmitted, taken });
     }
 
     fn receive(&mut self, slot: Slot) {

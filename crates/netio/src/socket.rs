@@ -9,8 +9,11 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
+
+use crate::Taken;
 
 /// A listening socket: non-blocking, close-on-exec, shared by address with the listeners of other workers of
 /// this user (SO_REUSEPORT), TCP_NODELAY (inherited by accepted sockets), IPv6 without IPv4. `backlog` counts
@@ -188,9 +191,28 @@ pub(crate) fn admit_newcomers(listener: BorrowedFd<'_>) {
     let _ = set_option(listener, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0);
 }
 
-/// How often segments of a connection were sent again; 0 for what is not TCP.
-pub(crate) fn retransmitted(socket: BorrowedFd<'_>) -> u32 {
-    tcp_info(socket).map_or(0, |info| info.tcpi_total_retrans)
+/// How often segments of a connection were sent again, 0 for what is not TCP; and what its peer has taken.
+pub(crate) fn inspect(socket: BorrowedFd<'_>) -> (u32, Option<Taken>) {
+    let Ok(left_bytes) = bytes_unacknowledged(socket) else { return (0, None) };
+    match tcp_info(socket) {
+        Ok(info) => {
+            let mark = info.tcpi_bytes_acked;
+            (info.tcpi_total_retrans, Some(Taken { mark, left_bytes }))
+        }
+        // What is taken leaves the queue.
+        Err(_) => (0, Some(Taken { mark: 0_u64.wrapping_sub(left_bytes), left_bytes })),
+    }
+}
+
+/// How many bytes wait in a socket's queue for the peer to acknowledge them, or to read them (SIOCOUTQ,
+/// tcp(7) and unix(7)).
+pub(crate) fn bytes_unacknowledged(socket: BorrowedFd<'_>) -> Result<u64, Errno> {
+    const SIOCOUTQ: rustix::ioctl::Opcode = libc::TIOCOUTQ as rustix::ioctl::Opcode;
+    // SAFETY: for a socket SIOCOUTQ writes one C int to its argument and reads nothing, which is what this
+    // getter describes; for any other descriptor it fails or does the same (TIOCOUTQ of a terminal).
+    let count =
+        unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<SIOCOUTQ, libc::c_int>::new()) }?;
+    Ok(u64::try_from(count).unwrap_or(0))
 }
 
 /// SO_REUSEADDR lets a restarted server bind while connections of the former one are in TIME_WAIT. On Linux

@@ -218,7 +218,7 @@ fn connect_all(world: &mut Simulated, peers: usize, text: &[u8]) -> Vec<i32> {
                     world.receive(slot);
                     world.send(slot, outgoing, false);
                 }
-                Completion::Inspected { slot, retransmitted } => {
+                Completion::Inspected { slot, retransmitted, .. } => {
                     let silent = by_slot.get(&slot) == Some(&110);
                     assert_eq!(retransmitted, if silent { 6 } else { 0 });
                 }

@@ -13,7 +13,7 @@ use rustix::net::{SocketFlags, sockopt};
 use super::Epoll;
 use super::table::Connection;
 use super::watch::watch_room;
-use crate::socket::retransmitted;
+use crate::socket::inspect;
 use crate::{Completion, Slot, Target};
 
 impl Epoll {
@@ -64,7 +64,7 @@ impl Epoll {
     /// See [`crate::Io::inspect`].
     pub(super) fn inspect_now(&mut self, slot: Slot) {
         let Some(connection) = self.table.get_mut(slot) else { return };
-        let retransmitted = retransmitted(connection.socket());
-        self.reports.push_back(Completion::Inspected { slot, retransmitted });
+        let (retransmitted, taken) = inspect(connection.socket());
+        self.reports.push_back(Completion::Inspected { slot, retransmitted, taken });
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use crate::Taken;
+
 /// A peer that echoes takes no more while so much of what it sent back was not read.
 const ECHO_BYTES_MAX: usize = 64 * 1024;
 
@@ -18,6 +20,9 @@ pub enum Step {
     Wait(u64),
     /// Do nothing until so many bytes were received in all, or the connection has ended.
     UntilReceived(usize),
+    /// From now on the kernel takes up to so many bytes that the peer does not take yet, and reports room
+    /// when half of that is free.
+    Queue(usize),
     /// Take no more bytes until the next `Read`.
     Stall,
     /// Take bytes until so many were received in all, then no more until the next `Read`.
@@ -75,6 +80,9 @@ pub(super) struct Peer {
     pub(super) reset: bool,
     /// It takes no more bytes than so many in all.
     taken_max: usize,
+    /// What the kernel has taken for it, and so many at most.
+    queue: VecDeque<u8>,
+    queue_bytes_max: usize,
     /// What it takes goes back.
     pub(super) echoes: bool,
     /// It goes on after the other side has half-closed, and whether that has.
@@ -94,6 +102,8 @@ impl Peer {
             half_closed: false,
             reset: false,
             taken_max: usize::MAX,
+            queue: VecDeque::new(),
+            queue_bytes_max: 0,
             echoes: false,
             outlasts: false,
             sees_end: false,
@@ -116,12 +126,38 @@ impl Peer {
     pub(super) fn room_bytes(&self) -> usize {
         match self.transcript.ended {
             Some(_) => usize::MAX,
+            None if self.queue_bytes_max > 0 => {
+                let room_bytes = self.queue_bytes_max.saturating_sub(self.queue.len());
+                if room_bytes * 2 < self.queue_bytes_max { 0 } else { room_bytes }
+            }
             None => {
                 let room_bytes = self.taken_max.saturating_sub(self.transcript.received.len());
                 let echo_bytes = ECHO_BYTES_MAX.saturating_sub(self.unread.len());
                 if self.echoes { room_bytes.min(echo_bytes) } else { room_bytes }
             }
         }
+    }
+
+    /// The kernel takes bytes for it.
+    pub(super) fn hand_over(&mut self, bytes: &[u8]) {
+        self.queue.extend(bytes);
+        self.take_queued();
+    }
+
+    /// Takes what it may of what the kernel has for it.
+    fn take_queued(&mut self) {
+        let room_bytes = self.taken_max.saturating_sub(self.transcript.received.len());
+        let taken_bytes = room_bytes.min(self.queue.len());
+        let taken: Vec<u8> = self.queue.drain(..taken_bytes).collect();
+        self.transcript.received.extend_from_slice(&taken);
+        if self.echoes {
+            self.unread.extend(taken);
+        }
+    }
+
+    /// What it has acknowledged, and what the kernel keeps for it.
+    pub(super) fn taken(&self) -> Taken {
+        Taken { mark: self.transcript.received.len() as u64, left_bytes: self.queue.len() as u64 }
     }
 
     /// One more step at the end.
@@ -163,6 +199,7 @@ impl Peer {
                     }
                 }
                 Some(Step::Send(bytes)) => self.unread.extend(bytes),
+                Some(Step::Queue(bytes)) => self.queue_bytes_max = *bytes,
                 Some(Step::Stall) => self.taken_max = 0,
                 Some(Step::TakeUpTo(bytes)) => self.taken_max = *bytes,
                 Some(Step::Read) => self.taken_max = usize::MAX,
@@ -180,6 +217,7 @@ impl Peer {
                 None => return,
             }
             self.steps.pop_front();
+            self.take_queued();
         }
     }
 
@@ -199,6 +237,9 @@ impl Peer {
     }
 
     pub(super) fn end(&mut self, end: End, now_ms: u64) {
+        if end == End::Orderly {
+            self.transcript.received.extend(self.queue.drain(..));
+        }
         if self.transcript.ended.is_none() {
             self.transcript.ended = Some(end);
             self.transcript.ended_ms = now_ms;

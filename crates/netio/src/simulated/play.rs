@@ -53,11 +53,7 @@ impl Simulated {
         }
         let taken = if short { 1 + part % left } else { left };
         if !gone {
-            let bytes = &flight.bytes[flight.taken..flight.taken + taken];
-            peer.transcript.received.extend_from_slice(bytes);
-            if peer.echoes {
-                peer.unread.extend(bytes);
-            }
+            peer.hand_over(&flight.bytes[flight.taken..flight.taken + taken]);
         }
         flight.taken += taken;
         if flight.taken < flight.bytes.len() {

@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
 use super::passages::Pointers;
-use super::slots::{CLOSING, CONNECTING, INSPECTING};
+use super::slots::{CLOSE_LINKED, CLOSING, CONNECTING, INSPECTING, OPEN};
 use super::state::Uring;
 use super::token::Operation;
-use crate::socket::retransmitted;
+use crate::socket::inspect;
 use crate::{Address, Completion, Slot, Target};
 
 impl Uring {
@@ -70,8 +70,10 @@ impl Uring {
 
     /// See [`crate::Io::inspect`].
     pub(crate) fn start_inspecting(&mut self, slot: Slot) {
-        if !self.features.fixed_fd_install {
-            return self.pending.push_back(Completion::Inspected { slot, retransmitted: 0 });
+        let state = self.slots.get(slot);
+        let ends = state.has(CLOSE_LINKED | CLOSING) || !state.has(OPEN);
+        if ends || !self.features.fixed_fd_install {
+            return self.pending.push_back(Completion::Inspected { slot, retransmitted: 0, taken: None });
         }
         let (ring, descriptor) = self.place_of(slot);
         let token = self.token(Operation::InstallToInspect, slot);
@@ -83,10 +85,10 @@ impl Uring {
     pub(crate) fn installed_to_inspect(&mut self, slot: Slot, result: i32) -> Option<Completion> {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
         let socket = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
-        let retransmitted = socket.map_or(0, |socket| retransmitted(socket.as_fd()));
+        let (retransmitted, taken) = socket.map_or((0, None), |socket| inspect(socket.as_fd()));
         self.slots.get(slot).clear(INSPECTING);
         self.go_on_closing(slot);
-        Some(Completion::Inspected { slot, retransmitted })
+        Some(Completion::Inspected { slot, retransmitted, taken })
     }
 
     /// The normal descriptors of sockets that were handed over are closed.

@@ -11,7 +11,7 @@ use io_uring::squeue::{Entry, Flags};
 use super::chains::{cancel, moment};
 use super::in_flight::Piece;
 use super::slots::{
-    CLOSE_LINKED, CLOSING, LAST, NO_SEND, OPEN, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
+    CLOSE_LINKED, CLOSING, INSPECTING, LAST, NO_SEND, OPEN, RECEIVING, SENDING, SHUTDOWN_AFTER_SEND, SHUTTING,
 };
 use super::state::Uring;
 use super::token::Operation;
@@ -171,11 +171,11 @@ impl Uring {
         self.pending.push_back(Completion::Sent { slot, outgoing, errno });
     }
 
-    /// Whether nothing but this send keeps the connection open.
+    /// Whether nothing but this send keeps the connection open, and nobody looks at it.
     #[inline]
     fn may_close(&mut self, slot: Slot) -> bool {
         let state = self.slots.get(slot);
-        state.has(LAST) && !state.has(RECEIVING | SHUTTING)
+        state.has(LAST) && !state.has(RECEIVING | SHUTTING | INSPECTING)
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
-use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Slot, Target, Waker, clock, socket};
+use staunch_netio::{Address, Capacity, Completion, Io, Outgoing, Slot, Taken, Target, Waker, clock, socket};
 
 use super::Make;
 
@@ -59,6 +59,8 @@ pub(crate) struct Harness<I> {
     pub(crate) listener: u16,
     /// What was known of its peer then.
     pub(crate) peer: Option<SocketAddr>,
+    /// What the last `Inspected` told.
+    pub(crate) taken: Option<Taken>,
     states: Vec<State>,
 }
 
@@ -98,7 +100,7 @@ impl<I: Io> Harness<I> {
 
     /// A backend that was made elsewhere.
     pub(crate) fn around(io: I, waker: Waker, address: SocketAddr) -> Self {
-        Self { io, address, waker, listener: 0, peer: None, states: Vec::new() }
+        Self { io, address, waker, listener: 0, peer: None, taken: None, states: Vec::new() }
     }
 
     /// The next event, however many turns it takes.
@@ -290,7 +292,10 @@ impl<I: Io> Harness<I> {
                 Event::Sent(slot, errno)
             }
             Completion::Connected { slot, errno } => Event::Connected(slot, errno),
-            Completion::Inspected { slot, retransmitted } => Event::Inspected(slot, retransmitted),
+            Completion::Inspected { slot, retransmitted, taken } => {
+                self.taken = taken;
+                Event::Inspected(slot, retransmitted)
+            }
             Completion::Closed { slot } => Event::Closed(slot),
             Completion::Ready { watch } => Event::Ready(watch),
             Completion::Woken => Event::Woken,

@@ -18,6 +18,7 @@ pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod harness;
 pub(crate) mod sending;
+pub(crate) mod taking;
 pub(crate) mod tuning;
 
 /// How a test makes its backend: listeners, waker, capacity.
@@ -61,6 +62,8 @@ macro_rules! conformance_tests {
             sending:
                 slow_reader_of_many_parts, empty_pieces, last_closes_after_all, last_to_a_slow_reader,
                 close_cuts_last_short, many_small_parts;
+            taking:
+                what_the_peer_took_is_told, a_last_send_is_looked_at;
             tuning:
                 the_kernel_takes_less, every_setting_in_every_state;
         }
