@@ -16,4 +16,5 @@ mod outside;
 mod redbot;
 mod resources;
 mod slow_attack;
+mod slow_mounts;
 mod slow_readers;

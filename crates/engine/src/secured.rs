@@ -14,7 +14,7 @@ mod wall;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use staunch_netio::{FileReader, Outgoing, Slot};
+use staunch_netio::{FileReader, Outgoing, Slot, WarmedPart};
 use staunch_tls::{Agreed, Asleep, Awake, ClientIdentity, Fault, Handshake};
 
 pub(crate) use self::drawing::Drawn;
@@ -239,8 +239,8 @@ impl Secured {
         }
     }
 
-    /// Tokens of what was read ahead.
-    pub(crate) fn take_warmed(&mut self) -> Vec<u64> {
+    /// What was read ahead.
+    pub(crate) fn take_warmed(&mut self) -> Vec<WarmedPart> {
         self.means.reader.as_ref().map_or_else(Vec::new, FileReader::take)
     }
 

@@ -39,7 +39,7 @@ use self::watch::watch;
 use self::watches::Watches;
 use crate::datagram::{Readiness, Watch};
 use crate::socket::set_option;
-use crate::warming::Warmed;
+use crate::warming::{Done, Warmed};
 use crate::{Capacity, Completion, Input, Io, Outgoing, Queue, Slot, Target, Tuning, Waker};
 
 mod connecting;
@@ -363,10 +363,14 @@ impl Epoll {
 
     fn take_wake_up(&mut self) {
         self.waker.drain();
-        for token in self.warmed.take() {
+        for Done { token, read } in self.warmed.take() {
             let slot = token as Slot;
-            if let Some(connection) = self.table.get_mut_of(slot, (token >> 32) as u32) {
+            let Some(connection) = self.table.get_mut_of(slot, (token >> 32) as u32) else { continue };
+            if connection.is(Connection::WAITS_FOR_DISK)
+                && let Some(flight) = connection.flight()
+            {
                 connection.clear(Connection::WAITS_FOR_DISK);
+                self.flights.get_mut(flight).note_warmed(read);
                 self.enqueue(slot);
             }
         }

@@ -1,19 +1,20 @@
 //! Reads parts of files into memory, for who cannot give them to the kernel as they are: they are sealed
 //! before they are sent.
 //!
-//! It owns the list of what another thread has read ahead. It must never wait for a disk, and never give
+//! It owns the list of what other threads have read ahead. It must never wait for a disk, and never give
 //! bytes of another version than the one that was announced. Order of calls: `read`; after
 //! [`FileRead::Cold`] `warm`, and `read` again when its token comes out of `take`, to which the waker calls.
+//! What comes with the token is given to that `read` in an [`Ahead`].
 
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::file_send::{has_changed, read};
+use crate::file_send::{Missing, PIECE_BYTES, has_changed, read};
 use crate::outgoing::FilePart;
 use crate::wake::Waker;
-use crate::warming::{self, Warmed};
+use crate::warming::{self, Wanted, Warmed};
 
 /// How much is read ahead at a time.
 const WINDOW_BYTES: u64 = 1024 * 1024;
@@ -29,6 +30,69 @@ pub enum FileRead {
     Failed(i32),
 }
 
+/// What other threads have read of a part, from the place on that is read next.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    /// Pages were warmed, and nothing of them was read yet.
+    warmed: bool,
+    /// Only other threads read the file: nothing tells whether a read would wait, or pages were cold again
+    /// once they were warmed.
+    is_blind: bool,
+    read: Option<Result<Vec<u8>, i32>>,
+}
+
+impl Ahead {
+    /// Memory that it takes.
+    pub fn held_bytes(&self) -> usize {
+        match &self.read {
+            Some(Ok(bytes)) => bytes.capacity(),
+            _ => 0,
+        }
+    }
+
+    /// Nothing is known of what is read next: another part.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What was asked for is there.
+    pub fn note(&mut self, warmed: WarmedPart) {
+        self.warmed = warmed.read.is_none();
+        self.read = warmed.read;
+    }
+
+    fn miss(&mut self, why: Missing) -> FileRead {
+        self.is_blind |= why == Missing::Unknown || self.warmed;
+        FileRead::Cold
+    }
+
+    /// Takes what another thread has read.
+    fn take(&mut self, bytes: &mut [u8]) -> FileRead {
+        match &mut self.read {
+            None => FileRead::Cold,
+            Some(Err(errno)) => FileRead::Failed(*errno),
+            Some(Ok(read)) => {
+                let count = read.len().min(bytes.len());
+                bytes[..count].copy_from_slice(&read[..count]);
+                if count < read.len() {
+                    read.drain(..count);
+                } else {
+                    self.read = None;
+                }
+                FileRead::Read(count)
+            }
+        }
+    }
+}
+
+/// What came of [`FileReader::warm`].
+#[derive(Debug)]
+pub struct WarmedPart {
+    /// The token that was given.
+    pub token: u64,
+    read: Option<Result<Vec<u8>, i32>>,
+}
+
 /// Reads for one worker.
 #[derive(Debug)]
 pub struct FileReader {
@@ -41,19 +105,24 @@ impl FileReader {
         Self { warmed: Warmed::new(waker) }
     }
 
-    /// Reads on behind the first `done_bytes` of a part. `is_warmed`: they were read ahead just now, so no
-    /// disk is waited for in any case.
-    pub fn read(&self, part: &FilePart, done_bytes: u64, is_warmed: bool, bytes: &mut [u8]) -> FileRead {
+    /// Reads on behind the first `done_bytes` of a part.
+    pub fn read(&self, part: &FilePart, done_bytes: u64, ahead: &mut Ahead, bytes: &mut [u8]) -> FileRead {
         let left = part.length_bytes.saturating_sub(done_bytes);
         let wanted = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if ahead.is_blind {
+            return ahead.take(&mut bytes[..wanted]);
+        }
         let offset = part.offset_bytes + done_bytes;
         let stale = FileRead::Failed(Errno::STALE.raw_os_error());
-        match read(part.file.as_fd(), &mut bytes[..wanted], offset, is_warmed) {
-            Ok(None) => FileRead::Cold,
-            Ok(Some(0)) => stale,
+        match read(part.file.as_fd(), &mut bytes[..wanted], offset) {
+            Ok(Err(why)) => ahead.miss(why),
+            Ok(Ok(0)) => stale,
             // In this order: a writer changes the stamp before it changes a byte.
-            Ok(Some(count)) => match has_changed(part) {
-                Ok(false) => FileRead::Read(count),
+            Ok(Ok(count)) => match has_changed(part) {
+                Ok(false) => {
+                    ahead.warmed = false;
+                    FileRead::Read(count)
+                }
                 Ok(true) => stale,
                 Err(errno) => FileRead::Failed(errno.raw_os_error()),
             },
@@ -63,16 +132,18 @@ impl FileReader {
     }
 
     /// Has the next bytes read by a thread that may wait; `token` comes out of [`Self::take`] then. `false`
-    /// if the thread has too much to do: `read` again a little later.
-    pub fn warm(&self, part: &FilePart, done_bytes: u64, token: u64) -> bool {
+    /// if the threads have too much to do: `read` again a little later.
+    pub fn warm(&self, part: &FilePart, done_bytes: u64, ahead: &Ahead, token: u64) -> bool {
         let left = part.length_bytes.saturating_sub(done_bytes);
         let offset = part.offset_bytes + done_bytes;
-        warming::warm(&self.warmed, token, &part.file, offset, left.min(WINDOW_BYTES))
+        let (bytes, wanted) =
+            if ahead.is_blind { (PIECE_BYTES, Wanted::Bytes) } else { (WINDOW_BYTES, Wanted::Pages) };
+        warming::ask(&self.warmed, token, part, (offset, left.min(bytes)), wanted)
     }
 
-    /// Tokens of what was read ahead since the last call.
-    pub fn take(&self) -> Vec<u64> {
-        self.warmed.take()
+    /// What was read ahead since the last call.
+    pub fn take(&self) -> Vec<WarmedPart> {
+        self.warmed.take().into_iter().map(|done| WarmedPart { token: done.token, read: done.read }).collect()
     }
 }
 
@@ -98,9 +169,9 @@ mod tests {
         (part.offset_bytes, part.length_bytes) = (2, 6);
         let reader = FileReader::new(Waker::new().expect("a waker"));
         let mut bytes = [0; 4];
-        let first = reader.read(&part, 0, false, &mut bytes);
+        let first = reader.read(&part, 0, &mut Ahead::default(), &mut bytes);
         assert_eq!((first, &bytes), (FileRead::Read(4), b"2345"));
-        let last = reader.read(&part, 4, true, &mut bytes);
+        let last = reader.read(&part, 4, &mut Ahead::default(), &mut bytes);
         assert_eq!((last, &bytes[..2]), (FileRead::Read(2), &b"67"[..]));
         std::fs::remove_file(path).expect("a file of ours");
     }
@@ -112,7 +183,7 @@ mod tests {
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("a file");
         file.write_all(b"more").expect("room");
         let stale = FileRead::Failed(Errno::STALE.raw_os_error());
-        assert_eq!(reader.read(&part, 0, false, &mut [0; 4]), stale);
+        assert_eq!(reader.read(&part, 0, &mut Ahead::default(), &mut [0; 4]), stale);
         std::fs::remove_file(path).expect("a file of ours");
     }
 }

@@ -11,7 +11,10 @@
 //! body that is mixed is never complete. (On one machine the peer's queue shares those pages too, until the
 //! peer has read them: there the promise is for a peer that reads.) Rule 2: small parts and the tail go
 //! through memory, the stamp compared between reading and sending. Rule 3: before pages are used they are
-//! probed, and a cold one is left to the warming thread. Rule 4: replacing a file by rename(2), as every
+//! probed, and a cold one is left to the warming threads. Where nothing tells whether a read would wait (a
+//! file system without RWF_NOWAIT that does not live in memory: overlayfs, FUSE, NFS), and where pages are
+//! cold again once they were warmed, those threads read the bytes themselves, and look at the stamp: neither
+//! the file nor its stamp is touched here then. Rule 4: replacing a file by rename(2), as every
 //! careful deployment does, ends nothing: the old version is sent to its end. Unlinking it changes its change
 //! time and nothing else, and leaves it without a name. Rule 5: a peer that is gone raises SIGPIPE in
 //! sendfile(2); the process has to ignore it, as every Rust program does from its start.
@@ -27,7 +30,7 @@ use rustix::net::SendFlags;
 
 use crate::outgoing::{FilePart, FileStamp};
 use crate::socket::bytes_unacknowledged;
-use crate::warming::{self, Warmed};
+use crate::warming::{self, Wanted, Warmed};
 
 /// How much one step moves by sendfile(2): whole pages that fit into one segment of 64 KiB with its headers.
 /// A step of more ends in a small segment of its own, and each segment may have to wake the peer: steps of
@@ -38,7 +41,7 @@ const STEP_BYTES_MAX: u64 = 60 * 1024;
 const WINDOW_BYTES: u64 = 1024 * 1024;
 
 /// How much goes through memory at a time.
-const PIECE_BYTES: u64 = 64 * 1024;
+pub(crate) const PIECE_BYTES: u64 = 64 * 1024;
 
 /// The end of a large part that goes through memory. Longer than what is held back, because a peer is slow
 /// (40 ms) to acknowledge bytes after which nothing comes.
@@ -86,9 +89,12 @@ pub(crate) enum FileStep {
 #[derive(Debug, Default)]
 pub(crate) struct FileSend {
     sent_bytes: u64,
-    /// The warming thread has just read the next bytes: one step goes without a probe, so that a file system
-    /// whose probe always says no cannot hold us up for ever.
+    /// Pages were warmed, and nothing of them was used yet.
     warmed: bool,
+    /// Only the warming threads read the file.
+    is_blind: bool,
+    /// What they have read, from the present place on.
+    ahead: Option<Result<Vec<u8>, i32>>,
     /// Up to here, by the count of `sent_bytes`, pages were found in memory and the file unchanged.
     vetted_bytes: u64,
     /// Pages of the file may still wait in the socket's queue, before this many bytes that passed through
@@ -106,13 +112,24 @@ impl FileSend {
         if left == 0 {
             return FileStep::Done;
         }
+        if self.is_blind {
+            return self.pass_on(socket, left).unwrap_or_else(|errno| self.stop_for(errno));
+        }
         let copies = self.copies || part.length_bytes <= COPIED_BYTES_MAX || left <= TAIL_BYTES;
         let stepped = if copies { self.copy(socket, part, left) } else { self.splice(socket, part, left) };
-        stepped.unwrap_or_else(|errno| match errno {
-            Errno::AGAIN => FileStep::WouldBlock,
+        stepped.unwrap_or_else(|errno| self.stop_for(errno))
+    }
+
+    fn stop_for(&mut self, errno: Errno) -> FileStep {
+        match errno {
+            Errno::AGAIN => {
+                // They are read again: a slow peer holds no memory.
+                self.ahead = None;
+                FileStep::WouldBlock
+            }
             Errno::INTR => FileStep::Progress,
             errno => FileStep::Failed(errno.raw_os_error()),
-        })
+        }
     }
 
     /// How many bytes of the part were taken.
@@ -120,14 +137,51 @@ impl FileSend {
         self.sent_bytes
     }
 
-    /// After `Cold`: asks the warming thread for the next bytes; `token` comes out of `home`, and until then
-    /// there must be no `step`: it would wait for the disk. `false` if the thread has too much to do: `step`
-    /// again a little later.
-    pub(crate) fn warm(&mut self, part: &FilePart, home: &Arc<Warmed>, token: u64) -> bool {
+    /// After `Cold`: asks the warming threads for the next bytes; `token` comes out of `home`, and until that
+    /// was told to `note_warmed` there must be no `step`. `false` if they have too much to do: `step` again a
+    /// little later.
+    pub(crate) fn warm(&self, part: &FilePart, home: &Arc<Warmed>, token: u64) -> bool {
         let left = part.length_bytes - self.sent_bytes;
         let offset = part.offset_bytes + self.sent_bytes;
-        self.warmed = warming::warm(home, token, &part.file, offset, left.min(WINDOW_BYTES));
-        self.warmed
+        let (bytes, wanted) = match self.is_blind {
+            true => (self.copied_at_once(left), Wanted::Bytes),
+            false => (left.min(WINDOW_BYTES), Wanted::Pages),
+        };
+        warming::ask(home, token, part, (offset, bytes), wanted)
+    }
+
+    /// What was asked for is there.
+    pub(crate) fn note_warmed(&mut self, read: Option<Result<Vec<u8>, i32>>) {
+        self.warmed = read.is_none();
+        self.ahead = read;
+    }
+
+    /// The next bytes are not in memory, or nothing tells.
+    fn miss(&mut self, why: Missing) -> FileStep {
+        // Warmed and cold again: there is no room for them, or the probe always says no.
+        self.is_blind |= why == Missing::Unknown || self.warmed;
+        FileStep::Cold
+    }
+
+    /// Sends what a warming thread has read.
+    fn pass_on(&mut self, socket: BorrowedFd<'_>, left: u64) -> Result<FileStep, Errno> {
+        if !self.may_end(socket, left)? {
+            return Ok(FileStep::Draining);
+        }
+        let bytes = match &self.ahead {
+            None => return Ok(FileStep::Cold),
+            Some(Err(errno)) => return Ok(FileStep::Failed(*errno)),
+            Some(Ok(bytes)) => bytes,
+        };
+        let more = if bytes.len() as u64 == left { SendFlags::empty() } else { SendFlags::MORE };
+        let sent = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | more)?;
+        self.sent_bytes += sent as u64;
+        self.copied_bytes += sent as u64;
+        match &mut self.ahead {
+            Some(Ok(bytes)) if sent < bytes.len() => _ = bytes.drain(..sent),
+            ahead => *ahead = None,
+        }
+        Ok(if sent as u64 == left { FileStep::Done } else { FileStep::Progress })
     }
 
     fn splice(&mut self, socket: BorrowedFd<'_>, part: &FilePart, left: u64) -> Result<FileStep, Errno> {
@@ -135,8 +189,8 @@ impl FileSend {
         let mut offset = part.offset_bytes + self.sent_bytes;
         if self.vetted_bytes <= self.sent_bytes {
             let window = WINDOW_BYTES.min(left - TAIL_BYTES);
-            if !self.warmed && !are_ends_resident(file, offset, window)? {
-                return Ok(FileStep::Cold);
+            if let Some(why) = missing_ends(file, offset, window)? {
+                return Ok(self.miss(why));
             }
             if has_changed(part)? {
                 return Ok(FileStep::Failed(Errno::STALE.raw_os_error()));
@@ -161,25 +215,38 @@ impl FileSend {
         }
     }
 
-    fn copy(&mut self, socket: BorrowedFd<'_>, part: &FilePart, left: u64) -> Result<FileStep, Errno> {
-        let mut wanted = left.min(PIECE_BYTES);
-        if self.pages_queued && left > HELD_BACK_BYTES {
-            wanted = wanted.min(left - HELD_BACK_BYTES);
-        } else if self.pages_queued {
+    /// How much goes through memory next: not what is held back.
+    fn copied_at_once(&self, left: u64) -> u64 {
+        let held_back = if self.pages_queued && left > HELD_BACK_BYTES { HELD_BACK_BYTES } else { 0 };
+        (left - held_back).min(PIECE_BYTES)
+    }
+
+    /// Whether what is held back may go: the peer has every page before it, or it is not its turn.
+    fn may_end(&mut self, socket: BorrowedFd<'_>, left: u64) -> Result<bool, Errno> {
+        if self.pages_queued && left <= HELD_BACK_BYTES {
             if bytes_unacknowledged(socket)? > self.copied_bytes {
                 // A connection broken off keeps what it never got acknowledged, and would be waited for in
                 // vain.
                 rustix::net::getpeername(socket)?;
-                return Ok(FileStep::Draining);
+                return Ok(false);
             }
             self.pages_queued = false;
         }
+        Ok(true)
+    }
+
+    fn copy(&mut self, socket: BorrowedFd<'_>, part: &FilePart, left: u64) -> Result<FileStep, Errno> {
+        if !self.may_end(socket, left)? {
+            return Ok(FileStep::Draining);
+        }
+        let wanted = self.copied_at_once(left);
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.resize(PIECE_BYTES as usize, 0);
             let offset = part.offset_bytes + self.sent_bytes;
             let bytes = &mut scratch[..wanted as usize];
-            let Some(count) = read(part.file.as_fd(), bytes, offset, self.warmed)? else {
-                return Ok(FileStep::Cold);
+            let count = match read(part.file.as_fd(), bytes, offset)? {
+                Ok(count) => count,
+                Err(why) => return Ok(self.miss(why)),
             };
             // In this order: a writer changes the stamp before it changes a byte, so bytes read before the
             // stamp was found unchanged are bytes of that version.
@@ -196,25 +263,36 @@ impl FileSend {
     }
 }
 
-/// Reads without waiting, unless the bytes were just warmed. `None` means cold.
+/// Why bytes cannot be read at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// They are not in memory.
+    Cold,
+    /// The file system does not tell whether a read would wait, and may have a disk or a network behind it.
+    Unknown,
+}
+
+/// Reads without waiting.
 pub(crate) fn read(
     file: BorrowedFd<'_>,
     bytes: &mut [u8],
     offset: u64,
-    is_warmed: bool,
-) -> Result<Option<usize>, Errno> {
-    if is_warmed {
-        return rustix::io::pread(file, bytes, offset).map(Some);
-    }
+) -> Result<Result<usize, Missing>, Errno> {
     match rustix::io::preadv2(file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT) {
-        Ok(count) => Ok(Some(count)),
-        Err(Errno::AGAIN) => Ok(None),
-        // A file system that cannot tell has nothing slow behind it, as a rule.
-        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
-            rustix::io::pread(file, bytes, offset).map(Some)
+        Ok(count) => Ok(Ok(count)),
+        Err(Errno::AGAIN) => Ok(Err(Missing::Cold)),
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) if lives_in_memory(file) => {
+            rustix::io::pread(file, bytes, offset).map(Ok)
         }
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Ok(Err(Missing::Unknown)),
         Err(errno) => Err(errno),
     }
+}
+
+/// Whether the file is one of tmpfs, which has neither RWF_NOWAIT nor a disk. Only such files have seals
+/// (fcntl(2), F_GET_SEALS); to ask costs no look at the file system, which statfs(2) would.
+fn lives_in_memory(file: BorrowedFd<'_>) -> bool {
+    rustix::fs::fcntl_get_seals(file).is_ok()
 }
 
 thread_local! {
@@ -244,18 +322,15 @@ fn stamp_of(status: &Stat) -> FileStamp {
     }
 }
 
-fn are_ends_resident(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<bool, Errno> {
-    Ok(is_resident(file, offset)? && is_resident(file, offset + length - 1)?)
-}
-
-/// Whether the page of this byte is in memory. Beyond the end of a file it counts as resident: the sending
-/// itself finds out.
-fn is_resident(file: BorrowedFd<'_>, offset: u64) -> Result<bool, Errno> {
-    match rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut [0])], offset, ReadWriteFlags::NOWAIT) {
-        Ok(_) | Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => Ok(true),
-        Err(Errno::AGAIN) => Ok(false),
-        Err(errno) => Err(errno),
+/// Why a range is not to be used yet, by its first and last page. Beyond the end of a file nothing is
+/// missing: the sending itself finds out.
+fn missing_ends(file: BorrowedFd<'_>, offset: u64, length: u64) -> Result<Option<Missing>, Errno> {
+    for place in [offset, offset + length - 1] {
+        if let Err(why) = read(file, &mut [0], place)? {
+            return Ok(Some(why));
+        }
     }
+    Ok(None)
 }
 
 #[cfg(test)]

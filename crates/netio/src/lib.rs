@@ -28,7 +28,7 @@ mod warming;
 
 pub use capacity::{Capacity, Slot};
 pub use epoll::Epoll;
-pub use file_read::{FileRead, FileReader};
+pub use file_read::{Ahead, FileRead, FileReader, WarmedPart};
 pub use file_send::stamp;
 pub use operation::{Completion, Input, Io, Taken};
 pub use outgoing::{FilePart, FileStamp, Outgoing, Part, Slice};

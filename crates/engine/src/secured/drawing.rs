@@ -3,7 +3,7 @@
 //! It owns the container until the last piece was drawn, and the place that was reached. It must never hold a
 //! sealed byte, or read a file that would make it wait.
 
-use staunch_netio::{FileRead, FileReader, Outgoing, Part};
+use staunch_netio::{Ahead, FileRead, FileReader, Outgoing, Part, WarmedPart};
 use staunch_tls::{Awake, Fault};
 
 use crate::limits::{DRAWN_SLICES_MAX, PIECE_BYTES_MAX};
@@ -13,8 +13,8 @@ use crate::limits::{DRAWN_SLICES_MAX, PIECE_BYTES_MAX};
 pub(crate) struct Drawing {
     outgoing: Box<Outgoing>,
     place: Place,
-    /// The next bytes of the file were read ahead.
-    is_warmed: bool,
+    /// What was read ahead of the file.
+    ahead: Ahead,
 }
 
 /// How far a container was drawn.
@@ -58,7 +58,7 @@ impl Means {
 
 impl Drawing {
     pub(crate) fn new(outgoing: Box<Outgoing>) -> Self {
-        Self { outgoing, place: Place::default(), is_warmed: false }
+        Self { outgoing, place: Place::default(), ahead: Ahead::default() }
     }
 
     /// The container, drawn or not.
@@ -68,7 +68,7 @@ impl Drawing {
 
     /// Memory of the container.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.outgoing.held_bytes()
+        self.outgoing.held_bytes() + self.ahead.held_bytes()
     }
 
     /// Seals the next bytes, so many at most, into `output`.
@@ -117,14 +117,17 @@ impl Drawing {
                     scratch.resize(PIECE_BYTES_MAX, 0);
                     let wanted = (*room).min(PIECE_BYTES_MAX);
                     let read = reader.as_ref().map_or(FileRead::Failed(0), |reader| {
-                        reader.read(part, place.part_bytes, self.is_warmed, &mut scratch[..wanted])
+                        reader.read(part, place.part_bytes, &mut self.ahead, &mut scratch[..wanted])
                     });
                     match read {
                         FileRead::Read(length) => {
-                            self.is_warmed = false;
                             slices[count] = &scratch[..length];
                             count += 1;
+                            let part = place.part;
                             place.go_on(parts, length);
+                            if place.part > part {
+                                self.ahead.forget();
+                            }
                             *room -= length;
                         }
                         FileRead::Cold => drawn = Drawn::Cold,
@@ -150,12 +153,16 @@ impl Drawing {
 
     /// Has the bytes read ahead for which it stopped; the token comes out of the reader then. `false`: nobody
     /// reads them, and it is to be tried again.
-    pub(crate) fn warm(&mut self, means: &Means, token: u64) -> bool {
+    pub(crate) fn warm(&self, means: &Means, token: u64) -> bool {
         let (_, parts) = self.outgoing.contents();
         let Some(Part::File(part)) = parts.get(self.place.part) else { return false };
-        self.is_warmed =
-            means.reader.as_ref().is_some_and(|reader| reader.warm(part, self.place.part_bytes, token));
-        self.is_warmed
+        let warm = |reader: &FileReader| reader.warm(part, self.place.part_bytes, &self.ahead, token);
+        means.reader.as_ref().is_some_and(warm)
+    }
+
+    /// What it waits for was read ahead.
+    pub(crate) fn note_warmed(&mut self, warmed: WarmedPart) {
+        self.ahead.note(warmed);
     }
 }
 

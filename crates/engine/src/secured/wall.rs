@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use staunch_netio::Outgoing;
+use staunch_netio::{Outgoing, WarmedPart};
 use staunch_tls::{Agreed, Asleep, Awake, Fault, Handshake, HandshakeProgress};
 
 use super::drawing::{Drawing, Drawn, Means};
@@ -215,7 +215,16 @@ impl ActiveWall {
     /// See [`Drawing::warm`].
     pub(crate) fn warm(&mut self, means: &Means, token: u64) -> bool {
         self.waits_for_disk = true;
-        self.drawing.as_mut().is_some_and(|drawing| drawing.warm(means, token))
+        self.drawing.as_ref().is_some_and(|drawing| drawing.warm(means, token))
+    }
+
+    /// See [`Drawing::note_warmed`].
+    pub(crate) fn note_warmed(&mut self, warmed: WarmedPart) {
+        if self.waits_for_disk
+            && let Some(drawing) = &mut self.drawing
+        {
+            drawing.note_warmed(warmed);
+        }
     }
 
     /// Tells the peer that nothing follows, once.

@@ -112,10 +112,13 @@ impl<I: Io, H: Handler> Worker<I, H> {
 
     /// Bytes of files were read ahead.
     pub(super) fn go_on_warmed(&mut self) {
-        for token in self.secured.take_warmed() {
-            let slot = token as u32;
+        for warmed in self.secured.take_warmed() {
+            let (slot, generation) = (warmed.token as u32, (warmed.token >> 32) as u32);
             let connection = self.connections.get(slot as usize);
-            if connection.is_some_and(|connection| connection.generation == (token >> 32) as u32) {
+            if connection.is_some_and(|connection| connection.generation == generation) {
+                if let Some(wall) = self.secured.active(slot) {
+                    wall.note_warmed(warmed);
+                }
                 self.go_on_waiting(slot);
             }
         }

@@ -97,12 +97,17 @@ impl Flight {
         if self.last { SendFlags::MORE } else { SendFlags::empty() }
     }
 
-    /// After `Cold`. `false` if the warming thread has too much to do.
-    pub(super) fn warm(&mut self, home: &Arc<Warmed>, token: u64) -> bool {
+    /// After `Cold`. `false` if the warming threads have too much to do.
+    pub(super) fn warm(&self, home: &Arc<Warmed>, token: u64) -> bool {
         match self.outgoing.contents().1.get(self.part) {
             Some(Part::File(part)) => self.file.warm(part, home, token),
             _ => false,
         }
+    }
+
+    /// What was asked for by `warm` is there.
+    pub(super) fn note_warmed(&mut self, read: Option<Result<Vec<u8>, i32>>) {
+        self.file.note_warmed(read);
     }
 
     /// How long to wait before the next retry, in milliseconds: almost nothing for near peers, and for far

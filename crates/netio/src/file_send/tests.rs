@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use super::*;
+use crate::warming::Done;
 
 /// Long enough for sendfile(2), short enough for the socket's buffers.
 const LENGTH: u64 = COPIED_BYTES_MAX + 5 * PIECE_BYTES;
@@ -142,7 +143,7 @@ fn a_full_socket_is_waited_for_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_cold_file_is_warmed_and_then_sent_without_another_probe() {
+fn a_cold_file_is_warmed_and_then_sent() {
     for length in [100, LENGTH] {
         let mut scene = Scene::new("cold", length);
         rustix::fs::fsync(&*scene.part.file).unwrap();
@@ -158,11 +159,86 @@ fn a_cold_file_is_warmed_and_then_sent_without_another_probe() {
         let ready = rustix::event::PollFlags::IN;
         rustix::event::poll(&mut [rustix::event::PollFd::from_borrowed_fd(waker.as_fd(), ready)], None)
             .unwrap();
-        assert_eq!(home.take(), [5]);
+        let [Done { token: 5, read: None }] = &home.take()[..] else { panic!("one request is done") };
+        send.note_warmed(None);
         let (step, _) = scene.step_until(&mut send, |step| {
             assert_ne!(step, FileStep::Cold, "so short a range is warmed at once");
             is_over(step)
         });
         assert_eq!(step, FileStep::Done);
     }
+}
+
+/// Steps with the warming threads, as a backend does, until it is over. How often they were asked.
+fn step_with_threads(scene: &mut Scene, send: &mut FileSend) -> (FileStep, Vec<u8>, u32) {
+    let waker = crate::Waker::new().unwrap();
+    let home = Warmed::new(waker.clone());
+    let (mut received, mut asked) = (Vec::new(), 0);
+    loop {
+        let (step, more) = scene.step_until(send, |step| step == FileStep::Cold || is_over(step));
+        received.extend(more);
+        if step != FileStep::Cold {
+            return (step, received, asked);
+        }
+        assert!(send.warm(&scene.part, &home, 5));
+        asked += 1;
+        let ready = rustix::event::PollFlags::IN;
+        rustix::event::poll(&mut [rustix::event::PollFd::from_borrowed_fd(waker.as_fd(), ready)], None)
+            .unwrap();
+        waker.drain();
+        home.take().into_iter().for_each(|done| send.note_warmed(done.read));
+    }
+}
+
+#[test]
+fn where_nothing_tells_other_threads_read_and_look() {
+    for length in [1, PIECE_BYTES + 1, LENGTH] {
+        let mut scene = Scene::new("blind", length);
+        let mut send = FileSend { is_blind: true, ..FileSend::default() };
+        let (step, mut received, asked) = step_with_threads(&mut scene, &mut send);
+        assert_eq!(step, FileStep::Done);
+        assert!(u64::from(asked) >= length.div_ceil(PIECE_BYTES), "every byte was asked for");
+        scene.server.shutdown(std::net::Shutdown::Write).unwrap();
+        scene.client.set_nonblocking(false).unwrap();
+        scene.client.read_to_end(&mut received).unwrap();
+        assert!(received.len() as u64 == length && received.iter().all(|byte| *byte == b'a'));
+    }
+}
+
+#[test]
+fn a_file_that_changes_where_nothing_tells_is_never_whole() {
+    let mut scene = Scene::new("blind-changed", LENGTH);
+    scene.part.stamp.size_bytes += 1;
+    let mut send = FileSend { is_blind: true, ..FileSend::default() };
+    let (step, received, _) = step_with_threads(&mut scene, &mut send);
+    assert_eq!((step, received.len()), (FileStep::Failed(Errno::STALE.raw_os_error()), 0));
+}
+
+#[test]
+fn what_is_cold_again_after_it_was_warmed_is_read_by_other_threads() {
+    let mut send = FileSend::default();
+    assert_eq!(send.miss(Missing::Cold), FileStep::Cold);
+    assert!(!send.is_blind, "it is warmed first");
+    send.note_warmed(None);
+    assert_eq!(send.miss(Missing::Cold), FileStep::Cold);
+    assert!(send.is_blind);
+    // Pages that wait in the socket hold the end back, whoever reads it.
+    let mut scene = Scene::new("blind-late", LENGTH);
+    let mut send = FileSend::default();
+    assert_eq!(send.step(scene.server.as_fd(), &scene.part), FileStep::Progress);
+    assert!(send.pages_queued);
+    send.is_blind = true;
+    let (step, _, _) = step_with_threads(&mut scene, &mut send);
+    assert_eq!((step, send.pages_queued), (FileStep::Done, false));
+}
+
+#[test]
+fn files_of_tmpfs_are_read_at_once() {
+    let file = rustix::fs::memfd_create("in memory", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    rustix::io::write(&file, b"here").unwrap();
+    let mut bytes = [0; 4];
+    assert_eq!(read(file.as_fd(), &mut bytes, 0), Ok(Ok(4)));
+    assert_eq!((&bytes, missing_ends(file.as_fd(), 0, 4)), (b"here", Ok(None)));
+    let of_proc = File::open("/proc/self/status").unwrap();
+    assert!(!lives_in_memory(of_proc.as_fd()));
 }

@@ -2,29 +2,26 @@
 //! had, else copied through memory.
 //!
 //! Rule 1: one step a file a turn, so that a file never holds up the connections beside it. Rule 2: never
-//! wait for a disk: a step finds cold pages out, and then the warming thread, or for copied parts the ring
-//! itself, reads them. Rule 3: the normal descriptor lives only as long as the send, and is non-blocking only
+//! wait for a disk: a step finds cold pages out, and then the warming threads, or for copied parts the ring
+//! itself, read them; where nothing tells what is cold, those threads read both, and look at the stamp. Rule 3: the normal descriptor lives only as long as the send, and is non-blocking only
 //! while steps are taken. Rule 4: a file that is no longer what was announced fails with ESTALE before its
 //! last byte.
 
-use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use io_uring::opcode;
 use io_uring::types::{Fd, TimeoutFlags, Timespec};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::Errno;
 
 use super::slots::{CLOSING, NO_SEND, READING, SENDING};
 use super::state::Uring;
 use super::token::{Operation, unpack};
-use crate::file_send::{DRAIN_RETRY_MS_MAX, FileStep, stamp};
+use crate::file_send::{DRAIN_RETRY_MS_MAX, FileStep, Missing, PIECE_BYTES, read, stamp};
+use crate::warming::Done;
 use crate::{Completion, Slot};
 
 /// Parts up to this length are copied: cheaper than a descriptor.
 const COPIED_BYTES_MAX: u64 = 256 * 1024;
-
-/// How much of a copied part is in memory at a time.
-const PIECE_BYTES: u64 = 64 * 1024;
 
 impl Uring {
     /// Starts with the part of a file that is next.
@@ -137,22 +134,41 @@ impl Uring {
     /// The files that waited for a moment go on.
     pub(crate) fn drain_timer_over(&mut self) -> Option<Completion> {
         self.drain_timer_armed = false;
-        self.files.extend(self.draining.drain(..));
+        for send in std::mem::take(&mut self.draining) {
+            let in_flight = self.in_flight.get(send);
+            let slot = in_flight.slot;
+            if in_flight.file.as_ref().is_some_and(|job| job.stepping) {
+                self.files.push_back(send);
+            } else {
+                self.read_file(slot);
+            }
+        }
         None
     }
 
-    /// The files whose bytes the warming thread has read go on.
+    /// The files whose bytes the warming threads have read go on.
     pub(crate) fn resume_warmed(&mut self) {
-        for token in self.warmed.take() {
+        for Done { token, read } in self.warmed.take() {
             let (_, generation, slot) = unpack(token);
             let state = *self.slots.get(slot);
             if state.generation() != generation || state.send == NO_SEND {
                 continue;
             }
-            if let Some(job) = &mut self.in_flight.get(state.send).file
-                && std::mem::take(&mut job.warming)
-            {
-                self.files.push_back(state.send);
+            let Some(job) = &mut self.in_flight.get(state.send).file else { continue };
+            if !std::mem::take(&mut job.warming) {
+                continue;
+            }
+            match read {
+                read if job.stepping => {
+                    job.progress.note_warmed(read);
+                    self.files.push_back(state.send);
+                }
+                Some(Ok(bytes)) => {
+                    job.buffer = bytes;
+                    self.go_on_sending(slot);
+                }
+                Some(Err(errno)) => self.finish_send(slot, errno),
+                None => unreachable!("of a copied part bytes are asked for"),
             }
         }
     }
@@ -185,15 +201,13 @@ impl Uring {
         let job = in_flight.file.get_or_insert_default();
         job.buffer_sent = 0;
         job.buffer.resize((part.length_bytes - taken).min(PIECE_BYTES) as usize, 0);
-        let file = part.file.as_fd();
-        match rustix::io::preadv2(
-            file,
-            &mut [IoSliceMut::new(&mut job.buffer)],
-            offset,
-            ReadWriteFlags::NOWAIT,
-        ) {
-            Ok(count) => self.send_read_bytes(slot, count),
-            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INVAL | Errno::INTR) => {
+        match read(part.file.as_fd(), &mut job.buffer, offset) {
+            Ok(Ok(count)) => self.send_read_bytes(slot, count),
+            Ok(Err(Missing::Unknown)) => {
+                job.buffer = Vec::new();
+                self.read_file_aside(slot, send);
+            }
+            Ok(Err(Missing::Cold)) | Err(Errno::INTR) => {
                 let (address, length) = (job.buffer.as_mut_ptr(), job.buffer.len() as u32);
                 let read = opcode::Read::new(Fd(part.file.as_raw_fd()), address, length).offset(offset);
                 let token = self.token(Operation::Read, slot);
@@ -202,6 +216,15 @@ impl Uring {
                 self.rings[ring].push(&read.build().user_data(token));
             }
             Err(errno) => self.finish_send(slot, errno.raw_os_error()),
+        }
+    }
+
+    /// Has the next piece of a copied part read by a thread that may wait.
+    #[cold]
+    fn read_file_aside(&mut self, slot: Slot, send: u32) {
+        let token = self.token(Operation::Read, slot);
+        if !self.in_flight.get(send).read_file_aside(&self.warmed, token) {
+            self.wait_moment(send);
         }
     }
 

@@ -7,8 +7,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use crate::file_send::{FileSend, FileStep};
-use crate::warming::Warmed;
+use crate::file_send::{FileSend, FileStep, PIECE_BYTES};
+use crate::warming::{self, Wanted, Warmed};
 use crate::{FilePart, Outgoing, Part, Slot};
 
 /// How many pieces of memory one send may have; the kernel's UIO_MAXIOV.
@@ -38,7 +38,7 @@ pub(crate) struct FileJob {
     pub(crate) copies: bool,
     /// The present part is being sent by steps.
     pub(crate) stepping: bool,
-    /// The warming thread was asked for the next bytes.
+    /// The warming threads were asked for the next bytes.
     pub(crate) warming: bool,
 }
 
@@ -151,6 +151,16 @@ impl InFlight {
     pub(crate) fn warm_file(&mut self, home: &Arc<Warmed>, token: u64) -> bool {
         let Some((job, part)) = self.file_and_part() else { return false };
         job.warming = job.progress.warm(part, home, token);
+        job.warming
+    }
+
+    /// Asks for the next bytes of a part that is copied to be read, where nothing tells whether that waits.
+    /// Returns whether they will be.
+    pub(crate) fn read_file_aside(&mut self, home: &Arc<Warmed>, token: u64) -> bool {
+        let taken = self.taken_of_part;
+        let Some((job, part)) = self.file_and_part() else { return false };
+        let range = (part.offset_bytes + taken, (part.length_bytes - taken).min(PIECE_BYTES));
+        job.warming = warming::ask(home, token, part, range, Wanted::Bytes);
         job.warming
     }
 
