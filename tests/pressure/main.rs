@@ -7,4 +7,5 @@ mod client;
 mod memory;
 mod rates;
 mod slots;
+mod taking;
 mod watches;

@@ -10,6 +10,7 @@ mod pressure;
 mod resting;
 mod script;
 mod secured;
+mod taking;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

@@ -309,13 +309,52 @@ fn the_kernel_keeps_little_of_a_reader_alone() {
         }
         worker.io().tunings(0).to_vec()
     };
-    let reading = [Tuning::Unsent(16 * 1024), Tuning::UserTimeout(50_000)];
+    let reading = [Tuning::Unsent(16 * 1024)];
     turn_until(&mut worker, b"\r\n\r\n");
     post.send_to_worker(0, News(1));
     assert_eq!(turn_until(&mut worker, b"2\r\n1\n\r\n"), reading);
     post.send_to_worker(0, News(UPDATES));
-    let usual = [Tuning::UNSENT_AT_FIRST, Tuning::UserTimeout(0)];
+    let usual = [Tuning::UNSENT_AT_FIRST];
     assert_eq!(turn_until(&mut worker, ends), [reading, usual].concat());
+}
+
+/// How long a reader stays that does this while an update comes every 45 s, 900 s at most; and what it got.
+fn stays_ms(then: impl IntoIterator<Item = Step>) -> (u64, usize) {
+    let mut world = Simulated::new(1, Faults::NONE, 1);
+    let begin = [Step::Queue(16 * 1024), Step::Stall, Step::Send(HEAD.to_vec())];
+    let peer = world.peer(begin.into_iter().chain(then).collect());
+    let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
+    let post = Post::new(vec![Arc::clone(&mailbox)]);
+    let handler = Press { readers: Readers::default(), number: 0, ended: Rc::default(), keeps: false };
+    let mut worker = Worker::new(world, handler, 1, mailbox, Arc::default(), TIMEOUTS, 0);
+    let started_ms = worker.io().now_ms();
+    for number in 1..=20 {
+        post.send_to_worker(0, News(number));
+        let until_ms = started_ms + number * 45_000;
+        while worker.io().now_ms() < until_ms {
+            worker.io().set_alarm(until_ms);
+            worker.turn().expect("the simulator does not fail");
+        }
+        let transcript = worker.io().transcript(peer);
+        if transcript.ended.is_some() {
+            return (transcript.ended_ms - started_ms, transcript.received.len());
+        }
+    }
+    (900_000, worker.io().transcript(peer).received.len())
+}
+
+/// All that readers are sent here has room in the kernel: only what they acknowledge tells of them.
+#[test]
+fn a_reader_that_acknowledges_a_little_stays_and_one_that_does_not_goes() {
+    let a_little = (1..=50).flat_map(|time| [Step::Wait(20_000), Step::TakeUpTo(time * 16)]);
+    let (stayed_ms, _) = stays_ms(a_little);
+    assert_eq!(stayed_ms, 900_000, "it takes 16 bytes every 20 s");
+    let (stayed_ms, got_bytes) = stays_ms([Step::Read]);
+    assert_eq!((stayed_ms, got_bytes > 20 * 7), (900_000, true), "it takes all");
+    let (stayed_ms, _) = stays_ms([]);
+    assert!((100_000..150_000).contains(&stayed_ms), "it takes nothing: {stayed_ms} ms");
+    let (stayed_ms, _) = stays_ms([Step::TakeUpTo(150), Step::Wait(200_000), Step::TakeUpTo(160)]);
+    assert!((250_000..500_000).contains(&stayed_ms), "it takes something until 200 s: {stayed_ms} ms");
 }
 
 #[test]

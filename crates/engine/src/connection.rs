@@ -8,6 +8,7 @@ mod deadlines;
 mod exchanging;
 pub(crate) mod http2;
 mod ignoring;
+mod marks;
 mod refusing;
 mod tied;
 pub(crate) mod turn;
@@ -19,6 +20,7 @@ use staunch_protocol::limits::SPILL_BYTES_MAX;
 use staunch_protocol::{Status, Timeouts};
 
 use crate::clients::TOO_SOON_BODY;
+pub(crate) use crate::connection::marks::Marks;
 use crate::connection::turn::Turn;
 use crate::exchange::address::Address;
 use crate::exchange::answer::{Answer, MISDIRECTED};
@@ -60,7 +62,7 @@ pub(crate) struct Connection {
     /// Exchanges that are not over at once.
     under_way: UnderWay,
     /// When the send or lingering deadline ends.
-    deadline_ms: u64,
+    pub(crate) deadline_ms: u64,
     /// Memory of the container in flight.
     in_flight_bytes: u32,
     /// Memory that stands in the worker's account for it.
@@ -68,6 +70,9 @@ pub(crate) struct Connection {
     /// Counts the uses of the slot and the exchanges that were not over at once, so that late mail finds
     /// nobody.
     pub(crate) generation: u32,
+    /// What the peer had acknowledged when it was looked at last.
+    mark: u16,
+    pub(crate) marks: Marks,
     pub(crate) phase: Phase,
     pub(crate) sending: bool,
     /// The send under way began in this turn.
@@ -83,12 +88,6 @@ pub(crate) struct Connection {
     pub(crate) behind: bool,
     /// It is being closed before its time: its memory is about to come back.
     pub(crate) leaving: bool,
-    /// The peer will send no more.
-    ended: bool,
-    /// Came when only reserved slots were left: whatever it asks, it is told to come back.
-    turned_away: bool,
-    /// An answer was handed over already.
-    was_answered: bool,
 }
 
 // The wheel's node and the backend's state of a slot are 16 bytes each.
@@ -105,6 +104,8 @@ impl Connection {
             in_flight_bytes: 0,
             counted_bytes: 0,
             generation: 0,
+            mark: 0,
+            marks: Marks::NONE,
             phase: Phase::Free,
             sending: false,
             just_begun: false,
@@ -114,9 +115,6 @@ impl Connection {
             paused: false,
             behind: false,
             leaving: false,
-            ended: false,
-            turned_away: false,
-            was_answered: false,
         }
     }
 
@@ -124,7 +122,10 @@ impl Connection {
     pub(crate) fn open(&mut self, now_ms: u64, turned_away: bool) {
         let generation = self.generation.wrapping_add(1);
         let (session, phase) = (Session::new(now_ms), Phase::Open);
-        *self = Self { session, generation, phase, turned_away, ..Self::free() };
+        *self = Self { session, generation, phase, ..Self::free() };
+        if turned_away {
+            self.marks.set(Marks::TURNED_AWAY);
+        }
     }
 
     /// It is listened to from now on, after a wait that may have been too long.
@@ -161,7 +162,7 @@ impl Connection {
     /// goes on does.
     pub(crate) fn catch_up<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
         let goes_on = match self.phase {
-            Phase::Open => self.behind || self.ended,
+            Phase::Open => self.behind || self.has_ended(),
             Phase::Exchanging => true,
             Phase::Http2 => return self.catch_up_http2(turn),
             _ => false,
@@ -173,7 +174,7 @@ impl Connection {
 
     /// The peer will send no more. What it asked before is still answered.
     pub(crate) fn end<H: Handler>(&mut self, turn: &mut Turn<'_, H>) {
-        self.ended = true;
+        self.marks.set(Marks::ENDED);
         if self.phase == Phase::Http2 {
             return self.end_http2(turn);
         }
@@ -250,8 +251,8 @@ impl Connection {
     /// it (RFC 9112, section 9.6): whoever was answered before keeps connections and may have sent the next
     /// request already, whoever asks for the first time may not, and is spared the half-close.
     fn begin_ending<H>(&mut self, linger: bool, turn: &Turn<'_, H>) {
-        let may_cross = linger || turn.draining || self.was_answered;
-        self.phase = Phase::Ending { linger: may_cross && !self.ended };
+        let may_cross = linger || turn.draining || self.marks.has(Marks::ANSWERED);
+        self.phase = Phase::Ending { linger: may_cross && !self.has_ended() };
     }
 
     /// Answers a request that has just come. `is_last`: nothing came behind it.
@@ -316,7 +317,7 @@ impl Connection {
     /// The container was handed over.
     #[inline]
     pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {
-        self.was_answered = true;
+        self.marks.set(Marks::ANSWERED);
         self.leave_container();
         self.begin_piece(outgoing);
     }
@@ -387,8 +388,13 @@ impl Connection {
         self.under_way.http2()?.stream(number)
     }
 
+    /// Whether it came when only reserved slots were left.
+    fn is_turned_away(&self) -> bool {
+        self.marks.has(Marks::TURNED_AWAY)
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended
+        self.marks.has(Marks::ENDED)
     }
 
     #[inline]

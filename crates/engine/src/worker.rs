@@ -29,6 +29,7 @@ use crate::timer_wheel::TimerWheel;
 
 mod giving_way;
 mod holding;
+mod looking;
 mod mail;
 mod obeying;
 mod sealing;

@@ -1,11 +1,13 @@
 //! Which deadline of a connection runs, and how progress moves it.
 //!
-//! It must never ask the time.
+//! It must never ask the time, or cut off a peer of which it is not known what it has acknowledged.
 
+use staunch_netio::Taken;
 use staunch_protocol::{Deadline, Timeouts};
 
+use super::marks::Marks;
 use super::{Connection, Phase};
-use crate::limits::TURNED_AWAY_MS;
+use crate::limits::{LOOK_PART, MARK_BYTES, TURNED_AWAY_MS, UNTOLD_MS};
 
 /// Deadlines of one that is turned away.
 const TURNED_AWAY: Timeouts = Timeouts {
@@ -21,6 +23,11 @@ impl Connection {
     /// The send or lingering deadline runs from now.
     #[inline]
     pub(crate) fn start_deadline(&mut self, deadline: Deadline, now_ms: u64, timeouts: &Timeouts) {
+        // While something waits to be acknowledged, more that is sent changes nothing of since when.
+        if self.marks.has(Marks::WAITS) && deadline == Deadline::Send {
+            return;
+        }
+        self.marks.clear(Marks::SEEN | Marks::BLIND);
         self.deadline_ms = now_ms + u64::from(self.timeouts(timeouts).length_ms(deadline));
     }
 
@@ -34,34 +41,146 @@ impl Connection {
         }
     }
 
-    #[inline]
-    pub(super) fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
-        if self.turned_away { &TURNED_AWAY } else { usual }
+    /// The kernel has told what the peer has acknowledged: so many bytes since the last look. A deadline is
+    /// one of what the peer takes, not of what the kernel takes for it, which reports nothing before there is
+    /// room for 128 KiB.
+    pub(crate) fn note_taken(&mut self, taken: Option<Taken>, rate_min: u64, now_ms: u64, usual: &Timeouts) {
+        let timeouts = *self.timeouts(usual);
+        let Some(taken) = taken else {
+            if !self.marks.has(Marks::SEEN | Marks::BLIND) {
+                self.marks.set(Marks::BLIND);
+                self.deadline_ms += UNTOLD_MS;
+            }
+            return;
+        };
+        if !self.marks.has(Marks::SEEN) {
+            // Whoever comes late to the first look leaves the peer some time until the second.
+            let least_ms = now_ms + u64::from(timeouts.length_ms(Deadline::Send) / LOOK_PART);
+            self.deadline_ms = self.deadline_ms.max(least_ms);
+        }
+        let bytes = self.acknowledged(taken);
+        if bytes > 0 {
+            self.progress(bytes, rate_min, now_ms, &timeouts);
+            self.marks.set(Marks::SEEN);
+            if let Some(http2) = self.under_way.http2_mut() {
+                http2.note_acknowledged(bytes, rate_min, now_ms);
+            }
+        }
     }
 
-    /// The deadline that is running, and when it ends.
+    /// How much the peer has acknowledged since it was looked at last, if it was: to 16 bytes, which is all
+    /// that a slot has room for, and of up to a megabyte, for the kernel reports more by itself.
+    fn acknowledged(&mut self, taken: Taken) -> u32 {
+        let mark = (taken.mark / MARK_BYTES) as u16;
+        let before = std::mem::replace(&mut self.mark, mark);
+        let was_seen = self.marks.has(Marks::SEEN);
+        self.marks.set(Marks::SEEN);
+        if was_seen { u32::from(mark.wrapping_sub(before)) * MARK_BYTES as u32 } else { 0 }
+    }
+
+    /// What was sent of an answer that goes on was taken by the kernel, which keeps little of it.
+    pub(crate) fn await_acknowledgement(&mut self, now_ms: u64, gone_ms: u32) {
+        self.marks.set(Marks::WAITS);
+        self.marks.clear(Marks::SEEN | Marks::BLIND);
+        self.deadline_ms = now_ms + u64::from(gone_ms);
+    }
+
+    /// The kernel has told how much of that the peer has acknowledged. Whether the peer is given up.
+    pub(crate) fn is_gone(&mut self, taken: Option<Taken>, now_ms: u64, gone_ms: u32) -> bool {
+        let Some(taken) = taken.filter(|taken| taken.left_bytes > 0) else {
+            self.marks.clear(Marks::WAITS | Marks::SEEN | Marks::BLIND);
+            self.forget_kernel();
+            self.deadline_ms = now_ms + u64::from(gone_ms);
+            return false;
+        };
+        // Until something is sent again, the kernel's memory counts as the connection's.
+        let left_bytes = u32::try_from(taken.left_bytes).unwrap_or(u32::MAX);
+        self.in_flight_bytes = self.in_flight_bytes.max(left_bytes);
+        let was_seen = self.marks.has(Marks::SEEN);
+        if self.acknowledged(taken) == 0 && was_seen {
+            return self.deadline_ms <= now_ms;
+        }
+        self.deadline_ms = now_ms + u64::from(gone_ms);
+        false
+    }
+
+    /// The kernel's memory counts no longer.
+    fn forget_kernel(&mut self) {
+        if !self.sending {
+            self.in_flight_bytes = 0;
+        }
+    }
+
+    /// Whether the kernel keeps little of what is sent from now on.
+    pub(crate) fn keep_little(&mut self, keeps_little: bool) {
+        self.forget_kernel();
+        self.marks.clear(Marks::KEEPS_LITTLE | Marks::WAITS);
+        if keeps_little {
+            self.marks.set(Marks::KEEPS_LITTLE);
+        }
+    }
+
+    /// The kernel is to be asked. Whether it was asked already.
+    pub(crate) fn ask(&mut self) -> bool {
+        let is_asked = self.marks.has(Marks::ASKED);
+        self.marks.set(Marks::ASKED);
+        is_asked
+    }
+
+    /// When a send is to be looked at next: a while after its deadline began, and as that passes.
+    fn send_look_ms(&self, timeouts: &Timeouts) -> u64 {
+        const LATER: u8 = Marks::SEEN | Marks::BLIND | Marks::ASKED | Marks::TURNED_AWAY | Marks::WAITS;
+        let is_first = !self.marks.has(LATER);
+        if is_first { look_ms(self.deadline_ms, timeouts) } else { self.deadline_ms }
+    }
+
+    /// Whether the kernel is to be asked what the peer has acknowledged before it is cut off.
+    pub(crate) fn is_to_be_asked(&self, deadline: Deadline) -> bool {
+        deadline == Deadline::Send && !self.marks.has(Marks::TURNED_AWAY | Marks::BLIND)
+    }
+
+    #[inline]
+    pub(super) fn timeouts<'a>(&self, usual: &'a Timeouts) -> &'a Timeouts {
+        if self.marks.has(Marks::TURNED_AWAY) { &TURNED_AWAY } else { usual }
+    }
+
+    /// The deadline that is running, and when it ends or something is to be looked at before.
     #[inline]
     pub(crate) fn due(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
         match self.phase {
             Phase::Free => None,
             Phase::Lingering => Some((self.deadline_ms, Deadline::Linger)),
             Phase::Http2 => self.due_http2(self.timeouts(timeouts)),
-            _ if self.sending => Some((self.deadline_ms, Deadline::Send)),
+            _ if self.sending => Some((self.send_look_ms(self.timeouts(timeouts)), Deadline::Send)),
             Phase::Closing => None,
-            Phase::Exchanging if !self.under_way.takes_body() => None,
+            Phase::Exchanging => self.due_exchanging(self.timeouts(timeouts)),
             _ => self.session.poll_timeout(self.timeouts(timeouts)),
         }
     }
 }
 
 impl Connection {
+    /// The same of an exchange that is not over at once, while nothing is being sent.
+    fn due_exchanging(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
+        let takes_body = self.under_way.takes_body();
+        let of_session = takes_body.then(|| self.session.poll_timeout(timeouts)).flatten();
+        let of_peer = self.marks.has(Marks::WAITS).then_some((self.deadline_ms, Deadline::Send));
+        of_session.into_iter().chain(of_peer).min_by_key(|(at_ms, _)| *at_ms)
+    }
+
     /// The same of HTTP/2, where a container may be in flight while a stream waits for its peer.
     fn due_http2(&self, timeouts: &Timeouts) -> Option<(u64, Deadline)> {
         let of_session = self.under_way.http2().and_then(|http2| http2.due(timeouts));
+        // A stream waits for its window: it is looked at a while before, as a send is.
+        let is_first = !self.marks.has(Marks::SEEN | Marks::BLIND | Marks::ASKED);
+        let of_session = of_session.map(|(at_ms, deadline)| match deadline {
+            Deadline::Send if is_first => (look_ms(at_ms, timeouts), deadline),
+            _ => (at_ms, deadline),
+        });
         if !self.sending {
             return of_session;
         }
-        let of_send = (self.deadline_ms, Deadline::Send);
+        let of_send = (self.send_look_ms(timeouts), Deadline::Send);
         let of_session = of_session.filter(|(_, deadline)| *deadline != Deadline::KeepAlive);
         of_session.into_iter().chain([of_send]).min_by_key(|(at_ms, _)| *at_ms)
     }
@@ -75,6 +194,12 @@ impl Connection {
             _ => false,
         }
     }
+}
+
+/// When that is looked at first which has to make progress until then.
+fn look_ms(deadline_ms: u64, timeouts: &Timeouts) -> u64 {
+    let length_ms = timeouts.length_ms(Deadline::Send);
+    deadline_ms.saturating_sub(u64::from(length_ms - length_ms / LOOK_PART))
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ impl Connection {
         if !was_held {
             self.session.begin_reading(turn.now_ms);
         }
-        let (sending, peer_ended, context) = (self.sending, self.ended, &turn.context);
+        let (sending, peer_ended, context) = (self.sending, self.has_ended(), &turn.context);
         let outlet = Outlet::Connection(outgoing);
         turn.handler.ready(&mut Open { state: &mut state, outlet, context, sending, peer_ended });
         if was_held && !state.held {
@@ -254,7 +254,7 @@ impl Connection {
         match (&mut exchange.life, body) {
             (Life::Open(state), _) => {
                 let context = &turn.context;
-                let (sending, peer_ended) = (self.sending, self.ended);
+                let (sending, peer_ended) = (self.sending, self.has_ended());
                 let outlet = Outlet::Connection(outgoing);
                 let mut open = Open { state, outlet, context, sending, peer_ended };
                 turn.handler.body(body, &mut open);

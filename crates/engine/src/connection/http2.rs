@@ -148,8 +148,8 @@ impl Connection {
                 outgoing: &mut outgoing,
                 turn: &mut *turn,
                 is_sending: self.sending,
-                peer_ended: self.ended,
-                turned_away: self.turned_away,
+                peer_ended: self.has_ended(),
+                turned_away: self.is_turned_away(),
             };
             let result = act(&mut round, memory);
             std::mem::swap(&mut http2, &mut pen.http2);

@@ -29,6 +29,6 @@ impl Connection {
     /// not known.
     pub(super) fn end_ignoring(&mut self) {
         self.session.break_off();
-        self.phase = Phase::Ending { linger: !self.ended };
+        self.phase = Phase::Ending { linger: !self.has_ended() };
     }
 }

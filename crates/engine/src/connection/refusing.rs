@@ -87,7 +87,7 @@ impl Connection {
     /// Whether a request may have to suffer for others, and is worth a look by `send_back`.
     #[inline]
     pub(super) fn is_strained<H>(&self, turn: &Turn<'_, H>) -> bool {
-        turn.strain.late || turn.strain.full || self.turned_away
+        turn.strain.late || turn.strain.full || self.is_turned_away()
     }
 
     /// Answers the request last given by telling it to come back, if it has to be; one that may stay is the
@@ -100,10 +100,10 @@ impl Connection {
         turn: &mut Turn<'_, H>,
         outgoing: &mut Outgoing,
     ) -> bool {
-        if turn.strain.full || self.turned_away {
+        if turn.strain.full || self.is_turned_away() {
             self.session.close_after_response();
         }
-        if !turn.has_to_come_back(self.turned_away, waited_ms) {
+        if !turn.has_to_come_back(self.is_turned_away(), waited_ms) {
             return false;
         }
         let (status, (fields, body)) = (Status::SERVICE_UNAVAILABLE, COME_BACK);

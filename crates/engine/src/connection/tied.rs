@@ -25,7 +25,7 @@ impl Connection {
         let mut outgoing = self.outgoing(turn.spare);
         if let Some(mut state) = self.under_way.open() {
             let was_held = state.held;
-            let (sending, peer_ended, context) = (self.sending, self.ended, &turn.context);
+            let (sending, peer_ended, context) = (self.sending, self.has_ended(), &turn.context);
             let outlet = Outlet::Connection(&mut outgoing);
             let mut open = Open { state: &mut state, outlet, context, sending, peer_ended };
             turn.handler.upstream(upstream, event, Some(&mut open), context.outbox);

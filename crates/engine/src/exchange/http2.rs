@@ -47,6 +47,12 @@ impl Http2 {
         self.session.poll_timeout(timeouts)
     }
 
+    /// The peer has acknowledged so many bytes: streams that wait for their windows wait for a peer that
+    /// makes progress.
+    pub(crate) fn note_acknowledged(&mut self, bytes: u32, rate_min: u64, now_ms: u64) {
+        self.session.note_acknowledged(bytes, rate_min, now_ms);
+    }
+
     pub(crate) fn stream(&self, number: u32) -> Option<&Stream> {
         self.streams.find(number)
     }

@@ -99,8 +99,12 @@ impl<I: Io, H: Handler> Worker<I, H> {
         let mut chosen: BinaryHeap<Reverse<Rank>> = BinaryHeap::with_capacity(GIVING_WAY_MAX + 1);
         let staying = self.connections.iter().enumerate().filter(|(_, connection)| !connection.leaving);
         let accepted = staying.map(|(slot, connection)| {
-            let deadline = self.due(slot as Slot);
-            (slot as Slot, connection.counted_bytes, deadline.map(|(ms, _)| ms))
+            // Of a send the deadline itself counts, whenever it is looked at.
+            let deadline_ms = match connection.sending {
+                true => Some(connection.deadline_ms),
+                false => self.due(slot as Slot).map(|(ms, _)| ms),
+            };
+            (slot as Slot, connection.counted_bytes, deadline_ms)
         });
         for (slot, bytes, deadline_ms) in accepted.chain(self.outbox.upstreams().holders()) {
             let Some(class) = bytes.checked_ilog2() else { continue };

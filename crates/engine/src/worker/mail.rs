@@ -7,7 +7,7 @@ use staunch_netio::{Io, Tuning};
 use super::Worker;
 use crate::connection::Phase;
 use crate::handler::Handler;
-use crate::limits::{OPEN_GONE_MS, OPEN_UNSENT_BYTES};
+use crate::limits::OPEN_UNSENT_BYTES;
 
 impl<I: Io, H: Handler> Worker<I, H> {
     /// Gives letters to handlers and requests that wait, and carries out orders.
@@ -44,20 +44,23 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.wake_exchanges();
     }
 
-    /// Tells the kernel how much it is to keep of what connections send, and for how long without a sign of
-    /// their peers. Send deadlines go first: a peer that takes nothing has so long in any case.
+    /// Tells the kernel how much it is to keep of what connections send.
     fn tune_connections(&mut self) {
         for (slot, keeps_little) in self.outbox.take_tunings() {
             if matches!(self.connections[slot as usize].phase, Phase::Free | Phase::Closing) {
                 continue;
             }
-            let gone_ms = self.overload.timeouts.send_ms.max(OPEN_GONE_MS);
-            let [unsent, user_timeout] = match keeps_little {
-                true => [Tuning::Unsent(OPEN_UNSENT_BYTES), Tuning::UserTimeout(gone_ms)],
-                false => [Tuning::UNSENT_AT_FIRST, Tuning::UserTimeout(0)],
+            let unsent = match keeps_little {
+                true => Tuning::Unsent(OPEN_UNSENT_BYTES),
+                false => Tuning::UNSENT_AT_FIRST,
             };
             self.io.tune(slot, unsent);
-            self.io.tune(slot, user_timeout);
+            if !self.io.can_inspect() {
+                // Also cuts off a peer that takes little at a time: better where nobody can look.
+                let gone_ms = if keeps_little { self.gone_ms() } else { 0 };
+                self.io.tune(slot, Tuning::UserTimeout(gone_ms));
+            }
+            self.keep_little(slot, keeps_little);
         }
     }
 

@@ -150,8 +150,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
     /// A piece was taken as a whole, or has failed.
     pub(super) fn sent_sealed(&mut self, slot: Slot, outgoing: Box<Outgoing>, errno: i32) {
         self.reused.spare.put(outgoing);
-        let connection = &mut self.connections[slot as usize];
-        connection.end_send();
+        self.end_send(slot);
+        let connection = &self.connections[slot as usize];
         if connection.leaving {
             return self.count_sealed(slot);
         }
@@ -167,6 +167,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             let goes_on = wall.is_drawing() || wall.is_last && wall.has_something();
             if goes_on {
                 let rate_min = self.overload.capacity.pressure().send_rate_min;
+                let connection = &mut self.connections[slot as usize];
                 connection.progress(taken_bytes, rate_min, self.time.now_ms, &self.overload.timeouts);
                 self.send_piece(slot);
                 return self.count_sealed(slot);

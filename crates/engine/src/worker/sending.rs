@@ -52,6 +52,16 @@ impl<I: Io, H: Handler> Worker<I, H> {
         self.set_deadline(slot);
     }
 
+    /// The container of a connection has come back.
+    #[inline]
+    pub(super) fn end_send(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        connection.end_send();
+        if connection.marks.rests() {
+            self.await_acknowledgement(slot);
+        }
+    }
+
     /// Everything is sent and nothing more will be read.
     pub(super) fn say_farewell(&mut self, slot: Slot, linger: bool) {
         let connection = &mut self.connections[slot as usize];

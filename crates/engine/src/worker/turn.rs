@@ -18,7 +18,7 @@ use crate::exchange::address::Address;
 use crate::exchange::context::Context;
 use crate::exchange::open::Ended;
 use crate::handler::Handler;
-use crate::limits::{COLD_RETRY_MS, KEEP_ALIVE_EARLY_PART, WAKE_ROUNDS_MAX};
+use crate::limits::{COLD_RETRY_MS, KEEP_ALIVE_EARLY_PART, LOOK_PART, WAKE_ROUNDS_MAX};
 use crate::stats::Standing;
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -72,7 +72,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
                     self.go_on_warmed();
                 }
                 Completion::Connected { slot, errno } => self.upstream_connected(slot, errno),
-                Completion::Inspected { .. } => unreachable!("nobody asks"),
+                Completion::Inspected { slot, taken, .. } => self.looked(slot, taken),
                 // Nothing is watched yet; a report without a cause is allowed.
                 Completion::Ready { .. } => {}
             }
@@ -126,7 +126,8 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return Some(Duration::ZERO);
         }
         let sending = !self.deadlines.sends_begun.is_empty();
-        let send_ms = sending.then(|| self.time.now_ms + u64::from(self.overload.timeouts.send_ms));
+        let look_ms = u64::from(self.overload.timeouts.send_ms / LOOK_PART);
+        let send_ms = sending.then(|| self.time.now_ms + look_ms);
         let draining_ms = self.draining.map(|draining| draining.next_ms());
         let leaving_ms = self.listening.open.next_ms(self.time.now_ms);
         let valve_ms = self.overload.valve.deadline_ms();
@@ -193,7 +194,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return self.sent_sealed(slot, outgoing, errno);
         }
         self.reused.spare.put(outgoing);
-        self.connections[slot as usize].end_send();
+        self.end_send(slot);
         if errno != 0 {
             self.stats.sends_failed.add(1);
             self.close(slot);
@@ -316,9 +317,14 @@ impl<I: Io, H: Handler> Worker<I, H> {
     }
 
     fn time_out(&mut self, slot: Slot, deadline: Deadline) {
-        if self.time_out_handshake(slot) {
+        if self.time_out_handshake(slot) || self.look_first(slot, deadline) {
             return;
         }
+        self.give_up_on(slot, deadline);
+    }
+
+    /// What had to happen until now has not.
+    pub(super) fn give_up_on(&mut self, slot: Slot, deadline: Deadline) {
         self.stats.count_timeout(deadline);
         if self.connections[slot as usize].is_stuck(deadline, self.time.now_ms) {
             return self.close(slot);

@@ -69,6 +69,7 @@ impl LiveWorker {
 
     /// Sends a WebSocket what it is about to get, obeys its commands, and closes it if it is to be closed.
     pub(super) fn serve_socket(&mut self, slot: u32, open: &mut Open<'_>) {
+        open.keep_little_unsent();
         self.seats.in_hand = Some(slot);
         while self.serve_once(slot, open) {}
         self.seats.in_hand = None;
