@@ -51,6 +51,23 @@ fn sixty_four_descriptors_are_enough_to_go_on() {
     }
 }
 
+/// Tables of connections are as large as the limits of the process let them be: what says that it listens
+/// serves.
+#[test]
+fn little_memory_to_map_is_enough() {
+    let tree = Tree::with(&[]).expect("a tree");
+    for limit in ["-v 1000000", "-v 1500000", "-d 100000", "-d 200000"] {
+        for io in ["auto", "uring", "epoll"] {
+            let mut server = limited(&tree, io, limit);
+            for _ in 0..3 {
+                let response = get(server.address(), "/a.txt");
+                assert_eq!(response.expect(limit).status, 200, "{limit}, {io}");
+            }
+            assert!(server.is_running(), "{limit}, {io}");
+        }
+    }
+}
+
 #[test]
 fn waiting_clients_get_their_turn_when_places_are_free() {
     let tree = Tree::with(&[]).expect("a tree");

@@ -109,6 +109,9 @@ pub(crate) const RINGS_PART: u64 = 8;
 pub(crate) const SOCKET_MEMORY_BYTES: u64 = 4096;
 /// Connections may take one part in so many of the memory when nothing else limits them.
 pub(crate) const SOCKET_MEMORY_SHARE: u64 = 4;
+/// Tables of connections may take one part in so many of what the limits of the process let it map: threads,
+/// rings and content need the rest.
+pub(crate) const TABLES_PART: u64 = 16;
 /// Most connections of one process: more than a worker's table can name is a mistake in the settings.
 pub(crate) const CONNECTIONS_MAX: u64 = 1 << 20;
 /// Buckets of seven clients each in the table of clients: 2 MiB for 114 000 clients that are connected or

@@ -65,12 +65,14 @@ pub(super) fn limit_connections(
     descriptors: u64,
     memory_budget_bytes: u64,
 ) -> Result<(u64, String), StartError> {
-    let (memory_bytes, memory_is_limited) = memory_there_is().for_sockets();
+    let memory = memory_there_is();
+    let (memory_bytes, memory_is_limited) = memory.for_sockets();
     let means = Means {
         is_uring: matches!(backend, ChosenBackend::Uring(_)),
         descriptors,
         memory_bytes: memory_bytes.saturating_sub(memory_budget_bytes),
         memory_is_limited,
+        process_bytes: memory.process_bytes,
     };
     connection_limit(settings.connections_max, &settings.pressure, means).map_err(StartError::Configuration)
 }

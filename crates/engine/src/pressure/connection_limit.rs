@@ -4,8 +4,8 @@
 
 use super::Pressure;
 use crate::limits::{
-    CONNECTIONS_MAX, DESCRIPTORS_RESERVED, DESCRIPTORS_RESERVED_PART, RINGS_PART, SOCKET_MEMORY_BYTES,
-    SOCKET_MEMORY_SHARE,
+    CONNECTION_BYTES_MAX, CONNECTIONS_MAX, DESCRIPTORS_RESERVED, DESCRIPTORS_RESERVED_PART, RINGS_PART,
+    SOCKET_MEMORY_BYTES, SOCKET_MEMORY_SHARE, TABLES_PART,
 };
 
 /// What the system has for connections.
@@ -19,6 +19,8 @@ pub(crate) struct Means {
     pub(crate) memory_bytes: u64,
     /// The memory is what a control group allows, not what the machine has.
     pub(crate) memory_is_limited: bool,
+    /// What the limits of the process allow it to map, where its tables of connections stand from the start.
+    pub(crate) process_bytes: Option<u64>,
 }
 
 /// How many connections may be open, and why so many.
@@ -48,7 +50,7 @@ pub(crate) fn connection_limit(
 }
 
 fn check(wanted: u64, means: Means) -> Result<u64, String> {
-    let Means { is_uring, descriptors, memory_bytes, memory_is_limited } = means;
+    let Means { is_uring, descriptors, memory_bytes, memory_is_limited, .. } = means;
     let by_descriptors = by_descriptors(means);
     if wanted == 0 {
         return Err("--max-connections 0 would serve nobody; give at least 1, or auto".into());
@@ -82,6 +84,14 @@ fn check(wanted: u64, means: Means) -> Result<u64, String> {
             memory_bytes >> 20
         ));
     }
+    if wanted > by_tables(means) {
+        return Err(format!(
+            "--max-connections {wanted} needs tables of {} KiB, more than a sixteenth of what this process may \
+             map (ulimit -v, -d); raise the limit, or ask for at most {}",
+            (wanted * CONNECTION_BYTES_MAX as u64) >> 10,
+            by_tables(means)
+        ));
+    }
     Ok(wanted)
 }
 
@@ -90,6 +100,14 @@ fn derive(means: Means) -> (u64, String) {
     let descriptors = means.descriptors;
     let by_memory = (means.memory_bytes / SOCKET_MEMORY_SHARE / SOCKET_MEMORY_BYTES).max(1);
     let by_descriptors = by_descriptors(means);
+    let by_tables = by_tables(means);
+    if by_tables < by_descriptors.min(by_memory).min(CONNECTIONS_MAX) {
+        let reason = format!(
+            "a sixteenth of what this process may map (ulimit -v, -d), at {CONNECTION_BYTES_MAX} bytes a \
+             connection in its tables"
+        );
+        return (by_tables, reason);
+    }
     if by_descriptors < by_memory.min(CONNECTIONS_MAX) {
         let reason = match means.is_uring {
             true => format!("as many rings as {descriptors} file descriptors (ulimit -n) allow"),
@@ -112,6 +130,12 @@ fn derive(means: Means) -> (u64, String) {
     (by_memory, reason.into())
 }
 
+/// The tables are made at the start for as many connections as there may be.
+fn by_tables(means: Means) -> u64 {
+    let process_bytes = means.process_bytes.unwrap_or(u64::MAX);
+    (process_bytes / TABLES_PART / CONNECTION_BYTES_MAX as u64).max(1)
+}
+
 fn by_descriptors(means: Means) -> u64 {
     let descriptors = means.descriptors;
     match means.is_uring {
@@ -132,7 +156,21 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn means(is_uring: bool, descriptors: u64, memory_bytes: u64) -> Means {
-        Means { is_uring, descriptors, memory_bytes, memory_is_limited: memory_bytes < GIB }
+        let memory_is_limited = memory_bytes < GIB;
+        Means { is_uring, descriptors, memory_bytes, memory_is_limited, process_bytes: None }
+    }
+
+    #[test]
+    fn tables_have_room_in_what_the_process_may_map() {
+        let small = Means { process_bytes: Some(100_000 << 10), ..means(true, 1 << 20, 64 * GIB) };
+        let (number, reason) = connection_limit(None, &Pressure::default(), small).unwrap();
+        assert_eq!(number, 50_000);
+        assert!(reason.contains("ulimit -v, -d"), "{reason}");
+        assert_eq!(connection_limit(Some(50_000), &Pressure::default(), small).unwrap().0, 50_000);
+        let refused = connection_limit(Some(50_001), &Pressure::default(), small).unwrap_err();
+        assert!(refused.contains("at most 50000"), "{refused}");
+        let tiny = Means { process_bytes: Some(1), ..small };
+        assert_eq!(connection_limit(None, &Pressure::default(), tiny).unwrap().0, 1);
     }
 
     #[test]
