@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use staunch_tests::house::ports::reserved_address;
@@ -50,6 +51,22 @@ fn connections_end_with_an_answer() {
         assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
         assert_eq!(get(house.address(), "/small.txt"), SMALL, "{io}: by the new one");
         idle.ends();
+        assert_eq!(house.end(), Some(0), "{io}");
+    }
+}
+
+/// The former process goes on with what is under way for `upgrade_timeout`, not for the time that a stop leaves.
+#[test]
+fn an_answer_under_way_outlasts_the_time_of_a_stop() {
+    for io in WAYS {
+        let mut house = House::new(&["--io", io, "--drain-timeout", "100ms"]);
+        let mut slow = Talk::with(house.address());
+        slow.ask("/large.bin");
+        assert!(slow.0.fill(house::PATIENCE));
+        house.upgrade();
+        house.until_said("serves now; this one ends when its connections do", 1);
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(slow.hear().body.len(), LARGE_BYTES, "{io}");
         assert_eq!(house.end(), Some(0), "{io}");
     }
 }

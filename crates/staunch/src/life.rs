@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 use staunch_engine::Inherited;
 
-pub(crate) use duties::{Duties, Reloaded};
+pub(crate) use duties::{DrainTimes, Duties, Reloaded};
 pub(crate) use handover::Further;
 pub(crate) use pid_file::OwnPidFile;
 

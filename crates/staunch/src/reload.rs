@@ -5,7 +5,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use staunch_config::Config;
 use staunch_confine::Confinement;
@@ -16,7 +15,7 @@ use crate::acme::{self, Agent};
 use crate::certificates::{self, Certificates};
 use crate::config::Loader;
 use crate::confinement;
-use crate::life::Reloaded;
+use crate::life::{DrainTimes, Reloaded};
 use crate::seeing::Seeing;
 use crate::{live, settings, sites};
 
@@ -73,10 +72,10 @@ impl Reload {
         self.control.set_pressure(settings.pressure);
         self.control.set_http2(settings.http2);
         self.control.apply(change);
-        let drain_timeout = config.process.drain_timeout;
+        let drain = drain_times(&config);
         let lines = self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).chain(told);
         let lines = lines.chain(untold).collect();
-        Ok(Reloaded { lines, drain_timeout })
+        Ok(Reloaded { lines, drain })
     }
 
     /// Tells the agent what is wanted now. Gives what is to be said if it cannot be told.
@@ -94,8 +93,8 @@ impl Reload {
     }
 
     /// How long a drain may take before the first reload.
-    pub(crate) fn drain_timeout(&self) -> Duration {
-        self.started.process.drain_timeout
+    pub(crate) fn drain_times(&self) -> DrainTimes {
+        drain_times(&self.started)
     }
 
     /// What only a restart changes.
@@ -103,4 +102,9 @@ impl Reload {
         let keys = self.started.changed_needing_restart(config);
         (!keys.is_empty()).then(|| format!("only a restart or an upgrade changes {}", keys.join(", ")))
     }
+}
+
+/// How long a drain may take by this configuration.
+fn drain_times(config: &Config) -> DrainTimes {
+    DrainTimes { stop: config.process.drain_timeout, upgrade: config.process.upgrade_timeout }
 }

@@ -294,7 +294,7 @@ fn duties<M: Send + 'static>(
 ) -> Duties {
     let (line, certificates) = (agent.clone(), Arc::clone(&reload.certificates));
     let say = Arc::clone(&seeing.notice);
-    let leaving_s = leaving_s(reload.drain_timeout());
+    let leaving_s = leaving_s(reload.drain_times().stop);
     let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
     let [lending, returning, succeeding, leaving] = [(); 4].map(|()| live.clone());
     let [fabric_lending, fabric_returning, fabric_leaving] = [(); 3].map(|()| fabric.clone());
@@ -302,7 +302,7 @@ fn duties<M: Send + 'static>(
         control: engine.control(),
         backend: engine.backend().0,
         shares_queues: engine.shares_queues(),
-        drain_timeout: reload.drain_timeout(),
+        drain: reload.drain_times(),
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
         reopen: Box::new(move || reopening.reopen()),

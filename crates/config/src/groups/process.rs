@@ -45,6 +45,9 @@ group! {
 
     /// Most time for answers under way at the end
     drain_timeout: Time = Some("30s"), Value, reload, "\"10s\"";
+    /// Most time for answers after an upgrade
+    /// The former process goes on with them beside the new one. A stop ends it as `drain_timeout` says.
+    upgrade_timeout: Time = Some("1h"), Value, reload, "\"10min\"";
     /// PID file, kept while the server runs
     pid_file: OrOff<FilePath> = Some("off"), Value, restart, "\"/run/staunch/staunch.pid\"";
     /// Folder for what outlives it: the local authority

@@ -63,7 +63,8 @@ group! {
     /// Slowest mean rate of a body after body_timeout (10 s at least); 0 is any
     /// A slow phone finishes, somebody who sends a byte now and then to hold a connection does not.
     body_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
-    /// Slowest mean rate of taking an answer after send_timeout; 0 is any
+    /// Slowest mean rate of an answer; 0 is any
+    /// What the peer acknowledges counts, after the first send_timeout.
     send_rate_min: ByteRate = Some("100"), Value, reload, "\"1KiB/s\"";
 }
 

@@ -18,7 +18,16 @@ pub(crate) struct Reloaded {
     /// What is to be said about it: keys that need a restart.
     pub(crate) lines: Vec<String>,
     /// How long a drain may take from now on.
-    pub(crate) drain_timeout: Duration,
+    pub(crate) drain: DrainTimes,
+}
+
+/// How long a drain may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DrainTimes {
+    /// When the server ends.
+    pub(crate) stop: Duration,
+    /// When another process has taken over.
+    pub(crate) upgrade: Duration,
 }
 
 /// What is done when signals come.
@@ -30,7 +39,7 @@ pub(crate) struct Duties {
     /// Whether they accept at the sockets of the program before this one.
     pub(crate) shares_queues: bool,
     /// How long a drain may take.
-    pub(crate) drain_timeout: Duration,
+    pub(crate) drain: DrainTimes,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
     /// Opens logs anew.

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_engine::Drain;
 use staunch_netio::clock;
 
-use super::duties::Duties;
+use super::duties::{DrainTimes, Duties};
 use super::handover::{Handed, Ready};
 use super::notify::Notify;
 use super::pid_file::PidFile;
@@ -156,7 +156,7 @@ impl Watch {
             self.conclude(affairs, upgrade.give_up("the server is ended before it serves"));
         }
         affairs.told_to_end_ms = Some(clock::now_ms());
-        let seconds = self.duties.drain_timeout.as_secs_f64();
+        let seconds = self.duties.drain.stop.as_secs_f64();
         self.say(&format!(
             "ending: answers under way have {seconds} s; a further signal after 1 s ends at once"
         ));
@@ -169,7 +169,7 @@ impl Watch {
         self.notify.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\nSTATUS=Reading the configuration"));
         let status = match (self.duties.reload)() {
             Ok(reloaded) => {
-                self.duties.drain_timeout = reloaded.drain_timeout;
+                self.duties.drain = reloaded.drain;
                 reloaded.lines.iter().for_each(|line| self.say(line));
                 (self.duties.reopen)();
                 self.say("the configuration was read again");
@@ -241,8 +241,11 @@ impl Watch {
 
     fn drain(&self, affairs: &mut Affairs, idle_ms: Option<u32>, leave_queues: bool) -> Receiver<u16> {
         affairs.ending = true;
-        (self.duties.end)(idle_ms.is_none());
-        let cap_ms = u32::try_from(self.duties.drain_timeout.as_millis()).unwrap_or(u32::MAX);
+        let hands_over = idle_ms.is_none();
+        (self.duties.end)(hands_over);
+        let DrainTimes { stop, upgrade } = self.duties.drain;
+        let cap = if hands_over { upgrade } else { stop };
+        let cap_ms = u32::try_from(cap.as_millis()).unwrap_or(u32::MAX);
         self.duties.control.drain(Drain { cap_ms, idle_ms, leave_queues })
     }
 
