@@ -38,9 +38,20 @@ enum Position {
     Size,
     /// White space behind the size: an extension must follow.
     SizeSpace,
-    Extension,
+    /// Behind a semicolon: a name must follow.
+    ExtensionFirst,
+    ExtensionName,
+    /// White space behind a name: a sign must follow.
+    ExtensionSpace,
+    /// Behind an equals sign: a value must follow.
+    ExtensionEquals,
+    ExtensionValue,
     ExtensionQuoted,
     ExtensionEscaped,
+    /// Behind a quoted value.
+    ExtensionEnd,
+    /// White space behind a value: another extension must follow.
+    ValueSpace,
     SizeLineFeed,
     Data,
     DataReturn,
@@ -87,15 +98,30 @@ impl Lines {
                 sign = Sign::Digit(char::from(byte).to_digit(16)? as u8);
                 self.count(CHUNK_LINE_BYTES_MAX, Position::Size)?
             }
-            (Position::Size | Position::Extension, b'\r') => Position::SizeLineFeed,
+            (
+                Position::Size | Position::ExtensionName | Position::ExtensionValue | Position::ExtensionEnd,
+                b'\r',
+            ) => Position::SizeLineFeed,
             (Position::Size | Position::SizeSpace, b' ' | b'\t') => {
                 self.count(CHUNK_LINE_BYTES_MAX, Position::SizeSpace)?
             }
             (Position::Size | Position::SizeSpace, b';') => {
-                self.count(CHUNK_LINE_BYTES_MAX, Position::Extension)?
+                self.count(CHUNK_LINE_BYTES_MAX, Position::ExtensionFirst)?
             }
-            (Position::Extension | Position::ExtensionQuoted | Position::ExtensionEscaped, _) => {
-                self.extend(byte)?
+            (
+                Position::ExtensionFirst
+                | Position::ExtensionName
+                | Position::ExtensionSpace
+                | Position::ExtensionEquals
+                | Position::ExtensionValue
+                | Position::ExtensionQuoted
+                | Position::ExtensionEscaped
+                | Position::ExtensionEnd
+                | Position::ValueSpace,
+                _,
+            ) => {
+                let next = self.extend(byte)?;
+                self.count(CHUNK_LINE_BYTES_MAX, next)?
             }
             (Position::SizeLineFeed, b'\n') => {
                 self.line_bytes = 0;
@@ -130,16 +156,38 @@ impl Lines {
         (usize::from(self.line_bytes) <= bytes_max).then_some(next)
     }
 
-    /// A byte of a chunk's extensions, which are recognised only as far as to find their end (section 7.1.1).
-    fn extend(&mut self, byte: u8) -> Option<Position> {
-        let next = match (self.position, byte) {
-            (Position::ExtensionEscaped, _) => Position::ExtensionQuoted,
-            (Position::ExtensionQuoted, b'\\') => Position::ExtensionEscaped,
-            (Position::ExtensionQuoted, b'"') => Position::Extension,
-            (Position::Extension, b'"') => Position::ExtensionQuoted,
-            (position, _) => position,
-        };
-        if is_text(byte) { self.count(CHUNK_LINE_BYTES_MAX, next) } else { None }
+    /// A byte of a chunk's extensions: `BWS ";" BWS name [ BWS "=" BWS value ]`, the value a token or quoted
+    /// (section 7.1.1). What they say concerns nobody here.
+    fn extend(&self, byte: u8) -> Option<Position> {
+        match (self.position, byte) {
+            (Position::ExtensionEscaped, _) if is_text(byte) => Some(Position::ExtensionQuoted),
+            (Position::ExtensionQuoted, b'\\') => Some(Position::ExtensionEscaped),
+            (Position::ExtensionQuoted, b'"') => Some(Position::ExtensionEnd),
+            (Position::ExtensionQuoted, _) if is_text(byte) => Some(Position::ExtensionQuoted),
+            (position @ (Position::ExtensionFirst | Position::ExtensionEquals), b' ' | b'\t') => {
+                Some(position)
+            }
+            (Position::ExtensionFirst | Position::ExtensionName, _) if is_token(byte) => {
+                Some(Position::ExtensionName)
+            }
+            (Position::ExtensionEquals, b'"') => Some(Position::ExtensionQuoted),
+            (Position::ExtensionEquals | Position::ExtensionValue, _) if is_token(byte) => {
+                Some(Position::ExtensionValue)
+            }
+            (Position::ExtensionName, b' ' | b'\t') => Some(Position::ExtensionSpace),
+            (Position::ExtensionName | Position::ExtensionSpace, b'=') => Some(Position::ExtensionEquals),
+            (Position::ExtensionValue | Position::ExtensionEnd, b' ' | b'\t') => Some(Position::ValueSpace),
+            (
+                Position::ExtensionName
+                | Position::ExtensionSpace
+                | Position::ExtensionValue
+                | Position::ExtensionEnd
+                | Position::ValueSpace,
+                b';',
+            ) => Some(Position::ExtensionFirst),
+            (Position::ExtensionSpace | Position::ValueSpace, b' ' | b'\t') => Some(self.position),
+            _ => None,
+        }
     }
 
     /// A byte of the trailer section, whose lines are field lines: `field-name ":" OWS field-value OWS`
