@@ -5,7 +5,7 @@
 use staunch_engine::{Answer, Answered};
 use staunch_live::{TopicName, Value};
 use staunch_protocol::http1::Request;
-use staunch_protocol::{BodyIn, Method, Status};
+use staunch_protocol::{Method, Status};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::super::counts::count;
@@ -125,7 +125,7 @@ impl LiveWorker {
             return self.refuse_publisher(rights, lines, answer);
         }
         match endpoint {
-            Endpoint::Topic(_) => self.change(lines, request, answer),
+            Endpoint::Topic(_) => self.change(request, answer),
             _ => self.take_publications(rights, endpoint, lines, request, answer),
         }
     }
@@ -155,9 +155,6 @@ impl LiveWorker {
             (_, Some(kind)) => kind,
             (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, lines, answer),
         };
-        if is_without_length(request) {
-            return refuse(Status::LENGTH_REQUIRED, "the body has no length", lines, answer);
-        }
         let value_bytes_max = self.shared.config.value_bytes_max;
         if kind != BodyKind::Lines {
             return answer.collect(request, body_bytes_max(value_bytes_max));
@@ -176,12 +173,9 @@ impl LiveWorker {
     }
 
     /// Answers a request that changes a topic, or has its body read first.
-    fn change(&mut self, lines: &[u8], request: &Request<'_>, answer: Answer<'_>) -> Answered {
+    fn change(&mut self, request: &Request<'_>, answer: Answer<'_>) -> Answered {
         if request.method == Method::Delete {
             return self.collected(b"", request, answer);
-        }
-        if is_without_length(request) {
-            return refuse(Status::LENGTH_REQUIRED, "the body has no length", lines, answer);
         }
         answer.collect(request, self.shared.config.value_bytes_max)
     }
@@ -299,11 +293,6 @@ fn is_known(document: &Document, request: &Request<'_>) -> bool {
         .flat_map(|text| text.split(','))
         .map(str::trim)
         .any(|tag| tag == "*" || version_of_tag(tag).is_some_and(|version| document.is_version(version)))
-}
-
-/// Whether a request says nothing of its body's length, which it has to.
-fn is_without_length(request: &Request<'_>) -> bool {
-    request.content == BodyIn::None && request.values(b"content-length").next().is_none()
 }
 
 /// Whether a batch is answered once, at its end.
