@@ -52,7 +52,7 @@ fn main() {
             answer_all(&mut session, &mut memory, black_box(&request), &opening, &prepared, &mut out);
         assert_eq!(answered, 1);
     }
-    assert_eq!(session.glitches(), 0);
+    assert_eq!(session.wasted_us(), 0);
     println!("{} bytes held beside {} of the session", session.held_bytes(), size_of::<Session>());
     session.release(&mut memory);
 }

@@ -51,23 +51,31 @@ pub const FIELD_TABLE_BYTES_MAX: usize = 4096;
 /// Most bytes of fields that all tables of a worker hold together: those of 16 000 browsers none of which is
 /// like another.
 pub const INTERNED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Above this connections give way, so that none that comes finds the bound above.
+pub const INTERNED_BYTES_CROWDED: usize = INTERNED_BYTES_MAX / 4 * 3;
 /// Most requests of one connection that wait at a time: what RFC 9113, section 6.5.2, recommends at least.
 pub const STREAMS_MAX: usize = 100;
 /// From this number of a stream on a connection is left: its numbers end at 2^31 - 1 (RFC 9113, section
 /// 5.1.1), and some hundred requests may be on their way until the client knows.
 pub const STREAM_NUMBER_LEAVE: u32 = 0x7fff_f000;
-/// Streams we have ended and whose last frames may still be on their way, remembered per connection.
-pub const ENDED_STREAMS_MAX: usize = 8;
-/// How much of a body a peer may send before it is told to go on, of a stream and of a connection: the size
-/// both begin with (RFC 9113, section 6.9.2).
+/// Streams that we have ended before the peer did, remembered per connection by their numbers: at least as
+/// many as a peer that does not know it yet may hold to be open.
+pub const ENDED_STREAMS_MAX: usize = STREAMS_MAX + 28;
+/// How much of a body a peer may send before it is told to go on, of a stream: the size it begins with (RFC
+/// 9113, section 6.9.2).
 pub const WINDOW_BYTES: u32 = 65_535;
-/// As [`WINDOW_BYTES`], once a body is wanted: 5 MB/s over a way of 50 ms. All that is held of the bodies of
-/// a connection is less.
+/// As [`WINDOW_BYTES`], of a connection, and of a stream whose body is wanted: 5 MB/s over a way of 50 ms.
+/// All that is held of the bodies of a connection is less.
 pub const BODY_WINDOW_BYTES: u32 = 256 * 1024;
+/// So much of a body that comes behind its answer is taken and thrown away before the peer is told to send no
+/// more: a form, or what was on its way. A client that is told so in one breath with the answer may lose it.
+pub const LATE_BODY_BYTES_MAX: u32 = 64 * 1024;
+/// And for so long, in milliseconds.
+pub const LATE_BODY_MS: u64 = 1_000;
 /// So much of a blocked answer has to be taken before the peer is given as long again.
 pub const TAKEN_BYTES_MIN: u32 = 1024;
 
 const _: () = assert!(REQUEST_LINE_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(HEAD_BYTES_MAX < SPILL_BYTES_MAX);
 const _: () = assert!(BLOCK_BYTES_MAX >= FRAME_BYTES_MAX && DECODED_BYTES_MAX > HEAD_BYTES_MAX);
-const _: () = assert!(BODY_WINDOW_BYTES > WINDOW_BYTES);
+const _: () = assert!(BODY_WINDOW_BYTES > WINDOW_BYTES && ENDED_STREAMS_MAX > STREAMS_MAX);

@@ -12,7 +12,8 @@ pub enum Deadline {
     Body,
     /// When to give up on a peer that takes nothing of what is sent to it, or too little on the whole.
     Send,
-    /// When to stop waiting for the peer's own close after the last response.
+    /// When to stop waiting for the peer's own close after the last response, or on a stream of HTTP/2 for
+    /// the end of a request that is answered.
     Linger,
 }
 

@@ -189,7 +189,7 @@ impl Connection {
     /// peer's own close.
     pub(crate) fn is_stuck(&self, deadline: Deadline, now_ms: u64) -> bool {
         match deadline {
-            Deadline::Linger => true,
+            Deadline::Linger => self.phase == Phase::Lingering,
             Deadline::Send => self.sending && self.deadline_ms <= now_ms,
             _ => false,
         }

@@ -7,6 +7,7 @@ use super::blocks::BlockMemory;
 use super::head::HeadWriter;
 use super::hpack::FieldReader;
 use crate::http1::RequestMemory;
+use crate::limits::INTERNED_BYTES_CROWDED;
 
 /// One per worker.
 #[derive(Debug)]
@@ -28,6 +29,14 @@ impl WorkerMemory {
             heads: RequestMemory::new(),
             refusal: Vec::new(),
         }
+    }
+
+    /// Whether connections have to give way for the fields of others: see [`Session::share_bytes`].
+    ///
+    /// [`Session::share_bytes`]: super::Session::share_bytes
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.fields_bytes() > INTERNED_BYTES_CROWDED
     }
 
     /// Memory of the fields that tables of connections hold, in bytes. Each session counts its own as if

@@ -11,7 +11,8 @@
 //!    it grows only by what was `taken`.
 //! 3. What is malformed is reset, what is too large answered: both are told as [`Event::Refused`], for no
 //!    handler sees them. What breaks the connection's rules ends it with GOAWAY.
-//! 4. A response that is complete before the body of its request ends that body (RFC 9113, section 8.1).
+//! 4. A response that is complete before the body of its request ends that body (RFC 9113, section 8.1): not
+//!    at once, for some clients lose an answer that comes together with the reset of its stream.
 //! 5. No stream is remembered while nothing of it waits.
 
 mod answering;
@@ -29,9 +30,10 @@ use super::hpack::DynamicTable;
 use super::ledger::{Glitch, Ledger};
 use super::memory::WorkerMemory;
 use super::opening::Opening;
+use super::priority::Priority;
 use super::stream::{Mark, Stream};
 use crate::http1::{Request, SelfAnswered};
-use crate::limits::{STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
+use crate::limits::{BODY_WINDOW_BYTES, STREAM_NUMBER_LEAVE, STREAMS_MAX, WINDOW_BYTES};
 use crate::message::{BodyIn, Method};
 use crate::status::Status;
 
@@ -124,10 +126,8 @@ const CURRENT_BEGUN: u8 = 1 << 5;
 const PEER_ENDED: u8 = 1;
 /// The next block has to say that no table is used (RFC 7541, section 4.2).
 const TABLE_UNUSED: u8 = 1 << 1;
-/// A body was wanted: the window of the connection is a large one.
-const LARGE_WINDOW: u8 = 1 << 2;
 /// Lingering is of use.
-const LINGER: u8 = 1 << 3;
+const LINGER: u8 = 1 << 2;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,12 +156,16 @@ struct Busy {
     block_frames: u8,
     /// In the order in which they came.
     streams: Vec<Stream>,
+    /// Numbers of those that we have ended before the peer, in the order of their ends.
+    ended: Vec<u32>,
     has_news: bool,
     has_resets: bool,
     /// The stream that was served last in turn with others.
     served: u32,
     /// Since when a frame or a block is incomplete.
     partial_ms: Option<u64>,
+    /// How much of it had come then.
+    partial_bytes: usize,
     /// Its deadline is that of a body.
     partial_is_body: bool,
 }
@@ -202,16 +206,18 @@ enum BlockUse {
 }
 
 impl Session {
-    /// A new connection. Appends our settings: they may be sent before anything came.
+    /// A new connection. Appends our settings, and how much of all bodies may come: both may be sent before
+    /// anything came.
     pub fn new(now_ms: u64, out: &mut Vec<u8>) -> Self {
         frame::push_settings(out);
+        frame::push_window_update(0, BODY_WINDOW_BYTES - WINDOW_BYTES, out);
         Self {
             busy: None,
             table: DynamicTable::new(),
             since_ms: now_ms,
             send_window: WINDOW_BYTES,
             stream_window: WINDOW_BYTES,
-            receive_left: WINDOW_BYTES,
+            receive_left: BODY_WINDOW_BYTES,
             owed: 0,
             last_stream: 0,
             ledger: Ledger::new(now_ms),
@@ -286,8 +292,9 @@ impl Session {
     ) -> Result<BlockUse, ConnectionFault> {
         let stream = block_head.stream;
         let is_new = stream > self.last_stream;
-        if !is_new && self.find(stream).is_none() {
-            return Err(self.block_of_ended_stream(stream));
+        let is_useless = if is_new { self.phase == Phase::Left } else { self.find(stream).is_none() };
+        if is_useless {
+            self.judge_useless_block(block_head, block.len(), now_ms)?;
         }
         let WorkerMemory { reader, head, blocks, .. } = memory;
         if is_new && blocks.recall(block, &self.table, reader) {
@@ -305,12 +312,23 @@ impl Session {
         self.take_trailer(block_head, finished, now_ms, out)
     }
 
-    /// A block on a stream that nothing is known of any more.
-    fn block_of_ended_stream(&self, stream: u32) -> ConnectionFault {
-        if stream == self.last_stream {
-            return ConnectionFault::new(ErrorCode::STREAM_CLOSED, "fields on a stream that is over");
+    /// A block that is for nobody, read only because tables must go on alike: it crossed with our word that
+    /// we leave, or that its stream is over.
+    #[cold]
+    fn judge_useless_block(
+        &mut self,
+        head: BlockHead,
+        bytes: usize,
+        now_ms: u64,
+    ) -> Result<(), ConnectionFault> {
+        let stream = head.stream;
+        if stream <= self.last_stream && !self.has_ended(stream, head.ends_stream) {
+            return Err(match stream == self.last_stream {
+                true => ConnectionFault::new(ErrorCode::STREAM_CLOSED, "fields on a stream that is over"),
+                false => ConnectionFault::protocol("a stream has a lower number than one before"),
+            });
         }
-        ConnectionFault::protocol("a stream has a lower number than one before")
+        self.pay(Glitch::UselessBlock(u16::try_from(bytes).unwrap_or(u16::MAX)), now_ms)
     }
 
     /// The block opens a stream (section 5.1.1).
@@ -336,7 +354,7 @@ impl Session {
             Ok(()) | Err(HeadFault::TooLarge) => return Ok(BlockUse::Request(head)),
         };
         self.pay(glitch, now_ms)?;
-        self.reset_unknown(head, code, now_ms, out);
+        self.reset_unknown(head, code, out);
         Ok(BlockUse::Told(Event::Refused { stream: head.stream, answered: None }))
     }
 
@@ -392,16 +410,21 @@ impl Session {
         opening: &Opening,
         out: &mut Vec<u8>,
     ) -> Event<'static> {
-        if let Err(fault) = self.pay(Glitch::StreamError, now_ms) {
+        let glitch = if answer.is_some() { Glitch::RefusedHead } else { Glitch::StreamError };
+        if let Err(fault) = self.pay(glitch, now_ms) {
             return self.fail(fault, out);
         }
         let answered = answer.map(|(status, sentence)| {
             let body_bytes = self.answer_refused(head.stream, status, sentence, opening, out);
             SelfAnswered { status, body_bytes }
         });
-        let code = if answered.is_some() { ErrorCode::NO_ERROR } else { ErrorCode::PROTOCOL_ERROR };
-        if answered.is_none() || !head.ends_stream {
-            self.reset_unknown(head, code, now_ms, out);
+        if answered.is_none() {
+            self.reset_unknown(head, ErrorCode::PROTOCOL_ERROR, out);
+        } else if !head.ends_stream {
+            let mut stream = Stream::new(head.stream, self.stream_window, Priority::default(), now_ms);
+            stream.expect_body(BodyIn::Open);
+            self.busy.get_or_insert_default().streams.push(stream);
+            self.begin_late(head.stream, now_ms);
         }
         Event::Refused { stream: head.stream, answered }
     }

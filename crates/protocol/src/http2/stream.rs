@@ -58,11 +58,13 @@ pub(super) enum Mark {
     EndDue = 1 << 6,
     /// That the stream was reset here is to be told.
     ResetDue = 1 << 7,
-    /// That the rest of the request is not wanted is to be said.
-    ResetOwed = 1 << 10,
+    /// The response is complete and the request is not: some of its body is still taken, and thrown away.
+    Late = 1 << 10,
+    /// That no more of it is wanted is to be said now.
+    ResetOwed = 1 << 11,
     /// Its body is wanted: its window is a large one.
     LargeWindow = 1 << 9,
-    /// The stream is over: what still comes of it is ignored.
+    /// The stream is over: what still comes of it is thrown away.
     Over = 1 << 8,
 }
 
@@ -138,6 +140,20 @@ impl Stream {
         let allowance_ms = timeouts.body_allowance_ms(u64::from(self.body_bytes));
         let left_ms = allowance_ms.map(|ms| ms.saturating_sub(u64::from(self.body_waited_ms)));
         self.body_ms + left_ms.map_or(silence_ms, |left_ms| left_ms.min(silence_ms))
+    }
+
+    /// The response is complete before the request: from now on its body is late.
+    pub(super) fn begin_late(&mut self, now_ms: u64) {
+        self.set(Mark::Over, true);
+        self.set(Mark::Late, true);
+        [Mark::Wants, Mark::EndDue].into_iter().for_each(|mark| self.set(mark, false));
+        (self.body_ms, self.body_bytes) = (now_ms, 0);
+    }
+
+    /// Some of a late body has come, of which no more than this is taken. Whether that is enough.
+    pub(super) fn note_late(&mut self, bytes: u32, bytes_max: u32) -> bool {
+        self.body_bytes = self.body_bytes.saturating_add(bytes);
+        self.body_bytes >= bytes_max
     }
 
     /// Whether it is for the peer to send on: not for one that waits for 100, nor if nobody wants the body.

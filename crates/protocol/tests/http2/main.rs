@@ -5,5 +5,7 @@ mod driver;
 
 mod bad_input;
 mod conversations;
+mod early;
 mod examples;
+mod honest;
 mod properties;

@@ -92,7 +92,7 @@ pub(crate) fn frames(mut bytes: &[u8]) -> Vec<Out> {
 /// How a caller acts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Manner {
-    /// Bit by bit from the lowest, a request each: whether it is answered later.
+    /// Bit by bit from the lowest, a request each, and then again: whether it is answered later.
     pub(crate) waits: u32,
     /// Whether answers that wait for a window go on.
     pub(crate) goes_on: bool,
@@ -220,7 +220,7 @@ impl Driver {
     fn begin(&mut self, stream: u32, exchange: Exchange, has_body: bool) {
         self.given += 1;
         let waits = self.manner.waits & 1 == 1;
-        self.manner.waits >>= 1;
+        self.manner.waits = self.manner.waits.rotate_right(1);
         assert!(self.exchanges.insert(stream, exchange).is_none(), "a request twice");
         if has_body && self.manner.reads {
             self.session.read_body(stream, self.now_ms, &mut self.out);

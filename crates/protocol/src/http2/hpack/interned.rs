@@ -37,8 +37,9 @@ struct Interned {
     mark: u64,
 }
 
-/// What an entry takes beside its line.
-const ENTRY_BYTES: usize = size_of::<Interned>() + size_of::<(u64, u32)>();
+/// What an entry takes beside its line: its places in both lists, and what the allocator and the spare room
+/// of the lists add, as measured.
+const ENTRY_BYTES: usize = size_of::<Interned>() + size_of::<(u64, u32)>() + 40;
 
 /// What is hashed already.
 #[derive(Debug, Default)]
@@ -142,6 +143,12 @@ impl InternedFields {
             self.by_hash.remove(&entry.hash);
         }
         self.free.push(number);
+    }
+
+    /// The share of a table in the memory of a field that it holds, in bytes.
+    pub(super) fn share_bytes(&self, number: u32) -> usize {
+        let entry = &self.entries[number as usize];
+        (entry.line.len() + ENTRY_BYTES) / entry.uses.max(1) as usize
     }
 
     /// Memory of all fields, in bytes.

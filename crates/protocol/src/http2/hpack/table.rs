@@ -93,6 +93,11 @@ impl DynamicTable {
         self.evict(0, fields);
     }
 
+    /// The share of the connection in what the tables of the worker hold, in bytes.
+    pub(crate) fn share_bytes(&self, fields: &InternedFields) -> usize {
+        self.numbers.iter().map(|number| fields.share_bytes(*number)).sum()
+    }
+
     /// What the connection makes the worker hold at most: the letters count as if nobody shared them.
     pub(crate) fn held_bytes(&self) -> usize {
         usize::from(self.counted_bytes) + self.numbers.len() * size_of::<u32>()

@@ -3,14 +3,14 @@
 //! It owns the windows of this side (RFC 9113, section 5.2). They grow by what was taken only, so all that a
 //! peer can make us hold of its bodies is less than the window of the connection.
 
-use super::{BlockHead, BlockUse, Event, LARGE_WINDOW, Outcome, Session, TOO_MUCH_PADDING, Taken};
+use super::{BlockHead, BlockUse, Event, Outcome, Session, TOO_MUCH_PADDING, Taken};
 use crate::http2::error::{ConnectionFault, ErrorCode};
 use crate::http2::frame::{self, FrameHead, flag, unpadded};
 use crate::http2::head::HeadFault;
 use crate::http2::ledger::{Glitch, TINY_BYTES};
 use crate::http2::opening::push_continue;
 use crate::http2::stream::{Mark, Stream};
-use crate::limits::{BODY_WINDOW_BYTES, WINDOW_BYTES};
+use crate::limits::{BODY_WINDOW_BYTES, LATE_BODY_BYTES_MAX, WINDOW_BYTES};
 
 impl Session {
     /// DATA (section 6.1).
@@ -35,22 +35,9 @@ impl Session {
         if !ends && data.len() < TINY_BYTES && !self.fills_window(head.stream, counted) {
             self.pay(if data.is_empty() { Glitch::EmptyData } else { Glitch::TinyData }, now_ms)?;
         }
-        let Some(stream) = self.find_mut(head.stream) else {
-            self.owed += counted;
-            if self.is_ignored(head.stream) {
-                return Ok(Taken::Frame);
-            }
-            self.pay(Glitch::LateFrame, now_ms)?;
-            frame::push_reset(head.stream, ErrorCode::STREAM_CLOSED, out);
-            return Ok(Taken::Frame);
+        let Some(stream) = self.find_mut(head.stream).filter(|stream| stream.is_live()) else {
+            return self.take_late_data(head, data.len() as u32, now_ms, out);
         };
-        if !stream.is_live() {
-            self.owed += counted;
-            if ends {
-                self.remove(head.stream, now_ms);
-            }
-            return Ok(Taken::Frame);
-        }
         if let Err(code) = accept(stream, data.len() as u32, counted, ends) {
             self.owed += counted;
             return self.stream_error(head.stream, code, now_ms, out).map(Taken::Told);
@@ -65,6 +52,38 @@ impl Session {
         stream.untaken += data.len() as u32;
         self.owed += padding;
         Ok(self.tell_data(head.stream, data, ends))
+    }
+
+    /// DATA of a stream that is over for us. What was under way when we said so is thrown away (section 5.1).
+    fn take_late_data<'i>(
+        &mut self,
+        head: FrameHead,
+        bytes: u32,
+        now_ms: u64,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'i> {
+        let (counted, ends) = (head.length as u32, head.has(flag::END_STREAM));
+        self.owed += counted;
+        let Some(late) = self.find_mut(head.stream) else {
+            if !self.is_ignored(head.stream) && !self.has_ended(head.stream, ends) {
+                self.pay(Glitch::LateFrame, now_ms)?;
+                frame::push_reset(head.stream, ErrorCode::STREAM_CLOSED, out);
+            }
+            return Ok(Taken::Frame);
+        };
+        if !late.is(Mark::Late) {
+            return Ok(Taken::Frame);
+        }
+        if let Err(code) = accept(late, bytes, counted, ends) {
+            return self.fault_of_late(head.stream, code, now_ms, out).map(|()| Taken::Frame);
+        }
+        let is_enough = late.note_late(counted, LATE_BODY_BYTES_MAX);
+        if ends {
+            self.remove(head.stream, now_ms);
+        } else if is_enough {
+            self.owe_reset(head.stream);
+        }
+        Ok(Taken::Frame)
     }
 
     /// A peer that sends as much as it may ends with few bytes of a window: that is not odd.
@@ -97,19 +116,21 @@ impl Session {
     ) -> Result<BlockUse, ConnectionFault> {
         let stream = head.stream;
         let Some(waiting) = self.find_mut(stream) else { return Ok(BlockUse::Nothing) };
-        if !waiting.is_live() {
-            if head.ends_stream {
-                self.remove(stream, now_ms);
-            }
-            return Ok(BlockUse::Nothing);
-        }
         let good = head.ends_stream && finished != Err(HeadFault::Malformed);
+        let is_live = waiting.is_live();
         let code = match accept(waiting, 0, 0, true) {
             Err(code) => code,
             Ok(()) if !good => ErrorCode::PROTOCOL_ERROR,
+            Ok(()) if !is_live => {
+                self.remove(stream, now_ms);
+                return Ok(BlockUse::Nothing);
+            }
             Ok(()) if waiting.is(Mark::Discarding) => return Ok(BlockUse::Nothing),
             Ok(()) => return Ok(BlockUse::Told(Event::BodyEnd { stream })),
         };
+        if !is_live {
+            return self.fault_of_late(stream, code, now_ms, out).map(|()| BlockUse::Nothing);
+        }
         self.stream_error(stream, code, now_ms, out).map(BlockUse::Told)
     }
 
@@ -134,19 +155,13 @@ impl Session {
         if !is_open || !is_large {
             return;
         }
-        let more = BODY_WINDOW_BYTES - WINDOW_BYTES;
-        if self.flags & LARGE_WINDOW == 0 {
-            self.flags |= LARGE_WINDOW;
-            self.owed += more;
-        }
         if let Some(waiting) = self.find_mut(stream)
             && !waiting.is(Mark::LargeWindow)
         {
             waiting.set(Mark::LargeWindow, true);
-            waiting.owed += more;
+            waiting.owed += BODY_WINDOW_BYTES - WINDOW_BYTES;
         }
         self.tell_stream_window(stream, out);
-        self.tell_window(out);
     }
 
     /// The body of a request is not wanted (any more): what comes of it is thrown away. To be called at most
@@ -185,8 +200,7 @@ impl Session {
 
     /// Tells the peer of the connection's window when half of it was taken.
     pub(super) fn tell_window(&mut self, out: &mut Vec<u8>) {
-        let window = if self.flags & LARGE_WINDOW != 0 { BODY_WINDOW_BYTES } else { WINDOW_BYTES };
-        if self.owed >= window / 2 {
+        if self.owed >= BODY_WINDOW_BYTES / 2 {
             let bytes = std::mem::take(&mut self.owed);
             self.receive_left += bytes;
             frame::push_window_update(0, bytes, out);

@@ -5,8 +5,9 @@
 
 use super::{Busy, Event, Phase, Session};
 use crate::http2::error::{ConnectionFault, ErrorCode};
-use crate::http2::frame::{self, kind};
+use crate::http2::frame::{self, FrameHead, kind};
 use crate::http2::stream::{Mark, Stream};
+use crate::limits::{LATE_BODY_MS, TAKEN_BYTES_MIN};
 use crate::timer::{Deadline, Timeouts};
 
 impl Session {
@@ -68,7 +69,8 @@ impl Session {
         let send_due_ms = stream.blocked_ms + u64::from(timeouts.length_ms(Deadline::Send));
         let send = blocked.then_some((send_due_ms, Deadline::Send));
         let body = stream.awaits_body().then(|| (stream.body_due_ms(timeouts), Deadline::Body));
-        send.into_iter().chain(body)
+        let late = stream.is(Mark::Late).then_some((stream.body_ms + LATE_BODY_MS, Deadline::Linger));
+        send.into_iter().chain(body).chain(late)
     }
 
     /// A deadline has passed. Streams that were waited for too long are reset, which the next `poll_event`
@@ -79,9 +81,14 @@ impl Session {
         let late = streams.filter(|stream| self.stream_deadlines(stream, timeouts).any(passed));
         let late: Vec<u32> = late.map(|stream| stream.number).collect();
         for number in late {
+            if self.find(number).is_some_and(|stream| stream.is(Mark::Late)) {
+                self.owe_reset(number);
+                continue;
+            }
             frame::push_reset(number, ErrorCode::CANCEL, out);
             self.cancel(number, now_ms);
         }
+        self.push_owed_resets(out);
         if let Some(waiting) = self.connection_deadline(timeouts).filter(|waiting| passed(*waiting)) {
             let fault = match waiting.1 {
                 Deadline::KeepAlive => None,
@@ -104,17 +111,20 @@ impl Session {
         self.owed += untaken;
     }
 
-    /// The input was used but for the beginning of a frame.
+    /// The input was used but for the beginning of a frame. DATA that somebody waits for may trickle, for
+    /// their stream has a deadline of its own; other DATA have to go on by so much at a time.
     pub(super) fn note_partial(&mut self, input: &[u8], now_ms: u64) {
         if input.is_empty() || self.phase == Phase::Preface {
             return;
         }
+        let head = FrameHead::at_start_of(input).filter(|head| head.kind == kind::DATA);
+        let is_awaited = head.is_some_and(|head| self.find(head.stream).is_some_and(Stream::awaits_body));
         let busy = self.busy.get_or_insert_default();
-        busy.partial_is_body = input.get(3) == Some(&kind::DATA) && busy.block_head.is_none();
-        if busy.partial_is_body {
-            busy.partial_ms = Some(now_ms);
-        } else {
-            busy.partial_ms.get_or_insert(now_ms);
+        busy.partial_is_body = head.is_some() && busy.block_head.is_none();
+        let came_bytes = input.len().saturating_sub(busy.partial_bytes);
+        let goes_on = busy.partial_is_body && (is_awaited || came_bytes >= TAKEN_BYTES_MIN as usize);
+        if busy.partial_ms.is_none() || goes_on {
+            (busy.partial_ms, busy.partial_bytes) = (Some(now_ms), input.len());
         }
     }
 

@@ -9,6 +9,7 @@ use crate::http2::frame::{
 };
 use crate::http2::ledger::{Glitch, TINY_BYTES};
 use crate::http2::priority::Priority;
+use crate::http2::stream::Mark;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_FRAMES_MAX, FIELD_TABLE_BYTES_MAX, FRAME_BYTES_MAX};
 use crate::preface::{PREFACE, is_preface};
 
@@ -355,12 +356,12 @@ impl Session {
         let stream = head.stream;
         match self.remove(stream, now_ms) {
             Some(removed) if removed.is_live() => {
-                self.pay(Glitch::Cancelled, now_ms)?;
+                let has_begun = removed.is(Mark::Begun);
+                self.pay(if has_begun { Glitch::ResetOfBegun } else { Glitch::Cancelled }, now_ms)?;
                 Ok(Taken::Told(Event::Reset { stream, code }))
             }
-            Some(_) => Ok(Taken::Frame),
-            None if self.is_ignored(stream) => Ok(Taken::Frame),
-            None => {
+            None if self.is_ignored(stream) || self.has_ended(stream, true) => Ok(Taken::Frame),
+            Some(_) | None => {
                 self.pay(Glitch::ResetAfterAnswer, now_ms)?;
                 Ok(Taken::Frame)
             }

@@ -10,7 +10,7 @@ impl Busy {
     fn is_idle(&self) -> bool {
         // The input may be in the hands of the caller.
         let waits_for_rest = self.partial_ms.is_some() || self.block_head.is_some();
-        self.input.is_empty() && !waits_for_rest && self.streams.is_empty()
+        self.input.is_empty() && !waits_for_rest && self.streams.is_empty() && self.ended.is_empty()
     }
 }
 
@@ -57,18 +57,25 @@ impl Session {
     pub fn held_bytes(&self) -> usize {
         let busy_bytes = self.busy.as_ref().map_or(0, |busy| {
             let streams_bytes = busy.streams.capacity() * size_of::<Stream>();
-            size_of::<Busy>() + busy.input.capacity() + busy.block.capacity() + streams_bytes
+            let ended_bytes = busy.ended.capacity() * size_of::<u32>();
+            size_of::<Busy>() + busy.input.capacity() + busy.block.capacity() + streams_bytes + ended_bytes
         });
         self.table.held_bytes() + busy_bytes
     }
 
-    /// Points that the peer has lost by oddities and not got back, of 100.
-    pub fn glitches(&self) -> u8 {
-        self.ledger.spent()
+    /// The share of the connection in the fields that tables of the worker hold, in bytes. It reads the whole
+    /// table.
+    pub fn share_bytes(&self, memory: &WorkerMemory) -> usize {
+        self.table.share_bytes(memory.reader.interned())
     }
 
-    /// Gives back what the connection holds of the worker's memory. To be called once, before the session is
-    /// dropped.
+    /// What the peer has wasted by oddities and not got back, in microseconds of a processor.
+    pub fn wasted_us(&self) -> u16 {
+        self.ledger.spent_us()
+    }
+
+    /// Gives back what the connection holds of the worker's memory. To be called before the session is
+    /// dropped; no block is read afterwards.
     pub fn release(&mut self, memory: &mut WorkerMemory) {
         memory.reader.release(&mut self.table);
     }

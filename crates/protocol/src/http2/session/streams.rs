@@ -8,12 +8,20 @@ use crate::http2::frame;
 use crate::http2::ledger::Glitch;
 use crate::http2::priority::Priority;
 use crate::http2::stream::{Mark, Stream};
-use crate::limits::ENDED_STREAMS_MAX;
+use crate::limits::{ENDED_STREAMS_MAX, STREAMS_MAX};
 
 impl Busy {
     /// Streams stand in the order of their numbers.
     fn place(&self, number: u32) -> Result<usize, usize> {
         self.streams.binary_search_by_key(&number, |stream| stream.number)
+    }
+
+    /// Of those that we have ended before the peer, as many are remembered as it may hold to be open.
+    fn note_ended(&mut self, number: u32) {
+        if self.ended.len() >= ENDED_STREAMS_MAX {
+            self.ended.remove(0);
+        }
+        self.ended.push(number);
     }
 }
 
@@ -86,10 +94,10 @@ impl Session {
         let stream = &mut busy.streams[place];
         let number = stream.number;
         if stream.is(Mark::ResetDue) {
-            stream.set(Mark::ResetDue, false);
-            stream.set(Mark::EndDue, false);
-            if !stream.is(Mark::RequestOpen) {
-                busy.streams.remove(place);
+            let is_open = stream.is(Mark::RequestOpen);
+            busy.streams.remove(place);
+            if is_open {
+                busy.note_ended(number);
             }
             return Some(Event::Reset { stream: number, code: ErrorCode::CANCEL });
         }
@@ -107,29 +115,67 @@ impl Session {
         Some(removed)
     }
 
-    /// The request is over for us, and its stream reset: what the peer may still send of it is ignored.
+    /// The stream was reset here: what the peer may still send of it is thrown away.
     pub(super) fn end_early(&mut self, number: u32, now_ms: u64) {
-        let Some(stream) = self.find_mut(number) else { return };
-        if !stream.is(Mark::RequestOpen) {
-            self.remove(number, now_ms);
-            return;
+        let removed = self.remove(number, now_ms);
+        if removed.is_some_and(|removed| removed.is(Mark::RequestOpen)) {
+            self.note_ended(number);
         }
-        stream.set(Mark::Over, true);
-        [Mark::Wants, Mark::EndDue].into_iter().for_each(|mark| stream.set(mark, false));
-        self.owed += std::mem::take(&mut stream.untaken);
-        self.since_ms = now_ms;
-        self.forget_oldest();
     }
 
-    /// Of those that are over some are remembered.
-    fn forget_oldest(&mut self) {
-        let Some(busy) = &mut self.busy else { return };
-        let over = |stream: &Stream| !(stream.is_live() || stream.has_news() || stream.is(Mark::ResetOwed));
-        if busy.streams.iter().filter(|stream| over(stream)).count() > ENDED_STREAMS_MAX
-            && let Some(place) = busy.streams.iter().position(over)
-        {
-            busy.streams.remove(place);
+    fn note_ended(&mut self, number: u32) {
+        self.busy.get_or_insert_default().note_ended(number);
+    }
+
+    /// Whether we have ended this stream before the peer. With `forgets` nothing more of it can come.
+    pub(super) fn has_ended(&mut self, number: u32, forgets: bool) -> bool {
+        let Some(busy) = &mut self.busy else { return false };
+        let Some(place) = busy.ended.iter().position(|ended| *ended == number) else { return false };
+        if forgets {
+            busy.ended.remove(place);
         }
+        true
+    }
+
+    /// The response is complete and the request is not. Of more streams than a peer may have open, the first
+    /// is reset at once.
+    pub(super) fn begin_late(&mut self, number: u32, now_ms: u64) {
+        let Some(stream) = self.find_mut(number) else { return };
+        stream.begin_late(now_ms);
+        let untaken = std::mem::take(&mut stream.untaken);
+        self.owed += untaken;
+        self.since_ms = now_ms;
+        let late = |stream: &&Stream| stream.is(Mark::Late);
+        let late = self.busy.iter().flat_map(|busy| busy.streams.iter().filter(late));
+        let (count, first) =
+            late.fold((0, None), |(count, first), stream| (count + 1, first.or(Some(stream.number))));
+        if count > STREAMS_MAX
+            && let Some(first) = first
+        {
+            self.owe_reset(first);
+        }
+    }
+
+    /// No more is taken of a late body: the peer is told so before anything else is said.
+    pub(super) fn owe_reset(&mut self, number: u32) {
+        if let Some(stream) = self.find_mut(number) {
+            (stream.set(Mark::Late, false), stream.set(Mark::ResetOwed, true));
+            self.resets_owed(true);
+        }
+    }
+
+    /// What came of a late body was wrong.
+    pub(super) fn fault_of_late(
+        &mut self,
+        number: u32,
+        code: ErrorCode,
+        now_ms: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ConnectionFault> {
+        self.pay(Glitch::StreamError, now_ms)?;
+        frame::push_reset(number, code, out);
+        self.end_early(number, now_ms);
+        Ok(())
     }
 
     /// What the peer sent on a stream was wrong: the request is over (section 5.4.2).
@@ -147,16 +193,11 @@ impl Session {
     }
 
     /// Resets a stream of which nothing is remembered.
-    pub(super) fn reset_unknown(&mut self, head: BlockHead, code: ErrorCode, now_ms: u64, out: &mut Vec<u8>) {
+    pub(super) fn reset_unknown(&mut self, head: BlockHead, code: ErrorCode, out: &mut Vec<u8>) {
         frame::push_reset(head.stream, code, out);
-        if head.ends_stream {
-            return;
+        if !head.ends_stream {
+            self.note_ended(head.stream);
         }
-        let mut stream = Stream::new(head.stream, self.stream_window, Priority::default(), now_ms);
-        stream.set(Mark::RequestOpen, true);
-        stream.set(Mark::Over, true);
-        self.busy.get_or_insert_default().streams.push(stream);
-        self.forget_oldest();
     }
 
     /// The response is complete.
@@ -168,14 +209,10 @@ impl Session {
             self.since_ms = now_ms;
             return;
         }
-        if let Some(stream) = self.find_mut(number)
-            && stream.is(Mark::RequestOpen)
-        {
-            // Not at once: the caller has yet to append the end of the body.
-            stream.set(Mark::ResetOwed, true);
-            self.resets_owed(true);
+        if self.find(number).is_some_and(|stream| stream.is(Mark::RequestOpen)) {
+            return self.begin_late(number, now_ms);
         }
-        self.end_early(number, now_ms);
+        self.remove(number, now_ms);
     }
 
     fn resets_owed(&mut self, value: bool) -> bool {
@@ -188,11 +225,11 @@ impl Session {
         if !self.resets_owed(false) {
             return;
         }
-        for stream in self.busy.iter_mut().flat_map(|busy| &mut busy.streams) {
-            if stream.is(Mark::ResetOwed) {
-                stream.set(Mark::ResetOwed, false);
-                frame::push_reset(stream.number, ErrorCode::NO_ERROR, out);
-            }
+        let Some(busy) = &mut self.busy else { return };
+        let owed: Vec<Stream> = busy.streams.extract_if(.., |stream| stream.is(Mark::ResetOwed)).collect();
+        for stream in owed {
+            frame::push_reset(stream.number, ErrorCode::NO_ERROR, out);
+            busy.note_ended(stream.number);
         }
     }
 }
