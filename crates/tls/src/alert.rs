@@ -29,6 +29,8 @@ pub enum Alert {
     UserCanceled = 90,
     /// No second handshake; a warning of TLS 1.2.
     NoRenegotiation = 100,
+    /// An extension is not there that the version cannot do without.
+    MissingExtension = 109,
     /// No certificate for the name asked for.
     UnrecognizedName = 112,
     /// None of the protocols offered is spoken here.

@@ -16,7 +16,7 @@ use crate::clock::WallTime;
 use crate::facts::SecretTaker;
 
 /// HTTP/2, as it is called in lists of protocols.
-const HTTP2: &[u8] = b"h2";
+pub(crate) const HTTP2: &[u8] = b"h2";
 
 /// What all configurations of a listener have in common.
 pub(crate) struct Recipe {

@@ -14,8 +14,10 @@ use rustls::{ConnectionTrafficSecrets, HandshakeKind, NamedGroup};
 use zeroize::Zeroize;
 
 use crate::alert::{Alert, Fault};
-use crate::awake::Awake;
+use crate::awake::{Awake, content};
+use crate::challenge::ACME_TLS;
 use crate::client::{Asking, ClientIdentity, Proof};
+use crate::configs::HTTP2;
 use crate::context::TlsContext;
 use crate::direction::Direction;
 use crate::facts::{self, HandshakeFacts};
@@ -59,7 +61,7 @@ pub enum HandshakeProgress {
 pub struct Agreed {
     /// The name the client asked for, as [`ClientHello::server_name`].
     pub server_name: Option<Box<str>>,
-    /// The protocol chosen, one of those offered.
+    /// The protocol chosen: one of those offered, or that of an authority's check.
     pub protocol: Option<&'static [u8]>,
     /// Version and cipher.
     pub suite: Suite,
@@ -75,6 +77,18 @@ pub struct Agreed {
 }
 
 impl Agreed {
+    /// Whether HTTP/2 is spoken from now on (RFC 9113, section 3.2).
+    #[must_use]
+    pub fn speaks_http2(&self) -> bool {
+        self.protocol == Some(HTTP2)
+    }
+
+    /// Whether this was the check of an authority, after which nothing is spoken (RFC 8737).
+    #[must_use]
+    pub fn is_challenge(&self) -> bool {
+        self.protocol == Some(ACME_TLS)
+    }
+
     /// Whether the keys were exchanged by X25519MLKEM768.
     #[must_use]
     pub fn is_hybrid(&self) -> bool {
@@ -151,7 +165,10 @@ impl Handshake {
         let suite = Suite::of(number).ok_or(UNFINISHED)?;
         let agreed = Agreed {
             server_name,
-            protocol: connection.alpn_protocol().and_then(|name| context.protocol(name)),
+            protocol: match connection.alpn_protocol() {
+                Some(ACME_TLS) => Some(ACME_TLS),
+                name => name.and_then(|name| context.protocol(name)),
+            },
             suite,
             suite_number: number,
             group_number: connection.negotiated_key_exchange_group().map(|group| u16::from(group.name())),
@@ -260,16 +277,35 @@ impl Handshake {
     fn work(&mut self, output: &mut Vec<u8>) -> Result<HandshakeProgress, Fault> {
         let Some(connection) = &mut self.connection else { return Ok(HandshakeProgress::Pending) };
         let received = &mut self.received;
-        facts::during(&mut self.facts, || {
+        let (result, was_told) = facts::during(&mut self.facts, || {
             let result = drive(connection, received, output);
             match result {
                 // rustls would say `access_denied`. Nothing is sealed yet when a certificate is chosen.
                 Err(NO_CERTIFICATE) => output.extend_from_slice(&Alert::HandshakeFailure.plain_record()),
-                Err(_) => take_alert(connection, received, output),
+                Err(_) => return (result, take_alert(connection, received, output)),
                 Ok(_) => {}
             }
-            result
-        })
+            (result, true)
+        });
+        if let (Err(Fault::Refused(alert, _)), false) = (result, was_told) {
+            self.tell(alert, output);
+        }
+        result
+    }
+
+    /// Tells the peer of a fault for which rustls has no alert: in the clear, or sealed as the first record
+    /// of the key that holds behind our Finished (RFC 8446, section 5).
+    fn tell(&mut self, alert: Alert, output: &mut Vec<u8>) {
+        let suite = self.connection.as_ref().and_then(|connection| connection.negotiated_cipher_suite());
+        let suite = suite.and_then(|suite| Suite::of(u16::from(suite.suite())));
+        let Some((suite, secret)) = suite.zip(self.facts.server_secret.take()) else {
+            return output.extend_from_slice(&alert.plain_record());
+        };
+        let mut writing = Direction::new(suite, secret, 0);
+        let start = writing.begin(content::ALERT, alert.bytes().len(), output);
+        output.extend_from_slice(&alert.bytes());
+        // A key that is new has records left.
+        let _ = writing.seal(content::ALERT, start, output);
     }
 
     /// Answers a fault that was found before rustls was asked.
@@ -322,16 +358,20 @@ fn drive(
 
 /// Takes what rustls has to say of a fault: answers that were ready before, and an alert, if it has one. It
 /// is asked with the bytes that are left, for it remembers where messages stand in them; and not once more
-/// behind the alert, for then it would read on.
-fn take_alert(connection: &mut UnbufferedServerConnection, received: &mut Vec<u8>, output: &mut Vec<u8>) {
+/// behind the alert, for then it would read on. Whether there was one.
+fn take_alert(
+    connection: &mut UnbufferedServerConnection,
+    received: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> bool {
     loop {
         let UnbufferedStatus { discard, state } = connection.process_tls_records(received);
-        let Ok(ConnectionState::EncodeTlsData(mut answer)) = state else { return };
+        let Ok(ConnectionState::EncodeTlsData(mut answer)) = state else { return false };
         let start = output.len();
         append(output, |space| answer.encode(space));
         received.drain(..discard);
         if is_alert(&output[start..]) {
-            return;
+            return true;
         }
     }
 }

@@ -12,17 +12,21 @@ use crate::limits::{
 
 const HANDSHAKE_RECORD: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
+const SSL_3: u16 = 0x0300;
 const TLS_1_2: u16 = 0x0303;
 const TLS_1_3: u16 = 0x0304;
 
 /// Extensions that are looked at (IANA, "TLS ExtensionType Values").
 mod extension {
     pub(super) const SERVER_NAME: u16 = 0;
+    pub(super) const SUPPORTED_GROUPS: u16 = 10;
+    pub(super) const SIGNATURE_ALGORITHMS: u16 = 13;
     pub(super) const ALPN: u16 = 16;
     pub(super) const SESSION_TICKET: u16 = 35;
     pub(super) const PRE_SHARED_KEY: u16 = 41;
     pub(super) const EARLY_DATA: u16 = 42;
     pub(super) const SUPPORTED_VERSIONS: u16 = 43;
+    pub(super) const KEY_SHARE: u16 = 51;
     /// RFC 9849. Nothing answers it yet.
     pub(super) const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
 }
@@ -162,11 +166,14 @@ fn parse(body: &[u8]) -> Result<ClientHello<'_>, Fault> {
     if body.short_vector()?.is_empty() {
         return Err(decode("no compression method"));
     }
+    if legacy_version <= SSL_3 {
+        return Err(Fault::Refused(Alert::ProtocolVersion, "a ClientHello of SSL 3"));
+    }
     let mut hello = ClientHello::default();
-    let mut versions = None;
+    let (mut versions, mut needed) = (None, Needed::default());
     if !body.0.is_empty() {
         let mut extensions = Bytes(body.vector()?);
-        read_extensions(&mut extensions, &mut hello, &mut versions)?;
+        read_extensions(&mut extensions, &mut hello, &mut versions, &mut needed)?;
         if !body.0.is_empty() {
             return Err(decode("bytes behind the extensions"));
         }
@@ -179,7 +186,25 @@ fn parse(body: &[u8]) -> Result<ClientHello<'_>, Fault> {
     if !hello.offers_tls13 && !offers(TLS_1_2) {
         return Err(Fault::Refused(Alert::ProtocolVersion, "neither TLS 1.3 nor TLS 1.2 is offered"));
     }
+    if hello.offers_tls13 && !needed.is_complete() {
+        return Err(Fault::Refused(Alert::MissingExtension, "TLS 1.3 without what its keys are made of"));
+    }
     Ok(hello)
+}
+
+/// Which of the extensions are there that TLS 1.3 cannot do without (RFC 8446, section 9.2).
+#[derive(Default)]
+struct Needed {
+    has_groups: bool,
+    has_signatures: bool,
+    has_key_share: bool,
+    has_ticket: bool,
+}
+
+impl Needed {
+    fn is_complete(&self) -> bool {
+        self.has_groups == self.has_key_share && (self.has_ticket || self.has_groups && self.has_signatures)
+    }
 }
 
 fn list_has(list: &[u8], version: u16) -> bool {
@@ -190,6 +215,7 @@ fn read_extensions<'a>(
     extensions: &mut Bytes<'a>,
     hello: &mut ClientHello<'a>,
     versions: &mut Option<&'a [u8]>,
+    needed: &mut Needed,
 ) -> Result<(), Fault> {
     let mut seen = [0; EXTENSIONS_MAX];
     let mut count = 0;
@@ -209,7 +235,13 @@ fn read_extensions<'a>(
             extension::SERVER_NAME => hello.server_name = server_name(&mut value)?,
             extension::ALPN => hello.alpn = protocols(&mut value)?,
             extension::SESSION_TICKET => old_ticket = Some(value.0).filter(|ticket| !ticket.is_empty()),
-            extension::PRE_SHARED_KEY => hello.ticket = Some(first_identity(&mut value)?),
+            extension::PRE_SHARED_KEY => {
+                needed.has_ticket = true;
+                hello.ticket = Some(first_identity(&mut value)?);
+            }
+            extension::SUPPORTED_GROUPS => needed.has_groups = true,
+            extension::SIGNATURE_ALGORITHMS => needed.has_signatures = true,
+            extension::KEY_SHARE => needed.has_key_share = true,
             extension::EARLY_DATA => hello.has_early_data = true,
             extension::SUPPORTED_VERSIONS => *versions = Some(value.short_vector()?),
             extension::ENCRYPTED_CLIENT_HELLO => hello.has_encrypted_hello = true,

@@ -1,7 +1,7 @@
 //! What rustls finds wrong with a handshake, in the words of this crate.
 //!
 //! It must never choose an alert that the peer is told: rustls has written its own.
-use rustls::CertificateError;
+use rustls::{CertificateError, PeerMisbehaved};
 
 use crate::alert::{Alert, CertificateFault, Fault};
 
@@ -18,6 +18,11 @@ pub(super) fn fault_of(error: &rustls::Error) -> Fault {
             Fault::Refused(Alert::HandshakeFailure, "no version, suite or group in common")
         }
         E::NoApplicationProtocol => Fault::Refused(Alert::NoApplicationProtocol, "no protocol in common"),
+        E::PeerMisbehaved(
+            PeerMisbehaved::IllegalTlsInnerPlaintext
+            | PeerMisbehaved::KeyEpochWithPendingFragment
+            | PeerMisbehaved::MessageInterleavedWithHandshakeMessage,
+        ) => Fault::Refused(Alert::UnexpectedMessage, "a record within a message, or of no type"),
         E::PeerMisbehaved(_) => Fault::Refused(Alert::IllegalParameter, "a handshake against the rules"),
         E::InvalidMessage(_) => Fault::Refused(Alert::DecodeError, "a message that cannot be read"),
         E::InappropriateMessage { .. } | E::InappropriateHandshakeMessage { .. } => {

@@ -106,7 +106,7 @@ fn row_02_old_versions_are_refused() {
         (&[0], false),
     ];
     for (list, is_spoken) in versions {
-        let bytes = with_extensions(&[(43, list)]);
+        let bytes = with_extensions(&[(43, list), (10, b""), (13, b""), (51, b"")]);
         match peek(&bytes, &mut Vec::new()) {
             Ok(hello) => assert!(*is_spoken && hello.is_some(), "{list:?}"),
             Err(fault) => assert!(!is_spoken && fault.alert() == Some(Alert::ProtocolVersion), "{list:?}"),
@@ -115,6 +115,26 @@ fn row_02_old_versions_are_refused() {
     let mut old = with_extensions(&[]);
     old[RECORD_HEAD_BYTES + 5] = 2;
     assert_eq!(alert(&old), Alert::ProtocolVersion, "TLS 1.1 by its legacy version");
+    let mut oldest = with_extensions(&[(43, &[2, 3, 3])]);
+    oldest[RECORD_HEAD_BYTES + 5] = 0;
+    assert_eq!(alert(&oldest), Alert::ProtocolVersion, "SSL 3 by its legacy version, whatever it offers");
+}
+
+#[test]
+fn row_02_tls13_has_what_its_keys_are_made_of() {
+    const VERSIONS: (u16, &[u8]) = (43, &[2, 3, 4]);
+    let ticket = [&[0, 8, 0, 2][..], b"id", &[0; 4], &[0, 33, 32], &[0; 32]].concat();
+    let all: [(u16, &[u8]); 5] = [VERSIONS, (10, b""), (13, b""), (51, b""), (41, &ticket)];
+    let told = |numbers: &[u16]| {
+        let extensions: Vec<_> = all.iter().filter(|(number, _)| numbers.contains(number)).copied().collect();
+        peek(&with_extensions(&extensions), &mut Vec::new()).err().and_then(Fault::alert)
+    };
+    for good in [&[43, 10, 13, 51][..], &[43, 10, 13, 51, 41], &[43, 41], &[43, 10, 51, 41], &[13]] {
+        assert_eq!(told(good), None, "{good:?}");
+    }
+    for bad in [&[43][..], &[43, 10, 13], &[43, 13, 51], &[43, 10, 51], &[43, 10, 13, 41], &[43, 51, 41]] {
+        assert_eq!(told(bad), Some(Alert::MissingExtension), "{bad:?}");
+    }
 }
 
 #[test]
