@@ -8,6 +8,7 @@ mod browser;
 #[path = "../../crates/tls/tests/house/clients.rs"]
 mod certificates;
 mod clients;
+mod first;
 mod pairs;
 mod session_file;
 mod strangers;

@@ -3,6 +3,7 @@
 An end without close_notify is an error here (suppress_ragged_eofs), and the certificate is checked.
 """
 
+import select
 import socket
 import ssl
 import sys
@@ -11,9 +12,9 @@ PORT, CA, WHAT = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 PATIENCE_S = 30
 
 
-def context(version=None):
+def context(version=None, protocol="http/1.1"):
     made = ssl.create_default_context(cafile=CA)
-    made.set_alpn_protocols(["http/1.1"])
+    made.set_alpn_protocols([protocol])
     if version is not None:
         made.minimum_version = made.maximum_version = version
     return made
@@ -112,7 +113,7 @@ def resumed():
         made = context(version)
         first = connect(made)
         first.sendall(request("/5000"))
-        # Tickets of TLS 1.3 come with the first answer.
+        # Tickets of TLS 1.3 come behind the handshake, and are read with the answer.
         read_answer(first.makefile("rb"))
         assert not first.session_reused
         second = connect(made, first.session)
@@ -149,4 +150,61 @@ def crowd():
         assert visitor.unwrap() is not None
 
 
-{one.__name__: one for one in (kept, pipelined, slow, upload, resumed, cut, crowd)}[WHAT]()
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def next_frame(reader):
+    """Kind, flags and payload of the next frame; None at an end in order."""
+    head = reader.read(9)
+    if not head:
+        return None
+    return head[3], head[4], reader.read(int.from_bytes(head[:3], "big"))
+
+
+def first():
+    """The server speaks first: tickets come, and settings of HTTP/2, though nothing was asked."""
+    secured = connect(context(ssl.TLSVersion.TLSv1_3))
+    secured.setblocking(False)
+    while not secured.session.has_ticket:
+        assert select.select([secured], [], [], PATIENCE_S)[0], "nothing comes"
+        try:
+            raise AssertionError(secured.recv(1))
+        except ssl.SSLWantReadError:
+            pass
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        reader = connect(context(version, "h2")).makefile("rb")
+        kind, flags, _ = next_frame(reader)
+        assert (kind, flags) == (4, 0), "SETTINGS come first"
+        kind, _, more = next_frame(reader)
+        assert kind == 8 and int.from_bytes(more, "big") > 65_535, "then the window of all bodies"
+
+
+def last_word():
+    """A mistake while an answer is under way: GOAWAY comes behind it, and then the end."""
+    plain = socket.socket()
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    plain.settimeout(PATIENCE_S)
+    plain.connect(("127.0.0.1", PORT))
+    made = context(protocol="h2")
+    secured = made.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
+    fields = [":method", "GET", ":scheme", "https", ":authority", "localhost", ":path", "/large"]
+    texts = [bytes([len(text)]) + text.encode() for text in fields]
+    block = b"".join(b"\0" + name + value for name, value in zip(texts[::2], texts[1::2]))
+    most = (0x7FFF_FFFF).to_bytes(4, "big")
+    secured.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"\0\4" + most))
+    secured.sendall(frame(8, 0, 0, (0x7000_0000).to_bytes(4, "big")) + frame(1, 5, 1, block))
+    reader = secured.makefile("rb")
+    while next_frame(reader)[0] != 0:
+        pass
+    # PING on a stream.
+    secured.sendall(frame(6, 0, 1, bytes(8)))
+    last = None
+    while (heard := next_frame(reader)) is not None:
+        last = heard
+    assert last[0] == 7, last[:2]
+    assert last[2][:8] == bytes([0, 0, 0, 1, 0, 0, 0, 1]), last[2]
+
+
+ALL = (kept, pipelined, slow, upload, resumed, cut, crowd, first, last_word)
+{one.__name__: one for one in ALL}[WHAT]()

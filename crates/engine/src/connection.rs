@@ -314,6 +314,11 @@ impl Connection {
         if self.sending { None } else { self.outgoing.take() }
     }
 
+    /// Whether something stands to be sent behind what is in flight.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.outgoing.is_some()
+    }
+
     /// The container was handed over.
     #[inline]
     pub(crate) fn begin_send(&mut self, outgoing: &Outgoing) {

@@ -47,14 +47,6 @@ pub(crate) struct Secured {
     marks: RandomState,
 }
 
-/// A connection that rests.
-pub(crate) enum Rested {
-    /// The keys of this connection sleep.
-    Asleep(Slot),
-    /// Tickets of this connection are to be sent first.
-    Owes(Slot),
-}
-
 impl Secured {
     /// From now on secured listeners have this.
     pub(crate) fn set(&mut self, settings: TlsSettings, reader: FileReader) {
@@ -255,9 +247,8 @@ impl Secured {
         !self.cold.is_empty()
     }
 
-    /// Lays the first connection to sleep that rests, or whose room others want. One whose tickets wait for
-    /// an answer owes them instead, and comes again.
-    pub(crate) fn lay_to_sleep(&mut self, now_ms: u64, is_tight: bool) -> Option<Rested> {
+    /// Lays the first connection to sleep that rests, or whose room others want.
+    pub(crate) fn lay_to_sleep(&mut self, now_ms: u64, is_tight: bool) -> Option<Slot> {
         let awake_max = if is_tight { 0 } else { AWAKE_MAX };
         for _ in 0..LOOKS_MAX {
             let is_crowded = self.rests.len() > awake_max;
@@ -268,16 +259,11 @@ impl Secured {
                 continue;
             }
             let rests = wall.used_ms + AWAKE_MS <= now_ms || is_crowded && wall.used_ms < now_ms;
-            if rests && wall.has_tickets() {
-                wall.owe_tickets();
-                self.rests.push(slot, now_ms);
-                return Some(Rested::Owes(slot));
-            }
             match wall.sleep().filter(|_| rests) {
                 Some(asleep) => {
                     *place = Wall::Asleep(Box::new(asleep), wall.name);
                     (self.awake, self.asleep) = (self.awake - 1, self.asleep + 1);
-                    return Some(Rested::Asleep(slot));
+                    return Some(slot);
                 }
                 None => self.rests.push(slot, now_ms),
             }

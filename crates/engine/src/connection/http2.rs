@@ -13,7 +13,7 @@ pub(crate) mod shared;
 
 use staunch_protocol::Timeouts;
 use staunch_protocol::http1::{self, Request};
-use staunch_protocol::http2::WorkerMemory;
+use staunch_protocol::http2::{ErrorCode, WorkerMemory};
 
 use self::round::Round;
 use self::shared::Http2Shared;
@@ -94,6 +94,17 @@ impl Connection {
         if self.phase == Phase::Http2 {
             self.converse_http2(&[], turn);
         }
+    }
+
+    /// It ends before its time, and is told so: what it has sent meanwhile it may send again elsewhere.
+    #[cold]
+    pub(crate) fn dismiss_http2<H: Handler>(&mut self, why: &'static str, turn: &mut Turn<'_, H>) {
+        self.with_round(turn, |round, memory| {
+            let (session, out) = (&mut round.pen.http2.session, round.outgoing.bytes());
+            session.turn_away(ErrorCode::NO_ERROR, why, out);
+            session.release(memory);
+        });
+        self.converse_http2(&[], turn);
     }
 
     /// The handler is asked by `ask` about the request that waits.

@@ -38,10 +38,7 @@ pub(crate) struct ActiveWall {
     pub(crate) name: NameMark,
     /// The beginning of a record whose rest has not come.
     kept: Vec<u8>,
-    /// Tickets of the handshake, sealed already. They are of no use before the first answer, and go in one
-    /// packet with it.
-    tickets: Vec<u8>,
-    /// Sealed already, and to be sent before all but tickets: handshake messages, key updates, alerts.
+    /// Sealed already, and to be sent before all else: handshake messages, tickets, key updates, alerts.
     pub(crate) owed: Vec<u8>,
     /// The answer that is sent piece by piece.
     drawing: Option<Drawing>,
@@ -99,7 +96,6 @@ impl ActiveWall {
             keys,
             name,
             kept: Vec::new(),
-            tickets: Vec::new(),
             owed: Vec::new(),
             drawing: None,
             in_flight_bytes: 0,
@@ -113,7 +109,6 @@ impl ActiveWall {
     /// Takes bytes of a handshake; what it agreed upon, once it is over.
     pub(crate) fn shake(&mut self, bytes: &[u8]) -> Result<Option<Agreed>, Fault> {
         let WallKeys::Shaking(shaking) = &mut self.keys else { return Ok(None) };
-        let owes = !self.owed.is_empty();
         let (taken, result) = shaking.handshake.feed(bytes, &mut self.owed);
         if result == Ok(HandshakeProgress::Pending) {
             return Ok(None);
@@ -125,10 +120,6 @@ impl ActiveWall {
         let Shaking { handshake, .. } = *shaking;
         let (awake, agreed) = handshake.finish()?;
         self.keys = WallKeys::Awake(awake);
-        // In TLS 1.3 nothing but tickets answers the client's last message (RFC 8446, section 2).
-        if agreed.suite.is_tls13() && !owes {
-            self.tickets = std::mem::take(&mut self.owed);
-        }
         self.kept.extend_from_slice(&bytes[taken..]);
         Ok(Some(agreed))
     }
@@ -188,23 +179,10 @@ impl ActiveWall {
         !self.owed.is_empty() || self.is_drawing()
     }
 
-    /// Whether tickets wait for the first answer.
-    pub(crate) fn has_tickets(&self) -> bool {
-        !self.tickets.is_empty()
-    }
-
-    /// Tickets wait no longer.
-    pub(crate) fn owe_tickets(&mut self) {
-        self.tickets.append(&mut self.owed);
-        self.owed = std::mem::take(&mut self.tickets);
-    }
-
     /// Puts what is owed into `output`, and so much of the answer. An answer drawn to its end stays until
     /// [`Self::take_drawing`].
     pub(crate) fn fill(&mut self, means: &mut Means, bytes_max: usize, output: &mut Vec<u8>) -> Drawn {
-        for mut sealed in [std::mem::take(&mut self.tickets), std::mem::take(&mut self.owed)] {
-            output.append(&mut sealed);
-        }
+        output.append(&mut std::mem::take(&mut self.owed));
         match (&mut self.drawing, &mut self.keys) {
             (Some(drawing), WallKeys::Awake(awake)) => drawing.draw(awake, means, bytes_max, output),
             (Some(_), _) => Drawn::Failed,
@@ -239,11 +217,7 @@ impl ActiveWall {
 
     /// What is kept of it if nothing is under way.
     pub(crate) fn sleep(&self) -> Option<Asleep> {
-        let is_busy = self.has_something()
-            || self.has_tickets()
-            || self.in_flight_bytes > 0
-            || self.is_last
-            || self.is_closed;
+        let is_busy = self.has_something() || self.in_flight_bytes > 0 || self.is_last || self.is_closed;
         match &self.keys {
             WallKeys::Awake(awake) if !is_busy && self.kept.is_empty() => awake.sleep(),
             _ => None,
@@ -257,11 +231,6 @@ impl ActiveWall {
             WallKeys::Awake(_) | WallKeys::Gone => 0,
         };
         let drawing = self.drawing.as_ref().map_or(0, Drawing::held_bytes);
-        size_of::<Self>()
-            + handshake
-            + self.kept.capacity()
-            + self.tickets.capacity()
-            + self.owed.capacity()
-            + drawing
+        size_of::<Self>() + handshake + self.kept.capacity() + self.owed.capacity() + drawing
     }
 }

@@ -157,7 +157,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
             && self.time.now_ms.saturating_sub(since_ms) >= EVICTED_IDLE_MS_MIN
         {
             self.stats.evicted_idle.add(1);
-            self.close(slot);
+            self.end_connection(slot, "others need the room");
         }
     }
 

@@ -93,7 +93,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             if connection.phase != Phase::Free && draining.ends(connection, now_ms) {
-                self.end_connection(slot as Slot);
+                self.end_connection(slot as Slot, "leaving");
             }
         }
     }

@@ -78,7 +78,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if let Some(outgoing) = wall.take_drawing() {
                 self.reused.spare.put(outgoing);
             }
-            if matches!(connection.phase, Phase::Ending { .. } | Phase::Closing) {
+            // A last word may stand in another container behind the one that is drawn.
+            if matches!(connection.phase, Phase::Ending { .. } | Phase::Closing) && !connection.has_outgoing()
+            {
                 wall.close(sealed.bytes());
             }
         }
@@ -191,16 +193,21 @@ impl<I: Io, H: Handler> Worker<I, H> {
         }
     }
 
-    /// The worker ends: a connection without a request under way is closed in order, any other at once.
-    pub(super) fn end_connection(&mut self, slot: Slot) {
+    /// The worker ends, or others need the slot: a connection that nothing is being sent on is closed in
+    /// order, any other at once.
+    pub(super) fn end_connection(&mut self, slot: Slot, why: &'static str) {
         let connection = &self.connections[slot as usize];
-        let is_quiet = match connection.phase {
-            Phase::Open => !connection.sending,
-            // Requests under way are broken off by `close`.
-            Phase::Http2 => connection.idle_since_ms().is_some(),
-            _ => false,
-        };
-        if is_quiet && self.secured.has_keys(slot) && self.close_records(slot, true) {
+        if connection.phase == Phase::Http2 && !connection.sending {
+            let (connection, mut turn, _) = self.lend(slot);
+            connection.dismiss_http2(why, &mut turn);
+            connection.phase = Phase::Ending { linger: false };
+            return self.flush(slot);
+        }
+        if connection.phase == Phase::Open
+            && !connection.sending
+            && self.secured.has_keys(slot)
+            && self.close_records(slot, true)
+        {
             self.begin_sealed(slot);
             return self.count_sealed(slot);
         }

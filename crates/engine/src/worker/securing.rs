@@ -13,7 +13,7 @@ use crate::connection::Phase;
 use crate::exchange::open::Ended;
 use crate::handler::Handler;
 use crate::limits::{ASLEEP_A_TURN_MAX, OWED_BYTES_MAX, TURNED_AWAY_MS};
-use crate::secured::{OpenedContent, Rested, TlsSettings};
+use crate::secured::{OpenedContent, TlsSettings};
 use crate::stats::{TlsHandshake, TlsRefusal};
 
 impl<I: Io, H: Handler> Worker<I, H> {
@@ -77,24 +77,37 @@ impl<I: Io, H: Handler> Worker<I, H> {
             Ok(Some(agreed)) => {
                 self.stats.count_handshake(how(&agreed));
                 self.stats.tls_hybrid.add(u64::from(agreed.is_hybrid()));
-                let connection = &mut self.connections[slot as usize];
-                // The time for the first request begins here.
-                connection.leave_line(now_ms, connection.late);
+                self.speak_first(slot, &agreed);
                 self.open_rest(slot);
             }
             Err(Fault::PlainHttp) => self.refuse_plain(slot, bytes),
             Err(fault) => {
                 self.stats.count_refusal(why(fault));
                 match fault {
-                    Fault::Certificate(_) => self.turn_away(slot),
+                    Fault::Certificate(_) | Fault::Refused(..) => self.turn_away(slot),
                     _ => self.part(slot),
                 }
             }
         }
     }
 
-    /// A client without a good certificate is told so. In TLS 1.3 it has asked already when it hears of it,
-    /// and what it asked must not cost it the alert.
+    /// A handshake is over. What the server says first goes out at once, together with tickets, whatever the
+    /// client does: one that waits for an acknowledgement before it sends its request (Nagle's algorithm) has
+    /// it then, and one that speaks HTTP/2 knows how much it may send.
+    fn speak_first(&mut self, slot: Slot, agreed: &Agreed) {
+        let (connection, mut turn, _) = self.lend(slot);
+        // The time for the first request begins here.
+        connection.leave_line(turn.now_ms, connection.late);
+        if agreed.is_challenge() {
+            // An authority has seen what it came for, and nothing else is spoken (RFC 8737, section 3).
+            connection.phase = Phase::Ending { linger: false };
+        } else if agreed.speaks_http2() {
+            connection.open_http2(&mut turn);
+        }
+    }
+
+    /// A client whose handshake was refused is told why. It may have sent more by then, or in TLS 1.3 asked
+    /// already, and that must not cost it the alert.
     fn turn_away(&mut self, slot: Slot) {
         self.connections[slot as usize].phase = Phase::Ending { linger: true };
         self.flush(slot);
@@ -182,6 +195,10 @@ impl<I: Io, H: Handler> Worker<I, H> {
             return false;
         }
         if !self.secured.has_keys(slot) {
+            // A last word is on its way.
+            if errno == 0 && matches!(connection.phase, Phase::Ending { .. }) {
+                return false;
+            }
             if self.secured.handshake_until_ms(slot).is_some() {
                 self.stats.count_refusal(TlsRefusal::Left);
             }
@@ -224,7 +241,6 @@ impl<I: Io, H: Handler> Worker<I, H> {
             connection.break_exchange(Ended::Gone, &mut turn);
         }
         let Some(wall) = self.secured.active(slot) else { return self.close(slot) };
-        wall.is_last = true;
         let undrawn = wall.take_drawing();
         let has_something = wall.has_something();
         if let Some(outgoing) = undrawn {
@@ -233,11 +249,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
         if !has_something {
             return self.close(slot);
         }
-        self.connections[slot as usize].phase = Phase::Closing;
-        if !self.connections[slot as usize].sending {
-            self.begin_sealed(slot);
-        }
-        self.count_sealed(slot);
+        // What it has sent meanwhile must not cost it the word.
+        self.connections[slot as usize].phase = Phase::Ending { linger: true };
+        self.flush_sealed(slot);
     }
 
     /// Lays connections to sleep whose time has come.
@@ -246,8 +260,7 @@ impl<I: Io, H: Handler> Worker<I, H> {
         for _ in 0..ASLEEP_A_TURN_MAX {
             let is_tight = self.overload.memory.is_tight();
             match self.secured.lay_to_sleep(self.time.now_ms, is_tight) {
-                Some(Rested::Asleep(slot)) => self.count_sealed(slot),
-                Some(Rested::Owes(slot)) => self.flush_sealed(slot),
+                Some(slot) => self.count_sealed(slot),
                 None => break,
             }
         }
