@@ -13,7 +13,7 @@ pub(crate) struct Http2 {
     pub(crate) session: Session,
     pub(crate) streams: Streams,
     /// The number of the container that is filled now.
-    pub(crate) container: u32,
+    pub(crate) container: u64,
 }
 
 impl Http2 {

@@ -22,7 +22,7 @@ pub(crate) struct Stream {
     pub(crate) body: Vec<u8>,
     pub(crate) body_end: BodyEnd,
     /// The container in which its last bytes so far went.
-    pub(crate) container: u32,
+    pub(crate) container: u64,
 }
 
 /// Whether the body of a request has ended.

@@ -105,7 +105,7 @@ impl<H: Handler> Round<'_, '_, H> {
 
     /// Lends the handler an answer that goes on.
     pub(super) fn lend_open(&mut self, number: u32, act: impl FnOnce(&mut H, &mut Open<'_>)) {
-        let sent_before = self.pen.http2.container - u32::from(self.is_sending);
+        let sent_before = self.pen.http2.container - u64::from(self.is_sending);
         let Some(stream) = self.pen.http2.streams.find_mut(number) else { return };
         let Some(exchange) = stream.exchange.as_deref_mut() else { return };
         let Life::Open(state) = &mut exchange.life else { return };
@@ -132,7 +132,7 @@ impl<H: Handler> Round<'_, '_, H> {
 
     /// Tells the handler of room, and carries out what it has said of an answer that goes on.
     fn move_on(&mut self, number: u32) -> bool {
-        let sent_before = self.pen.http2.container - u32::from(self.is_sending);
+        let sent_before = self.pen.http2.container - u64::from(self.is_sending);
         let Some(stream) = self.pen.http2.streams.find_mut(number) else { return false };
         let Some(exchange) = stream.exchange.as_deref_mut() else { return false };
         let Life::Open(state) = &mut exchange.life else { return false };
