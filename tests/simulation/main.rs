@@ -4,6 +4,7 @@
 //! again.
 
 mod drain;
+mod fields;
 mod fixture;
 mod memory;
 mod pressure;

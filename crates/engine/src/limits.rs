@@ -165,6 +165,9 @@ pub(crate) const EVICTED_IDLE_MS_MIN: u64 = 1_000;
 /// Slots looked at for one connection to close: the oldest idle one of 16 is among the oldest twelfth of all
 /// in three of four cases, and to look at them costs a fraction of accepting.
 pub(crate) const EVICTION_SLOTS_COUNT: u32 = 16;
+/// So many times as many are looked at, and one of each is closed, when the tables of HTTP/2 hold too much: a
+/// newcomer adds no more than one of them holds.
+pub(crate) const FIELDS_LOOKS_MAX: usize = 8;
 /// Accepting begins anew when one in ten slots is free, or so many: enough that it does not stop again at
 /// once.
 pub(crate) const ROOM_CONNECTIONS_MAX: u32 = 64;

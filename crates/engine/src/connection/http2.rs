@@ -96,6 +96,13 @@ impl Connection {
         }
     }
 
+    /// Whether it is idle, and its share in the fields that the worker's connections hold, in bytes; nothing
+    /// if it speaks another protocol or is about to end.
+    pub(crate) fn fields_share(&self, memory: &WorkerMemory) -> Option<(bool, usize)> {
+        let http2 = self.under_way.http2().filter(|_| self.phase == Phase::Http2)?;
+        Some((self.idle_since_ms().is_some(), http2.share_bytes(memory)))
+    }
+
     /// It ends before its time, and is told so: what it has sent meanwhile it may send again elsewhere.
     #[cold]
     pub(crate) fn dismiss_http2<H: Handler>(&mut self, why: &'static str, turn: &mut Turn<'_, H>) {

@@ -57,7 +57,12 @@ impl Http2 {
         self.streams.find(number)
     }
 
-    /// Gives back what it holds of the worker's memory. To be called once, at its end.
+    /// Its share in the fields that tables of the worker hold, in bytes.
+    pub(crate) fn share_bytes(&self, memory: &WorkerMemory) -> usize {
+        self.session.share_bytes(memory)
+    }
+
+    /// Gives back what it holds of the worker's memory, at its end.
     pub(crate) fn release(&mut self, memory: &mut WorkerMemory) {
         self.session.release(memory);
     }

@@ -12,7 +12,9 @@ use staunch_netio::{Io, Slot, memory};
 use super::Worker;
 use crate::connection::Phase;
 use crate::handler::Handler;
-use crate::limits::{BEHIND_BYTES_MAX, GIVING_WAY_MAX, WRITTEN_BYTES_MAX};
+use crate::limits::{
+    BEHIND_BYTES_MAX, EVICTION_SLOTS_COUNT, FIELDS_LOOKS_MAX, GIVING_WAY_MAX, WRITTEN_BYTES_MAX,
+};
 
 /// In which order connections give way: those that hold most first, by powers of two. Of those that hold
 /// about as much, the one whose deadline is nearest, for it has made least progress.
@@ -135,6 +137,32 @@ impl<I: Io, H: Handler> Worker<I, H> {
                 self.give_up_upstream(slot);
             } else {
                 self.close(slot);
+            }
+        }
+    }
+
+    /// Tables of HTTP/2 hold too many fields. Of each few connections the idle one with the largest share
+    /// goes, or another one where none is idle: not the one that comes.
+    #[cold]
+    pub(super) fn make_room_for_fields(&mut self) {
+        let (first, count) = (self.outbox.upstreams().slots(), self.connections.len() as u32);
+        for _ in 0..FIELDS_LOOKS_MAX {
+            let mut largest: Option<((bool, usize), Slot)> = None;
+            for _ in 0..EVICTION_SLOTS_COUNT.min(count) {
+                let next = self.overload.hand + 1;
+                self.overload.hand = if next < count { next.max(first) } else { first };
+                let connection = &self.connections[self.overload.hand as usize];
+                let share = connection.fields_share(&self.reused.http2.memory);
+                largest = share.map(|share| (share, self.overload.hand)).into_iter().chain(largest).max();
+            }
+            if let Some((_, slot)) = largest {
+                self.stats.closed_for_memory.add(1);
+                let (connection, mut turn, _) = self.lend(slot);
+                connection.dismiss_http2("others need the room", &mut turn);
+                self.flush(slot);
+            }
+            if !self.reused.http2.memory.is_crowded() {
+                return;
             }
         }
     }

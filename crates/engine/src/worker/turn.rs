@@ -79,6 +79,9 @@ impl<I: Io, H: Handler> Worker<I, H> {
             if !self.outbox.is_empty() {
                 self.look_into_outbox();
             }
+            if self.reused.http2.memory.is_crowded() {
+                self.make_room_for_fields();
+            }
         }
         self.expire();
         if self.secured.has_cold() {
