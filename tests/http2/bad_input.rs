@@ -21,11 +21,14 @@ fn serves(world: &World, what: &str) {
     assert_eq!(Client::new(world.address()).get(1, "/a.txt").body, b"hello, world\n", "{what}");
 }
 
-/// Sends what one makes of the number of a stream, again and again, until the connection ends.
-fn flood(world: &World, what: &str, make: impl Fn(u32) -> Vec<u8>) -> Option<u32> {
+/// More than any flood may have.
+const FRAMES: u32 = 40_000;
+
+/// Sends what one makes of the number of a stream so often, or until the connection ends.
+fn flood(world: &World, what: &str, times: u32, make: impl Fn(u32) -> Vec<u8>) -> Option<u32> {
     let mut client = Client::new(world.address());
     client.opens_windows = false;
-    let bytes: Vec<u8> = (0..2_000).flat_map(|number| make(2 * number + 1)).collect();
+    let bytes: Vec<u8> = (0..times).flat_map(|number| make(2 * number + 1)).collect();
     client.send(&bytes);
     client.ends();
     serves(world, what);
@@ -38,22 +41,24 @@ fn floods_end_calmly() {
     for io in ENGINES {
         let world = World::new(io, &[]);
         // CVE-2023-44487: each is answered, and costs more than its answer earns.
-        let calm = |what, make: &dyn Fn(u32) -> Vec<u8>| {
-            assert_eq!(flood(&world, what, make), Some(ENHANCE_YOUR_CALM), "{io}: {what}");
+        let calm = |what, times, make: &dyn Fn(u32) -> Vec<u8>| {
+            assert_eq!(flood(&world, what, times, make), Some(ENHANCE_YOUR_CALM), "{io}: {what}");
         };
-        calm("rapid reset", &|stream| [get(stream, "/a.txt"), reset(stream)].concat());
-        calm("rapid reset of large answers", &|stream| [get(stream, "/big.bin"), reset(stream)].concat());
+        calm("rapid reset", 6_000, &|stream| [get(stream, "/a.txt"), reset(stream)].concat());
+        calm("rapid reset of large answers", 6_000, &|stream| {
+            [get(stream, "/big.bin"), reset(stream)].concat()
+        });
         // CVE-2025-8671: we are made to reset.
-        calm("made to reset by an empty window", &|stream| {
+        calm("made to reset by an empty window", 2_000, &|stream| {
             [get(stream, "/big.bin"), window(stream, 0)].concat()
         });
-        calm("made to reset by a malformed request", &|stream| {
+        calm("made to reset by a malformed request", 2_000, &|stream| {
             request(stream, true, "GET", "/a.txt", &[("connection", "close")])
         });
-        calm("pings", &|_| frame(PING, 0, 0, b"12345678"));
-        calm("settings", &|_| frame(SETTINGS, 0, 0, b""));
-        calm("priorities", &|_| frame(PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=1"));
-        calm("unknown frames", &|_| frame(0x77, 0, 0, b""));
+        calm("pings", FRAMES, &|_| frame(PING, 0, 0, b"12345678"));
+        calm("settings", FRAMES, &|_| frame(SETTINGS, 0, 0, b""));
+        calm("priorities", FRAMES, &|_| frame(PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=1"));
+        calm("unknown frames", FRAMES, &|_| frame(0x77, 0, 0, b""));
         assert_eq!(world.metric("staunch_http2_calmed_total"), 8, "{io}");
     }
 }
@@ -62,7 +67,7 @@ fn floods_end_calmly() {
 fn empty_data_ends_calmly() {
     for io in ENGINES {
         let world = World::new(io, &[]);
-        let goaway = flood(&world, "empty data", |stream| match stream {
+        let goaway = flood(&world, "empty data", FRAMES, |stream| match stream {
             1 => [request(1, false, "POST", "/a.txt", &[]), frame(DATA, 0, 1, b"")].concat(),
             _ => frame(DATA, 0, 1, b""),
         });
@@ -76,7 +81,7 @@ fn a_block_without_an_end_is_cut_off() {
     for io in ENGINES {
         let world = World::new(io, &[]);
         for piece in [&b""[..], &[b'x'; 100], &[0; 16_384]] {
-            let goaway = flood(&world, "continuation", |stream| match stream {
+            let goaway = flood(&world, "continuation", 2_000, |stream| match stream {
                 1 => frame(HEADERS, 0, 1, &block(&[(":method", "GET")])),
                 _ => frame(CONTINUATION, 0, 1, piece),
             });

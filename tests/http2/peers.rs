@@ -53,6 +53,29 @@ fn curl_speaks_it() {
     }
 }
 
+/// Answers that come before the bodies they are for. curl 7.88 loses one that comes together with the reset
+/// of its stream.
+#[test]
+fn curl_gets_early_answers() {
+    if !is_installed("curl") {
+        return;
+    }
+    for io in ENGINES {
+        let world = World::new(io, &[]);
+        let body = world.tree.root().parent().expect("a folder").join("body");
+        for (size, times) in [(3, 20), (60_000, 10), (200_000, 3)] {
+            std::fs::write(&body, vec![b'x'; size]).expect("a file of ours");
+            for _ in 0..times {
+                let mut command = Command::new("curl");
+                command.args(["-sS", "--http2-prior-knowledge", "-w", "%{response_code}", "-o", "/dev/null"]);
+                command.arg("--data-binary").arg(format!("@{}", body.display()));
+                let told = said(command.arg(format!("{}/a.txt", world.server.url())));
+                assert_eq!(told, "405", "{io}: {size} bytes");
+            }
+        }
+    }
+}
+
 #[test]
 fn nghttp_gets_many_at_a_time() {
     if !is_installed("nghttp") {
@@ -115,20 +138,7 @@ const H2SPEC: [(&[&str], &str, &[&str]); 2] = [
         // It is answered 400, for it may be of HTTP/1.1.
         &["Sends invalid connection preface"],
     ),
-    (
-        &["http2/8"],
-        "3",
-        // POST is answered 405 before the body has come, and the rest of it is not wanted (RFC 9113, section
-        // 8.1). `going_on` tries them where a body is wanted.
-        &[
-            "Sends a second HEADERS frame without the END_STREAM flag",
-            "Sends a HEADERS frame that contains a pseudo-header field as trailers",
-            "Sends a HEADERS frame with the \"content-length\" header field which does not equal the DATA \
-             frame payload length",
-            "Sends a HEADERS frame with the \"content-length\" header field which does not equal the sum \
-             of the multiple DATA frames payload length",
-        ],
-    ),
+    (&["http2/8"], "3", &[]),
 ];
 /// Cases of the version that is installed.
 const H2SPEC_CASES: usize = 146;

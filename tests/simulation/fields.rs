@@ -54,14 +54,14 @@ fn kinds(heard: &Transcript) -> Vec<u8> {
 #[test]
 fn who_rests_gives_way_to_who_comes() {
     let mut world = Simulated::new(1, Faults::NONE, 2 * HOLDERS);
-    // They outnumber what a browser takes from its table, and a connection takes 100 fields.
+    // A request has 100 fields at most, four of which say what is asked for.
     let holders: Vec<_> = (0..HOLDERS).map(|number| world.peer(client(number, FIELDS - 4))).collect();
     let mailbox = Arc::new(Mailbox::new(Box::new(world.waker())));
     let stats = Arc::new(Stats::default());
     let timeouts = Timeouts { keep_alive_ms: u32::MAX, header_ms: u32::MAX, ..TIMEOUTS };
     let handler = Fixture::new(&Waiting::default(), usize::MAX);
     let mut worker = Worker::new(world, handler, 1, mailbox, Arc::clone(&stats), timeouts, 0);
-    let mut turn_until = |asked: u64, worker: &mut Worker<Simulated, Fixture>| {
+    let turn_until = |asked: u64, worker: &mut Worker<Simulated, Fixture>| {
         for _ in 0..TURNS_MAX {
             if stats.http2_requests.get() == asked {
                 return;
