@@ -18,9 +18,10 @@ const FLAGS = [
 const PATIENCE_MS = 30_000;
 
 export class Browser {
-  static async start(program) {
+  /** `more` are flags of this run alone. */
+  static async start(program, more = []) {
     const profile = await mkdtemp(join(tmpdir(), "staunch-browser-"));
-    const child = spawn(program, [...FLAGS, `--user-data-dir=${profile}`, "about:blank"], {
+    const child = spawn(program, [...FLAGS, ...more, `--user-data-dir=${profile}`, "about:blank"], {
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
     });
     return new Browser(child, profile);
@@ -94,16 +95,17 @@ export class Browser {
 
 class Page {
   constructor(browser, sessionId, targetId) {
-    Object.assign(this, { browser, sessionId, targetId, complaints: [], requests: [], loaded: () => {} });
+    Object.assign(this, { browser, sessionId, targetId, complaints: [], requests: [], failures: [], loaded: () => {} });
   }
 
   send(method, params) {
     return this.browser.send(method, params, this.sessionId);
   }
 
-  /** Whatever a person would see in red in the console is kept as a complaint, and what was asked for. */
+  /** Whatever a person would see in red in the console is kept as a complaint, what was asked for, and why it failed. */
   event(method, params) {
     if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
+    if (method === "Network.loadingFailed") this.failures.push(params.errorText);
     if (method === "Page.loadEventFired") this.loaded();
     if (method === "Runtime.exceptionThrown") {
       const details = params.exceptionDetails;

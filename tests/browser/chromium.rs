@@ -20,16 +20,26 @@ pub(crate) fn browser() -> Option<Browser> {
 }
 
 impl Browser {
+    /// Its name.
+    pub(crate) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Runs a script of this folder to its end.
     pub(crate) fn run(&self, script: &str, words: &[impl AsRef<OsStr>]) -> Output {
         Command::new("node")
-            .arg(repository().join("tests/browser").join(script))
+            .arg(self::script(script))
             .args(words)
             .env("CHROMIUM", &self.program)
             .stdin(Stdio::null())
             .output()
             .expect("node starts")
     }
+}
+
+/// The path of a script of this folder.
+pub(crate) fn script(name: &str) -> PathBuf {
+    repository().join("tests/browser").join(name)
 }
 
 /// The root of the repository.
