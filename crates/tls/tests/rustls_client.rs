@@ -335,3 +335,36 @@ proptest! {
         prop_assert!(wire.side.plain.is_empty() || wire.side.plain == b"request");
     }
 }
+
+/// A record of another type within a message gets its alert (RFC 8446, section 5.1), though rustls has none
+/// for it.
+#[test]
+fn a_record_within_a_message_gets_an_alert() {
+    let house = house();
+    let mut suites = all_suites();
+    suites.retain(|suite| suite.version().version == ProtocolVersion::TLSv1_2);
+    let mut wire = Wire::new(&house, &client_config(&house, &suites, &[]), "localhost");
+    let mut flights = Vec::new();
+    for _ in 0..2 {
+        let mut flight = Vec::new();
+        while wire.client.wants_write() {
+            wire.client.write_tls(&mut flight).expect("memory");
+        }
+        if flights.is_empty() {
+            wire.side.receive(&flight).expect("a good hello");
+            wire.client.read_tls(&mut &wire.side.output[..]).expect("memory");
+            wire.client.process_new_packets().expect("a good answer");
+            wire.side.output.clear();
+        }
+        flights.push(flight);
+    }
+    // ClientKeyExchange, ChangeCipherSpec, Finished: the second comes within the first.
+    let flight = &flights[1];
+    assert_eq!((flight[0], &flight[3..5]), (22, &[0, 37][..]), "{}", flight.escape_ascii());
+    let (exchange, rest) = flight[5..].split_at(37);
+    let (start, end) = exchange.split_at(7);
+    let bytes = [&[22, 3, 3, 0, 7], start, &rest[..6], &[22, 3, 3, 0, 30], end].concat();
+    let fault = wire.side.receive(&bytes).expect_err("it must be refused");
+    assert_eq!(fault.alert(), Some(Alert::UnexpectedMessage), "{fault}");
+    assert_eq!(wire.side.output, Alert::UnexpectedMessage.plain_record());
+}
