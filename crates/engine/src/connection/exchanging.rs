@@ -245,7 +245,9 @@ impl Connection {
         if state.releases_request && !self.session.is_reading() {
             self.under_way.rest();
         }
-        if state.wants_room && !is_full(outgoing) { Moved::Nothing } else { Moved::Again }
+        // What the handler has said of the end is carried out first: it may have asked for room before.
+        let waits = state.end.is_none() && state.wants_room && !is_full(outgoing);
+        if waits { Moved::Nothing } else { Moved::Again }
     }
 
     /// Some of the body has come that the exchange wants.
