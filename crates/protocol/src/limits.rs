@@ -32,6 +32,9 @@ pub const CONTROL_BYTES_MAX: usize = 125;
 /// Longest message that a client of a WebSocket may send unless told otherwise: commands are short, and what
 /// is half received is held.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Most frames of one message of a WebSocket that carry nothing: they are allowed, and no client needs them
+/// but to begin and to end a message.
+pub const EMPTY_FRAMES_MAX: u32 = 1024;
 /// Longest `Sec-WebSocket-Extensions` that is read: browsers send 50 bytes. What is longer is not accepted.
 pub const EXTENSIONS_BYTES_MAX: usize = 1024;
 /// Longest frame of HTTP/2 that is taken: the least that RFC 9113, section 6.5.2, allows to ask for. It is

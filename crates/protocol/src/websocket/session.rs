@@ -8,6 +8,7 @@
 use super::close::CloseCode;
 use super::deflate::{InflateFault, Inflater};
 use super::frame::{FrameHead, HEAD_BYTES_MAX, Opcode, apply_mask};
+use crate::limits::EMPTY_FRAMES_MAX;
 
 /// Which end of the connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,8 @@ struct Half {
     control: Vec<u8>,
     /// The message that arrives in frames: text or not, compressed or not, and what is there.
     message: Option<(bool, bool)>,
+    /// Frames of it that carried nothing.
+    empty_frames: u32,
     payload: Vec<u8>,
     /// The payload was given out: it is dropped by the next step.
     given: bool,
@@ -105,6 +108,16 @@ impl Session {
     /// Whether memory is held for what is half received.
     pub fn is_half_received(&self) -> bool {
         self.half.is_some()
+    }
+
+    /// Whether frames of a message are there, and others are to come.
+    pub fn is_within_message(&self) -> bool {
+        self.half.as_ref().is_some_and(|half| half.message.is_some())
+    }
+
+    /// Whether a frame or a message has begun to arrive, and is not complete.
+    pub fn has_begun(&self) -> bool {
+        self.half.as_ref().is_some_and(|half| !half.is_empty())
     }
 
     /// Bytes held for what is half received.
@@ -274,6 +287,10 @@ impl Session {
         if !head.last {
             let half = self.half.get_or_insert_default();
             half.message.get_or_insert((head.opcode == Opcode::Text, head.compressed));
+            half.empty_frames += u32::from(head.length == 0);
+            if half.empty_frames > EMPTY_FRAMES_MAX {
+                return Err(Fault { code: CloseCode::POLICY, reason: "too many frames without content" });
+            }
         }
         Ok(!head.last)
     }
@@ -293,7 +310,10 @@ impl Session {
             };
             return tell_control(head.opcode, payload);
         }
-        let begun = self.half.as_mut().and_then(|half| half.message.take());
+        let begun = self.half.as_mut().and_then(|half| {
+            half.empty_frames = 0;
+            half.message.take()
+        });
         let (is_text, compressed) = begun.unwrap_or((head.opcode == Opcode::Text, head.compressed));
         let bytes_max = self.message_bytes_max as usize;
         let payload = match whole {

@@ -131,6 +131,18 @@ fn faults_have_a_code() {
     check(client, &masked(0x81, b"a"), &["a frame of a server must not be masked (1002)"]);
 }
 
+/// A message may begin and end with nothing, and may not go on so.
+#[test]
+fn frames_without_content_are_bounded() {
+    let most = EMPTY_FRAMES_MAX as usize;
+    let message =
+        |empty: usize| [masked(0x01, b""), masked(0x00, b"").repeat(empty - 1), masked(0x80, b"x")].concat();
+    let mut session = server();
+    assert_eq!(run(&mut session, &[&message(most), &message(most)]), ["text x", "text x"]);
+    let told = run(&mut session, &[&message(most + 1)]);
+    assert_eq!(told, ["too many frames without content (1008)"]);
+}
+
 #[test]
 fn a_length_that_is_only_told_is_not_held() {
     let mut session = Session::new(Role::Server, false, u32::MAX);
