@@ -38,6 +38,15 @@ pub(crate) fn remark(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Words that came from elsewhere, for a terminal: control characters are told, and steer nothing.
+pub(crate) fn printable(text: &str) -> String {
+    let told = |letter: char| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(told).collect()
+}
+
 /// Says on standard error why a command fails, each line as `staunch: LINE`. A reader that takes nothing
 /// cannot keep the process from ending.
 pub(crate) fn explain(text: &str) {

@@ -7,6 +7,7 @@ mod demo;
 mod folder;
 mod followed;
 mod patience;
+mod regular;
 mod topic_writer;
 
 use std::io::{BufRead, BufReader, Read};

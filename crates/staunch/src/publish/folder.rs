@@ -1,25 +1,25 @@
 //! A folder whose files are topics: each file's content is the value of the topic of its name.
 //!
 //! It owns which files count and when. It must never publish a file before its writer has closed it or given
-//! it its name, but for what is there at the start.
+//! it its name, but for what is there at the start; nor follow a link: who may write into the folder could
+//! have any file published that this process may read.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+use rustix::fs::{Mode, OFlags};
 
 use super::patience::patiently;
+use super::regular::open_regular;
 use super::topic_writer::{PutFault, TopicValue, TopicWriter};
 use crate::config::Failure;
-use crate::output::remark;
+use crate::output::{printable, remark};
 
 /// Room for what inotify tells at a time: some hundred changes.
 const TOLD_BYTES: usize = 16 * 1024;
@@ -42,6 +42,8 @@ pub(super) struct TopicFolder {
     value_bytes_max: u64,
     /// Whether the value of a file that is gone ends.
     deletes: bool,
+    /// The folder itself, in which its files are opened.
+    folder: OwnedFd,
     watch: OwnedFd,
     /// Files that were there, for what is gone when the kernel could not tell of it; only if `deletes`.
     known: BTreeSet<OsString>,
@@ -54,6 +56,8 @@ impl TopicFolder {
     /// # Errors
     /// It cannot be watched.
     pub(super) fn new(path: &Path, prefix: &str, value_bytes_max: u64, deletes: bool) -> io::Result<Self> {
+        let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, folder_flags, Mode::empty())?;
         let watch = inotify::init(inotify::CreateFlags::CLOEXEC)?;
         let changes = WatchFlags::CLOSE_WRITE
             | WatchFlags::MOVED_TO
@@ -68,6 +72,7 @@ impl TopicFolder {
             prefix: prefix.to_owned(),
             value_bytes_max,
             deletes,
+            folder,
             watch,
             known: BTreeSet::new(),
             is_gone: false,
@@ -162,7 +167,7 @@ impl TopicFolder {
     /// Publishes what a file has now, or ends the value of one that is gone. What the server does not take is
     /// told, and left out until the file changes again.
     fn tell(&self, change: &FileChange, writer: &mut TopicWriter) -> Result<(), Failure> {
-        let left_out = |said: &str| remark(&format!("staunch: a file was left out: {said}\n"));
+        let left_out = |said: &str| remark(&format!("staunch: a file was left out: {}\n", printable(said)));
         let Some(name) = change.name().to_str() else {
             left_out(&format!("{}: its name is no UTF-8", change.name().display()));
             return Ok(());
@@ -189,14 +194,7 @@ impl TopicFolder {
 
     /// What a file has; nothing if it is gone again, or is no file.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let path = self.path.join(name);
-        // A pipe that has taken the file's place meanwhile is not waited for.
-        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let found = std::fs::metadata(&path).and_then(|facts| match facts.is_file() {
-            true => OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).map(Some),
-            false => Ok(None),
-        });
-        let file = match found {
+        let file = match open_regular(&self.folder, name) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             found => found?,
         };
@@ -332,5 +330,26 @@ mod tests {
         assert_eq!(watched.read("a").unwrap(), Some(b"12345678".to_vec()));
         assert_eq!(watched.read("b").unwrap_err().to_string(), "it has more than 8 bytes");
         assert_eq!(watched.read("none").unwrap(), None);
+    }
+
+    #[test]
+    fn links_and_what_is_no_file_are_not_read() {
+        let folder = Scratch::new("links");
+        let watched = folder.watch(false);
+        let path = |name: &str| folder.0.join(name);
+        std::fs::write(path("file"), "1").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", path("away")).unwrap();
+        std::os::unix::fs::symlink("file", path("within")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("broken")).unwrap();
+        std::fs::create_dir(path("folder")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), fifo, Mode::RUSR, 0).unwrap();
+        for name in ["away", "within", "broken"] {
+            let fault = watched.read(name).unwrap_err().to_string();
+            assert_eq!(fault, "it is a symbolic link, and those are not followed", "{name}");
+        }
+        for name in ["folder", "pipe"] {
+            assert_eq!(watched.read(name).unwrap(), None, "{name}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A file that grows, and may be replaced or cut, as a source of lines: what `tail -F` reads.
 //!
 //! It owns the place up to which the file was read. It must never give a line twice, nor a part of a line
-//! that its writer may still finish.
+//! that its writer may still finish; nor follow a link, for who may write into the folder could have lines of
+//! any file published that this process may read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -10,10 +11,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::inotify;
+use rustix::fs::{CWD, inotify};
 
-/// Longest wait between two looks at the file. Where inotify tells of no change (network file systems, files
-/// behind symbolic links) lines come this late.
+use super::regular::open_regular;
+
+/// Longest wait between two looks at the file. Where inotify tells of no change, as on network file systems,
+/// lines come this late.
 const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// See the module's text.
@@ -132,25 +135,26 @@ impl Followed {
     /// Compares the file of that name with the one that is open.
     fn look(&self) -> io::Result<Found> {
         let Some(open) = &self.open else { return Ok(Found::Same) };
-        let found = match std::fs::metadata(&self.path) {
+        let found = match std::fs::symlink_metadata(&self.path) {
             // The file was renamed or removed, and its writer may still add to it until there is a new one.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Same),
             found => found?,
         };
         Ok(match (identity(&found) == open.identity, found.len() < open.read_bytes) {
             (false, _) => Found::Replaced,
-            // A pipe has no length.
-            (true, true) if found.is_file() => Found::Cut,
-            (true, _) => Found::Same,
+            (true, true) => Found::Cut,
+            (true, false) => Found::Same,
         })
     }
 
     /// Opens the file that has the name now; without one nothing is open.
     fn open(&mut self) -> io::Result<()> {
-        let file = match File::open(&self.path) {
+        let file = match open_regular(CWD, &self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => file?,
         };
+        let no_file = "it is no regular file; what a pipe brings is read from standard input";
+        let file = file.ok_or_else(|| io::Error::other(no_file))?;
         let identity = identity(&file.metadata()?);
         self.open = Some(Opened { reader: BufReader::new(file), identity, read_bytes: 0 });
         Ok(())
@@ -275,6 +279,25 @@ mod tests {
         assert_eq!(lines(&mut followed), ["a", "b"]);
         std::fs::write(file.path(), "c\n").unwrap();
         assert_eq!(lines(&mut followed), ["c"]);
+    }
+
+    #[test]
+    fn a_link_is_not_followed_also_where_it_takes_the_place_of_the_file() {
+        let file = Written::new("link");
+        let secret = file.0.join("secret");
+        std::fs::write(&secret, "secret\n").unwrap();
+        file.append("a\n");
+        let mut followed = file.follow(false);
+        assert_eq!(lines(&mut followed), ["a"]);
+        std::fs::remove_file(file.path()).unwrap();
+        std::os::unix::fs::symlink(&secret, file.path()).unwrap();
+        let told = "it is a symbolic link, and those are not followed";
+        let next = std::iter::repeat_with(|| followed.next_there()).find_map(Result::err).unwrap();
+        assert_eq!(next.to_string(), told);
+        let fault = Followed::new(&file.path(), false, 8).err().unwrap();
+        assert_eq!(fault.to_string(), told);
+        let fault = Followed::new(Path::new("/dev/null"), false, 8).err().unwrap().to_string();
+        assert!(fault.starts_with("it is no regular file"), "{fault}");
     }
 
     #[test]

@@ -10,8 +10,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::output::printable;
+
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest head of an answer that is read.
+const HEAD_BYTES_MAX: u64 = 64 * 1024;
 /// Longest answer that is read: a sentence.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Settings that a server names when it is as full as it may be.
@@ -147,7 +151,7 @@ impl TopicWriter {
         };
         let unreachable = |error| PutFault::Later(format!("{}: {error}", self.authority));
         let (status, said) = answer.map_err(unreachable)?;
-        Ok((status, format!("{topic}: {}", said.trim())))
+        Ok((status, format!("{}: {}", printable(topic), printable(said.trim()))))
     }
 
     fn ask(&mut self, request: &[u8]) -> std::io::Result<(u16, String)> {
@@ -201,13 +205,16 @@ struct Answer {
 impl Answer {
     fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<Self> {
         let broken = || std::io::Error::other("this is no answer of HTTP");
+        let mut head = stream.by_ref().take(HEAD_BYTES_MAX);
         let mut line = String::new();
-        stream.read_line(&mut line)?;
+        head.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
         let (mut length_bytes, mut is_last) = (0, false);
         loop {
             line.clear();
-            if stream.read_line(&mut line)? == 0 {
+            head.read_line(&mut line)?;
+            // The end of the stream, or of what is read of a head.
+            if !line.ends_with('\n') {
                 return Err(broken());
             }
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
@@ -285,6 +292,46 @@ mod tests {
         let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
         let value = TopicValue::of(vec![b'x'; 32 << 20]);
         assert_eq!(writer.put("a", &value), Err(PutFault::Value("a: too long".into())));
+        server.join().unwrap();
+    }
+
+    /// Gives the answer to whoever connects next.
+    fn answering(answer: Vec<u8>) -> (String, std::thread::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; 64]).unwrap();
+            // Who has read enough of it ends the connection.
+            let _ = stream.write_all(&answer);
+        });
+        (url, server)
+    }
+
+    #[test]
+    fn a_false_server_is_read_no_further_than_a_head_is_long() {
+        let endless = vec![b'x'; 16 << 20];
+        for begin in ["", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"] {
+            let (url, server) = answering([begin.as_bytes(), &endless].concat());
+            let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+            let fault = writer.put("a", &TopicValue::of(b"1".to_vec())).unwrap_err();
+            assert!(
+                matches!(&fault, PutFault::Later(said) if said.ends_with("this is no answer of HTTP")),
+                "{fault}"
+            );
+            assert!(writer.stream.is_none());
+            server.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_steers_no_terminal() {
+        let said = "\u{1b}[2Jno\r\u{7}\u{9b}31m\nway ü";
+        let answer = format!("HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n{said}", said.len());
+        let (url, server) = answering(answer.into_bytes());
+        let mut writer = TopicWriter::new(&url, "token".to_owned()).unwrap();
+        let fault = writer.put("a", &TopicValue::of(b"1".to_vec())).unwrap_err().to_string();
+        assert_eq!(fault, "a: \\u{1b}[2Jno\\r\\u{7}\\u{9b}31m\\nway ü");
         server.join().unwrap();
     }
 
