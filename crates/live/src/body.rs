@@ -8,6 +8,7 @@ mod lines;
 
 use std::fmt;
 
+pub(crate) use form::decode;
 pub use form::{decode_form, read_form};
 pub use json::read_json;
 pub use lines::{LineReader, LinesMax};
@@ -37,6 +38,8 @@ pub enum BodyFault {
     Topic(NameFault),
     /// 400: `retry` is not digits, or more than 32 bits.
     Retry,
+    /// 400: `topic` is missing in what is said to be a form, and looks like JSON.
+    JsonAsForm,
     /// 400: a form that is not UTF-8.
     NotUtf8,
     /// 413: a line is longer than this.
@@ -68,6 +71,9 @@ impl fmt::Display for BodyFault {
             Self::TooManyTopics(limit) => write!(f, "a publication has at most {limit} topics"),
             Self::Topic(fault) => write!(f, "`topic`: {fault}"),
             Self::Retry => write!(f, "`retry` must be digits, in milliseconds"),
+            Self::JsonAsForm => {
+                write!(f, "this looks like JSON sent as a form: it needs `Content-Type: application/json`")
+            }
             Self::NotUtf8 => write!(f, "the form is not UTF-8"),
             Self::LineTooLong(limit) => write!(f, "the line is longer than {limit} bytes"),
             Self::TooManyLines(limit) => write!(f, "a batch has at most {limit} lines"),

@@ -54,7 +54,7 @@ pub fn write_state(site: &str, introduction: &Letter, out: &mut impl Write) -> i
                 let parts = [&update.number.to_le_bytes(), &count[..], &holders, &record::write(update)];
                 frame(UPDATE, &parts, out)?;
             }
-            News::Dropped(_) | News::Forgotten(_) | News::Form(..) => {}
+            News::Dropped(_) | News::Forgotten(_) | News::Form(..) | News::FormsDropped(_) => {}
         }
     }
     Ok(())
@@ -215,7 +215,7 @@ mod tests {
                     let held: Vec<_> = held.collect();
                     format!("{} {held:?} {:?} {:?}", update.number, update.value, update.id)
                 }
-                News::Forgotten(_) | News::Form(..) => String::new(),
+                News::Forgotten(_) | News::Form(..) | News::FormsDropped(_) => String::new(),
             })
             .collect();
         told.sort();

@@ -7,7 +7,7 @@ use crate::form::{Form, Shape};
 use crate::gap;
 use crate::group::Group;
 use crate::letter::Place;
-use crate::limits::SLICES_PER_DELIVERY_MAX;
+use crate::limits::{DELIVERY_BYTES_MAX, SLICES_PER_DELIVERY_MAX};
 use crate::ring::Entry;
 use crate::topic::{Kind, TopicId};
 use crate::update::Bytes;
@@ -24,7 +24,8 @@ pub struct Batch {
     pub number: u64,
     /// Updates of a log are lost: a mark among the slices says so.
     pub has_gap: bool,
-    /// Forms of updates that do not exist yet. If there are any, nothing is to be sent.
+    /// Where forms do not exist yet: the forms of all updates, so that they come with one letter and are
+    /// there together. If there are any, nothing is to be sent.
     pub missing: Vec<(Place, Form)>,
 }
 
@@ -36,18 +37,38 @@ struct Owed<'a> {
     form: Form,
 }
 
+impl Owed<'_> {
+    /// Bytes of what it tells, whether or not the form exists.
+    fn content_bytes(&self) -> usize {
+        match &self.entry.update.patch {
+            Some(patch) if self.form.shape() == Shape::Patch => patch.len(),
+            _ => self.entry.update.value.bytes().len(),
+        }
+    }
+}
+
 /// Updates and marks by their numbers: whatever a reader received last, it lacks nothing before that.
 fn in_order(from: u64, number: u64, owed: Vec<Owed<'_>>, gaps: Vec<(u64, Bytes)>) -> Batch {
     let mut batch = Batch { from, number, has_gap: !gaps.is_empty(), ..Batch::default() };
     // Marks stand first: cut behind any of the updates, a reader was told of all that it lacks before that.
     batch.slices.extend(gaps.into_iter().map(|(_, mark)| mark));
-    for owed in owed {
-        match owed.entry.form(owed.form) {
-            Some(bytes) => batch.slices.push(bytes.clone()),
-            None => batch.missing.push((Place { topic: owed.topic, number: owed.number }, owed.form)),
-        }
+    let forms: Vec<Option<&Bytes>> = owed.iter().map(|owed| owed.entry.form(owed.form)).collect();
+    if forms.contains(&None) {
+        let place = |owed: &Owed<'_>| Place { topic: owed.topic, number: owed.number };
+        batch.missing = owed.iter().map(|owed| (place(owed), owed.form)).collect();
     }
+    batch.slices.extend(forms.into_iter().flatten().cloned());
     batch
+}
+
+/// How many of these make one delivery: one at least.
+fn delivered(owed: &[Owed<'_>]) -> usize {
+    let mut bytes: usize = 0;
+    let fits = |owed: &&Owed<'_>| {
+        bytes = bytes.saturating_add(owed.content_bytes());
+        bytes <= DELIVERY_BYTES_MAX
+    };
+    owed.iter().take(SLICES_PER_DELIVERY_MAX).take_while(fits).count().max(1)
 }
 
 /// From where, and in which form.
@@ -90,8 +111,9 @@ impl CatchUp {
         }
         owed.sort_unstable_by_key(|owed| (owed.number, owed.topic));
         owed.dedup_by_key(|owed| owed.number);
-        let is_cut_short = owed.len() > SLICES_PER_DELIVERY_MAX;
-        owed.truncate(SLICES_PER_DELIVERY_MAX);
+        let delivered = delivered(&owed);
+        let is_cut_short = owed.len() > delivered;
+        owed.truncate(delivered);
         let last = owed.last().map_or(self.to, |owed| owed.number);
         let number = if is_cut_short { last } else { self.to.max(self.from) };
         let first = owed.first().map_or(number, |owed| owed.number - 1);

@@ -60,7 +60,7 @@ impl Following {
                         tell(FollowedValue::Forgotten(name));
                     }
                 }
-                News::Dropped(_) | News::Form(..) => {}
+                News::Dropped(_) | News::Form(..) | News::FormsDropped(_) => {}
             }
         }
     }

@@ -21,6 +21,7 @@ pub use publication::{Accepted, Content, Expected, Publication, PublishFault};
 pub use settings::HubSettings;
 
 use crate::encoder::Encoder;
+use crate::form::{Form, FormSet};
 use crate::letter::{Letter, Made, News, Place, Request, TopicFacts};
 use crate::limits::WORKER_BEHIND_MAX;
 use crate::name::TopicName;
@@ -86,7 +87,9 @@ impl Hub {
         for update in updates {
             hub.number = update.number;
             let number = update.number;
-            let is_held = |name: &TopicName| held.contains(&(number, name.clone()));
+            let mut named = BTreeSet::new();
+            let is_held =
+                |name: &TopicName| held.contains(&(number, name.clone())) && named.insert(name.clone());
             let known = |name: TopicName| Some((hub.shelf.find(&name)?.0, name));
             let topics = update.topics.into_iter().filter(is_held).filter_map(known).collect();
             let update = Arc::new(Update {
@@ -123,7 +126,7 @@ impl Hub {
         self.shelf.len()
     }
 
-    /// Bytes of values, rings and forms.
+    /// Bytes of values, rings and forms. Of the last letter's forms there may be more than is allowed.
     pub fn memory_bytes(&self) -> usize {
         self.memory.bytes()
     }
@@ -144,6 +147,7 @@ impl Hub {
     /// # Errors
     /// What is wrong with it, or which limit it meets; nothing was changed then.
     pub fn publish(&mut self, mut publication: Publication, now_ms: u64) -> Result<Accepted, PublishFault> {
+        publication.name_topics_once();
         self.leave_newer(&mut publication)?;
         let publication = self.onto_held_back(publication)?;
         let prepared = preparing::prepare(&publication, &self.shelf, &self.settings, self.epoch)?;
@@ -155,7 +159,8 @@ impl Hub {
             let freed = self.held_back.outdate(&latest);
             self.memory.release(freed);
             if let Some(due_ms) = due_ms {
-                let publication = Publication { content: prepared.value.into(), ..publication };
+                let private = prepared.private;
+                let publication = Publication { content: prepared.value.into(), private, ..publication };
                 let stamp = publication.stamp.or_else(|| self.stamp_of_own(&latest, self.number + 1));
                 let bytes = self.held_back.add(publication, stamp, &latest, due_ms);
                 self.memory.add(bytes);
@@ -172,7 +177,7 @@ impl Hub {
         self.number_held_back(now_ms, now_ms);
         for id in self.shelf.outdated(now_ms, &self.holdings) {
             if let Some((name, freed)) = self.shelf.forget(id) {
-                self.memory.release(freed);
+                self.memory.free(freed);
                 self.memory.forget_topic(&name);
             }
             self.news.push(News::Forgotten(Place { topic: id, number: self.number }));
@@ -185,7 +190,9 @@ impl Hub {
         match request {
             Request::Hold(form) => self.holdings.hold(worker, form),
             Request::Release(form) => self.holdings.release(worker, form),
-            Request::Make(wanted) => wanted.iter().for_each(|(place, form)| self.make_later(*place, *form)),
+            Request::Make(wanted) => {
+                self.make(&wanted);
+            }
             Request::Readers(name, change) => self.holdings.count(name, change),
             Request::PatternReaders(pattern, change) => self.holdings.count_pattern(pattern, change),
             Request::Read(number) => self.holdings.read(worker, number),
@@ -198,6 +205,7 @@ impl Hub {
             return None;
         }
         let news = std::mem::take(&mut self.news).into();
+        self.memory.posted();
         Some(Letter { epoch: self.epoch, news, number: self.number })
     }
 
@@ -256,12 +264,13 @@ impl Hub {
             let entry = Entry::new(update.clone(), made.clone());
             self.memory.keep(&entry, Place { topic: *id, number: update.number });
             if let Some((place, freed)) = self.shelf.push(*id, entry, moment) {
-                self.memory.release(freed);
+                self.memory.free(freed);
                 self.news.push(News::Dropped(place));
             }
         }
         self.memory.tidy(&self.shelf);
         self.relieve(0);
+        self.let_forms_go();
     }
 
     /// Makes room for a value that is longer than the one before, or a topic more.
@@ -293,20 +302,38 @@ impl Hub {
         id
     }
 
-    fn make_later(&mut self, place: Place, form: crate::form::Form) {
-        let Some(topic) = self.shelf.get_mut(place.topic) else { return };
-        let Some(entry) = topic.ring.find_mut(place.number) else { return };
+    /// Makes the forms of one delivery, which come with one letter; gives of how many bytes of values they
+    /// were made. Where there is no room for them, older forms go, or these with a later letter.
+    pub fn make(&mut self, wanted: &[(Place, Form)]) -> usize {
+        let made = wanted.iter().map(|(place, form)| self.make_later(*place, *form)).sum();
+        self.memory.tidy(&self.shelf);
+        self.let_forms_go();
+        made
+    }
+
+    /// While more is held than may be: lets forms go that stand in no letter which is still to be posted.
+    pub fn let_forms_go(&mut self) {
+        while let Some(place) = self.memory.relieve_forms(&mut self.shelf) {
+            self.news.push(News::FormsDropped(place));
+        }
+    }
+
+    fn make_later(&mut self, place: Place, form: Form) -> usize {
+        let Some(entry) = self.shelf.entry_mut(place) else { return 0 };
+        let (mut from_bytes, mut added_bytes) = (0, 0);
         if entry.form(form).is_none() {
-            let mut wanted = crate::form::FormSet::default();
+            from_bytes = entry.update.value.bytes().len();
+            let mut wanted = FormSet::default();
             wanted.insert(if entry.update.patch.is_none() { form.whole() } else { form });
             for (form, bytes) in self.encoder.make(self.epoch, &entry.update, wanted).iter() {
-                self.memory.add(bytes.len());
-                entry.add_form(*form, bytes.clone());
+                added_bytes += entry.add_form(*form, bytes.clone());
             }
         }
         if let Some(bytes) = entry.form(form) {
             self.news.push(News::Form(place, form, bytes.clone()));
+            self.memory.want(place, added_bytes);
         }
+        from_bytes
     }
 
     /// The kind of a topic, if it exists.

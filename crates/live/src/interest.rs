@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::name::{NameFault, TopicName};
 use crate::pattern::Pattern;
+use crate::update::Update;
 
 /// What private updates may be read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -23,6 +24,11 @@ impl Grants {
     /// Whether the topic is granted.
     pub fn cover(&self, topic: &TopicName) -> bool {
         self.names.binary_search(topic).is_ok() || self.patterns.iter().any(|pattern| pattern.matches(topic))
+    }
+
+    /// Whether an update may be read: it is for everybody, or one of its topics is granted.
+    pub fn may_read(&self, update: &Update) -> bool {
+        !update.private || update.topics().any(|topic| self.cover(topic))
     }
 
     /// Whether nothing is granted.
@@ -108,6 +114,18 @@ impl Interest {
     /// The exact names, in order.
     pub fn names(&self) -> impl Iterator<Item = &TopicName> {
         self.names.iter()
+    }
+
+    /// Whether private updates may be left out: a topic is named that is not granted, or a pattern. Grants of
+    /// all cover patterns too.
+    pub fn exceeds_grants(&self) -> bool {
+        let is_all = self.grants.patterns.iter().any(|pattern| pattern.as_str() == "*");
+        !is_all && (!self.patterns.is_empty() || self.names.iter().any(|name| !self.grants.cover(name)))
+    }
+
+    /// Whether an update of its topics may be read.
+    pub fn may_read(&self, update: &Update) -> bool {
+        self.grants.may_read(update)
     }
 
     /// How many names and patterns are asked for.

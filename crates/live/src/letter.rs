@@ -28,7 +28,7 @@ pub struct Letter {
 impl Letter {
     /// Whether the letter changes topics or updates, so that it has to be stored. Forms are not stored.
     pub fn changes(&self) -> bool {
-        self.news.iter().any(|news| !matches!(news, News::Form(..)))
+        self.news.iter().any(|news| !matches!(news, News::Form(..) | News::FormsDropped(_)))
     }
 }
 
@@ -45,6 +45,8 @@ pub enum News {
     Forgotten(Place),
     /// A form of an earlier update, which was asked for.
     Form(Place, Form, Bytes),
+    /// The forms of an update are not kept any more: they are made again when they are wanted.
+    FormsDropped(Place),
 }
 
 /// A new topic.
@@ -56,7 +58,7 @@ pub struct TopicFacts {
 }
 
 /// An update's place in its topic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Place {
     pub(crate) topic: TopicId,
     pub(crate) number: u64,

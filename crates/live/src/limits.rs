@@ -52,6 +52,8 @@ pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 pub const TOKEN_GRANTS_MAX: usize = 256;
 /// Most tokens that are remembered: some 20 MB with a few grants each.
 pub const TOKENS_REMEMBERED_MAX: usize = 65_536;
+/// Most tokens that are remembered as refused: 5 MB.
+pub const TOKENS_REFUSED_REMEMBERED_MAX: usize = 65_536;
 /// Shortest shared secret (RFC 7518, section 3.2): as long as the digest.
 pub const HMAC_KEY_BYTES_MIN: usize = 32;
 /// Shortest RSA key (RFC 7518, section 3.3).
@@ -77,6 +79,9 @@ pub const REMEMBERED_BATCHES_MAX: usize = 8;
 /// Slices of one delivery: what one `sendmsg` takes is 1 024 (IOV_MAX). A reader that is further behind gets
 /// the rest after these.
 pub const SLICES_PER_DELIVERY_MAX: usize = 256;
+/// Bytes of the values of one delivery, where it is of several: a reader that takes nothing of it holds no
+/// more. Sixteen values as long as they may be unless told otherwise.
+pub const DELIVERY_BYTES_MAX: usize = 1024 * 1024;
 /// Shortest value that is compressed: below it gzip and zstd add more than they save.
 pub const COMPRESSED_BYTES_MIN: usize = 100;
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::body::decode;
 use crate::interest::{Grants, Interest, InterestFault};
 use crate::limits::INTERESTS_PER_STREAM_MAX;
 use crate::name::{NameFault, TopicName};
@@ -85,6 +86,39 @@ pub fn read_subscription(
     Ok(Subscription { interest, last_id })
 }
 
+/// Whether a topic stands where the hub itself speaks: its path, resolved against the hub's URL, is that of the
+/// hub or below it, whichever scheme and authority it names. Nobody else publishes there.
+pub fn is_reserved(topic: &TopicName) -> bool {
+    let topic = topic.as_str().replace('\\', "/");
+    let (scheme, rest) = match topic.split_once(':') {
+        Some((scheme, rest)) if is_scheme(scheme) => (Some(scheme), rest),
+        _ => (None, &topic[..]),
+    };
+    let path = match (rest.strip_prefix("//"), scheme) {
+        (Some(behind), _) => behind.find(['/', '?', '#']).map_or("", |start| &behind[start..]).to_owned(),
+        (None, None) if !rest.starts_with('/') => format!("/.well-known/{rest}"),
+        (None, _) => rest.to_owned(),
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default().replace('+', "%2B");
+    let Ok(decoded) = decode(path.as_bytes()) else { return false };
+    let mut names: Vec<&str> = Vec::new();
+    for name in decoded.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names.starts_with(&[".well-known", "mercure"])
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
 fn exact(parameter: &'static str, value: &str) -> Result<TopicName, SubscriptionFault> {
     TopicName::new(value).map_err(|fault| SubscriptionFault::Value(parameter, fault))
 }
@@ -140,6 +174,31 @@ mod tests {
         ];
         for (query, told) in table {
             assert_eq!(read(query).unwrap_err().to_string(), told);
+        }
+    }
+
+    #[test]
+    fn where_the_hub_itself_speaks() {
+        for (topic, reserved) in [
+            ("/.well-known/mercure", true),
+            ("/.well-known/mercure/subscriptions/x", true),
+            ("/.well-known/%6Dercure/subscriptions", true),
+            ("/.well%2Dknown/mercure/x", true),
+            ("https://e.com/.well-known/mercure/subscriptions/a?b", true),
+            ("//e.com/.well-known/mercure", true),
+            ("mercure/subscriptions/x", true),
+            ("/a/../.well-known/./mercure/x", true),
+            ("/a&b=c/../.well-known/mercure", true),
+            ("/.well-known/mercure#x", true),
+            ("/.well-known/mercury", false),
+            ("/.well-known/mercureX/a", false),
+            ("https://e.com/books/1", false),
+            ("https://e.com/?/.well-known/mercure", false),
+            ("a/.well-known/mercure", false),
+            ("urn:a:b", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_reserved(&TopicName::new(topic).unwrap()), reserved, "{topic}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It owns what a name may be. It must never know which topics exist.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -87,6 +88,12 @@ impl TopicName {
 
     /// The name.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for TopicName {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

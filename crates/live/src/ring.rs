@@ -11,6 +11,15 @@ use crate::letter::Made;
 use crate::limits::GAP_NUMBERS_MAX;
 use crate::update::{Bytes, Update};
 
+/// What was held by what left a ring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// Bytes of updates.
+    pub(crate) updates: usize,
+    /// Bytes of their forms, which could have been made again.
+    pub(crate) forms: usize,
+}
+
 /// An update with the forms that exist of it.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -32,16 +41,37 @@ impl Entry {
         all.find_map(|(made, bytes)| (*made == form).then_some(bytes))
     }
 
-    pub(crate) fn add_form(&mut self, form: Form, bytes: Bytes) {
-        if self.form(form).is_none() {
-            self.later.push((form, bytes));
+    /// Adds a form; gives the bytes that are held more.
+    pub(crate) fn add_form(&mut self, form: Form, bytes: Bytes) -> usize {
+        if self.form(form).is_some() {
+            return 0;
         }
+        let added = form_bytes(&bytes);
+        self.later.push((form, bytes));
+        added
     }
 
-    pub(crate) fn held_bytes(&self) -> usize {
-        let forms: usize = self.made.iter().chain(&self.later).map(|(_, bytes)| bytes.len() + 24).sum();
-        self.update.held_bytes() + forms + size_of::<Self>()
+    /// Lets all forms go; gives the bytes that they held.
+    pub(crate) fn drop_forms(&mut self) -> usize {
+        let freed = self.forms_bytes();
+        (self.made, self.later) = ([].into(), Vec::new());
+        freed
     }
+
+    /// Bytes of the update, its forms aside.
+    pub(crate) fn update_bytes(&self) -> usize {
+        self.update.held_bytes() + size_of::<Self>()
+    }
+
+    /// Bytes of its forms.
+    pub(crate) fn forms_bytes(&self) -> usize {
+        self.made.iter().chain(&self.later).map(|(_, bytes)| form_bytes(bytes)).sum()
+    }
+}
+
+/// What a form holds: its bytes, and their place.
+fn form_bytes(bytes: &Bytes) -> usize {
+    bytes.len() + size_of::<(Form, Bytes)>()
 }
 
 /// How many updates a reader missed.
@@ -106,11 +136,12 @@ impl Ring {
 
     /// Lets the updates up to a number go, and gives what they held. `keeps_numbers` for a topic whose
     /// readers are told how many they missed.
-    pub(crate) fn drop_to(&mut self, number: u64, keeps_numbers: bool) -> usize {
-        let mut freed = 0;
+    pub(crate) fn drop_to(&mut self, number: u64, keeps_numbers: bool) -> Freed {
+        let mut freed = Freed::default();
         while self.entries.front().is_some_and(|entry| entry.update.number <= number) {
             let Some(entry) = self.entries.pop_front() else { break };
-            freed += entry.held_bytes();
+            freed.updates += entry.update_bytes();
+            freed.forms += entry.forms_bytes();
             self.value_bytes -= entry.update.value.bytes().len();
             self.dropped_to = entry.update.number;
             if keeps_numbers {

@@ -226,6 +226,10 @@ impl World {
         let worker = self.random.random_range(0..WORKERS);
         self.requests_of(worker);
         self.post();
+        if self.random.random_bool(0.3) {
+            self.hub.let_forms_go();
+            self.post();
+        }
     }
 
     fn requests_of(&mut self, worker: usize) {

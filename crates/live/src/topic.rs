@@ -47,5 +47,5 @@ impl Default for TopicRules {
 }
 
 /// A topic's place in the hub's list. It is not used for another topic within an epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct TopicId(pub(crate) u32);

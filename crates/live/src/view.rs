@@ -128,6 +128,7 @@ impl View {
                 News::Dropped(place) => self.topics.drop_to(*place),
                 News::Forgotten(place) => self.forget(place.topic),
                 News::Form(place, form, bytes) => self.topics.add_form(*place, *form, bytes),
+                News::FormsDropped(place) => self.topics.drop_forms(*place),
             }
         }
         for group in std::mem::take(&mut self.awaiting_forms) {

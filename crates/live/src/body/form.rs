@@ -22,7 +22,8 @@ pub fn decode_form(body: &[u8]) -> Result<Vec<(String, String)>, BodyFault> {
         .collect()
 }
 
-fn decode(text: &[u8]) -> Result<String, BodyFault> {
+/// A name or a value of a form, decoded.
+pub(crate) fn decode(text: &[u8]) -> Result<String, BodyFault> {
     let digit = |at: usize| text.get(at).and_then(|&byte| char::from(byte).to_digit(16));
     let (mut decoded, mut at) = (Vec::with_capacity(text.len()), 0);
     while let Some(&byte) = text.get(at) {
@@ -57,6 +58,9 @@ pub fn read_form(body: &[u8]) -> Result<Publication, BodyFault> {
         Some(_) => return Err(BodyFault::Retry),
     };
     let topics: Vec<&String> = all("topic").collect();
+    if topics.is_empty() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return Err(BodyFault::JsonAsForm);
+    }
     let value = Value::of_bytes(first("data").unwrap_or_default().as_bytes());
     publication(&topics, value, first("id"), first("type"), retry_ms, first("private").is_some())
 }
@@ -86,6 +90,8 @@ mod tests {
             (b"topic=a&retry=-1", BodyFault::Retry),
             (b"topic=a&retry=99999999999", BodyFault::Retry),
             (b"topic=a&data=%ff", BodyFault::NotUtf8),
+            (b"{\"topic\":\"a\",\"data\":1}", BodyFault::JsonAsForm),
+            (b" [1]", BodyFault::JsonAsForm),
         ];
         for (body, fault) in table {
             assert_eq!(read_form(body), Err(fault));

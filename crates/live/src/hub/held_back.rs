@@ -77,10 +77,10 @@ impl HeldBack {
         freed
     }
 
-    /// What is held back as the latest of a topic.
-    pub(crate) fn content(&self, topic: &TopicName) -> Option<&Content> {
-        let held = self.publications.get(self.latest.get(topic)?)?;
-        Some(&held.publication.content)
+    /// What is held back as the latest of a topic, and whether it is private.
+    pub(crate) fn content(&self, topic: &TopicName) -> Option<(&Content, bool)> {
+        let held = &self.publications.get(self.latest.get(topic)?)?.publication;
+        Some((&held.content, held.private))
     }
 
     /// The stamp of what is held back as the latest of a topic.

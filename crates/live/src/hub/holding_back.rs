@@ -33,11 +33,13 @@ impl Hub {
     pub(super) fn onto_held_back(&self, publication: Publication) -> Result<Publication, PublishFault> {
         let held = publication.topics.first().and_then(|topic| self.held_back.content(topic));
         match (&publication.content, held) {
-            (Content::Patch(patch), Some(Content::Whole(value))) => {
+            (Content::Patch(patch), Some((Content::Whole(value), private))) => {
                 let value = preparing::patched(value, patch)?;
-                Ok(Publication { content: Content::Whole(Value::Json(value)), ..publication })
+                let private = publication.private || private;
+                Ok(Publication { content: Content::Whole(Value::Json(value)), private, ..publication })
             }
             (Content::Patch(_), Some(_)) => Err(PublishFault::NothingToPatch),
+            (Content::Gone, Some((_, true))) => Ok(Publication { private: true, ..publication }),
             _ => Ok(publication),
         }
     }

@@ -48,7 +48,10 @@ pub(crate) fn prepare(
     }
     let new_rules = || settings.rules_of_new(first, publication.begins_log);
     let rules = topic.map_or_else(new_rules, |topic| topic.rules.clone());
-    let private = publication.private || rules.private;
+    // Who changes or ends a private value says nothing of who may read: it stays private.
+    let goes_on = !matches!(publication.content, Content::Whole(_));
+    let was_private = last.is_some_and(|last| last.private);
+    let private = publication.private || rules.private || (goes_on && was_private);
     let is_alone = publication.topics.len() == 1;
     let patches = is_alone && rules.kind == Kind::Json && last.is_some_and(|last| last.private == private);
     let (value, patch) = apply(&publication.content, present.map(|update| &update.value), rules.kind)?;
@@ -65,11 +68,12 @@ pub(crate) fn prepare(
 }
 
 fn check_texts(publication: &Publication) -> Result<(), PublishFault> {
-    let fits = |text: &str| text.len() <= ID_BYTES_MAX && !text.contains(['\r', '\n', '\0']);
-    if publication.id.as_deref().is_some_and(|id| !fits(id) || id.starts_with('#') || id.is_empty()) {
+    let fits = |text: &str| text.len() <= ID_BYTES_MAX && !text.contains(char::is_control);
+    let is_id = |id: &str| fits(id) && !id.is_empty() && !id.starts_with('#') && id != "earliest";
+    if publication.id.as_deref().is_some_and(|id| !is_id(id)) {
         return Err(PublishFault::Id);
     }
-    if publication.kind.as_deref().is_some_and(|kind| !fits(kind)) {
+    if publication.kind.as_deref().is_some_and(|kind| !fits(kind) || kind == "mercure") {
         return Err(PublishFault::Kind);
     }
     Ok(())
@@ -94,18 +98,25 @@ fn apply(
 ) -> Result<(Value, Option<Bytes>), PublishFault> {
     match content {
         Content::Gone => Ok((Value::Gone, None)),
+        Content::Whole(Value::Json(bytes)) if kind != Kind::Json => Ok((Value::Json(trimmed(bytes)), None)),
         Content::Whole(value) if kind != Kind::Json => Ok((value.clone(), None)),
         Content::Whole(value) => {
             let to = serde_json::from_slice(value.bytes()).map_err(|_| PublishFault::NotJson)?;
             let from = before.and_then(|before| serde_json::from_slice(before.bytes()).ok());
             let patch = from.and_then(|from| difference(&from, &to)).map(|patch| json(&patch));
-            Ok((Value::Json(value.bytes().into()), patch))
+            Ok((Value::Json(value.bytes().trim_ascii().into()), patch))
         }
         Content::Patch(patch) => {
             let before = before.ok_or(PublishFault::NothingToPatch)?;
             Ok((Value::Json(patched(before, patch)?), Some(json(patch))))
         }
     }
+}
+
+/// A document without the white space around it, such as the line end that an editor leaves.
+fn trimmed(document: &Bytes) -> Bytes {
+    let inner = document.trim_ascii();
+    if inner.len() == document.len() { document.clone() } else { inner.into() }
 }
 
 /// A value that is JSON with a patch.

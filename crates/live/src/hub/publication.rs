@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use foldhash::{HashSet, HashSetExt as _};
+
 use crate::limits::ID_BYTES_MAX;
 use crate::name::TopicName;
 use crate::stamp::UpdateStamp;
@@ -94,6 +96,12 @@ impl Publication {
         content + texts + self.topics.iter().map(|topic| topic.as_str().len()).sum::<usize>()
     }
 
+    /// Each of its topics once, in their order.
+    pub(crate) fn name_topics_once(&mut self) {
+        let mut seen = HashSet::new();
+        self.topics.retain(|topic| seen.insert(topic.clone()));
+    }
+
     /// Bytes of its id, its kind and the longest name of its topics.
     pub(crate) fn text_bytes(&self) -> usize {
         let texts = [&self.id, &self.kind].into_iter().flatten().map(|text| text.len()).sum::<usize>();
@@ -128,9 +136,11 @@ pub struct Accepted {
 pub enum PublishFault {
     /// 400: no topic.
     NoTopic,
-    /// 400: `id` is longer than [`ID_BYTES_MAX`], has a line end or NUL, or begins with `#`.
+    /// 400: `id` is longer than [`ID_BYTES_MAX`], has a control character, begins with `#`, or is `earliest`,
+    /// by which readers of Mercure ask for all that is kept.
     Id,
-    /// 400: `type` is longer than [`ID_BYTES_MAX`] or has a line end.
+    /// 400: `type` is longer than [`ID_BYTES_MAX`], has a control character, or is `mercure`, which Mercure
+    /// keeps for itself.
     Kind,
     /// 413: the value is longer than this.
     TooLong(usize),
@@ -166,9 +176,13 @@ impl fmt::Display for PublishFault {
         match self {
             Self::NoTopic => write!(f, "`topic` is missing"),
             Self::Id => {
-                write!(f, "`id` has at most {ID_BYTES_MAX} bytes, no line end, and does not begin with `#`")
+                let rule = "no control character, does not begin with `#`, and is not `earliest`";
+                write!(f, "`id` has at most {ID_BYTES_MAX} bytes, {rule}")
             }
-            Self::Kind => write!(f, "`type` has at most {ID_BYTES_MAX} bytes and no line end"),
+            Self::Kind => {
+                let rule = "no control character, and is not `mercure`";
+                write!(f, "`type` has at most {ID_BYTES_MAX} bytes, {rule}")
+            }
             Self::TooLong(limit) => {
                 write!(f, "the value is longer than `live_value_size` allows, {limit} bytes")
             }

@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use super::readers::Holdings;
 use crate::letter::Place;
 use crate::name::TopicName;
-use crate::ring::{Entry, Ring};
+use crate::ring::{Entry, Freed, Ring};
 use crate::topic::{Kind, TopicId, TopicRules};
 
 /// A topic as the hub knows it.
@@ -67,10 +67,6 @@ impl Shelf {
         self.topics.get(&id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: TopicId) -> Option<&mut Topic> {
-        self.topics.get_mut(&id)
-    }
-
     /// All topics, in no order.
     fn iter(&self) -> impl Iterator<Item = (TopicId, &Topic)> {
         self.topics.iter().map(|(id, topic)| (*id, topic))
@@ -94,13 +90,13 @@ impl Shelf {
     /// Marks all updates of a topic up to `place.number` as dropped before this process began; its ring is
     /// still empty.
     pub(crate) fn begin_behind(&mut self, place: Place) {
-        if let Some(topic) = self.get_mut(place.topic) {
+        if let Some(topic) = self.topics.get_mut(&place.topic) {
             topic.ring.begin_behind(place.number);
         }
     }
 
-    /// Puts an update in its topic's ring; gives what left it and how many bytes that held.
-    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, moment: Moment) -> Option<(Place, usize)> {
+    /// Puts an update in its topic's ring; gives what left it and what that held.
+    pub(crate) fn push(&mut self, id: TopicId, entry: Entry, moment: Moment) -> Option<(Place, Freed)> {
         let topic = self.topics.get_mut(&id)?;
         topic.updated = moment;
         topic.ring.push(entry);
@@ -115,14 +111,19 @@ impl Shelf {
     }
 
     /// Lets a topic's updates up to a number go; gives what they held.
-    pub(crate) fn drop_to(&mut self, place: Place) -> usize {
-        let Some(topic) = self.topics.get_mut(&place.topic) else { return 0 };
+    pub(crate) fn drop_to(&mut self, place: Place) -> Freed {
+        let Some(topic) = self.topics.get_mut(&place.topic) else { return Freed::default() };
         let before = topic.ring.len();
         let freed = topic.ring.drop_to(place.number, topic.rules.kind == Kind::Log);
         let dropped = before - topic.ring.len();
         self.entries -= dropped;
         self.spare_entries -= dropped - usize::from(before > 0 && topic.ring.len() == 0);
         freed
+    }
+
+    /// An update with its forms.
+    pub(crate) fn entry_mut(&mut self, place: Place) -> Option<&mut Entry> {
+        self.topics.get_mut(&place.topic)?.ring.find_mut(place.number)
     }
 
     /// Updates in all rings.
@@ -170,7 +171,7 @@ impl Shelf {
     }
 
     /// Forgets a topic; gives its name and what its ring held.
-    pub(crate) fn forget(&mut self, id: TopicId) -> Option<(TopicName, usize)> {
+    pub(crate) fn forget(&mut self, id: TopicId) -> Option<(TopicName, Freed)> {
         let freed = self.drop_to(Place { topic: id, number: u64::MAX });
         let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);

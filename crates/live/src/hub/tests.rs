@@ -7,6 +7,8 @@ use crate::pattern::Pattern;
 use crate::topic::TopicRules;
 use crate::update::Value;
 
+mod forms;
+
 fn name(text: &str) -> TopicName {
     TopicName::new(text).unwrap()
 }
@@ -288,4 +290,68 @@ fn a_worker_that_is_behind_holds_the_hub_back() {
     assert!(hub.is_held_back());
     hub.request(0, Request::Read(1));
     assert!(!hub.is_held_back());
+}
+
+/// Another node is not asked to name a topic once.
+#[test]
+fn a_topic_that_is_named_twice_keeps_its_value() {
+    let mut hub = hub(&[]);
+    let twice = Publication { topics: ["a", "b", "a"].map(name).to_vec(), ..text("a", "1") };
+    published(&mut hub, twice).unwrap();
+    assert_eq!((last(&hub, "a"), last(&hub, "b")), ("1".to_owned(), "1".to_owned()));
+    let (_, update) = hub.value(&name("a")).unwrap();
+    assert_eq!(update.topics().count(), 2);
+}
+
+#[test]
+fn ids_and_types_that_cannot_be() {
+    let mut hub = hub(&[]);
+    for text_of in ["a\u{1}b", "a\u{7f}", "a\u{85}", "\u{1b}[2J", "a\nb"] {
+        let id = Publication { id: Some(text_of.into()), ..text("a", "") };
+        assert_eq!(published(&mut hub, id), Err(PublishFault::Id), "{text_of:?}");
+        let kind = Publication { kind: Some(text_of.into()), ..text("a", "") };
+        assert_eq!(published(&mut hub, kind), Err(PublishFault::Kind), "{text_of:?}");
+    }
+    let earliest = Publication { id: Some("earliest".into()), ..text("a", "") };
+    assert_eq!(published(&mut hub, earliest), Err(PublishFault::Id));
+    let mercure = Publication { kind: Some("mercure".into()), ..text("a", "") };
+    assert_eq!(published(&mut hub, mercure), Err(PublishFault::Kind));
+}
+
+#[test]
+fn what_changes_or_ends_a_private_value_is_private() {
+    let mut hub = hub_with_rate();
+    let private = |topic| Publication { private: true, ..text(topic, "{\"secret\":1}") };
+    let patch =
+        |topic| Publication { content: Content::Patch(serde_json::json!({"b":2})), ..text(topic, "") };
+    let gone = |topic| Publication { content: Content::Gone, ..text(topic, "") };
+    let is_private = |hub: &Hub, topic| hub.value(&name(topic)).unwrap().1.private;
+    published(&mut hub, private("a")).unwrap();
+    published(&mut hub, patch("a")).unwrap();
+    assert!(is_private(&hub, "a") && last(&hub, "a").contains("secret"));
+    published(&mut hub, gone("a")).unwrap();
+    assert!(is_private(&hub, "a"));
+    published(&mut hub, text("a", "open")).unwrap();
+    assert!(!is_private(&hub, "a"));
+    // What is held back counts as what it stands for.
+    published(&mut hub, private("s.a")).unwrap();
+    published(&mut hub, patch("s.a")).unwrap();
+    hub.tick(100);
+    assert!(is_private(&hub, "s.a") && last(&hub, "s.a").contains("secret"));
+    published(&mut hub, patch("s.a")).unwrap();
+    published(&mut hub, gone("s.a")).unwrap();
+    hub.tick(200);
+    assert!(is_private(&hub, "s.a"));
+}
+
+#[test]
+fn a_document_is_kept_without_the_space_around_it() {
+    let mut hub = hub(&[("j", of_kind(Kind::Json))]);
+    for topic in ["a", "j"] {
+        let json = Value::Json(b" {\"a\": 1}\r\n".to_vec().into());
+        published(&mut hub, Publication::new(name(topic), json)).unwrap();
+        assert_eq!(last(&hub, topic), "{\"a\": 1}", "{topic}");
+    }
+    published(&mut hub, text("a", "2:1\n")).unwrap();
+    assert_eq!(last(&hub, "a"), "2:1\n", "text stays as it is");
 }

@@ -111,7 +111,7 @@ impl Tables<'_> {
                         self.topics.remove(name.as_str())?;
                     }
                 }
-                News::Dropped(_) | News::Form(..) => {}
+                News::Dropped(_) | News::Form(..) | News::FormsDropped(_) => {}
             }
         }
         for (id, number) in dropped {

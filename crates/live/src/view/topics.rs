@@ -114,6 +114,13 @@ impl Topics {
         }
     }
 
+    pub(crate) fn drop_forms(&mut self, place: Place) {
+        let entry = self.get_mut(place.topic).and_then(|topic| topic.ring.find_mut(place.number));
+        if let Some(entry) = entry {
+            entry.drop_forms();
+        }
+    }
+
     pub(crate) fn forget(&mut self, id: TopicId) -> Option<ViewTopic> {
         let topic = self.topics.remove(&id)?;
         self.names.remove(&topic.name);
