@@ -86,8 +86,8 @@ pub fn read_subscription(
     Ok(Subscription { interest, last_id })
 }
 
-/// Whether a topic stands where the hub itself speaks: its path, resolved against the hub's URL, is that of the
-/// hub or below it, whichever scheme and authority it names. Nobody else publishes there.
+/// Whether a topic stands where the hub itself speaks: its path, resolved against the hub's URL, is that of
+/// the hub or below it, whichever scheme and authority it names. Nobody else publishes there.
 pub fn is_reserved(topic: &TopicName) -> bool {
     let topic = topic.as_str().replace('\\', "/");
     let (scheme, rest) = match topic.split_once(':') {

@@ -183,9 +183,9 @@ impl Ring {
         self.entries.get_mut(start).filter(|entry| entry.update.number == number)
     }
 
-    /// The number of the update that its publisher called so.
-    pub(crate) fn find_id(&self, id: &str) -> Option<u64> {
-        let named = |entry: &&Entry| entry.update.id.as_deref() == Some(id);
+    /// The number of the update that its publisher called so, of those that may be read.
+    pub(crate) fn find_id(&self, id: &str, may_read: impl Fn(&Update) -> bool) -> Option<u64> {
+        let named = |entry: &&Entry| entry.update.id.as_deref() == Some(id) && may_read(&entry.update);
         self.entries.iter().rev().find(named).map(|entry| entry.update.number)
     }
 }

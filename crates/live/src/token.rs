@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use granted::{Granted, Issuer, TokenFault};
 pub use key::{Key, KeyFault, read_keys};
-pub use memory::TokenMemory;
+pub use memory::{KnownToken, TokenMemory};
 
 use crate::limits::TOKEN_BYTES_MAX;
 

@@ -92,9 +92,14 @@ impl View {
         self.topics.find(topic)?.ring.last().map(|entry| &entry.update)
     }
 
-    /// The number of the update that its publisher called so, in a topic's ring.
-    pub fn number_of_id(&self, topic: &TopicName, id: &str) -> Option<u64> {
-        self.topics.find(topic)?.ring.find_id(id)
+    /// The number of the update that its publisher called so, in a topic's ring, if it may be read.
+    pub fn number_of_id(
+        &self,
+        topic: &TopicName,
+        id: &str,
+        may_read: impl Fn(&Update) -> bool,
+    ) -> Option<u64> {
+        self.topics.find(topic)?.ring.find_id(id, may_read)
     }
 
     #[cfg(test)]

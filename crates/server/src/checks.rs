@@ -98,16 +98,20 @@ struct Waiter {
 }
 
 impl Asker {
-    /// A client is an address, of IPv6 a network: a subscriber has at least that.
+    /// Whoever asks on a connection.
     pub(crate) fn new(client: Option<IpAddr>, connection: Address) -> Self {
-        let client = client.map(|client| match client {
-            IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {
-                let network = address.to_bits() >> (128 - CLIENT_PREFIX_IPV6) << (128 - CLIENT_PREFIX_IPV6);
-                IpAddr::V6(network.into())
-            }
-            address => address.to_canonical(),
-        });
-        Self { client, connection }
+        Self { client: client.map(network_of), connection }
+    }
+}
+
+/// What makes a client: an address, of IPv6 a network, for a subscriber has at least that.
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {
+            let network = address.to_bits() >> (128 - CLIENT_PREFIX_IPV6) << (128 - CLIENT_PREFIX_IPV6);
+            IpAddr::V6(network.into())
+        }
+        address => address.to_canonical(),
     }
 }
 

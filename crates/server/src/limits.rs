@@ -116,6 +116,8 @@ pub const POLL_WAIT_S_MAX: u32 = 55;
 /// Tokens that wait to be checked, each by a request that waits: a check takes some 100 us at most, so about
 /// as many as are checked within a patience.
 pub const TOKENS_WAITING_MAX: usize = 8192;
+/// Those of one client: a quarter, so that one that shows false tokens leaves room for others.
+pub const TOKENS_PER_CLIENT_MAX: usize = TOKENS_WAITING_MAX / 4;
 /// Shortest token for publishing: as long as the digest of a signature (RFC 7518, section 3.2).
 pub const PUBLISH_TOKEN_BYTES_MIN: usize = 32;
 /// Longest body of one publication, as a multiple of the longest value: in JSON a byte may take two, and in a
@@ -129,6 +131,20 @@ pub const FEED_LINES_AHEAD_MAX: usize = 512;
 /// Updates that the writer takes at a time: one letter a worker for all of them, and few enough that it sees
 /// soon when a worker falls behind.
 pub const WRITER_BATCH_MAX: usize = 1024;
+/// Bytes of such a batch: what is made of them stands in one letter, and the next publisher waits for it.
+pub const WRITER_BATCH_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of values of which forms are made for readers before publications have a turn again, and as many of
+/// which codings are made: some 10 ms each. One delivery, and one value, is always made whole.
+pub const WRITER_MADE_BYTES: usize = 256 * 1024;
+/// Deliveries whose forms wait to be made: what a crowd wants that comes back at once. Each has at most 256
+/// forms of 24 bytes, and stands here twice: 12 MiB.
+pub const FORMS_WAITING_MAX: usize = 1024;
+/// Those of one client: a quarter, so that a client alone does not fill it.
+pub const FORMS_PER_CLIENT_MAX: usize = FORMS_WAITING_MAX / 4;
+/// Codings of polled values that wait to be made. Beyond, values are sent without.
+pub const CODINGS_WAITING_MAX: usize = 256;
+/// Those of one client.
+pub const CODINGS_PER_CLIENT_MAX: usize = CODINGS_WAITING_MAX / 4;
 /// Nothing was sent to a reader for so long: it gets a sign of life. Proxies close after 60 s.
 pub const HEARTBEAT_S: u32 = 45;
 /// All readers are looked at once in so long: signs of life come so much late at most.
@@ -150,6 +166,11 @@ pub const DOCUMENT_CODED_BYTES_MIN: usize = 1024;
 /// Commands of a WebSocket that wait for their turn: those of a few messages. One that waits costs some 100
 /// bytes beside its texts, which are no longer than what was sent.
 pub const COMMANDS_WAITING_MAX: usize = 1024;
+/// Longest time, in seconds, that a message of a WebSocket may take to arrive, with more for what of it is
+/// there: about as long as a peer may be silent.
+pub const MESSAGE_S_MAX: usize = 45;
+/// What a peer sends of a message in a second at least, so that a long one has its time.
+pub const MESSAGE_BYTES_PER_S_MIN: usize = 1024;
 /// So much of answers to what came on a WebSocket, and no more is looked at before there is room: what came
 /// while nothing was sent may be long, and inflated far longer.
 pub const SOCKET_ANSWERS_BYTES: usize = 64 * 1024;

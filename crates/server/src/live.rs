@@ -34,6 +34,8 @@ mod shared;
 mod sites;
 mod socket;
 mod tokens;
+mod told;
+mod turns;
 mod waiting;
 mod worker;
 mod writer;

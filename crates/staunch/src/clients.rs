@@ -26,8 +26,12 @@ pub(crate) fn policy(config: &Config) -> ClientPolicy {
     }
 }
 
-/// Whether a path asks for passwords, whose checks take turns by client, or is for some networks only.
+/// Whether a path asks for passwords or live data for tokens, whose checks take turns by client, or a path is
+/// for some networks only.
 fn is_asked_for(config: &Config) -> bool {
+    if config.sites.iter().any(|site| !site.live.live_issuer.is_empty()) {
+        return true;
+    }
     let mut rules = config.sites.iter().flat_map(|site| &site.paths);
     rules.any(|rule| {
         matches!(rule.basic_auth, Some(Some(_)))

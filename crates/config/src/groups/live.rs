@@ -29,7 +29,7 @@ group! {
     /// With several sites auto is an even share of that half.
     live_connections: OrAuto<Count> = Some("auto"), Value, restart, "100000";
     /// Most memory for values, updates and forms
-    /// The oldest updates go first. Values stay: what has no room then is refused with 503.
+    /// Forms go first, then the oldest updates. Values stay: what has no room then is refused with 503.
     live_memory: Size = Some("256MiB"), Value, restart, "\"1GiB\"";
     /// Folder in which values and last updates are kept, for the next start
     /// It has to exist, to belong to the user the server runs as, and to be no part of a site. One server at

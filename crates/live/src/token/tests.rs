@@ -5,6 +5,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::limits::TOKENS_REFUSED_REMEMBERED_MAX;
 use crate::name::TopicName;
 
 const SECRET: &[u8] = b"a secret that has at least 32 bytes";
@@ -211,7 +212,21 @@ fn a_token_is_checked_once() {
     let granted = std::sync::Arc::new(check(&token).unwrap());
     assert_eq!(memory.find(token.as_bytes(), NOW_S), None);
     memory.remember(token.as_bytes(), granted.clone());
-    assert_eq!(memory.find(token.as_bytes(), NOW_S), Some(granted));
+    assert_eq!(memory.find(token.as_bytes(), NOW_S), Some(KnownToken::Good(granted)));
     assert_eq!(memory.find(token.as_bytes(), NOW_S + 60), None, "not longer than it holds");
     assert_eq!(memory.find(b"another", NOW_S), None);
+    for (fault, is_known) in
+        [(TokenFault::Signature, true), (TokenFault::Early, false), (TokenFault::Expired, true)]
+    {
+        let token = format!("{fault:?}");
+        memory.refuse(token.as_bytes(), fault, NOW_S);
+        let refused = is_known.then_some(KnownToken::Refused(fault));
+        assert_eq!(memory.find(token.as_bytes(), NOW_S + 1000), refused, "{fault:?}");
+    }
+    assert_eq!(memory.find(b"Expired", NOW_S - 1), None, "the clock was put back");
+    for number in 0..=TOKENS_REFUSED_REMEMBERED_MAX as u64 {
+        memory.refuse(&number.to_be_bytes(), TokenFault::Form, NOW_S);
+    }
+    assert_eq!(memory.find(b"Signature", NOW_S), None, "the oldest gives way");
+    assert_eq!(memory.find(&[0; 8], NOW_S), None);
 }

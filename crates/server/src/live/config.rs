@@ -260,15 +260,16 @@ impl LiveConfig {
         Ok(settings)
     }
 
-    /// The Cache-Control fields of topics, in the order of the rules, which [`LiveConfig::check`] has passed.
-    pub(crate) fn caches(&self) -> Vec<(Grants, String)> {
+    /// What rules say of topics to who reads them: Cache-Control, and whether all updates are private. In the
+    /// order of the rules, which [`LiveConfig::check`] has passed.
+    pub(crate) fn reading_rules(&self) -> Vec<(Grants, String, bool)> {
         let of = |topic: &LiveTopic| {
             let (mut names, mut patterns) = (Vec::new(), Vec::new());
             match Pattern::is_pattern(&topic.pattern) {
                 true => patterns.extend(Pattern::new(&topic.pattern)),
                 false => names.extend(TopicName::new(&topic.pattern)),
             }
-            (Grants::new(names, patterns), topic.cache_control.clone())
+            (Grants::new(names, patterns), topic.cache_control.clone(), topic.private)
         };
         self.topics.iter().map(of).collect()
     }

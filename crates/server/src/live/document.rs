@@ -1,9 +1,8 @@
 //! Values of topics as polls get them: prepared once for each version, sent to everybody from there.
 //!
-//! It owns the prepared answers of one worker and their bound. It must never compress: the writer's thread
-//! does, when a value was asked for twice.
+//! It owns the prepared answers of one worker and their bound: one document a topic, however its name is
+//! written. It must never compress: the writer's thread does, when a value was asked for twice.
 
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _};
@@ -55,21 +54,25 @@ impl Document {
         }
     }
 
-    /// The answer in the first of these codings that there is; what is lacking may be wished for.
-    pub(crate) fn find(&mut self, preferred: Option<Encoding>) -> (&Prepared, Option<CodingWish>) {
-        let Some(encoding) = preferred else { return (&self.plain, None) };
+    /// The answer in this coding, if there is one, else as it is. A coding that is worth making is wished for
+    /// by `wish`, which says whether it will be made.
+    pub(crate) fn find(
+        &mut self,
+        preferred: Option<Encoding>,
+        wish: impl FnOnce(CodingWish) -> bool,
+    ) -> &Prepared {
+        let Some(encoding) = preferred else { return &self.plain };
         if let Some(place) = self.coded.iter().position(|(own, _)| *own == encoding) {
-            return (&self.coded[place].1, None);
+            return &self.coded[place].1;
         }
         let is_worthwhile = self.value.bytes().len() >= DOCUMENT_CODED_BYTES_MIN
             && std::mem::replace(&mut self.is_asked_again, true)
             && !self.wished.contains(&encoding);
-        let wish = is_worthwhile.then(|| {
+        let wanted = CodingWish { topic: self.topic.clone(), number: self.number, encoding };
+        if is_worthwhile && wish(wanted) {
             self.wished.push(encoding);
-            let (topic, value) = (self.topic.clone(), self.value.clone());
-            CodingWish { topic, number: self.number, encoding, value }
-        });
-        (&self.plain, wish)
+        }
+        &self.plain
     }
 
     /// Whether an entity tag of a condition is one of this version, in whatever coding.
@@ -116,55 +119,51 @@ fn prepare(
     Prepared { block, fields_bytes: fields.len(), tag }
 }
 
-/// The documents of one worker, by the path as it was sent behind the endpoint's.
+/// The documents of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    by_path: HashMap<Box<[u8]>, Document>,
+    by_topic: HashMap<TopicName, Document>,
     bytes: usize,
 }
 
 impl Documents {
-    /// The document of a path, if it is there.
-    pub(crate) fn find(&mut self, path: &[u8]) -> Option<&mut Document> {
-        self.by_path.get_mut(path)
+    /// The topic of this name, if its document is there: then the name need not be made anew.
+    pub(crate) fn topic(&self, name: &[u8]) -> Option<TopicName> {
+        let (topic, _) = self.by_topic.get_key_value(std::str::from_utf8(name).ok()?)?;
+        Some(topic.clone())
+    }
+
+    /// The document of a topic, if it is there.
+    pub(crate) fn find(&mut self, topic: &TopicName) -> Option<&mut Document> {
+        self.by_topic.get_mut(topic)
     }
 
     /// Keeps a document. All are let go when there are too many: those that are asked for come back at once.
-    pub(crate) fn keep(&mut self, path: &[u8], document: Document) -> &mut Document {
-        if self.by_path.len() >= DOCUMENTS_MAX || self.bytes + document.held_bytes() > DOCUMENTS_BYTES_MAX {
-            self.by_path = HashMap::new();
+    pub(crate) fn keep(&mut self, document: Document) {
+        self.forget(&document.topic);
+        if self.by_topic.len() >= DOCUMENTS_MAX || self.bytes + document.held_bytes() > DOCUMENTS_BYTES_MAX {
+            self.by_topic = HashMap::new();
             self.bytes = 0;
         }
         self.bytes += document.held_bytes();
-        match self.by_path.entry(path.into()) {
-            Entry::Occupied(entry) => {
-                let place = entry.into_mut();
-                self.bytes = self.bytes.saturating_sub(place.held_bytes());
-                *place = document;
-                place
-            }
-            Entry::Vacant(entry) => entry.insert(document),
-        }
+        self.by_topic.insert(document.topic.clone(), document);
     }
 
-    /// Lets the document of a path go.
-    pub(crate) fn forget(&mut self, path: &[u8]) {
-        if let Some(document) = self.by_path.remove(path) {
+    /// Lets the document of a topic go.
+    pub(crate) fn forget(&mut self, topic: &TopicName) {
+        if let Some(document) = self.by_topic.remove(topic) {
             self.bytes = self.bytes.saturating_sub(document.held_bytes());
         }
     }
 
     /// A coding was made that was wished for.
     pub(crate) fn take(&mut self, coded: &CodedValue) {
-        let Some(body) = &coded.body else { return };
-        let is_meant = |document: &&mut Document| {
-            document.number == coded.number
-                && document.topic == coded.topic
-                && !document.coded.iter().any(|(own, _)| *own == coded.encoding)
-        };
-        for document in self.by_path.values_mut().filter(is_meant) {
+        let (Some(body), Some(document)) = (&coded.body, self.by_topic.get_mut(&coded.topic)) else { return };
+        let is_there = document.coded.iter().any(|(own, _)| *own == coded.encoding);
+        if document.number == coded.number && !is_there {
+            let before_bytes = document.held_bytes();
             document.add(coded.encoding, body);
-            self.bytes += body.len();
+            self.bytes += document.held_bytes() - before_bytes;
         }
     }
 }
@@ -175,8 +174,8 @@ mod tests {
 
     use super::*;
 
-    fn document(bytes: usize) -> Document {
-        let name = TopicName::new("a").unwrap();
+    fn document(name: &str, bytes: usize) -> Document {
+        let name = TopicName::new(name).unwrap();
         let mut hub = Hub::new(HubSettings::default(), Epoch(0xe));
         let publication = Publication {
             content: Content::Whole(Value::Text(vec![b'x'; bytes].into())),
@@ -189,38 +188,50 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_twice_is_coded_once() {
-        let (mut documents, mut long) = (Documents::default(), document(DOCUMENT_CODED_BYTES_MIN));
-        assert!(long.find(Some(Encoding::Gzip)).1.is_none(), "asked once");
-        let (plain, wish) = long.find(Some(Encoding::Gzip));
-        assert_eq!(plain.tag, "\"e-1\"");
-        let wish = wish.unwrap();
-        assert!(long.find(Some(Encoding::Gzip)).1.is_none(), "wished for already");
-        let kept = documents.keep(b"a", long);
-        assert!(kept.is_version(Version { epoch: Epoch(0xe), number: 1 }));
+        let (mut documents, mut long) = (Documents::default(), document("a", DOCUMENT_CODED_BYTES_MIN));
+        let mut wishes = Vec::new();
+        let mut ask = |long: &mut Document, is_taken| {
+            let tag = &long.find(Some(Encoding::Gzip), |wish| {
+                wishes.push(wish);
+                is_taken
+            });
+            (tag.tag.clone(), wishes.len())
+        };
+        let plain = "\"e-1\"".to_owned();
+        assert_eq!(ask(&mut long, true), (plain.clone(), 0), "asked once");
+        assert_eq!(ask(&mut long, false), (plain.clone(), 1), "there was no room for the wish");
+        assert_eq!(ask(&mut long, true), (plain.clone(), 2));
+        assert_eq!(ask(&mut long, true), (plain, 2), "wished for already");
+        documents.keep(long);
+        let CodingWish { topic, number, encoding } = wishes.remove(1);
+        assert_eq!(documents.topic(b"a").as_ref(), Some(&topic));
         let body: Arc<[u8]> = b"coded"[..].into();
-        let CodingWish { topic, number, encoding, .. } = wish;
-        documents.take(&CodedValue { topic, number, encoding, body: Some(body) });
-        let document = documents.find(b"a").unwrap();
-        let coded = document.find(Some(Encoding::Gzip)).0;
+        documents.take(&CodedValue { topic: topic.clone(), number, encoding, body: Some(body) });
+        let document = documents.find(&topic).unwrap();
+        assert!(document.is_version(Version { epoch: Epoch(0xe), number: 1 }));
+        let coded = document.find(Some(Encoding::Gzip), |_| panic!("it is there"));
         assert_eq!(coded.tag, "\"e-1-gzip\"");
         assert!(coded.block.ends_with(b"Content-Encoding: gzip\r\n\r\ncoded"));
         assert!(coded.block[coded.fields_bytes..].starts_with(b"\r\n"));
+        documents.forget(&topic);
+        assert_eq!(documents.bytes, 0);
     }
 
     #[test]
     fn short_values_are_never_coded() {
-        let mut short = document(10);
-        assert!((0..3).all(|_| short.find(Some(Encoding::Zstd)).1.is_none()));
+        let mut short = document("a", 10);
+        (0..3).for_each(|_| drop(short.find(Some(Encoding::Zstd), |_| panic!("it is short")).tag.clone()));
     }
 
     #[test]
     fn documents_are_bounded() {
         let mut documents = Documents::default();
         for number in 0..=DOCUMENTS_MAX {
-            documents.keep(number.to_string().as_bytes(), document(10));
+            documents.keep(document(&number.to_string(), 10));
         }
-        assert_eq!(documents.by_path.len(), 1);
-        documents.forget(DOCUMENTS_MAX.to_string().as_bytes());
+        assert_eq!(documents.by_topic.len(), 1);
+        documents.keep(document(&DOCUMENTS_MAX.to_string(), 10));
+        documents.forget(&TopicName::new(&DOCUMENTS_MAX.to_string()).unwrap());
         assert_eq!(documents.bytes, 0);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use staunch_live::limits::INTERESTS_PER_STREAM_MAX;
 use staunch_live::mercure::read_subscription;
 use staunch_live::{
-    Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Version, View, decode_form,
+    Coding, Form, Grants, Interest, Shape, Start, TopicName, Transport, Update, Version, View, decode_form,
 };
 use staunch_protocol::http1::Request;
 
@@ -25,6 +25,14 @@ pub(crate) struct Wish {
     pub(crate) form: Form,
     pub(crate) coding: Coding,
     pub(crate) from: Beginning,
+}
+
+/// What a stream begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StreamHead {
+    pub(crate) coding: Coding,
+    /// It is told that private updates may be left out.
+    pub(crate) hides_private: bool,
 }
 
 /// Where a reader wants to begin.
@@ -117,6 +125,11 @@ impl Wish {
         format!("Mercure-Last-Event-ID: {id}\r\n")
     }
 
+    /// What its stream begins with.
+    pub(crate) fn head(&self) -> StreamHead {
+        StreamHead { coding: self.coding, hides_private: self.interest.exceeds_grants() }
+    }
+
     /// Where to begin in this view. An id that is known nowhere is a version of no epoch.
     pub(crate) fn start(&self, view: &View) -> Start {
         let own = view.version();
@@ -126,8 +139,10 @@ impl Wish {
             Beginning::Earliest => Start::After(Version { number: 0, ..own }),
             Beginning::Id(id) => {
                 let ours = id.parse::<Version>().ok();
-                let number =
-                    || self.interest.names().find_map(|name: &TopicName| view.number_of_id(name, id));
+                // Whether an update that may not be read has the id is nobody's business.
+                let may_read = |update: &Update| self.interest.may_read(update);
+                let number_of = |name: &TopicName| view.number_of_id(name, id, may_read);
+                let number = || self.interest.names().find_map(number_of);
                 let version = ours.or_else(|| Some(Version { number: number()?, ..own }));
                 let unknown = Version { epoch: staunch_live::Epoch(!own.epoch.0), number: 0 };
                 Start::After(version.unwrap_or(unknown))

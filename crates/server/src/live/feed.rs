@@ -8,6 +8,7 @@ use staunch_live::LineReader;
 use super::mail::LineOutcome;
 use super::permit::Rights;
 use super::publish::{ReadBody, lines_max, outcome_line};
+use super::turns::LineClient;
 use crate::limits::FEED_LINES_AHEAD_MAX;
 
 /// See the module's text.
@@ -21,13 +22,15 @@ pub(crate) struct Feed {
     pub(crate) answers: Vec<u8>,
     is_over: bool,
     rights: Rights,
+    /// Whose turn its lines are.
+    pub(crate) client: LineClient,
 }
 
 impl Feed {
     /// Before the first line.
-    pub(crate) fn new(value_bytes_max: usize, rights: Rights) -> Self {
+    pub(crate) fn new(value_bytes_max: usize, rights: Rights, client: LineClient) -> Self {
         let reader = LineReader::new(lines_max(value_bytes_max, false));
-        Self { reader, letters: 0, lines: 0, answers: Vec::new(), is_over: false, rights }
+        Self { reader, letters: 0, lines: 0, answers: Vec::new(), is_over: false, rights, client }
     }
 
     /// Takes a piece of the body, or its end; gives what is to be published. Whoever calls hands it to the
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_feed_ends_when_all_its_lines_are_answered() {
-        let mut feed = Feed::new(100, Rights::Everything);
+        let mut feed = Feed::new(100, Rights::Everything, LineClient::Node);
         assert!(feed.read(Some(b"{\"topic\":\"a\"}\n{\"top")).lines.len() == 1 && !feed.is_done());
         assert_eq!(feed.read(Some(b"ic\":\"b\"}")).lines.len(), 0);
         assert_eq!(feed.read(None).lines[0].0, 2);
@@ -93,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_feed_that_is_ahead_is_told() {
-        let mut feed = Feed::new(100, Rights::Everything);
+        let mut feed = Feed::new(100, Rights::Everything, LineClient::Node);
         feed.read(Some("{\"topic\":\"a\"}\n".repeat(FEED_LINES_AHEAD_MAX).as_bytes()));
         assert!(feed.is_ahead());
         let read = feed.read(Some(b"x\n{\"topic\":\"a\"}\n"));

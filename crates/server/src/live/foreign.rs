@@ -9,6 +9,7 @@ use staunch_live::Publication;
 use super::follower::{Letters, LiveFollowed};
 use super::queue::{Publisher, Publishing};
 use super::shared::LiveShared;
+use super::turns::LineClient;
 
 /// There is no room for a publication at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,9 @@ impl LiveShared {
     /// # Errors
     /// The queue is full.
     pub fn publish_foreign(&self, publication: Publication) -> Result<(), NotPublished> {
-        let to = Publisher::Node;
-        let publishing = Publishing { lines: vec![(0, publication)], fault: None, key: None, to };
+        let (to, client) = (Publisher::Node, LineClient::Node);
+        let lines = vec![(0, publication)];
+        let publishing = Publishing { lines, fault: None, key: None, to, client };
         self.queue.publish(publishing).map_err(|_| NotPublished)
     }
 }

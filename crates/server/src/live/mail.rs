@@ -71,6 +71,8 @@ pub(crate) struct BodyOutcome {
     pub(crate) readers: u64,
     /// The first line that was not taken, and why.
     pub(crate) fault: Option<(u64, NotTaken)>,
+    /// The id that the publisher gave to the only publication.
+    pub(crate) id: Option<Box<str>>,
 }
 
 impl BodyOutcome {
@@ -84,6 +86,7 @@ impl BodyOutcome {
             version: accepted.iter().rev().find_map(|accepted| accepted.version),
             readers: accepted.iter().map(|accepted| accepted.readers).max().unwrap_or(0),
             fault: outcomes.iter().find_map(fault),
+            id: None,
         }
     }
 
@@ -96,8 +99,8 @@ impl BodyOutcome {
 /// What became of what was handed to the writer at a time.
 #[derive(Debug)]
 pub(crate) enum Became {
-    /// The outcome of each line.
-    Lines(Vec<LineOutcome>),
+    /// The outcome of each line, and the id that the publisher gave to the first.
+    Lines(Vec<LineOutcome>, Option<Box<str>>),
     /// The outcome of the whole body.
     Body(BodyOutcome),
 }
@@ -106,7 +109,7 @@ impl Became {
     /// Turns the outcomes of publications that were numbered into a refusal: the store could not be written.
     pub(crate) fn refuse(&mut self, refusal: &NotTaken) {
         match self {
-            Self::Lines(outcomes) => {
+            Self::Lines(outcomes, _) => {
                 for outcome in outcomes {
                     if outcome.became.as_ref().is_ok_and(|accepted| accepted.version.is_some()) {
                         outcome.became = Err(refusal.clone());

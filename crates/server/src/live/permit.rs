@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use staunch_engine::{Answer, Answered};
 use staunch_live::token::Granted;
-use staunch_live::{Grants, Pattern, TopicName};
+use staunch_live::{Grants, Pattern, TopicName, Update};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
 use super::mail::{LineOutcome, NotTaken};
 use super::publish::ReadBody;
-use super::reply::refuse;
+use super::reply::{INSUFFICIENT_SCOPE, refuse};
+
+/// What is told to who shows no token, where one may make a difference.
+const BEARER: &[u8] = b"WWW-Authenticate: Bearer\r\n";
 
 /// What a request may do.
 #[derive(Debug, Clone)]
@@ -47,6 +50,40 @@ impl Rights {
         }
     }
 
+    /// Whether an update may be read: it is for everybody, or one of its topics is granted.
+    pub(crate) fn may_read_update(&self, update: &Update) -> bool {
+        !update.private || update.topics().any(|topic| self.may_read(topic))
+    }
+
+    /// Answers a request that may not read what a rule makes private, whether or not there is anything.
+    pub(crate) fn refuse_reading(&self, topic: &TopicName, lines: &[u8], answer: Answer<'_>) -> Answered {
+        match self {
+            Self::Invalid => refuse_invalid(lines, answer),
+            Self::Anonymous => {
+                let lines = [lines, BEARER].concat();
+                let sentence = format!("reading {topic} needs a token");
+                refuse(Status::UNAUTHORIZED, &sentence, &lines, answer)
+            }
+            Self::Everything | Self::Granted(_) => {
+                let lines = [lines, INSUFFICIENT_SCOPE].concat();
+                let sentence = format!("the token does not grant reading {topic}");
+                refuse(Status::FORBIDDEN, &sentence, &lines, answer)
+            }
+        }
+    }
+
+    /// Answers a request for a value that is not there, or that it may not read: it is not told which.
+    pub(crate) fn refuse_absent(&self, lines: &[u8], answer: Answer<'_>) -> Answered {
+        match self {
+            Self::Everything => refuse(Status::NOT_FOUND, "there is no such topic", lines, answer),
+            Self::Invalid => refuse_invalid(lines, answer),
+            Self::Anonymous | Self::Granted(_) => {
+                let sentence = "there is no such topic, or reading it needs a token that grants it";
+                refuse(Status::NOT_FOUND, sentence, &[lines, BEARER].concat(), answer)
+            }
+        }
+    }
+
     /// Whether anything may be published.
     pub(crate) fn may_publish_something(&self) -> bool {
         match self {
@@ -73,15 +110,14 @@ impl Rights {
 
     /// Answers a request that may not publish (RFC 6750, section 3).
     pub(crate) fn refuse_publishing(&self, lines: &[u8], answer: Answer<'_>) -> Answered {
-        let with = |line: &str| [lines, line.as_bytes()].concat();
         match self {
             Self::Anonymous => {
-                let lines = with("WWW-Authenticate: Bearer\r\n");
+                let lines = [lines, BEARER].concat();
                 refuse(Status::UNAUTHORIZED, "publishing needs a token", &lines, answer)
             }
             Self::Invalid => refuse_invalid(lines, answer),
             Self::Everything | Self::Granted(_) => {
-                let lines = with("WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n");
+                let lines = [lines, INSUFFICIENT_SCOPE].concat();
                 refuse(Status::FORBIDDEN, "the token grants no publishing", &lines, answer)
             }
         }
@@ -100,10 +136,17 @@ pub(crate) fn refuse_all(lines: &[u8], answer: Answer<'_>) -> Answered {
     refuse(Status::FORBIDDEN, sentence, lines, answer)
 }
 
-/// Whether no page asks, or one of this very server, or one whose origin is allowed.
-pub(crate) fn is_allowed_page(request: &Request<'_>, allows: impl FnOnce(&[u8]) -> bool) -> bool {
+/// Whether no page asks, or one of this very server, or one whose origin is allowed. What came by TLS is not
+/// for pages of the same name that came without: who stands between could have written those. What came
+/// without may have come by TLS to a proxy.
+pub(crate) fn is_allowed_page(
+    request: &Request<'_>,
+    is_secured: bool,
+    allows: impl FnOnce(&[u8]) -> bool,
+) -> bool {
     let Some(origin) = request.values(b"origin").next() else { return true };
-    let own = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));
+    let plain = origin.strip_prefix(b"http://").filter(|_| !is_secured);
+    let own = origin.strip_prefix(b"https://").or(plain);
     let is_own = match (own, request.values(b"host").next()) {
         (Some(own), Some(host)) => own.eq_ignore_ascii_case(host),
         _ => false,
@@ -113,7 +156,12 @@ pub(crate) fn is_allowed_page(request: &Request<'_>, allows: impl FnOnce(&[u8]) 
 
 /// The token that a request shows: that of `Authorization: Bearer`, or else a cookie's. A cookie comes along
 /// whichever page asks, so with an Origin it counts for this server's and for those that are allowed alone.
-pub(crate) fn shown<'a>(request: &Request<'a>, cookie: &str, origins: &[String]) -> Option<&'a [u8]> {
+pub(crate) fn shown<'a>(
+    request: &Request<'a>,
+    is_secured: bool,
+    cookie: &str,
+    origins: &[String],
+) -> Option<&'a [u8]> {
     let mut values = request.values(b"authorization");
     if let Some(value) = values.next() {
         // Two of them are none: it is not known which one is meant.
@@ -121,8 +169,8 @@ pub(crate) fn shown<'a>(request: &Request<'a>, cookie: &str, origins: &[String])
         let (scheme, token) = value.split_at_checked(value.iter().position(|byte| *byte == b' ')?)?;
         return scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii());
     }
-    let is_allowed =
-        is_allowed_page(request, |origin| origins.iter().any(|known| known.as_bytes() == origin));
+    let allows = |origin: &[u8]| origins.iter().any(|known| known.as_bytes() == origin);
+    let is_allowed = is_allowed_page(request, is_secured, allows);
     let pairs = request.values(b"cookie").flat_map(|value| value.split(|byte| *byte == b';'));
     let mut tokens = pairs.filter_map(|pair| {
         let pair = pair.trim_ascii();

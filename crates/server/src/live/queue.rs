@@ -1,17 +1,26 @@
-//! What waits for the writer: publications, and what workers ask.
+//! What waits for the writer: publications, what workers tell, and what readers want made.
 //!
-//! It owns the bound. It must never be locked for longer than a push.
+//! It owns the bounds, and whose turn it is: clients take turns. What workers tell is summed up, so that it
+//! never is more than what there are readers of. What readers want made (forms of updates, codings of polled
+//! values) is taken piece by piece, behind publications; beyond its bound it is left out: a coding is not
+//! needed, and a worker is told to ask for forms anew. The queue must never be locked for longer than a push,
+//! nor may anything that readers want keep a publication out.
 
-use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use staunch_engine::Address;
-use staunch_live::{Publication, Request, TopicName, Value};
+use staunch_live::{Publication, Request, TopicName};
 
 use super::mail::LineOutcome;
+use super::told::{ToldOfReaders, WantedForms};
+use super::turns::{LineClient, Turns};
 use crate::content::negotiate::Encoding;
-use crate::limits::WRITER_BATCH_MAX;
+use crate::limits::{
+    CODINGS_PER_CLIENT_MAX, CODINGS_WAITING_MAX, FORMS_PER_CLIENT_MAX, FORMS_WAITING_MAX,
+    WRITER_BATCH_BYTES_MAX, WRITER_BATCH_MAX,
+};
 
 /// Publications of one body, or of a piece of a feed.
 #[derive(Debug)]
@@ -23,6 +32,8 @@ pub(crate) struct Publishing {
     /// The publisher's key and a digest of the request.
     pub(crate) key: Option<(String, u128)>,
     pub(crate) to: Publisher,
+    /// Whose turn it is.
+    pub(crate) client: LineClient,
 }
 
 /// Who is told what became of it.
@@ -37,20 +48,18 @@ pub(crate) enum Publisher {
 }
 
 /// A polled value that is wanted in a coding.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CodingWish {
     pub(crate) topic: TopicName,
     pub(crate) number: u64,
     pub(crate) encoding: Encoding,
-    pub(crate) value: Value,
 }
 
 /// What the writer takes at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) publishings: Vec<Publishing>,
-    pub(crate) requests: Vec<(u16, Vec<Request>)>,
-    pub(crate) codings: Vec<CodingWish>,
+    pub(crate) told: Vec<(u16, ToldOfReaders)>,
     /// Whoever follows wants everything anew.
     pub(crate) is_introduction_wanted: bool,
     pub(crate) is_over: bool,
@@ -81,16 +90,21 @@ pub(crate) struct WriterQueue {
     bytes_max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Waiting {
-    /// Publishings in their order, each with the bytes it was counted with.
-    publishings: VecDeque<(Publishing, usize)>,
-    /// Updates in `publishings`.
-    updates: usize,
+    /// Publishings, each with the bytes it was counted with; they weigh as many updates as they have.
+    publishings: Turns<(Publishing, usize)>,
     /// Bytes of `publishings`.
     bytes: usize,
-    requests: Vec<(u16, Vec<Request>)>,
-    codings: Vec<CodingWish>,
+    told: HashMap<u16, ToldOfReaders>,
+    forms: Turns<WantedForms>,
+    /// Those in `forms`: a crowd that wants the same has it made once.
+    wanted: HashSet<WantedForms>,
+    /// Workers of which forms were left out.
+    left_out: Vec<u16>,
+    codings: Turns<(TopicName, Encoding)>,
+    /// Of which update each of `codings` is wanted: the latest that somebody saw.
+    numbers: HashMap<(TopicName, Encoding), u64>,
     is_introduction_wanted: bool,
     /// The writer is to look at the clock.
     is_rung: bool,
@@ -99,16 +113,31 @@ struct Waiting {
 }
 
 impl WriterQueue {
-    /// An empty queue that is full at so many updates, or at so many bytes.
+    /// An empty queue that is full at so many updates, or at so many bytes. A client that has nothing in it
+    /// may put something in up to twice of that.
     pub(crate) fn new(updates_max: usize, bytes_max: usize) -> Self {
-        Self { waiting: Mutex::default(), rung: Condvar::new(), updates_max, bytes_max }
+        let waiting = Waiting {
+            publishings: Turns::default(),
+            bytes: 0,
+            told: HashMap::new(),
+            forms: Turns::default(),
+            wanted: HashSet::new(),
+            left_out: Vec::new(),
+            codings: Turns::default(),
+            numbers: HashMap::new(),
+            is_introduction_wanted: false,
+            is_rung: false,
+            is_asleep: false,
+            is_over: false,
+        };
+        Self { waiting: Mutex::new(waiting), rung: Condvar::new(), updates_max, bytes_max }
     }
 
     /// Hands in the publications of a request.
     pub(crate) fn publish(&self, publishing: Publishing) -> Result<(), QueueFull> {
         let bytes = publishing.bytes();
         let waiting = self.lock();
-        if self.is_full(&waiting) {
+        if self.is_full(&waiting, publishing.client) {
             return Err(QueueFull);
         }
         self.put(waiting, publishing, bytes);
@@ -119,23 +148,54 @@ impl WriterQueue {
     pub(crate) fn feed(&self, publishing: Publishing) -> bool {
         let bytes = publishing.bytes();
         let waiting = self.lock();
-        let is_full = self.is_full(&waiting);
+        let is_full = self.is_full(&waiting, publishing.client);
         self.put(waiting, publishing, bytes);
         is_full
     }
 
-    /// Hands in what a worker asks.
-    pub(crate) fn ask(&self, worker: u16, requests: Vec<Request>) {
+    /// Hands in what a worker tells, and which forms it wants for a client.
+    pub(crate) fn ask(&self, worker: u16, client: LineClient, requests: Vec<Request>) {
         let mut waiting = self.lock();
-        waiting.requests.push((worker, requests));
+        for request in requests {
+            if let Some(forms) = waiting.told.entry(worker).or_default().take(request) {
+                waiting.want(worker, client, forms);
+            }
+        }
         self.wake(waiting);
     }
 
-    /// Wishes for a coding.
-    pub(crate) fn wish(&self, wish: CodingWish) {
+    /// Wishes for a coding. Whether it will be made.
+    pub(crate) fn wish(&self, client: LineClient, wish: CodingWish) -> bool {
         let mut waiting = self.lock();
-        waiting.codings.push(wish);
+        let is_taken = waiting.wish(client, wish);
         self.wake(waiting);
+        is_taken
+    }
+
+    /// The next forms to make.
+    pub(crate) fn next_forms(&self) -> Option<WantedForms> {
+        let mut waiting = self.lock();
+        let forms = waiting.forms.pop()?;
+        waiting.wanted.remove(&forms);
+        Some(forms)
+    }
+
+    /// The next coding to make.
+    pub(crate) fn next_coding(&self) -> Option<CodingWish> {
+        let mut waiting = self.lock();
+        let key = waiting.codings.pop()?;
+        let number = waiting.numbers.remove(&key)?;
+        let (topic, encoding) = key;
+        Some(CodingWish { topic, number, encoding })
+    }
+
+    /// Workers that are to ask anew for forms that were left out, once there is room for them.
+    pub(crate) fn take_left_out(&self) -> Vec<u16> {
+        let mut waiting = self.lock();
+        match waiting.forms.weight() < FORMS_WAITING_MAX / 2 {
+            true => std::mem::take(&mut waiting.left_out),
+            false => Vec::new(),
+        }
     }
 
     /// Has the writer look at the clock.
@@ -161,7 +221,7 @@ impl WriterQueue {
 
     /// Updates that wait.
     pub(crate) fn updates(&self) -> usize {
-        self.lock().updates
+        self.lock().publishings.weight()
     }
 
     /// What there is to do, waiting for it `patience` at most. Publications are left where they are unless
@@ -187,14 +247,16 @@ impl WriterQueue {
         waiting.take(takes)
     }
 
-    fn is_full(&self, waiting: &Waiting) -> bool {
-        waiting.updates >= self.updates_max || waiting.bytes >= self.bytes_max
+    fn is_full(&self, waiting: &Waiting, client: LineClient) -> bool {
+        let times = if waiting.publishings.has(client) { 1 } else { 2 };
+        let has_room = waiting.publishings.has_room(client, self.updates_max, usize::MAX);
+        !has_room || waiting.bytes >= self.bytes_max.saturating_mul(times)
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, publishing: Publishing, bytes: usize) {
-        waiting.updates += publishing.updates();
+        let (client, updates) = (publishing.client, publishing.updates());
         waiting.bytes += bytes;
-        waiting.publishings.push_back((publishing, bytes));
+        waiting.publishings.push(client, (publishing, bytes), updates);
         self.wake(waiting);
     }
 
@@ -214,40 +276,74 @@ impl WriterQueue {
 impl Waiting {
     fn has_work(&self, takes: bool) -> bool {
         let has_publishings = takes && !self.publishings.is_empty();
-        let is_asked = !self.requests.is_empty() || !self.codings.is_empty();
-        has_publishings || is_asked || self.is_introduction_wanted || self.is_rung || self.is_over
+        let is_asked = self.told.values().any(|told| !told.is_empty());
+        let is_wanted = !self.forms.is_empty() || !self.codings.is_empty() || !self.left_out.is_empty();
+        has_publishings
+            || is_asked
+            || is_wanted
+            || self.is_introduction_wanted
+            || self.is_rung
+            || self.is_over
+    }
+
+    fn want(&mut self, worker: u16, client: LineClient, forms: WantedForms) {
+        if self.wanted.contains(&forms) {
+            return;
+        }
+        if self.forms.has_room(client, FORMS_WAITING_MAX, FORMS_PER_CLIENT_MAX) {
+            self.wanted.insert(forms.clone());
+            self.forms.push(client, forms, 1);
+        } else if !self.left_out.contains(&worker) {
+            self.left_out.push(worker);
+        }
+    }
+
+    fn wish(&mut self, client: LineClient, wish: CodingWish) -> bool {
+        let CodingWish { topic, number, encoding } = wish;
+        let key = (topic, encoding);
+        if let Some(wanted) = self.numbers.get_mut(&key) {
+            *wanted = number.max(*wanted);
+            return true;
+        }
+        let has_room = self.codings.has_room(client, CODINGS_WAITING_MAX, CODINGS_PER_CLIENT_MAX);
+        if has_room {
+            self.numbers.insert(key.clone(), number);
+            self.codings.push(client, key, 1);
+        }
+        has_room
     }
 
     fn take(&mut self, takes: bool) -> Work {
         self.is_rung = false;
         let mut work = Work {
             publishings: Vec::new(),
-            requests: std::mem::take(&mut self.requests),
-            codings: std::mem::take(&mut self.codings),
+            told: self.told.drain().collect(),
             is_introduction_wanted: std::mem::take(&mut self.is_introduction_wanted),
             is_over: self.is_over,
         };
-        let mut updates = 0;
-        while takes && updates < WRITER_BATCH_MAX {
-            let Some((publishing, bytes)) = self.publishings.pop_front() else { break };
+        let (mut updates, mut bytes) = (0, 0);
+        while takes && updates < WRITER_BATCH_MAX && bytes < WRITER_BATCH_BYTES_MAX {
+            let Some((publishing, own_bytes)) = self.publishings.pop() else { break };
             updates += publishing.updates();
-            self.bytes -= bytes;
+            bytes += own_bytes;
+            self.bytes -= own_bytes;
             work.publishings.push(publishing);
         }
-        self.updates -= updates;
         work
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use staunch_live::{Coding, Form, Place, Shape, Transport, Value};
+
     use super::*;
 
     fn publishing(lines: usize) -> Publishing {
         let name = TopicName::new("a").unwrap();
         let publication = Publication::new(name, Value::of_bytes(b"1"));
-        let to = Publisher::Request(Address { worker: 0, slot: 0, generation: 0, stream: 0 });
-        Publishing { lines: vec![(0, publication); lines], fault: None, key: None, to }
+        let (to, client) = (Publisher::Node, LineClient::Worker(0));
+        Publishing { lines: vec![(0, publication); lines], fault: None, key: None, to, client }
     }
 
     #[test]
@@ -288,13 +384,78 @@ mod tests {
     fn what_workers_ask_goes_on_while_publishing_waits() {
         let queue = WriterQueue::new(3, usize::MAX);
         assert!(queue.publish(publishing(1)).is_ok());
-        queue.ask(1, vec![Request::Read(7)]);
-        let work = queue.wait(None, false);
-        assert_eq!((work.publishings.len(), work.requests), (0, vec![(1, vec![Request::Read(7)])]));
+        queue.ask(1, LineClient::Worker(1), vec![Request::Read(7), Request::Read(8)]);
+        let mut work = queue.wait(None, false);
+        let (worker, told) = work.told.remove(0);
+        let told: Vec<Request> = told.into_requests().collect();
+        assert_eq!((work.publishings.len(), worker, told), (0, 1, vec![Request::Read(8)]));
         assert_eq!(queue.updates(), 1);
         queue.ring();
         assert!(!queue.wait(None, false).is_over);
         queue.end();
         assert!(queue.wait(None, false).is_over);
+    }
+
+    fn coding(topic: usize, number: u64) -> CodingWish {
+        let topic = TopicName::new(&format!("t{topic}")).unwrap();
+        CodingWish { topic, number, encoding: Encoding::Gzip }
+    }
+
+    #[test]
+    fn a_coding_is_wished_for_once_and_of_the_latest() {
+        let queue = WriterQueue::new(3, usize::MAX);
+        for number in [1, 3, 2] {
+            assert!(queue.wish(LineClient::Worker(0), coding(7, number)));
+        }
+        assert_eq!(queue.next_coding(), Some(coding(7, 3)));
+        assert_eq!(queue.next_coding(), None);
+    }
+
+    /// Whatever readers want, in whichever number: it is bounded, and publications come in and out.
+    #[test]
+    fn what_readers_want_is_bounded_and_keeps_no_publication_out() {
+        let queue = WriterQueue::new(3, usize::MAX);
+        for number in 0..4 * FORMS_WAITING_MAX {
+            let client = LineClient::Connection(0, (number % 300) as u32);
+            queue.wish(client, coding(number, 1));
+            let shape = [Shape::Bare, Shape::Enveloped, Shape::Patch][number % 3];
+            let coding = [Coding::Identity, Coding::Gzip, Coding::Zstd][number / 3 % 3];
+            let form = Form::new(shape, Transport::Plain, coding);
+            let wanted = vec![(Place::default(), form); number / 9 + 1];
+            queue.ask(0, client, vec![Request::Make(wanted)]);
+        }
+        assert!(queue.publish(publishing(1)).is_ok());
+        assert_eq!(queue.wait(None, true).publishings.len(), 1);
+        assert!(queue.take_left_out().is_empty(), "there is no room yet");
+        let forms = std::iter::from_fn(|| queue.next_forms()).count();
+        assert!((FORMS_WAITING_MAX..=2 * FORMS_WAITING_MAX).contains(&forms), "{forms}");
+        let codings = std::iter::from_fn(|| queue.next_coding()).count();
+        assert!((CODINGS_WAITING_MAX..=2 * CODINGS_WAITING_MAX).contains(&codings), "{codings}");
+        assert_eq!(queue.take_left_out(), [0]);
+    }
+
+    #[test]
+    fn forms_that_many_want_are_made_once() {
+        let queue = WriterQueue::new(3, usize::MAX);
+        let form = Form::new(Shape::Bare, Transport::Plain, Coding::Identity);
+        for slot in 0..100 {
+            let wanted = vec![(Place::default(), form)];
+            queue.ask(0, LineClient::Connection(0, slot), vec![Request::Make(wanted)]);
+        }
+        assert!(queue.next_forms().is_some() && queue.next_forms().is_none());
+    }
+
+    #[test]
+    fn a_batch_is_bounded_in_bytes() {
+        let queue = WriterQueue::new(usize::MAX, usize::MAX);
+        let name = TopicName::new("a").unwrap();
+        let long = || {
+            let value = Value::of_bytes(&vec![b'x'; WRITER_BATCH_BYTES_MAX]);
+            let lines = vec![(0, Publication::new(name.clone(), value))];
+            Publishing { lines, ..publishing(0) }
+        };
+        assert!(queue.publish(long()).is_ok() && queue.publish(long()).is_ok());
+        assert_eq!(queue.wait(None, true).publishings.len(), 1);
+        assert_eq!(queue.wait(None, true).publishings.len(), 1);
     }
 }

@@ -2,11 +2,16 @@
 //!
 //! It owns their words. It must never name what a peer has no business to know.
 
+use std::borrow::Cow;
+
 use staunch_engine::{Answer, Answered};
 use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
 use super::mail::NotTaken;
+
+/// What is told to who shows a token that does not grant what is asked.
+pub(crate) const INSUFFICIENT_SCOPE: &[u8] = b"WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n";
 
 /// Answers with one sentence.
 pub(crate) fn refuse(status: Status, sentence: &str, lines: &[u8], answer: Answer<'_>) -> Answered {
@@ -22,12 +27,13 @@ pub(crate) fn come_back(sentence: &str, answer: Answer<'_>) -> Answered {
 /// Answers with what is wrong with a publication.
 pub(crate) fn not_taken(not_taken: &NotTaken, lines: &[u8], answer: Answer<'_>) -> Answered {
     let status = Status::from_code(not_taken.status).unwrap_or(Status::BAD_REQUEST);
-    match status {
-        Status::SERVICE_UNAVAILABLE => {
-            refuse(status, &not_taken.sentence, &[lines, b"Retry-After: 1\r\n"].concat(), answer)
-        }
-        _ => refuse(status, &not_taken.sentence, lines, answer),
-    }
+    let own: &[u8] = match status {
+        Status::SERVICE_UNAVAILABLE => b"Retry-After: 1\r\n",
+        // The token does not grant the topic (RFC 6750, section 3.1).
+        Status::FORBIDDEN => INSUFFICIENT_SCOPE,
+        _ => b"",
+    };
+    refuse(status, &not_taken.sentence, &[lines, own].concat(), answer)
 }
 
 /// Answers with a short body that no cache keeps.
@@ -102,7 +108,10 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// The name of a topic as it stands in a path, decoded; what is no UTF-8 or no name is left to who reads it.
-pub(crate) fn decode_name(path: &[u8]) -> Vec<u8> {
+pub(crate) fn decode_name(path: &[u8]) -> Cow<'_, [u8]> {
+    if !path.contains(&b'%') {
+        return Cow::Borrowed(path);
+    }
     let digit = |at: usize| path.get(at).and_then(|&byte| char::from(byte).to_digit(16));
     let (mut decoded, mut at) = (Vec::with_capacity(path.len()), 0);
     while let Some(&byte) = path.get(at) {
@@ -115,7 +124,7 @@ pub(crate) fn decode_name(path: &[u8]) -> Vec<u8> {
             _ => decoded.push(byte),
         }
     }
-    decoded
+    Cow::Owned(decoded)
 }
 
 #[cfg(test)]
@@ -126,7 +135,7 @@ mod tests {
     fn names_are_decoded_once() {
         for (path, name) in [("a%2Fb", "a/b"), ("a%252F", "a%2F"), ("a+b", "a+b"), ("100%", "100%"), ("", "")]
         {
-            assert_eq!(decode_name(path.as_bytes()), name.as_bytes());
+            assert_eq!(&*decode_name(path.as_bytes()), name.as_bytes());
         }
     }
 }

@@ -4,9 +4,9 @@
 //! wish that waits for a form, a feed, a WebSocket. It must never hold more for a reader than the slices of
 //! one delivery, which are shared.
 
-use staunch_live::{Coding, Reader};
+use staunch_live::Reader;
 
-use super::events::Wish;
+use super::events::{StreamHead, Wish};
 use super::feed::Feed;
 use super::pending::Pending;
 use super::socket::Socket;
@@ -29,7 +29,7 @@ pub(crate) enum Seat {
 pub(crate) struct ReaderSeat {
     pub(crate) reader: Reader,
     /// What the stream begins with, if it has not begun.
-    pub(crate) opening: Option<Coding>,
+    pub(crate) opening: Option<StreamHead>,
     /// It is to end when everything was sent.
     pub(crate) is_leaving: bool,
     pub(crate) pending: Pending,
@@ -42,7 +42,7 @@ pub(crate) struct ReaderSeat {
 pub(crate) struct JoiningSeat {
     pub(crate) wish: Wish,
     pub(crate) generation: u32,
-    pub(crate) opening: Option<Coding>,
+    pub(crate) opening: Option<StreamHead>,
     /// There is no room for it: its stream ends.
     pub(crate) is_refused: bool,
     /// What it is besides, if it is a WebSocket.

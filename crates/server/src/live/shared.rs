@@ -42,8 +42,8 @@ pub struct LiveShared {
     pub(crate) worker_counts: Box<[WorkerCounts]>,
     pub(crate) tokens: Tokens,
     pub(crate) script: Script,
-    /// Cache-Control by topic.
-    caches: Vec<(Grants, String)>,
+    /// What rules say of topics to who reads them: Cache-Control, and whether all updates are private.
+    rules: Vec<(Grants, String, bool)>,
     /// Hub and store, until the writer's thread takes them.
     pub(super) hub: Mutex<Option<(Hub, Option<Keeping>)>>,
     /// Thread of the writer, until `end` waits for it.
@@ -111,7 +111,7 @@ impl LiveShared {
             worker_counts: (0..workers).map(|_| WorkerCounts::default()).collect(),
             tokens: Tokens::new(config.tokens()?),
             script: Script::new(),
-            caches: config.caches(),
+            rules: config.reading_rules(),
             hub: Mutex::new(Some((hub, keeping))),
             writer: Mutex::default(),
             hands: Hands::default(),
@@ -211,8 +211,13 @@ impl LiveShared {
 
     /// What Cache-Control says of a topic's value.
     pub(crate) fn cache_control(&self, topic: &TopicName) -> &str {
-        let fits = self.caches.iter().find(|(names, _)| names.cover(topic));
-        fits.map_or("no-cache", |(_, cache_control)| cache_control)
+        let fits = self.rules.iter().find(|(names, ..)| names.cover(topic));
+        fits.map_or("no-cache", |(_, cache_control, _)| cache_control)
+    }
+
+    /// Whether a rule makes every update of a topic private, whether or not there is one.
+    pub(crate) fn is_private(&self, topic: &TopicName) -> bool {
+        self.rules.iter().find(|(names, ..)| names.cover(topic)).is_some_and(|(_, _, private)| *private)
     }
 }
 

@@ -12,7 +12,7 @@ use staunch_protocol::websocket::{
 };
 
 use super::pending::Pending;
-use crate::limits::SOCKET_ANSWERS_BYTES;
+use crate::limits::{MESSAGE_BYTES_PER_S_MIN, MESSAGE_S_MAX, SOCKET_ANSWERS_BYTES};
 pub(crate) use client::{CommandClient, Heard, Wait};
 
 /// See the module's text.
@@ -37,6 +37,9 @@ pub(crate) struct Socket {
     pub(crate) is_silent: bool,
     /// From which number it reads, if its URL says what.
     pub(crate) begins_at: u64,
+    /// Since when a message arrives that is not complete, in seconds of the worker's clock, the lower 16
+    /// bits.
+    half_since_s: Option<u16>,
 }
 
 /// Who says what is read.
@@ -69,6 +72,8 @@ impl Closing {
     const NO_MESSAGES: Self = Self::new(CloseCode::UNSUPPORTED, "the URL says what is read");
     /// A message of bytes where commands are awaited.
     const NO_BYTES: Self = Self::new(CloseCode::UNSUPPORTED, "commands are text");
+    /// A message that is not complete long after it began.
+    pub(crate) const SLOW_MESSAGE: Self = Self::new(CloseCode::POLICY, "a message came too slowly");
 
     const fn new(code: CloseCode, reason: &'static str) -> Self {
         Self { code: Some(code), reason }
@@ -108,6 +113,7 @@ impl Socket {
             is_to_be_asked: false,
             is_silent: false,
             begins_at: 0,
+            half_since_s: None,
         }
     }
 
@@ -149,13 +155,14 @@ impl Socket {
     /// Once that is long, the rest stays unread. Nothing that follows a reason to close is looked at. Whether
     /// the peer broke the protocol or a limit.
     pub(crate) fn read(&mut self, bytes: &mut [u8], inflater: &mut Inflater, output: &mut Vec<u8>) -> bool {
-        let Self { session, speech, closing, is_silent, unread, .. } = self;
+        let Self { session, speech, closing, is_silent, unread, half_since_s, .. } = self;
         let mut rest = bytes;
         while closing.is_none() {
             if output.len() >= SOCKET_ANSWERS_BYTES {
                 unread.extend_from_slice(rest);
                 return false;
             }
+            let is_within_message = session.is_within_message();
             let happening = match session.step(rest, inflater) {
                 Ok((None, _)) => return false,
                 Ok((Some(happening), behind)) => {
@@ -168,6 +175,10 @@ impl Socket {
                 }
             };
             *is_silent = false;
+            let is_control = matches!(happening, Happening::Ping(_) | Happening::Pong(_));
+            if !(is_control && is_within_message) {
+                *half_since_s = None;
+            }
             let asked = match happening {
                 Happening::Ping(payload) => {
                     append_frame(Opcode::Pong, false, None, payload, output);
@@ -183,6 +194,19 @@ impl Socket {
             }
         }
         false
+    }
+
+    /// Notes when a message began to arrive that is not complete: to be called after `read`.
+    pub(crate) fn note_half(&mut self, now_s: u16) {
+        let since_s = self.half_since_s.unwrap_or(now_s);
+        self.half_since_s = self.session.has_begun().then_some(since_s);
+    }
+
+    /// Whether a message comes so slowly that it is not awaited: it has a time, and more for what is there.
+    pub(crate) fn is_slow(&self, now_s: u16) -> bool {
+        let more_s = self.session.held_bytes() / MESSAGE_BYTES_PER_S_MIN;
+        let took_s = self.half_since_s.map(|since_s| usize::from(now_s.wrapping_sub(since_s)));
+        took_s.is_some_and(|took_s| took_s > MESSAGE_S_MAX + more_s)
     }
 
     /// What asks for a sign of life: clients of commands answer the empty one, others the frame.
@@ -219,6 +243,7 @@ mod tests {
     use super::*;
     use crate::limits::COMMANDS_WAITING_MAX;
     use crate::live::permit::Rights;
+    use crate::live::turns::LineClient;
 
     type Frame<'a> = (Opcode, &'a [u8]);
 
@@ -238,7 +263,11 @@ mod tests {
     }
 
     fn of_commands() -> Socket {
-        Socket::new(Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous))), false, 1000)
+        Socket::new(
+            Speech::Commands(Box::new(CommandClient::new(Rights::Anonymous, LineClient::Node))),
+            false,
+            1000,
+        )
     }
 
     #[test]
@@ -291,6 +320,39 @@ mod tests {
         let frames: [(Opcode, &[u8]); 2] = [(Opcode::Text, b"a"), (Opcode::Binary, b"\xff")];
         assert_eq!(read(&mut socket, &frames), (false, b"\x81\x01a\x82\x01\xff".to_vec()));
     }
+
+    /// Signs of life between its frames do not make a message quick, and one that is long has more time.
+    #[test]
+    fn a_message_that_comes_too_slowly_is_not_awaited() {
+        let masked = |first: u8, payload: &[u8]| {
+            let mut frame = Vec::new();
+            append_frame(Opcode::Text, false, Some([1, 2, 3, 4]), payload, &mut frame);
+            frame[0] = first;
+            frame
+        };
+        let take = |socket: &mut Socket, mut bytes: Vec<u8>, now_s| {
+            let is_faulty = socket.read(&mut bytes, &mut Inflater::default(), &mut Vec::new());
+            socket.note_half(now_s);
+            assert!(!is_faulty);
+        };
+        let late_s = 65_530 + MESSAGE_S_MAX + 2;
+        let late_s = u16::try_from(late_s % 65_536).unwrap();
+        for begin in [masked(0x01, b"{}"), masked(0x81, b"{}")[..4].to_vec()] {
+            let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+            take(&mut socket, begin.clone(), 65_530);
+            assert!(!socket.is_slow(65_535) && !socket.is_slow(2));
+            if begin[0] == 0x01 {
+                take(&mut socket, sent(&[(Opcode::Ping, b"p")]), 1);
+            }
+            assert!(socket.is_slow(late_s), "{begin:?}");
+        }
+        let mut socket = Socket::new(Speech::Echo, false, u32::MAX);
+        take(&mut socket, masked(0x01, &vec![b'x'; 100 * MESSAGE_BYTES_PER_S_MIN]), 65_530);
+        assert!(!socket.is_slow(late_s), "much of it is there");
+        take(&mut socket, masked(0x80, b"y"), late_s);
+        assert!(!socket.is_slow(late_s.wrapping_add(60_000)), "it is complete");
+    }
+
     #[test]
     fn what_has_no_room_for_its_answer_is_read_later() {
         let mut socket = Socket::new(Speech::Echo, false, u32::MAX);

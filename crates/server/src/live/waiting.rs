@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use foldhash::{HashMap, HashMapExt as _, HashSet};
+use foldhash::{HashMap, HashMapExt as _};
 use staunch_engine::Address;
 use staunch_live::TopicName;
 
@@ -16,7 +16,8 @@ const ENDS_SPARE: usize = 64;
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    by_topic: HashMap<TopicName, HashSet<Address>>,
+    /// Who waits for a topic, and whether it may read what is private of it.
+    by_topic: HashMap<TopicName, HashMap<Address, bool>>,
     by_address: HashMap<Address, TopicName>,
     /// When they have waited for long enough, in seconds since the start.
     ends: BinaryHeap<Reverse<(u32, Address)>>,
@@ -28,9 +29,9 @@ impl Waiting {
         Self { by_topic, by_address, ends: BinaryHeap::new() }
     }
 
-    /// A poll waits from now on.
-    pub(crate) fn add(&mut self, topic: TopicName, address: Address, end_s: u32) {
-        self.by_topic.entry(topic.clone()).or_default().insert(address);
+    /// A poll waits from now on. `reads_private` says whether an update that is private ends its waiting.
+    pub(crate) fn add(&mut self, topic: TopicName, address: Address, end_s: u32, reads_private: bool) {
+        self.by_topic.entry(topic.clone()).or_default().insert(address, reads_private);
         self.by_address.insert(address, topic);
         // Ends of those that are gone, or were answered, are not kept until they come.
         if self.ends.len() >= 2 * self.by_address.len() + ENDS_SPARE {
@@ -40,11 +41,13 @@ impl Waiting {
         self.ends.push(Reverse((end_s, address)));
     }
 
-    /// The topic was updated: those who waited for it.
-    pub(crate) fn take(&mut self, topic: &TopicName) -> HashSet<Address> {
-        let waited = self.by_topic.remove(topic).unwrap_or_default();
-        waited.iter().for_each(|address| drop(self.by_address.remove(address)));
-        waited
+    /// The topic was updated: those who waited for that.
+    pub(crate) fn take(&mut self, topic: &TopicName, is_private: bool) -> Vec<Address> {
+        let Some(waiting) = self.by_topic.get(topic) else { return Vec::new() };
+        let concerned = waiting.iter().filter(|(_, reads_private)| **reads_private || !is_private);
+        let taken: Vec<Address> = concerned.map(|(address, _)| *address).collect();
+        taken.iter().for_each(|address| drop(self.leave(*address)));
+        taken
     }
 
     /// Those who have waited for long enough, each with its topic.
@@ -88,12 +91,13 @@ mod tests {
         let name = |text| TopicName::new(text).unwrap();
         let address = |slot| Address { worker: 0, slot, generation: 1, stream: 0 };
         for (slot, topic, end_s) in [(1, "a", 5), (2, "a", 3), (3, "b", 4), (4, "b", 9)] {
-            waiting.add(name(topic), address(slot), end_s);
+            waiting.add(name(topic), address(slot), end_s, slot == 4);
         }
         assert_eq!(waiting.leave(address(1)), Some(name("a")));
         assert_eq!(waiting.take_ended(3), [(address(2), name("a"))]);
-        assert!(waiting.take(&name("a")).is_empty());
-        assert_eq!(waiting.take(&name("b")), HashSet::from_iter([address(3), address(4)]));
+        assert!(waiting.take(&name("a"), false).is_empty());
+        assert_eq!(waiting.take(&name("b"), true), [address(4)], "the other may not read it");
+        assert_eq!(waiting.take(&name("b"), false), [address(3)]);
         assert!(waiting.take_ended(99).is_empty() && waiting.len() == 0);
     }
 
@@ -102,7 +106,7 @@ mod tests {
         let mut waiting = Waiting::new();
         for generation in 0..10_000 {
             let address = Address { worker: 0, slot: 1, generation, stream: 0 };
-            waiting.add(TopicName::new("a").unwrap(), address, 50);
+            waiting.add(TopicName::new("a").unwrap(), address, 50, false);
             waiting.leave(address);
         }
         assert!(waiting.ends.len() <= ENDS_SPARE + 2);

@@ -38,6 +38,8 @@ use super::seat::Seat;
 use super::seats::Seats;
 use super::shared::LiveShared;
 use super::socket::Heard;
+use super::tokens::Verdict;
+use super::turns::LineClient;
 use super::waiting::Waiting;
 use crate::limits::WAVE_READERS_MAX;
 
@@ -72,6 +74,8 @@ pub(crate) struct LiveWorker {
 pub(super) enum Asker {
     /// What the request may do.
     Known(Rights),
+    /// Its token held once, and does not any more.
+    Over,
     /// It is told by mail.
     Unknown,
     /// Too many tokens wait to be checked.
@@ -121,6 +125,7 @@ impl LiveWorker {
     ) -> Answered {
         let rights = match self.asker(request, &answer) {
             Asker::Known(rights) => rights,
+            Asker::Over => Rights::Invalid,
             Asker::Unknown => return answer.later(),
             Asker::TooMany => return reply::come_back("too many tokens wait to be checked", answer),
         };
@@ -203,7 +208,7 @@ impl LiveWorker {
         if finished.why == Ended::Overrun {
             count(&self.counts().slow);
         }
-        if !self.forget_socket(slot) {
+        if !self.forget_socket(slot, finished.address) {
             self.forget_reader(slot);
         }
         self.seats.take(slot);
@@ -236,14 +241,15 @@ impl LiveWorker {
     /// What a request may do, if that is known at once.
     fn asker(&self, request: &Request<'_>, answer: &Answer<'_>) -> Asker {
         let config = &self.shared.config;
-        let Some(token) = permit::shown(request, &config.cookie, &config.origins) else {
+        let Some(token) = permit::shown(request, answer.is_secured(), &config.cookie, &config.origins) else {
             return Asker::Known(Rights::Anonymous);
         };
-        self.asker_of(token, answer.unix_ms() / 1000, answer.address())
+        let client = LineClient::of(answer.client(request), answer.address());
+        self.asker_of(token, answer.unix_ms() / 1000, client, answer.address())
     }
 
     /// What who shows a token may do, if that is known at once.
-    fn asker_of(&self, token: &[u8], now_s: u64, address: Address) -> Asker {
+    fn asker_of(&self, token: &[u8], now_s: u64, client: LineClient, address: Address) -> Asker {
         let own = self.shared.config.publish_token.as_ref();
         if own.is_some_and(|own| permit::is_same(token, own)) {
             return Asker::Known(Rights::Everything);
@@ -253,8 +259,10 @@ impl LiveWorker {
             return Asker::Known(Rights::Invalid);
         }
         match tokens.find(token, now_s) {
-            Some(granted) => Asker::Known(Rights::Granted(granted)),
-            None if tokens.ask(token, now_s, address) => Asker::Unknown,
+            Some(Verdict::Good(granted)) => Asker::Known(Rights::Granted(granted)),
+            Some(Verdict::Bad) => Asker::Known(Rights::Invalid),
+            Some(Verdict::Over) => Asker::Over,
+            None if tokens.ask(token, now_s, client, address) => Asker::Unknown,
             None => Asker::TooMany,
         }
     }
@@ -281,11 +289,16 @@ impl LiveWorker {
         }
     }
 
-    /// Hands to the writer what the view asks of it.
+    /// Hands to the writer what the view asks of it for all readers together.
     fn ask(&mut self) {
+        self.ask_for(LineClient::Worker(self.index));
+    }
+
+    /// Hands to the writer what the view asks of it for a client.
+    fn ask_for(&mut self, client: LineClient) {
         let requests = self.view.take_requests();
         if !requests.is_empty() {
-            self.shared.queue.ask(self.index, requests);
+            self.shared.queue.ask(self.index, client, requests);
         }
     }
 

@@ -1,8 +1,9 @@
 //! The thread that is the one writer of live data.
 //!
 //! It takes what waits, gives it to the hub, posts one letter to each worker for all of it, and then answers
-//! the publishers: who was answered finds the update at every worker. It is also the clock of readers: once a
-//! second, and only while there are any. It must never wait for a worker but by not taking publications.
+//! the publishers: who was answered finds the update at every worker. What readers want made it makes piece
+//! by piece, so that publications soon have a turn again. It is also the clock of readers: once a second, and
+//! only while there are any. It must never wait for a worker but by not taking publications.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
@@ -18,10 +19,13 @@ use super::mail::{Became, BodyOutcome, CodedValue, LineOutcome, LiveMail, LiveTi
 use super::queue::{CodingWish, Publisher, Publishing};
 use super::shared::LiveShared;
 use crate::content::encode::encode_quickly;
+use crate::limits::WRITER_MADE_BYTES;
 use crate::shared::Mail;
 
 /// How long the time of topics is not looked at, at most, in milliseconds.
 const LOOK_MS_MAX: u64 = 1_000;
+/// What making anything counts at least, in bytes.
+const MADE_BYTES_MIN: usize = 1024;
 
 /// See the module's text.
 pub(crate) struct Writer {
@@ -88,8 +92,8 @@ impl Writer {
             }
             self.tell_time_of_day();
             self.look_at_store(now_ms);
-            for (worker, requests) in work.requests {
-                requests.into_iter().for_each(|request| self.hub.request(usize::from(worker), request));
+            for (worker, told) in work.told {
+                told.into_requests().for_each(|request| self.hub.request(usize::from(worker), request));
             }
             let mut answers = Vec::new();
             for publishing in work.publishings {
@@ -100,6 +104,7 @@ impl Writer {
             if hand == Hand::Lent && self.refusal().is_none() {
                 self.publish_held_back(now_ms);
             }
+            self.make_forms();
             let refusal = self.keep(now_ms);
             for (to, mut became) in answers {
                 refusal.iter().for_each(|refusal| became.refuse(refusal));
@@ -110,7 +115,8 @@ impl Writer {
             if work.is_introduction_wanted {
                 self.shared.follower.introduce(self.shared.number, &self.hub.introduction());
             }
-            work.codings.into_iter().for_each(|wish| self.code(wish));
+            self.have_forms_asked_for();
+            self.make_codings();
             self.tick((now_ms / 1000) as u32);
         }
     }
@@ -142,7 +148,7 @@ impl Writer {
         let Publishing { lines, fault, key, .. } = publishing;
         if let Some(refusal) = self.refusal() {
             let refused = |(line, _)| LineOutcome { line, became: Err(refusal.clone()) };
-            return Became::Lines(lines.into_iter().map(refused).chain(fault).collect());
+            return Became::Lines(lines.into_iter().map(refused).chain(fault).collect(), None);
         }
         // Where nothing is to be published there is nothing to repeat.
         let key = key.filter(|_| !lines.is_empty());
@@ -159,19 +165,20 @@ impl Writer {
                 KeyUse::Faulty => return refused(400, "`Idempotency-Key` has 1 to 256 bytes"),
             }
         }
+        let id = lines.first().and_then(|(_, publication)| publication.id.clone());
         let mut outcomes: Vec<LineOutcome> = Vec::with_capacity(lines.len() + 1);
         for (line, publication) in lines {
             outcomes.push(LineOutcome { line, became: self.number(publication, now_ms) });
         }
         outcomes.extend(fault);
         if let Some((key, digest)) = key {
-            let became = BodyOutcome::of(&outcomes);
+            let became = BodyOutcome { id: id.clone(), ..BodyOutcome::of(&outcomes) };
             // A body of which nothing was taken may be sent again.
             if became.published > 0 {
                 self.keys.remember(&key, digest, became, now_ms);
             }
         }
-        Became::Lines(outcomes)
+        Became::Lines(outcomes, id)
     }
 
     fn number(&mut self, publication: Publication, now_ms: u64) -> Result<Accepted, NotTaken> {
@@ -297,14 +304,14 @@ impl Writer {
 
     fn answer(&self, to: Publisher, became: Became) {
         match (to, became) {
-            (Publisher::Request(address), Became::Lines(outcomes)) => {
-                let outcome = BodyOutcome::of(&outcomes);
+            (Publisher::Request(address), Became::Lines(outcomes, id)) => {
+                let outcome = BodyOutcome { id, ..BodyOutcome::of(&outcomes) };
                 self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
             }
             (Publisher::Request(address), Became::Body(outcome)) => {
                 self.post.send(address, self.shared.mail(LiveMail::Published(outcome)));
             }
-            (Publisher::Feed(address), Became::Lines(outcomes)) => {
+            (Publisher::Feed(address), Became::Lines(outcomes, _)) => {
                 self.post.send(address, self.shared.mail(LiveMail::Fed(address, outcomes)));
             }
             // Only requests have keys.
@@ -313,13 +320,47 @@ impl Writer {
         }
     }
 
-    fn code(&self, wish: CodingWish) {
-        let CodingWish { topic, number, encoding, value } = wish;
-        let body = encode_quickly(encoding, value.bytes()).map(Into::into);
+    /// Makes forms that readers wait for, as many as a turn has room for: those of one delivery at least.
+    fn make_forms(&mut self) {
+        let mut left_bytes = WRITER_MADE_BYTES;
+        while left_bytes > 0
+            && let Some(wanted) = self.shared.queue.next_forms()
+        {
+            left_bytes = left_bytes.saturating_sub(self.hub.make(&wanted).max(MADE_BYTES_MIN));
+        }
+    }
+
+    /// Workers of which forms were left out are told to ask for them: by a letter in which nothing stands.
+    fn have_forms_asked_for(&self) {
+        for worker in self.shared.queue.take_left_out() {
+            let (epoch, number) = (self.shared.epoch, self.shared.posted.load(Relaxed));
+            let letter = Letter { epoch, news: [].into(), number };
+            self.post.send_to_worker(worker, self.shared.mail(LiveMail::News(letter)));
+        }
+    }
+
+    /// Makes codings of polled values, as many as a turn has room for: one at least.
+    fn make_codings(&self) {
+        let mut left_bytes = WRITER_MADE_BYTES;
+        while left_bytes > 0
+            && let Some(wish) = self.shared.queue.next_coding()
+        {
+            left_bytes = left_bytes.saturating_sub(self.code(wish).max(MADE_BYTES_MIN));
+        }
+    }
+
+    /// Makes a coding of a value, if it is the last one still; gives the bytes of the value.
+    fn code(&self, wish: CodingWish) -> usize {
+        let CodingWish { topic, number, encoding } = wish;
+        let Some((_, update)) = self.hub.value(&topic).filter(|(_, update)| update.number == number) else {
+            return 0;
+        };
+        let body = encode_quickly(encoding, update.value.bytes()).map(Into::into);
         let coded = CodedValue { topic, number, encoding, body };
         for worker in 0..self.post.workers() {
             self.post.send_to_worker(worker, self.shared.mail(LiveMail::Coded(coded.clone())));
         }
+        update.value.bytes().len()
     }
 
     /// Tells workers with readers that a second has passed.
@@ -328,6 +369,7 @@ impl Writer {
             return;
         }
         self.told_s = up_s;
+        self.hub.let_forms_go();
         let within_s = self.shared.leaving_s.load(Relaxed);
         if within_s > 0 && self.leaving_until_s.is_none() {
             self.leaving_until_s = Some(up_s.saturating_add(u32::try_from(within_s).unwrap_or(u32::MAX)));

@@ -14,6 +14,7 @@ use super::Closing;
 use crate::limits::COMMANDS_WAITING_MAX;
 use crate::live::permit::Rights;
 use crate::live::tokens::Verdict;
+use crate::live::turns::LineClient;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct CommandClient {
     pub(crate) ends_at_s: u64,
     /// The earliest end it stands in line for; 0 for none.
     pub(crate) watched_at_s: u64,
+    /// Whose turn it is when it asks for something.
+    pub(crate) by: LineClient,
 }
 
 /// What a command waits for.
@@ -55,7 +58,7 @@ pub(crate) enum Heard {
 }
 
 impl CommandClient {
-    pub(crate) fn new(rights: Rights) -> Self {
+    pub(crate) fn new(rights: Rights, by: LineClient) -> Self {
         Self {
             rights,
             is_connected: false,
@@ -66,6 +69,7 @@ impl CommandClient {
             holds_form: false,
             ends_at_s: 0,
             watched_at_s: 0,
+            by,
         }
     }
 

@@ -2,8 +2,11 @@
 //!
 //! It must never number an update: what is published is handed to the writer, and the request waits.
 
+use std::sync::Arc;
+
 use staunch_engine::{Answer, Answered};
-use staunch_live::{TopicName, Value};
+use staunch_live::mercure::is_reserved;
+use staunch_live::{TopicName, Update, Value};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 use xxhash_rust::xxh3::Xxh3;
@@ -22,6 +25,7 @@ use super::super::reply::{decode_name, not_taken, refuse, sharing, text};
 use super::super::route::Endpoint;
 use super::super::seat::Seat;
 use super::super::tokens::Verdict;
+use super::super::turns::LineClient;
 use super::{Asker, LiveWorker};
 use crate::content::negotiate::{Encoding, Preference};
 
@@ -44,59 +48,62 @@ impl LiveWorker {
             return answer.later();
         }
         count(&self.counts().polls);
-        if let Some(answered) = self.waits_for(path, request, &answer) {
+        let name = decode_name(path);
+        let topic = match self.documents.topic(&name) {
+            Some(topic) => topic,
+            None => match TopicName::from_bytes(&name) {
+                Ok(topic) => topic,
+                Err(fault) => return refuse(Status::BAD_REQUEST, &fault.to_string(), lines, answer),
+            },
+        };
+        // Before anything is looked up, so that it tells neither whether there is something nor when.
+        if self.shared.is_private(&topic) && !rights.may_read(&topic) {
+            return rights.refuse_reading(&topic, lines, answer);
+        }
+        if let Some(answered) = self.waits_for(rights, &topic, request, &answer) {
             return answered.answer(lines, answer);
         }
-        self.answer_value(rights, path, lines, request, answer)
+        self.answer_value(rights, topic, lines, request, answer)
+    }
+
+    /// The last update of a topic, if that may be read.
+    pub(super) fn readable(&self, topic: &TopicName, rights: &Rights) -> Option<&Arc<Update>> {
+        self.view.last(topic).filter(|update| rights.may_read_update(update))
     }
 
     fn answer_value(
         &mut self,
         rights: &Rights,
-        path: &[u8],
+        topic: TopicName,
         lines: &[u8],
         request: &Request<'_>,
         answer: Answer<'_>,
     ) -> Answered {
-        let topic = match self.documents.find(path) {
-            Some(document) => document.topic.clone(),
-            None => match TopicName::from_bytes(&decode_name(path)) {
-                Ok(topic) => topic,
-                Err(fault) => return refuse(Status::BAD_REQUEST, &fault.to_string(), lines, answer),
-            },
+        let present = |update: &&Arc<Update>| update.value != Value::Gone;
+        let Some(update) = self.readable(&topic, rights).filter(present).cloned() else {
+            self.documents.forget(&topic);
+            return rights.refuse_absent(lines, answer);
         };
-        let last = self.view.last(&topic).filter(|update| update.value != Value::Gone);
-        let Some(update) = last.cloned() else {
-            self.documents.forget(path);
-            return refuse(Status::NOT_FOUND, "there is no such topic", lines, answer);
-        };
-        if update.private && !rights.may_read(&topic) {
-            let lines = [lines, b"WWW-Authenticate: Bearer\r\n"].concat();
-            return refuse(Status::UNAUTHORIZED, "reading this needs a token", &lines, answer);
-        }
         let version = staunch_live::Version { number: update.number, ..self.view.version() };
         if update.private {
             // It is for this reader alone: no cache keeps it, and no other is answered from it.
             let mut document = Document::new(version, &update, topic, "private, no-store");
-            let (prepared, _) = document.find(None);
+            let prepared = document.find(None, |_| false);
             return answer.block(Status::OK, &prepared.block, prepared.fields_bytes);
         }
-        let is_current = self.documents.find(path).is_some_and(|own| own.number == update.number);
-        if !is_current {
+        if self.documents.find(&topic).is_none_or(|own| own.number != update.number) {
             let cache_control = self.shared.cache_control(&topic);
-            self.documents.keep(path, Document::new(version, &update, topic.clone(), cache_control));
+            self.documents.keep(Document::new(version, &update, topic.clone(), cache_control));
         }
         let preference = Preference::read(request.values(b"accept-encoding"), &ORDER);
         let place = preference.choose(|_| true);
         let preferred = ORDER.into_iter().find(|encoding| encoding.place() == place);
-        let Some(document) = self.documents.find(path) else {
+        let Some(document) = self.documents.find(&topic) else {
             return refuse(Status::INTERNAL_SERVER_ERROR, "the value was lost", lines, answer);
         };
         let is_known = is_known(document, request);
-        let (prepared, wish) = document.find(preferred);
-        if let Some(wish) = wish {
-            self.shared.queue.wish(wish);
-        }
+        let client = LineClient::of(answer.client(request), answer.address());
+        let prepared = document.find(preferred, |wish| self.shared.queue.wish(client, wish));
         if is_known {
             let cache_control = self.shared.cache_control(&topic);
             let own = format!(
@@ -163,7 +170,8 @@ impl LiveWorker {
             return answer.collect(request, staunch_live::limits::BATCH_BYTES_MAX);
         }
         let address = answer.address();
-        let feed = Box::new(Feed::new(value_bytes_max, rights.clone()));
+        let client = LineClient::of(answer.client(request), address);
+        let feed = Box::new(Feed::new(value_bytes_max, rights.clone(), client));
         let number = self.seats.promise(address);
         self.seats.put(number, Seat::Feed(address.generation, feed));
         let own =
@@ -204,13 +212,18 @@ impl LiveWorker {
             (_, None) => return refuse(Status::UNSUPPORTED_MEDIA_TYPE, TYPES, &lines, answer),
         };
         if Endpoint::of(request.path) == Some(Endpoint::Mercure) {
+            if read.lines.iter().any(|(_, publication)| publication.topics.iter().any(is_reserved)) {
+                let sentence = "`topic`: below /.well-known/mercure the hub alone speaks";
+                return refuse(Status::BAD_REQUEST, sentence, &lines, answer);
+            }
             read.lines.iter_mut().for_each(|(_, publication)| publication.begins_log = true);
         }
         rights.restrict(&mut read);
         let key = request.values(b"idempotency-key").next();
         let key = key.map(|key| (String::from_utf8_lossy(key).into_owned(), digest(request, body)));
         let to = Publisher::Request(answer.address());
-        let publishing = Publishing { lines: read.lines, fault: read.fault, key, to };
+        let client = LineClient::of(answer.client(request), answer.address());
+        let publishing = Publishing { lines: read.lines, fault: read.fault, key, to, client };
         match self.shared.queue.publish(publishing) {
             Ok(()) => answer.later(),
             Err(_) => {
@@ -262,12 +275,14 @@ fn answer_published(outcome: &BodyOutcome, lines: &[u8], answer: Answer<'_>) -> 
     }
 }
 
-/// Tells a publisher of Mercure the id of the update (draft-dunglas-mercure, section 5).
+/// Tells a publisher of Mercure the id of the update, which is its own if it gave one (draft-dunglas-mercure,
+/// section 5).
 fn answer_mercure(outcome: &BodyOutcome, lines: &[u8], answer: Answer<'_>) -> Answered {
     if outcome.has_lines || outcome.fault.is_some() {
         return answer_published(outcome, lines, answer);
     }
-    let id = outcome.version.map_or(String::new(), |version| format!("#{version}"));
+    let version = || outcome.version.map(|version| format!("#{version}"));
+    let id = outcome.id.as_deref().map(str::to_owned).or_else(version).unwrap_or_default();
     text(Status::OK, "text/plain; charset=utf-8", id.as_bytes(), lines, answer)
 }
 

@@ -99,6 +99,11 @@ impl LiveWorker {
     /// gave none since, and a client that never began.
     fn ask_socket(&mut self, slot: u32, now_s: u16) {
         let Some(socket) = self.seats.socket(slot) else { return };
+        if socket.is_slow(now_s) {
+            socket.close(Closing::SLOW_MESSAGE);
+            count(&self.counts().socket_faults);
+            return self.seats.wake(slot);
+        }
         let since_s = now_s.wrapping_sub(*socket.asked_at_s.get_or_insert(now_s));
         if u32::from(since_s) < HEARTBEAT_S {
             return;
@@ -167,6 +172,7 @@ mod tests {
     use crate::live::seat::JoiningSeat;
     use crate::live::shared::LiveShared;
     use crate::live::socket::{CommandClient, Speech, frame_of};
+    use crate::live::turns::LineClient;
 
     fn worker(speech: Speech) -> LiveWorker {
         let config = LiveConfig {
@@ -192,7 +198,10 @@ mod tests {
     }
 
     fn client(is_connected: bool) -> Speech {
-        Speech::Commands(Box::new(CommandClient { is_connected, ..CommandClient::new(Rights::Anonymous) }))
+        Speech::Commands(Box::new(CommandClient {
+            is_connected,
+            ..CommandClient::new(Rights::Anonymous, LineClient::Node)
+        }))
     }
 
     /// Lets so many seconds pass, one by one.

@@ -183,15 +183,17 @@ impl LiveWorker {
 
     /// What a token grants; or what becomes of the command that shows it.
     fn rights_of(&mut self, slot: u32, id: u32, token: &str, open: &Open<'_>) -> Result<Rights, Obeyed> {
-        let heard = self.client(slot).and_then(|client| client.heard.take());
+        let Some(client) = self.client(slot) else { return Err(Obeyed::Done) };
+        let (heard, by) = (client.heard.take(), client.by);
         let rights = match heard {
             Some(Heard::Token(Verdict::Good(granted))) => Rights::Granted(granted),
             Some(Heard::Token(Verdict::Over)) => {
                 return Err(Obeyed::Reply(refused(id, ClientError::TOKEN_EXPIRED)));
             }
             Some(Heard::Token(Verdict::Bad)) => Rights::Invalid,
-            _ => match self.asker_of(token.as_bytes(), open.unix_ms() / 1000, open.address()) {
+            _ => match self.asker_of(token.as_bytes(), open.unix_ms() / 1000, by, open.address()) {
                 Asker::Known(rights) => rights,
+                Asker::Over => return Err(Obeyed::Reply(refused(id, ClientError::TOKEN_EXPIRED))),
                 Asker::Unknown => return Err(Obeyed::Waits(Wait::Token)),
                 Asker::TooMany => return Err(Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS))),
             },
@@ -229,7 +231,7 @@ impl LiveWorker {
         if !client.rights.may_publish_something() {
             return Obeyed::Reply(refused(id, ClientError::PERMISSION_DENIED));
         }
-        let rights = client.rights.clone();
+        let (rights, by) = (client.rights.clone(), client.by);
         let body = [b"{\"topic\":", quoted(channel).as_bytes(), b",\"data\":", data, b"}"].concat();
         let mut read = read_body(BodyKind::Json, &body, self.shared.config.value_bytes_max);
         rights.restrict(&mut read);
@@ -238,7 +240,7 @@ impl LiveWorker {
             return Obeyed::Reply(refused(id, error));
         }
         let to = Publisher::Feed(open.address());
-        let publishing = Publishing { lines: read.lines, fault: None, key: None, to };
+        let publishing = Publishing { lines: read.lines, fault: None, key: None, to, client: by };
         match self.shared.queue.publish(publishing) {
             Ok(()) => Obeyed::Waits(Wait::Writer),
             Err(_) => Obeyed::Reply(refused(id, ClientError::TOO_MANY_REQUESTS)),

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Answer, Answered};
-use staunch_live::{Joined, Marks};
+use staunch_live::{Joined, Marks, Shape};
 use staunch_protocol::http1::Request;
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
 use staunch_protocol::websocket::{Accepted, Refusal, UpgradeRequest, accept};
@@ -19,8 +19,12 @@ use super::super::reply::{method, refuse};
 use super::super::route::SocketKind;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::{Closing, CommandClient, Socket, Speech};
+use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::PUBLICATION_BYTES_EXTRA;
+
+/// The sub-protocol that is known here: Centrifugo's, as JSON.
+const CENTRIFUGE_JSON: &str = "centrifuge-json";
 
 /// A WebSocket that is about to be opened.
 struct Opening {
@@ -50,28 +54,36 @@ impl LiveWorker {
         let origins = &self.shared.config.origins;
         let is_listed =
             |origin: &[u8]| origins.iter().any(|known| known == "*" || known.as_bytes() == origin);
-        if !is_allowed_page(request, is_listed) {
+        if !is_allowed_page(request, answer.is_secured(), is_listed) {
             let sentence = "pages of this origin may not read here: it is none of `live_origins`";
             return refuse(Status::FORBIDDEN, sentence, lines, answer);
         }
         if matches!(rights, Rights::Invalid) {
             return refuse_invalid(lines, answer);
         }
-        let opening = match self.opening(rights, kind, accepted.extensions.is_some(), request) {
+        let opening = match self.opening(rights, kind, accepted.extensions.is_some(), request, &answer) {
             Ok(opening) => opening,
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
         };
+        let forbidden = opening.wish.as_ref().and_then(|wish| self.forbidden(rights, wish));
+        if let Some(topic) = forbidden {
+            return rights.refuse_reading(&topic, lines, answer);
+        }
         if self.has_no_room() {
             count(&self.counts().refused);
             let sentence = "there are as many readers as `live_connections` allows";
             return self.send_away(sentence, lines, answer);
         }
+        let protocol = sub_protocol(&opening.socket, request);
         self.admit(opening, &answer);
         let Accepted { key, extensions } = accepted;
-        let extensions = extensions.map(|value| format!("Sec-WebSocket-Extensions: {value}\r\n"));
+        let field = |name: &str, value: Option<&str>| {
+            value.map_or(String::new(), |value| format!("Sec-WebSocket-{name}: {value}\r\n"))
+        };
         let own = format!(
-            "Upgrade: websocket\r\nSec-WebSocket-Accept: {key}\r\n{}",
-            extensions.unwrap_or_default()
+            "Upgrade: websocket\r\nSec-WebSocket-Accept: {key}\r\n{}{}",
+            field("Extensions", extensions),
+            field("Protocol", protocol)
         );
         answer.upgrade(&[lines, own.as_bytes()].concat())
     }
@@ -82,15 +94,17 @@ impl LiveWorker {
         kind: SocketKind,
         deflates: bool,
         request: &Request<'_>,
+        answer: &Answer<'_>,
     ) -> Result<Opening, String> {
         let (grants, ends_at_s) = rights.reading();
+        let by = LineClient::of(answer.client(request), answer.address());
         let asks = |pair: &[u8]| pair.starts_with(b"topic=");
         let names_topics = request.query.is_some_and(|query| query.split(|byte| *byte == b'&').any(asks));
         let speech = match kind {
             SocketKind::Echo => Speech::Echo,
             SocketKind::Own if names_topics => Speech::Url,
             SocketKind::Own | SocketKind::Centrifugo => {
-                Speech::Commands(Box::new(CommandClient::new(rights.clone())))
+                Speech::Commands(Box::new(CommandClient::new(rights.clone(), by)))
             }
         };
         let value_bytes_max = self.shared.config.value_bytes_max;
@@ -124,7 +138,7 @@ impl LiveWorker {
             None => self.seats.put(address.slot, Seat::Socket(address.generation, socket)),
         }
         self.watch_token(ends_at_s, address);
-        self.ask();
+        self.ask_for(LineClient::of(None, address));
         // The writer is the clock of readers, and may be asleep while there are none.
         self.shared.queue.ring();
     }
@@ -137,7 +151,7 @@ impl LiveWorker {
                 reader.marks.set(Marks::SENDING);
                 socket.begins_at = batch.from;
                 let pending = Pending::of(&batch.slices);
-                let (opening, socket) = (Some(wish.coding), Some(socket));
+                let (opening, socket) = (Some(wish.head()), Some(socket));
                 Seat::Reader(ReaderSeat { reader, opening, is_leaving: false, pending, socket })
             }
             Joined::Later => {
@@ -154,6 +168,20 @@ impl LiveWorker {
         };
         self.seats.put(slot, seat);
     }
+}
+
+/// The sub-protocol that is spoken, of those that the client offers; clients that offer some end where none
+/// is named (WHATWG WebSockets, section 2.2).
+fn sub_protocol(socket: &Socket, request: &Request<'_>) -> Option<&'static str> {
+    let speaks = match socket.speech {
+        Speech::Commands(_) => true,
+        Speech::Url => socket.form.shape() != Shape::Bare,
+        Speech::Echo => false,
+    };
+    let mut offered =
+        request.values(b"sec-websocket-protocol").flat_map(|list| list.split(|byte| *byte == b','));
+    let is_offered = offered.any(|name| name.trim_ascii() == CENTRIFUGE_JSON.as_bytes());
+    (speaks && is_offered).then_some(CENTRIFUGE_JSON)
 }
 
 /// Reads the handshake of a request.

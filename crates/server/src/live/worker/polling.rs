@@ -11,8 +11,10 @@ use staunch_protocol::Status;
 use staunch_protocol::http1::Request;
 
 use super::super::mail::LiveMail;
+use super::super::permit::Rights;
 use super::super::quotes::Quotes;
 use super::super::reply::{come_back, decode_name, refuse, text};
+use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::{POLL_WAIT_S, POLL_WAIT_S_MAX};
 
@@ -40,10 +42,11 @@ impl Wait {
 }
 
 impl LiveWorker {
-    /// Lets a poll wait that asks for what is behind a version (`after`), if nothing is.
+    /// Lets a poll wait that asks for what is behind a version (`after`), if nothing is that it may read.
     pub(super) fn waits_for(
         &mut self,
-        path: &[u8],
+        rights: &Rights,
+        topic: &TopicName,
         request: &Request<'_>,
         answer: &Answer<'_>,
     ) -> Option<Wait> {
@@ -55,10 +58,9 @@ impl LiveWorker {
             Some(Ok(wait_s)) => wait_s.min(POLL_WAIT_S_MAX),
             Some(Err(_)) => return Some(Wait::Faulty("`wait` is a number of seconds")),
         };
-        let topic = TopicName::from_bytes(&decode_name(path)).ok()?;
         let own = self.view.version();
         let Ok(version) = after.trim_matches('"').parse::<Version>() else { return None };
-        let is_newer = self.view.last(&topic).is_some_and(|update| update.number > version.number);
+        let is_newer = self.readable(topic, rights).is_some_and(|update| update.number > version.number);
         // From another epoch, or from the future: what there is is the answer.
         if version.epoch != own.epoch || version.number > own.number || is_newer || wait_s == 0 {
             return None;
@@ -69,12 +71,12 @@ impl LiveWorker {
         // Those of one moment do not all come back at one moment.
         let early_s = answer.address().slot % (wait_s / 8 + 1);
         let end_s = self.moment.up_s.saturating_add(wait_s - early_s + 1);
-        self.waiting.add(topic.clone(), answer.address(), end_s);
-        self.count_poll(topic, 1);
+        self.waiting.add(topic.clone(), answer.address(), end_s, rights.may_read(topic));
+        self.count_poll(topic.clone(), 1);
         Some(Wait::Later)
     }
 
-    /// A letter came: polls that waited for its topics are answered.
+    /// A letter came: polls that waited for its topics are answered, if they may read the update.
     pub(super) fn end_waiting(&mut self, letter: &Letter) {
         if self.waiting.len() == 0 {
             return;
@@ -82,7 +84,7 @@ impl LiveWorker {
         for news in letter.news.iter() {
             let News::Update(update, _) = news else { continue };
             for topic in update.topics() {
-                for address in self.waiting.take(topic) {
+                for address in self.waiting.take(topic, update.private) {
                     self.count_poll(topic.clone(), -1);
                     self.tell(address, LiveMail::Again);
                 }
@@ -105,6 +107,9 @@ impl LiveWorker {
 
     /// See [`staunch_engine::Handler::left`].
     pub(crate) fn left(&mut self, address: Address, departure: Departure) {
+        if departure == Departure::Gone && self.shared.tokens.has_issuers() {
+            self.shared.tokens.leave(address);
+        }
         if departure == Departure::Gone
             && let Some(topic) = self.waiting.leave(address)
         {
@@ -118,7 +123,8 @@ impl LiveWorker {
             1 => readers.fetch_add(1, Relaxed),
             _ => readers.fetch_sub(1, Relaxed),
         };
-        self.shared.queue.ask(self.index, vec![Asked::Readers(topic, change)]);
+        let all = LineClient::Worker(self.index);
+        self.shared.queue.ask(self.index, all, vec![Asked::Readers(topic, change)]);
     }
 
     /// Answers a poll for which nothing came.

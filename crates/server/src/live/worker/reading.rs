@@ -5,12 +5,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use staunch_engine::{Address, Answer, Answered, Body, Open, Piece, Slice};
-use staunch_live::{Coding, Form, Joined, Marks, Transport};
+use staunch_live::{Form, Joined, Marks, TopicName, Transport};
 use staunch_protocol::http1::Request;
 use staunch_protocol::{Method, Status};
 
 use super::super::counts::{count, place};
-use super::super::events::Wish;
+use super::super::events::{StreamHead, Wish};
 use super::super::pending::Pending;
 use super::super::permit::{Rights, refuse_invalid};
 use super::super::queue::{Publisher, Publishing};
@@ -18,8 +18,12 @@ use super::super::reply::refuse;
 use super::super::route::Endpoint;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
 use super::super::socket::Closing;
+use super::super::turns::LineClient;
 use super::LiveWorker;
 use crate::limits::{AWAY_S_MAX, RETRY_MS_MAX, RETRY_MS_MIN};
+
+/// What a stream is told that may lack updates because of its token.
+const LEFT_OUT: &str = ": private updates are left out: no token was shown that grants all of these topics\n";
 
 impl LiveWorker {
     /// Answers a request for `/events`, or for a subscription of Mercure.
@@ -43,6 +47,11 @@ impl LiveWorker {
             Ok(wish) => wish,
             Err(sentence) => return refuse(Status::BAD_REQUEST, &sentence, lines, answer),
         };
+        // What a hub of Mercure is asked for may always be private, and is left out then.
+        let forbidden = if is_mercure { None } else { self.forbidden(rights, &wish) };
+        if let Some(topic) = forbidden {
+            return rights.refuse_reading(&topic, lines, answer);
+        }
         let mut fields = wish.fields(lines);
         if is_mercure {
             fields.extend_from_slice(wish.mercure_line(&self.view).as_bytes());
@@ -56,7 +65,7 @@ impl LiveWorker {
             return self.send_away(sentence, lines, answer);
         }
         let address = answer.address();
-        let opening = Some(wish.coding);
+        let opening = Some(wish.head());
         let number = self.seats.promise(address);
         if !self.join(number, address.generation, wish, opening) {
             self.seats.take(number);
@@ -65,8 +74,14 @@ impl LiveWorker {
             return self.send_away(sentence, lines, answer);
         }
         self.watch_token(ends_at_s, address);
-        self.ask();
+        self.ask_for(LineClient::of(answer.client(request), address));
         answer.open(request, Status::OK, &fields, None, false)
+    }
+
+    /// A topic that is asked for by name, of which a rule makes every update private, and none may be read.
+    pub(super) fn forbidden(&self, rights: &Rights, wish: &Wish) -> Option<TopicName> {
+        let is_forbidden = |name: &&TopicName| self.shared.is_private(name) && !rights.may_read(name);
+        wish.interest.names().find(is_forbidden).cloned()
     }
 
     /// Whether this worker has its share of readers. What one has not, another may have: the share is rounded
@@ -83,7 +98,7 @@ impl LiveWorker {
     }
 
     /// Makes a reader of a connection, or lets it wait for a form. Whether there is room for it.
-    fn join(&mut self, slot: u32, generation: u32, wish: Wish, opening: Option<Coding>) -> bool {
+    fn join(&mut self, slot: u32, generation: u32, wish: Wish, opening: Option<StreamHead>) -> bool {
         let (form, start) = (wish.form, wish.start(&self.view));
         let seat = match self.view.join(slot, &wish.interest, form, start, Marks::default(), generation) {
             Joined::Full => return false,
@@ -142,8 +157,8 @@ impl LiveWorker {
             Some(Seat::Joining(seat)) => {
                 open.ignore_input();
                 open.release_request();
-                if let Some(coding) = seat.opening.take() {
-                    begin(seat.wish.form, coding, open);
+                if let Some(head) = seat.opening.take() {
+                    begin(seat.wish.form, head, open);
                 }
                 if seat.is_refused || open.peer_has_ended() {
                     open.end();
@@ -164,7 +179,7 @@ impl LiveWorker {
         self.seats.settle(slot);
         self.seats.in_hand = None;
         self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
-        self.ask();
+        self.ask_for(LineClient::of(None, open.address()));
     }
 
     /// Ends what goes on for a client whose certificate is outdated, before it gets or says more. A WebSocket
@@ -205,8 +220,8 @@ impl LiveWorker {
         }
         let Some(seat) = self.seats.reader_seat(slot) else { return false };
         let form = seat.reader.form;
-        if let Some(coding) = seat.opening.take() {
-            begin(form, coding, open);
+        if let Some(head) = seat.opening.take() {
+            begin(form, head, open);
         } else if open.has_unsent() {
             open.call_when_sent();
             return false;
@@ -243,10 +258,10 @@ impl LiveWorker {
             Body::Piece(piece) => Some(piece),
             Body::End => None,
         });
-        let mut is_ahead = feed.is_ahead();
+        let (mut is_ahead, client) = (feed.is_ahead(), feed.client);
         if !read.lines.is_empty() || read.fault.is_some() {
             let to = Publisher::Feed(address);
-            let publishing = Publishing { lines: read.lines, fault: read.fault, key: None, to };
+            let publishing = Publishing { lines: read.lines, fault: read.fault, key: None, to, client };
             is_ahead |= self.shared.queue.feed(publishing);
         }
         if is_ahead {
@@ -270,16 +285,18 @@ impl LiveWorker {
     }
 }
 
-/// What every stream begins with: the coding's own beginning, and when to come back.
-fn begin(form: Form, coding: Coding, open: &mut Open<'_>) {
+/// What every stream begins with: the coding's own beginning, when to come back, and whether something may be
+/// left out.
+fn begin(form: Form, head: StreamHead, open: &mut Open<'_>) {
     open.keep_little_unsent();
-    let head = coding.stream_head();
-    if !head.is_empty() {
-        open.push(Piece::Bytes(head.to_vec()));
+    let of_coding = head.coding.stream_head();
+    if !of_coding.is_empty() {
+        open.push(Piece::Bytes(of_coding.to_vec()));
     }
+    let said = if head.hides_private { LEFT_OUT } else { "" };
     let spread_ms = RETRY_MS_MAX - RETRY_MS_MIN;
     let retry_ms = RETRY_MS_MIN + drawn(open.address(), open.unix_ms()) % spread_ms;
-    push(form, form.frame(format!("retry: {retry_ms}\n\n").as_bytes()), open);
+    push(form, form.frame(format!("retry: {retry_ms}\n{said}\n").as_bytes()), open);
 }
 
 fn push(form: Form, bytes: std::sync::Arc<[u8]>, open: &mut Open<'_>) {

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use staunch_engine::{Body, Open, Piece, Slice};
+use staunch_engine::{Address, Body, Open, Piece, Slice};
 use staunch_live::centrifugo::welcome;
 use staunch_live::{Interest, Joined, Marks, Shape, Start, Version};
 use staunch_protocol::limits::MESSAGE_BYTES_MAX;
@@ -19,7 +19,8 @@ use staunch_protocol::websocket::Opcode;
 use super::super::counts::place;
 use super::super::pending::Pending;
 use super::super::seat::{JoiningSeat, ReaderSeat, Seat};
-use super::super::socket::{Socket, frame_of};
+use super::super::socket::{Socket, Wait, frame_of};
+use super::super::turns::LineClient;
 use super::LiveWorker;
 use super::reading::drawn;
 use crate::limits::{RETRY_MS_MAX, RETRY_MS_MIN};
@@ -58,6 +59,7 @@ impl LiveWorker {
             socket.take_unread(&mut self.scratch);
             let inflater = self.inflater.get_or_insert_default();
             let is_faulty = socket.read(&mut self.scratch, inflater, &mut output);
+            socket.note_half(self.moment.up_s as u16);
             inflater.shrink(MESSAGE_BYTES_MAX);
             let counts = &self.shared.worker_counts[usize::from(self.index)];
             counts.socket_faults.fetch_add(u64::from(is_faulty), Relaxed);
@@ -74,7 +76,9 @@ impl LiveWorker {
         while self.serve_once(slot, open) {}
         self.seats.in_hand = None;
         self.seats.wakes.drain(..).for_each(|address| open.outbox().wake(address));
-        self.ask();
+        let of_connection = LineClient::of(None, open.address());
+        let by = self.client(slot).map_or(of_connection, |client| client.by);
+        self.ask_for(by);
         let Some(socket) = self.seats.socket(slot) else { return };
         open.note_held(socket.held_bytes());
         // What came is worked off before more is read, and nothing is read that would be answered while there
@@ -172,10 +176,14 @@ impl LiveWorker {
     }
 
     /// A WebSocket is gone. Whether it is one.
-    pub(super) fn forget_socket(&mut self, slot: u32) -> bool {
+    pub(super) fn forget_socket(&mut self, slot: u32, address: Address) -> bool {
         let Some(socket) = self.seats.socket(slot) else { return false };
         let form = socket.form;
         let holds_form = socket.client().is_some_and(|client| client.holds_form);
+        let awaits_token = socket.client().is_some_and(|client| client.waits == Some(Wait::Token));
+        if awaits_token {
+            self.shared.tokens.leave(address);
+        }
         match self.seats.at(slot) {
             Some(Seat::Reader(_)) => self.waves.leave(&mut self.view, &mut self.seats, slot),
             Some(Seat::Joining(_)) => self.view.waited(form),
