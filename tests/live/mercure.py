@@ -96,6 +96,7 @@ queries = [
 subscribers = [Subscriber(query) for query in queries]
 status, identifier, _ = publish({"topic": BOOK, "data": '{"status":"out of stock"}'}, everything)
 check("publishing", status, 200)
+check("an own id is answered", publish({"topic": "urn:ids", "data": "x", "id": "id-1"}, everything)[:2], (200, "id-1"))
 assert identifier.startswith("#"), identifier
 for query, subscriber in zip(queries, subscribers):
     event = subscriber.next()
@@ -140,8 +141,16 @@ for subscriber in granted:
     check("granted", [subscriber.next()["data"], subscriber.next()["data"]], ["secret", "public"])
 for subscriber in (anybody, other, foreign):
     check("not granted", subscriber.next()["data"], "public")
+# Whether an update that may not be read has an id is told to nobody.
+check("private id", publish({"topic": BOOK, "data": "s", "private": "on", "id": "urn:private"}, everything)[0], 200)
+for asked, expected in [("urn:private", "earliest"), ("urn:none", "earliest")]:
+    heard = Subscriber(f"topic={topic}", Last_Event_ID=asked).response.headers["Mercure-Last-Event-ID"]
+    check(f"{asked} without a right", heard, expected)
+knows = Subscriber(f"topic={topic}", Last_Event_ID="urn:private", Authorization=f"Bearer {may}")
+check("with a right", knows.response.headers["Mercure-Last-Event-ID"], "urn:private")
+check("public again", publish({"topic": BOOK, "data": "public"}, everything)[0], 200)
 replayed = Subscriber(f"topic={topic}&last_event_id={urllib.parse.quote(identifier)}")
-check("replayed", [replayed.next()["data"] for _ in range(3)][-1], "public")
+check("replayed", [replayed.next()["data"] for _ in range(4)][-1], "public")
 
 # A reader is closed when its token ends.
 short = Subscriber(f"topic={topic}", Authorization="Bearer " + old(subscribe=[BOOK], exp=int(time.time()) + 3))
@@ -160,12 +169,18 @@ for what, jwt in [
     status, _, headers = publish({"topic": BOOK}, jwt)
     check(what, (status, headers["WWW-Authenticate"]), (401, 'Bearer error="invalid_token"'))
     check(what, Subscriber(f"topic={topic}", Authorization=f"Bearer {jwt}").status, 401)
-check("another topic", publish({"topic": BOOK}, old(publish=["urn:other"]))[0], 403)
+status, _, headers = publish({"topic": BOOK}, old(publish=["urn:other"]))
+check("another topic", (status, headers["WWW-Authenticate"]), (403, 'Bearer error="insufficient_scope"'))
 check("one of two", publish({"topic": [BOOK, "urn:b"]}, old(publish=[BOOK]))[0], 403)
 check("only reading", publish({"topic": BOOK}, may)[0], 403)
 check("1.0", publish({"topic": BOOK, "data": "x"}, new(["publish"], [BOOK]))[0], 200)
 check("no topic", publish({"data": "x"}, everything)[0], 400)
 check("an id of ours", publish({"topic": BOOK, "id": "#1"}, everything)[0], 400)
+check("the id of all", publish({"topic": BOOK, "id": "earliest"}, everything)[0], 400)
+check("Mercure's type", publish({"topic": BOOK, "type": "mercure"}, everything)[0], 400)
+for reserved in ["/.well-known/mercure/subscriptions/x", "https://e.com/.well-known/%6Dercure/subscriptions/x"]:
+    check(reserved, publish({"topic": reserved, "data": "x"}, everything)[0], 400)
+    check(reserved, publish({"topic": [BOOK, reserved], "data": "x"}, everything)[0], 400)
 check("JSON", publish({"topic": BOOK}, everything, "application/json")[0], 415)
 check("a parameter that is none", Subscriber("match_uritemplate=a").status, 400)
 check("nothing asked for", Subscriber("").status, 400)

@@ -59,6 +59,32 @@ fn what_is_no_handshake_is_refused() {
     }
 }
 
+/// Browsers and other clients end where a sub-protocol was offered and none is named.
+#[test]
+fn a_sub_protocol_that_is_known_is_named() {
+    let table = [
+        ("/connection/websocket", "centrifuge-json", true),
+        ("/ws", "chat, centrifuge-json ,x", true),
+        ("/ws", "chat\r\nSec-WebSocket-Protocol: centrifuge-json", true),
+        ("/ws?topic=a", "centrifuge-json", true),
+        ("/ws?topic=a&plain=1", "centrifuge-json", false),
+        ("/ws/echo", "centrifuge-json", false),
+        ("/ws", "centrifuge-protobuf", false),
+        ("/ws", "Centrifuge-JSON", false),
+    ];
+    for io in ENGINES {
+        let world = World::with_settings(io, &[], "live_echo = true");
+        for (path, offered, is_named) in table {
+            let lines = format!("{}Sec-WebSocket-Protocol: {offered}\r\n", upgrade_lines());
+            let (_, head, _) = handshake(world.address(), &format!("GET {path} HTTP/1.1"), &lines);
+            assert!(head.starts_with("HTTP/1.1 101 "), "{io} {path}: {head}");
+            let named = head.lines().filter(|line| line.starts_with("Sec-WebSocket-Protocol: "));
+            let expected = is_named.then_some("Sec-WebSocket-Protocol: centrifuge-json");
+            assert_eq!(named.collect::<Vec<_>>(), Vec::from_iter(expected), "{io} {path} {offered}");
+        }
+    }
+}
+
 #[test]
 fn a_client_of_commands_reads_and_is_answered_in_order() {
     for (io, path) in ENGINES.into_iter().zip(PATHS) {

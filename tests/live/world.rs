@@ -152,9 +152,7 @@ pub(crate) fn ask_host(
     let head = format!("{method} {path} HTTP/1.1\r\n{lines}");
     stream.write_all(head.as_bytes()).expect("a server that reads");
     stream.write_all(body).expect("a server that reads");
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).expect("an answer");
-    Reply::of(&bytes)
+    Reply::read(stream)
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
@@ -172,6 +170,28 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Reads one from a connection that goes on, and tells how long its body is.
+    pub(crate) fn next(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("a head");
+            bytes.extend(byte);
+        }
+        let mut reply = Self::of(&bytes);
+        let length = reply.field("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        reply.body = vec![0; length];
+        stream.read_exact(&mut reply.body).expect("a body");
+        reply
+    }
+
+    /// Reads it from a connection that ends with it.
+    pub(crate) fn read(mut stream: TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("an answer");
+        Self::of(&bytes)
+    }
+
     fn of(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -242,6 +262,8 @@ pub(crate) struct Events {
     chunks: Chunks,
     reader: EventReader,
     events: VecDeque<ReadEvent>,
+    /// All that came, as it stands in the stream.
+    text: Vec<u8>,
 }
 
 impl Events {
@@ -267,7 +289,8 @@ impl Events {
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
         let (chunks, reader) = (Chunks::default(), EventReader::new());
-        let mut events = Self { stream, status, head, chunks, reader, events: VecDeque::new() };
+        let (events, text) = (VecDeque::new(), Vec::new());
+        let mut events = Self { stream, status, head, chunks, reader, events, text };
         if events.status == 200 {
             events.take(&bytes[end + 4..]);
         }
@@ -276,6 +299,7 @@ impl Events {
 
     fn take(&mut self, piece: &[u8]) {
         let data = self.chunks.read(piece);
+        self.text.extend_from_slice(&data);
         let events = &mut self.events;
         self.reader.read(&data, |event| events.push_back(event)).expect("a stream of events");
     }
@@ -311,6 +335,20 @@ impl Events {
             self.take(&piece[..count]);
         }
         self
+    }
+
+    /// What the stream has sent up to its first blank line.
+    pub(crate) fn beginning(&mut self) -> String {
+        let mut piece = [0; 4096];
+        loop {
+            let text = String::from_utf8_lossy(&self.text).into_owned();
+            if let Some(end) = text.find("\n\n") {
+                return text[..end + 2].to_owned();
+            }
+            let count = self.stream.read(&mut piece).expect("a beginning");
+            assert!(count > 0, "the stream was cut off");
+            self.take(&piece[..count]);
+        }
     }
 
     pub(crate) fn retry_ms(&self) -> Option<u64> {
