@@ -96,6 +96,10 @@ pub const PEM_BYTES_MAX: usize = 1 << 20;
 pub const CHAIN_CERTIFICATES_MAX: usize = 16;
 /// RSA keys below this are weak (NIST SP 800-131A).
 pub const RSA_BITS_MIN: usize = 2_048;
+/// RSA keys above this cannot be signed with here (ring's limit).
+pub const RSA_BITS_MAX: usize = 4_096;
+/// A key of so many bits in PKCS #8 is shorter: eight numbers, two as long as the modulus and five half as long.
+pub const RSA_KEY_BYTES_MAX: usize = 2_500;
 
 const _: () = assert!(TICKET_LIFETIME_SECONDS as u64 <= TICKET_KEY_SECONDS * (TICKET_KEYS_COUNT as u64 - 1));
 const _: () = assert!(HELLO_BYTES_MAX < HANDSHAKE_BYTES_MAX);

@@ -115,8 +115,8 @@ impl LocalAuthority {
         let probe = authority.issue(&["localhost"], now_unix_s)?;
         let chain = format!("{}{certificate_pem}", probe.certificate_pem);
         match CertificatePair::read(chain.as_bytes(), probe.key_pem.as_bytes()) {
-            Ok(_) => Ok(authority),
-            Err(PairFault::ChainOrder(_)) => Err(AuthorityFault::Foreign),
+            Ok(made) if made.notes().is_empty() => Ok(authority),
+            Ok(_) => Err(AuthorityFault::Foreign),
             Err(fault) => Err(AuthorityFault::Pair(fault)),
         }
     }

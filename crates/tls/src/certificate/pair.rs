@@ -9,16 +9,17 @@ use std::sync::Arc;
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, crypto::ring::sign::any_supported_type};
 use rustls_pki_types::pem::{self, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use x509_cert::Certificate;
 use x509_cert::der::asn1::UintRef;
-use x509_cert::der::{Decode, Reader, SliceReader};
+use x509_cert::der::{Decode, Encode as _, Reader, SliceReader};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 use zeroize::Zeroizing;
 
+use super::chain::{self, Link, Ordered};
 use crate::compression::CompressedChain;
-use crate::limits::{CHAIN_CERTIFICATES_MAX, PEM_BYTES_MAX, RSA_BITS_MIN};
+use crate::limits::{CHAIN_CERTIFICATES_MAX, PEM_BYTES_MAX, RSA_BITS_MAX, RSA_BITS_MIN, RSA_KEY_BYTES_MAX};
 
 /// `rsaEncryption` (RFC 8017, appendix A.1).
 const RSA_KEY: &str = "1.2.840.113549.1.1.1";
@@ -34,6 +35,7 @@ pub struct CertificatePair {
     addresses: Vec<IpAddr>,
     not_before_unix_s: u64,
     not_after_unix_s: u64,
+    notes: Vec<String>,
 }
 
 /// What is wrong with a pair. The sentence is for people; the path of the file is the caller's to add.
@@ -51,14 +53,14 @@ pub enum PairFault {
     ChainTooLong(usize),
     /// The certificate in that place (from 1) cannot be read.
     Certificate(usize),
-    /// The key is of a kind that is not spoken, or damaged.
+    /// The key is damaged, or of no kind that is known.
     Key,
+    /// The key can only be read with a phrase.
+    KeyEncrypted,
+    /// The key is of a kind that is not spoken.
+    KeyKind(&'static str),
     /// The key belongs to another certificate.
     KeyMismatch,
-    /// The certificate in that place (from 1) is not signed by the one that follows.
-    ChainOrder(usize),
-    /// The chain begins with an authority's own certificate.
-    Reversed,
     /// The RSA key of the certificate in that place (from 1) has so many bits.
     WeakKey(usize, usize),
     /// The certificate in that place (from 1) is signed with SHA-1 or MD5.
@@ -82,18 +84,17 @@ impl fmt::Display for PairFault {
                 write!(f, "{count} certificates; a chain has at most {CHAIN_CERTIFICATES_MAX}")
             }
             Self::Certificate(place) => write!(f, "certificate {place} of the chain cannot be read"),
-            Self::Key => f.write_str("the key is damaged, encrypted, or neither ECDSA, Ed25519 nor RSA"),
+            Self::Key => f.write_str("the key is damaged, or neither ECDSA, Ed25519 nor RSA"),
+            Self::KeyEncrypted => f.write_str(
+                "the key is encrypted, and nobody is there to give its phrase: `openssl pkey -in KEY -out PLAIN` \
+                 writes it without one",
+            ),
+            Self::KeyKind(kind) => write!(
+                f,
+                "the key is {kind}, which is not spoken: ECDSA with P-256 or P-384, Ed25519, and RSA with up to \
+                 {RSA_BITS_MAX} bits are"
+            ),
             Self::KeyMismatch => f.write_str("the key does not match the certificate"),
-            Self::ChainOrder(place) => {
-                let next = place + 1;
-                write!(
-                    f,
-                    "the chain is out of order: certificate {place} is not signed by certificate {next}"
-                )
-            }
-            Self::Reversed => {
-                f.write_str("the chain is out of order: the server's own certificate must come first")
-            }
             Self::WeakKey(place, bits) => {
                 write!(
                     f,
@@ -115,40 +116,33 @@ impl fmt::Display for PairFault {
 impl std::error::Error for PairFault {}
 
 impl CertificatePair {
-    /// Reads a chain (the server's certificate first) and its key. Both may stand in one file, given twice.
+    /// Reads a chain and its key. Both may stand in one file, given twice. The chain may be in any order, and
+    /// hold what does not belong to it: [`Self::notes`] says so.
     ///
-    /// # Errors Everything that makes the pair useless or weak, whatever the time is. See [`Self::check`] for
-    /// the rest.
+    /// # Errors
+    /// Everything that makes the pair useless or weak, whatever the time is. See [`Self::check`] for the rest.
     pub fn read(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairFault> {
         if chain_pem.len() > PEM_BYTES_MAX || key_pem.len() > PEM_BYTES_MAX {
             return Err(PairFault::TooLong);
         }
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain_pem)
-            .collect::<Result<_, _>>()
-            .map_err(|error| PairFault::Pem("chain", error.to_string()))?;
-        if chain.is_empty() {
-            return Err(PairFault::NoCertificate);
-        }
-        if chain.len() > CHAIN_CERTIFICATES_MAX {
-            return Err(PairFault::ChainTooLong(chain.len()));
-        }
-        let parsed = parse_chain(&chain)?;
-        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(|error| match error {
-            pem::Error::NoItemsFound => PairFault::NoKey,
-            error => PairFault::Pem("key", error.to_string()),
-        })?;
-        let key = Zeroizing::new(key);
-        check_chain(&parsed)?;
-        let key = CertifiedKey::new(chain, any_supported_type(&key).map_err(|_| PairFault::Key)?);
+        let chain = read_chain(chain_pem)?;
+        let key = read_key(key_pem)?;
+        let signer = any_supported_type(&key).map_err(|_| key_fault(&key))?;
+        let public = signer.public_key();
+        let is_own = |link: &Link| public.as_ref().is_none_or(|key| has_key(&link.content, key));
+        let Ordered { links, notes } = chain::ordered(chain, is_own).ok_or(PairFault::KeyMismatch)?;
+        check_strength(&links)?;
+        let parsed = &links[0].content;
+        let key = CertifiedKey::new(links.iter().map(|link| link.der.clone()).collect(), signer);
         match key.keys_match() {
             Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 return Err(PairFault::KeyMismatch);
             }
             Ok(()) | Err(rustls::Error::InconsistentKeys(_)) => {}
-            Err(_) => return Err(PairFault::Certificate(1)),
+            Err(_) => return Err(PairFault::Certificate(links[0].place)),
         }
-        let validity = parsed[0].tbs_certificate().validity();
-        let (names, addresses) = subjects(&parsed[0]);
+        let validity = parsed.tbs_certificate().validity();
+        let (names, addresses) = subjects(parsed);
         Ok(Self {
             compressed: Arc::new(CompressedChain::new(&key.cert)),
             key: Arc::new(key),
@@ -156,7 +150,14 @@ impl CertificatePair {
             addresses,
             not_before_unix_s: validity.not_before.to_unix_duration().as_secs(),
             not_after_unix_s: validity.not_after.to_unix_duration().as_secs(),
+            notes,
         })
+    }
+
+    /// What the file holds that is not as it should be, and does no harm, in sentences.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Checks what changes with time and use: dates, and whether it covers these names (or IP addresses).
@@ -219,33 +220,120 @@ fn wildcard_covers(wildcard: &str, name: &str) -> bool {
     name.split_once('.').is_some_and(|(label, behind)| !label.is_empty() && rest == Some(behind))
 }
 
-fn parse_chain(chain: &[CertificateDer<'static>]) -> Result<Vec<Certificate>, PairFault> {
-    let parse = |(place, der): (usize, &CertificateDer<'_>)| {
-        Certificate::from_der(der).map_err(|_| PairFault::Certificate(place + 1))
+/// The certificates of a file, in its order.
+fn read_chain(text: &[u8]) -> Result<Vec<Link>, PairFault> {
+    let text = plain_labels(text);
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| PairFault::Pem("chain", error.to_string()))?;
+    match chain.len() {
+        0 => return Err(PairFault::NoCertificate),
+        count if count > CHAIN_CERTIFICATES_MAX => return Err(PairFault::ChainTooLong(count)),
+        _ => {}
+    }
+    let parse = |(index, der): (usize, CertificateDer<'static>)| {
+        let place = index + 1;
+        let der = without_trust(der).ok_or(PairFault::Certificate(place))?;
+        let content = Certificate::from_der(&der).map_err(|_| PairFault::Certificate(place))?;
+        Ok(Link { der, content, place })
     };
-    chain.iter().enumerate().map(parse).collect()
+    chain.into_iter().enumerate().map(parse).collect()
 }
 
-/// Each certificate is issued by the next, the first is no authority over others, and none is weak.
-fn check_chain(chain: &[Certificate]) -> Result<(), PairFault> {
-    let is_issued = |one: &Certificate, by: &Certificate| {
-        one.tbs_certificate().issuer() == by.tbs_certificate().subject()
-    };
-    for (place, pair) in chain.windows(2).enumerate() {
-        if is_issued(&pair[0], &pair[1]) {
-            continue;
+/// The key of a file, as it is used.
+fn read_key(text: &[u8]) -> Result<Zeroizing<PrivateKeyDer<'static>>, PairFault> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let key = PrivateKeyDer::from_pem_slice(text).map_err(|error| match error {
+        _ if is_encrypted(text) => PairFault::KeyEncrypted,
+        pem::Error::NoItemsFound => PairFault::NoKey,
+        error => PairFault::Pem("key", error.to_string()),
+    })?;
+    let key = Zeroizing::new(key);
+    if is_encrypted(text) { Err(PairFault::KeyEncrypted) } else { Ok(key) }
+}
+
+/// What editors of other systems put in front of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The text with the label of RFC 7468 in the place of the older ones that OpenSSL knows too.
+fn plain_labels(text: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut rest = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    // Of full size from the beginning: a key may stand in it, and growing would leave a copy behind.
+    let mut plain = Zeroizing::new(Vec::with_capacity(rest.len()));
+    while let Some(start) = find(rest, b"-----") {
+        let (before, from) = rest.split_at(start);
+        plain.extend_from_slice(before);
+        let labels = [b"BEGIN", &b"END"[..]].into_iter().flat_map(|edge| {
+            [&b" X509 "[..], b" TRUSTED "].map(|old| [b"-----", edge, old, b"CERTIFICATE-----"].concat())
+        });
+        let old = labels.into_iter().find(|label| from.starts_with(label));
+        let length = old.as_ref().map_or(b"-----".len(), Vec::len);
+        match old {
+            Some(label) if label.starts_with(b"-----BEGIN") => {
+                plain.extend_from_slice(b"-----BEGIN CERTIFICATE-----")
+            }
+            Some(_) => plain.extend_from_slice(b"-----END CERTIFICATE-----"),
+            None => plain.extend_from_slice(b"-----"),
         }
-        let is_reversed = place == 0 && chain[1..].iter().any(|other| is_issued(other, &chain[0]));
-        return Err(if is_reversed { PairFault::Reversed } else { PairFault::ChainOrder(place + 1) });
+        rest = &from[length..];
     }
-    for (place, certificate) in chain.iter().enumerate() {
-        let is_root = is_issued(certificate, certificate);
-        let signature = certificate.signature_algorithm().oid.to_string();
-        if !is_root && WEAK_SIGNATURES.contains(&signature.as_str()) {
-            return Err(PairFault::WeakSignature(place + 1));
+    plain.extend_from_slice(rest);
+    plain
+}
+
+fn find(text: &[u8], words: &[u8]) -> Option<usize> {
+    text.windows(words.len()).position(|window| window == words)
+}
+
+/// The certificate alone: OpenSSL's trusted form has behind it what it is trusted for.
+fn without_trust(der: CertificateDer<'static>) -> Option<CertificateDer<'static>> {
+    let mut reader = SliceReader::new(&der).ok()?;
+    let whole = reader.tlv_bytes().ok()?;
+    Some(if whole.len() == der.len() { der } else { CertificateDer::from(whole.to_vec()) })
+}
+
+fn is_encrypted(text: &[u8]) -> bool {
+    let has = |words: &[u8]| find(text, words).is_some();
+    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
+}
+
+/// Why a key cannot be used.
+fn key_fault(key: &PrivateKeyDer<'_>) -> PairFault {
+    let der = key.secret_der();
+    let has = |oid: &[u8]| find(der, oid).is_some();
+    // Identifiers with their tag and length: secp521r1, secp256k1 (RFC 5480), Ed448 (RFC 8410), rsaEncryption.
+    if has(&[6, 5, 0x2b, 0x81, 4, 0, 0x23]) {
+        return PairFault::KeyKind("ECDSA with P-521");
+    }
+    if has(&[6, 5, 0x2b, 0x81, 4, 0, 0x0a]) {
+        return PairFault::KeyKind("ECDSA with secp256k1");
+    }
+    if has(&[6, 3, 0x2b, 0x65, 0x71]) {
+        return PairFault::KeyKind("Ed448");
+    }
+    let is_rsa =
+        matches!(key, PrivateKeyDer::Pkcs1(_)) || has(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1]);
+    if is_rsa && der.len() > RSA_KEY_BYTES_MAX {
+        return PairFault::KeyKind("RSA with more bits");
+    }
+    PairFault::Key
+}
+
+/// Whether a certificate is for the key with this public part (SubjectPublicKeyInfo).
+fn has_key(certificate: &Certificate, public: &SubjectPublicKeyInfoDer<'_>) -> bool {
+    let own = certificate.tbs_certificate().subject_public_key_info().to_der();
+    own.is_ok_and(|own| own == public.as_ref())
+}
+
+/// No certificate that is sent is weak; a root's signature says nothing.
+fn check_strength(chain: &[Link]) -> Result<(), PairFault> {
+    for link in chain {
+        let signature = link.content.signature_algorithm().oid.to_string();
+        if !chain::is_root(link) && WEAK_SIGNATURES.contains(&signature.as_str()) {
+            return Err(PairFault::WeakSignature(link.place));
         }
-        if let Some(bits) = rsa_bits(certificate).filter(|&bits| bits < RSA_BITS_MIN) {
-            return Err(PairFault::WeakKey(place + 1, bits));
+        if let Some(bits) = rsa_bits(&link.content).filter(|&bits| bits < RSA_BITS_MIN) {
+            return Err(PairFault::WeakKey(link.place, bits));
         }
     }
     Ok(())
