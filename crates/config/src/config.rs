@@ -116,7 +116,7 @@ fn read_all(
     has_file: bool,
 ) -> (Option<Config>, Vec<Section>) {
     let global: Vec<&'static [Key]> = GLOBAL.iter().map(|(_, keys)| *keys).collect();
-    let elsewhere = [(Names::KEYS, "[[site]]"), (PathRule::KEYS, "[[path]]")];
+    let elsewhere = [(Names::KEYS, "belongs in [[site]]"), (PathRule::KEYS, "belongs in [[path]]")];
     reader.refuse_unknown(&[global, vec![Content::KEYS]].concat(), &elsewhere);
     let network = Network::read(reader);
     let tls = Tls::read(reader);
@@ -232,9 +232,9 @@ fn one_of_several(reader: &mut Reader<'_>, table: &Node, sections: &mut Vec<Sect
     let mut inner = Reader::of_table(entries, table.place);
     let global: Vec<(&'static [Key], &str)> = GLOBAL
         .iter()
-        .map(|(_, keys)| (*keys, "the top of the file: it holds for the whole server"))
+        .map(|(_, keys)| (*keys, "stands above the first [[...]] of the file: it holds for the whole server"))
         .collect();
-    let elsewhere = [global, vec![(PathRule::KEYS, "[[site.path]]")]].concat();
+    let elsewhere = [global, vec![(PathRule::KEYS, "belongs in [[site.path]]")]].concat();
     inner.refuse_unknown(&[Names::KEYS, Content::KEYS, Live::KEYS], &elsewhere);
     let names = Names::read(&mut inner);
     inner.inherit(reader, Live::KEYS, &PUBLISH_TOKENS);
@@ -279,7 +279,13 @@ fn path_rules(
     let mut rules = Vec::new();
     for table in tables {
         let mut inner = Reader::of_table(entries_of(reader, table)?, table.place);
-        inner.refuse_unknown(&[PathRule::KEYS], &[(Content::KEYS, "the site, not to a path")]);
+        let above = "stands above the first [[...]] of the file: it holds for the whole server";
+        let global = GLOBAL.iter().map(|(_, keys)| (*keys, above));
+        let elsewhere: Vec<_> = [(Content::KEYS, "belongs in the site, above its paths, not to a path")]
+            .into_iter()
+            .chain(global)
+            .collect();
+        inner.refuse_unknown(&[PathRule::KEYS], &elsewhere);
         rules.push(PathRule::read(&mut inner));
         reader.faults.append(&mut inner.faults);
         sections.push(Section { title: title.into(), entries: inner.entries });

@@ -74,6 +74,21 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["limit_conn", "limit_conn_zone"], "write `client_connections = 100`"),
     (&["set_real_ip_from", "real_ip_header"], "write `trusted_proxies = [\"10.0.0.0/8\"]`"),
     (&["pid", "pidfile"], "write `pid_file = \"/run/staunch/staunch.pid\"`"),
+    (&["include"], "there is one file of settings, and no other is read with it"),
+    (&["types", "default_type", "addtype"], "media types are known by the ending of a file's name"),
+    (
+        &["map", "geo", "if", "set"],
+        "there are no variables: write a [[path]] for what differs, `allow` and `deny` for addresses",
+    ),
+    (&["server_tokens", "serversignature"], "no answer tells the version"),
+    (
+        &["ssl_ciphers", "ssl_prefer_server_ciphers", "sslciphersuite"],
+        "the ciphers of TLS 1.2 and 1.3 that are good today are spoken, and no others",
+    ),
+    (
+        &["limit_rate", "limit_rate_after"],
+        "an answer is not slowed down; `client_rate` counts the requests of a client",
+    ),
     (&["client_max_body_size"], "a body is read and thrown away, at most 1 MiB of it"),
     (&["sendfile", "tcp_nopush", "tcp_nodelay", "open_file_cache", "events"], NOTHING),
 ];

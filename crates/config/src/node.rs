@@ -102,12 +102,51 @@ pub(crate) type Misprint = (Option<usize>, String);
 /// Each place at which it is not TOML, with what is wrong there.
 pub(crate) fn parse(text: &str) -> Result<Vec<(Name, Node)>, Vec<Misprint>> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        let fault =
-            |error: &Error| (error.span().map(|span| span.start), error.message().replace('\n', ", "));
-        return Err(errors.iter().map(fault).collect());
+    if errors.is_empty() {
+        return Ok(entries(table.into_inner()));
     }
-    Ok(entries(table.into_inner()))
+    if let Some(place) = foreign_line(text) {
+        let what = "this is no TOML but looks like a file of nginx or Caddy: `staunch config example` shows settings";
+        return Err(vec![(Some(place), what.to_owned())]);
+    }
+    let fault = |error: &Error| {
+        let place = error.span().map(|span| span.start);
+        let unquoted = place.and_then(|place| unquoted(text, place));
+        (place, unquoted.unwrap_or_else(|| error.message().replace('\n', ", ")))
+    };
+    let mut misprints: Vec<Misprint> = errors.iter().map(fault).collect();
+    misprints.dedup_by(|later, earlier| later.1 == earlier.1 && later.1.starts_with(WRITE));
+    Err(misprints)
+}
+
+/// How a misprint begins that says what is meant.
+const WRITE: &str = "write `";
+
+/// Where a line stands that ends as those of nginx and Caddy do, and is no part of TOML: with `;`, or a word and
+/// `{`.
+fn foreign_line(text: &str) -> Option<usize> {
+    let is_foreign = |line: &str| {
+        let line = line.trim();
+        !line.starts_with('#') && !line.contains('=') && (line.ends_with(';') || line.ends_with('{'))
+    };
+    let line = text.lines().find(|line| is_foreign(line))?;
+    Some(line.as_ptr() as usize - text.as_ptr() as usize)
+}
+
+/// What is meant by `key = word` at a place, whose word lacks its quotes.
+fn unquoted(text: &str, place: usize) -> Option<String> {
+    let start = text.get(..place)?.rfind('\n').map_or(0, |end| end + 1);
+    let line = text[start..].lines().next()?;
+    let (key, value) = line.split_once('=')?;
+    let value = value.split(" #").next().unwrap_or_default().trim();
+    let is_word = value.starts_with(|first: char| first.is_alphanumeric() || "/.:~$".contains(first))
+        && !value.contains(['"', '\'', '[', '{']);
+    let value = match value {
+        "yes" | "on" | "True" => "true".to_owned(),
+        "no" | "off" | "False" => "false".to_owned(),
+        value => quote(value),
+    };
+    is_word.then(|| format!("{WRITE}{} = {value}`", key.trim()))
 }
 
 fn entries(table: DeTable<'_>) -> Vec<(Name, Node)> {
@@ -198,5 +237,23 @@ mod tests {
     fn a_fault_of_toml_has_its_place() {
         let faults = parse("a = 1\nb = = 2\n").expect_err("no TOML");
         assert!(faults.iter().any(|(place, _)| *place == Some(10)), "{faults:?}");
+    }
+
+    #[test]
+    fn what_is_meant_is_said_of_what_is_no_toml() {
+        let table = [
+            ("listen = 127.0.0.1:8080\n", "write `listen = \"127.0.0.1:8080\"`"),
+            ("a = 1\nlisting = yes\n", "write `listing = true`"),
+            ("root = /srv/site # here\n", "write `root = \"/srv/site\"`"),
+            ("server {\n  listen 80;\n}\n", "looks like a file of nginx or Caddy"),
+            ("# a site\nexample.org {\n  root * /srv\n}\n", "looks like a file of nginx or Caddy"),
+        ];
+        for (text, expected) in table {
+            let said = parse(text).expect_err("no TOML");
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(said[0].1.contains(expected), "{said:?}");
+        }
+        let said = parse("a = [1\n").expect_err("no TOML");
+        assert!(!said[0].1.starts_with(WRITE), "{said:?}");
     }
 }

@@ -140,7 +140,8 @@ impl<'a> Reader<'a> {
         self.faults.push(Fault { key: key.into(), origin, place, text });
     }
 
-    /// Refuses each name of the table that is none of these. `elsewhere` are keys of other tables.
+    /// Refuses each name of the table that is none of these. `elsewhere` are keys of other tables, and where they
+    /// stand, in words.
     pub fn refuse_unknown(&mut self, known: &[&'static [Key]], elsewhere: &[(&'static [Key], &str)]) {
         for (name, _) in self.table {
             let mut all = known.iter().flat_map(|keys| keys.iter());
@@ -149,7 +150,7 @@ impl<'a> Reader<'a> {
             }
             let is_of = |keys: &[Key]| keys.iter().any(|key| key.name == name.text);
             let text = match elsewhere.iter().find(|(keys, _)| is_of(keys)) {
-                Some((_, table)) => format!("`{}` belongs in {table}", name.text),
+                Some((_, place)) => format!("`{}` {place}", name.text),
                 None => unknown(&name.text, known.iter().flat_map(|keys| keys.iter())),
             };
             let place = name.place;

@@ -22,7 +22,12 @@ pub(crate) struct Rule<'a> {
 pub(crate) fn faults(rules: &[Rule<'_>]) -> Vec<(usize, String)> {
     let mut faults = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
-        if let Some(text) = lacks_star(rule) {
+        if rule.from.contains('?') {
+            faults.insert(
+                index,
+                "`from` is compared with the path, without its query: this rule never applies".into(),
+            );
+        } else if let Some(text) = lacks_star(rule) {
             faults.insert(index, text);
         } else if let Some(earlier) = rules[..index].iter().find(|earlier| covers(earlier.from, rule.from)) {
             faults.insert(index, never_applies(earlier, rule));
@@ -136,6 +141,7 @@ mod tests {
         (&[("/a/c", "/d"), ("/a/*", "/b"), ("/a/*/e*", "/b")], &[(2, "this rule never applies")]),
         (&[("/a/*/c", "/b"), ("/a/*", "/d")], &[]),
         (&[("/a/*", "/b/$2")], &[(0, "`to` has $2, but `from` has 1 star")]),
+        (&[("/index.php?id=3", "/b")], &[(0, "`from` is compared with the path, without its query")]),
         (&[("/a", "/b/$1")], &[(0, "`to` has $1, but `from` has 0 stars")]),
     ];
 

@@ -31,7 +31,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("site = [1]", "a.toml:1:9: 1 stands where a table should"),
     ("root = \".\"\n[[site]]", "a.toml:1:1: `root` stands beside [[site]]: write it into each site"),
     ("[[path]]\nmatch = \"/\"\n[[site]]", "a.toml:1:3: [[path]] stands beside [[site]]: write [[site.path]]"),
-    ("[[site]]\nworkers = 1", "a.toml:2:1: `workers` belongs in the top of the file"),
+    ("[[site]]\nworkers = 1", "a.toml:2:1: `workers` stands above the first [[...]] of the file"),
     ("[[site]]\ndefault = true\n[[site]]", "a.toml:3:1: nobody would ever see this site"),
     ("[[site]]\ndefault = true\n[[site]]\ndefault = true", "a.toml:3:1: a second site says `default = true`"),
     ("[[site]]\nhosts = ['a']\n[[site]]\nhosts = ['A']", "a.toml:3:1: another site answers for a already"),

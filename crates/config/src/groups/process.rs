@@ -3,7 +3,7 @@
 use crate::group::{Conflict, group};
 use crate::syntax::choice::{LogField, OnOff, Sandbox};
 use crate::syntax::log_line::LogForm;
-use crate::syntax::text::{Count, FilePath, Interface, Lines, Size, Socket, Time, User};
+use crate::syntax::text::{Admin, AdminAddress, Count, FilePath, Interface, Lines, Size, Time, User};
 use crate::syntax::web::{Host, UrlPath};
 use crate::syntax::{Many, OrAuto, OrOff};
 
@@ -65,9 +65,11 @@ group! {
     /// servers and has more flags. The ports are those of `listen`. It needs CAP_BPF, CAP_NET_ADMIN and
     /// CAP_PERFMON at the start; they are given up with `user`. An upgrade ends it.
     gate: Many<Interface> = Some(""), Values, restart, "[\"eth0\"]";
-    /// Address for /metrics, /healthz and `staunch top`
-    /// Plain HTTP without password: an address that others can reach needs `admin_public` as well.
-    admin: OrOff<Socket> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
+    /// Address or socket file for /metrics, /healthz and `staunch top`
+    /// Plain HTTP without password: an address that others can reach needs `admin_public` as well. A socket file
+    /// (its whole name, `/run/staunch/admin`) is for the server's user, its group, and root. By either
+    /// `staunch reload`, `stop`, `upgrade`, `status` and `top` find the server.
+    admin: OrOff<Admin> = Some("off"), Value, restart, "\"127.0.0.1:9090\"";
     /// Allow an admin address that is not a loopback one
     admin_public: OnOff = Some("off"), Switch, restart, "true";
     /// Names of the admin address, beside localhost and IPs
@@ -79,7 +81,10 @@ group! {
 }
 
 fn public_admin(process: &Process) -> Conflict {
-    let address = process.admin.filter(|address| !address.ip().is_loopback() && !process.admin_public)?;
+    let Some(AdminAddress::Internet(address)) = &process.admin else { return None };
+    if address.ip().is_loopback() || process.admin_public {
+        return None;
+    }
     let text = format!(
         "others can reach {address}, and there is no password: say `admin_public` as well if they may"
     );

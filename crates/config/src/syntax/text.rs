@@ -71,8 +71,8 @@ scalars! {
     Rate: EventRate, "N/s", event_rate, |rate| Node::text(rate.to_string());
     /// Where to listen.
     Listen: ListenAddress, "ADDR", units::address, |address| Node::text(address.to_string());
-    /// Address and port, the address in digits.
-    Socket: SocketAddr, "ADDR", socket, |address| Node::text(address.to_string());
+    /// An address in digits with a port, or the whole name of a socket file.
+    Admin: AdminAddress, "ADDR|PATH", admin, |address| Node::text(address.to_string());
     /// Processors by number.
     Cpus: CpuList, "LIST", units::cpu_list, |list| Node::text(units::write_cpu_list(list));
     /// A block of addresses.
@@ -95,6 +95,24 @@ scalars! {
     }, text;
     /// Any words that are not empty.
     Words: String, "TEXT", words, |text| Node::text(text.as_str()), text;
+}
+
+/// Where the server tells about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// Address and port.
+    Internet(SocketAddr),
+    /// A socket file, reached only by who may write to it.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for AdminAddress {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(formatter),
+            Self::Unix(path) => path.display().fmt(formatter),
+        }
+    }
 }
 
 /// So many in a time.
@@ -209,8 +227,19 @@ fn event_rate(text: &str) -> Result<EventRate, String> {
     rate.ok_or_else(|| "write a rate such as 100/s or 600/m".into())
 }
 
-fn socket(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "write an address such as 127.0.0.1:9090".into())
+/// The longest name of a socket file (sun_path of unix(7), which ends with a NUL).
+const SOCKET_NAME_BYTES_MAX: usize = 107;
+
+fn admin(text: &str) -> Result<AdminAddress, String> {
+    if text.starts_with('/') && !text.contains('\0') {
+        // Another process that takes over makes its socket beside it, under a longer name.
+        let most = SOCKET_NAME_BYTES_MAX - ".4294967295".len();
+        let too_long = || format!("a socket's name has at most {most} bytes");
+        return if text.len() > most { Err(too_long()) } else { Ok(AdminAddress::Unix(text.into())) };
+    }
+    let address = text.parse().map(AdminAddress::Internet);
+    address
+        .map_err(|_| "write an address such as 127.0.0.1:9090, or a socket such as /run/staunch/admin".into())
 }
 
 fn address_block(text: &str) -> Result<AddressBlock, String> {
