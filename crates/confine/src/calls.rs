@@ -163,6 +163,31 @@ pub(crate) const FREE: &[libc::c_long] = &[
     libc::SYS_landlock_restrict_self,
 ];
 
+/// What a process that only asks others has no use for: it serves nobody, and starts and signals nothing.
+pub(crate) const NOT_OF_CLIENT: &[libc::c_long] = &[
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_execve,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_kill,
+    libc::SYS_memfd_create,
+    libc::SYS_sendfile,
+    libc::SYS_splice,
+    libc::SYS_copy_file_range,
+    libc::SYS_capset,
+];
+
+/// What it makes beside: folders of its store.
+pub(crate) const OF_CLIENT: &[libc::c_long] = &[
+    libc::SYS_mkdirat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+];
+
 /// The older calls that C libraries of this processor still make.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const OLD: &[libc::c_long] = &[
@@ -313,6 +338,26 @@ pub(crate) const BOUNDED: &[Bounded] = &[
             &[(0, ALL_BITS, libc::PR_CAPBSET_READ as u64)],
             &[(0, ALL_BITS, PR_SET_VMA)],
             &[(0, ALL_BITS, PR_GET_AUXV)],
+        ],
+    ),
+];
+
+const DATAGRAM: u64 = libc::SOCK_DGRAM as u64;
+
+/// A process that asks others looks their names up: by UDP, whose errors it wants to hear.
+pub(crate) const NAMES: &[Bounded] = &[
+    (
+        libc::SYS_socket,
+        &[
+            &[(0, ALL_BITS, libc::AF_INET as u64), (1, KIND, DATAGRAM)],
+            &[(0, ALL_BITS, libc::AF_INET6 as u64), (1, KIND, DATAGRAM)],
+        ],
+    ),
+    (
+        libc::SYS_setsockopt,
+        &[
+            &[(1, ALL_BITS, libc::IPPROTO_IP as u64), (2, ALL_BITS, libc::IP_RECVERR as u64)],
+            &[(1, ALL_BITS, libc::IPPROTO_IPV6 as u64), (2, ALL_BITS, libc::IPV6_RECVERR as u64)],
         ],
     ),
 ];

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, RestrictionStatus,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -37,6 +37,11 @@ const READ: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | 
 const RUN: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | Execute});
 const WRITE: BitFlags<AccessFs> =
     landlock::make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile});
+/// What is done with a folder in which files are kept: folders are made too.
+const STORE: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{
+    ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir
+});
+const SOCKET: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{MakeSock | RemoveFile});
 /// What is done with a device from which connections are taken.
 const DEVICE: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | IoctlDev});
 const SINK: BitFlags<AccessFs> = landlock::make_bitflags!(AccessFs::{ReadFile | WriteFile});
@@ -101,6 +106,42 @@ pub(crate) fn raise(paths: &Paths, inherited: &Inherited) -> Result<Fence, Strin
     }
 }
 
+/// Raises the fence of a process that asks others and serves nobody: it reads these files and folders, writes
+/// within one folder, and may connect.
+///
+/// # Errors
+/// Why there is none, or what it leaves open, in words.
+pub(crate) fn raise_for_client(read: &BTreeSet<PathBuf>, write: &Path) -> Result<(), String> {
+    let enforce = || -> Result<RestrictionStatus, RulesetError> {
+        Ruleset::default()
+            .handle_access(AccessFs::from_all(NEWEST))?
+            .handle_access(AccessNet::BindTcp)?
+            .scope(Scope::from_all(NEWEST))?
+            .create()?
+            .add_rules(path_beneath_rules(read, READ))?
+            .add_rules(path_beneath_rules([write], STORE))?
+            .add_rules(path_beneath_rules(programs(), RUN))?
+            .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
+            .add_rules(path_beneath_rules(["/dev/null"], SINK))?
+            .restrict_self()
+    };
+    let status = enforce().map_err(|error| format!("Landlock: {}", innermost(&error)))?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("this kernel has no Landlock, or it is switched off".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the kernel can confine files, network and signals, all of them.
+///
+/// # Errors
+/// What it cannot, in words.
+pub(crate) fn can_be_whole() -> Result<(), String> {
+    let asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let asked = asked.handle_access(AccessFs::from_all(ABI::V6)).and_then(|set| set.scope(Scope::Signal));
+    asked.map(drop).map_err(|error| format!("Landlock: {}", innermost(&error)))
+}
+
 impl Rules<'_> {
     /// Files are what was asked for, and what an upgrade runs. Connecting is forbidden, since a server of
     /// files calls nobody. Binding is left free, since addresses may be added later.
@@ -119,6 +160,7 @@ impl Rules<'_> {
             .create()?
             .add_rules(path_beneath_rules(&self.paths.read, READ))?
             .add_rules(path_beneath_rules(&self.paths.write, WRITE))?
+            .add_rules(path_beneath_rules(&self.paths.sockets, SOCKET))?
             .add_rules(path_beneath_rules(&self.run, RUN))?
             .add_rules(path_beneath_rules(SYSTEM.iter().chain(NAMES), READ))?
             .add_rules(path_beneath_rules(["/dev/null"], SINK))?
@@ -127,8 +169,11 @@ impl Rules<'_> {
     }
 
     fn digest(&self) -> u64 {
-        let Self { paths: Paths { read, write, devices, .. }, run } = self;
-        xxh3_64(format!("{NEWEST} {read:?} {write:?} {devices:?} {run:?} {SYSTEM:?} {NAMES:?}").as_bytes())
+        let Self { paths: Paths { read, write, sockets, devices, .. }, run } = self;
+        xxh3_64(
+            format!("{NEWEST} {read:?} {write:?} {sockets:?} {devices:?} {run:?} {SYSTEM:?} {NAMES:?}")
+                .as_bytes(),
+        )
     }
 }
 

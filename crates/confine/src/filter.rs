@@ -13,7 +13,7 @@ use seccompiler::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::calls::{BOUNDED, FREE, HANDOVER, MAPS, OLD, RINGS};
+use crate::calls::{BOUNDED, Bounded, FREE, HANDOVER, MAPS, NAMES, NOT_OF_CLIENT, OF_CLIENT, OLD, RINGS};
 use crate::inherited::Inherited;
 use crate::paths::Paths;
 
@@ -40,28 +40,54 @@ struct Extras {
 /// Why there is none, in words.
 pub(crate) fn apply(inherited: &Inherited, paths: &Paths) -> Result<Filter, String> {
     let extras = Extras { maps: paths.maps, rings: paths.rings, handover: !paths.devices.is_empty() };
-    let arch = TargetArch::try_from(std::env::consts::ARCH)
-        .map_err(|_| "the filter of system calls is not made for this processor".to_owned())?;
-    let programs = programs(arch, extras).map_err(|error| format!("the filter of system calls: {error}"))?;
+    let programs =
+        programs(arch()?, extras).map_err(|error| format!("the filter of system calls: {error}"))?;
     let digest = xxh3_64(format!("{programs:?}").as_bytes());
     if inherited.filter != Some(digest) || !is_filtered() {
-        for program in &programs {
-            seccompiler::apply_filter(program).map_err(|error| {
-                format!("no filter of system calls can be set here (seccomp, CONFIG_SECCOMP_FILTER): {error}")
-            })?;
-        }
+        programs.iter().try_for_each(set)?;
     }
     Ok(Filter { digest })
+}
+
+/// Applies the filter of a process that asks others and serves nobody.
+///
+/// # Errors
+/// Why there is none, in words.
+pub(crate) fn apply_to_client() -> Result<(), String> {
+    let programs = arch().and_then(|arch| {
+        let free = FREE.iter().filter(|call| !NOT_OF_CLIENT.contains(*call)).chain(OLD).chain(OF_CLIENT);
+        assemble(arch, free, BOUNDED.iter().chain(NAMES))
+            .map_err(|error| format!("the filter of system calls: {error}"))
+    });
+    programs?.iter().try_for_each(set)
+}
+
+fn arch() -> Result<TargetArch, String> {
+    TargetArch::try_from(std::env::consts::ARCH)
+        .map_err(|_| "the filter of system calls is not made for this processor".to_owned())
+}
+
+fn set(program: &BpfProgram) -> Result<(), String> {
+    seccompiler::apply_filter(program).map_err(|error| {
+        format!("no filter of system calls can be set here (seccomp, CONFIG_SECCOMP_FILTER): {error}")
+    })
 }
 
 /// The list, and ENOSYS for clone3. Where two filters refuse a call, the one set last says how.
 fn programs(arch: TargetArch, extras: Extras) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let rings = if extras.rings { RINGS } else { &[] };
-    let free = FREE.iter().chain(OLD).chain(rings).map(|&call| (call, Vec::new()));
     let maps = if extras.maps { MAPS } else { &[] };
     let handover = if extras.handover { HANDOVER } else { &[] };
-    let mut calls: BTreeMap<i64, Vec<SeccompRule>> = free.collect();
-    for &(call, lines) in BOUNDED.iter().chain(maps).chain(handover) {
+    assemble(arch, FREE.iter().chain(OLD).chain(rings), BOUNDED.iter().chain(maps).chain(handover))
+}
+
+fn assemble<'a>(
+    arch: TargetArch,
+    free: impl Iterator<Item = &'a libc::c_long>,
+    bounded: impl Iterator<Item = &'a Bounded>,
+) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let mut calls: BTreeMap<i64, Vec<SeccompRule>> = free.map(|&call| (call, Vec::new())).collect();
+    for &(call, lines) in bounded {
         calls.entry(call).or_default().extend(rules(lines)?);
     }
     let refused = SeccompAction::Errno(libc::EPERM as u32);

@@ -88,10 +88,10 @@ impl Identity {
         };
         let unreadable = |error: Errno| format!("the user database cannot be read: {error}");
         let entry = match user.parse() {
-            Ok(number) => User::from_uid(Uid::from_raw(number)),
-            Err(_) => User::from_name(user),
-        }
-        .map_err(unreadable)?;
+            // Numbers need no database, which a small container does not have.
+            Ok(number) => User::from_uid(Uid::from_raw(number)).unwrap_or(None),
+            Err(_) => User::from_name(user).map_err(unreadable)?,
+        };
         let number = match (&entry, user.parse()) {
             (Some(entry), _) => entry.uid,
             (None, Ok(number)) => Uid::from_raw(number),
@@ -141,6 +141,14 @@ impl Identity {
     /// Those of lchown(2).
     pub fn give(&self, path: &Path) -> io::Result<()> {
         lchown(path, Some(self.user.as_raw()), Some(self.group.as_raw()))
+    }
+
+    /// Gives a file or folder that is open to this user, and to its group.
+    ///
+    /// # Errors
+    /// Those of fchown(2).
+    pub fn give_open(&self, file: impl AsFd) -> io::Result<()> {
+        fchown(file, Some(self.user.as_raw()), Some(self.group.as_raw()))
     }
 
     /// Gives a socket that this process has made to this user: others of the same user may then listen at its

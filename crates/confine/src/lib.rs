@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod client;
 mod fence;
 mod filter;
 mod identity;
@@ -21,6 +22,7 @@ mod paths;
 
 use std::fmt;
 
+pub use client::confine_client;
 pub use identity::{AssumeError, Identity, UnknownIdentity, group_number};
 pub use inherited::INHERITED;
 pub use outcome::Confinement;
@@ -74,6 +76,20 @@ pub fn confine(sandbox: Sandbox, paths: Paths, identity: Option<&Identity>) -> R
         filter.as_ref().map_err(String::clone)?;
     }
     Ok(Confinement::of(fence, filter, paths, identity))
+}
+
+/// What is to stand in the environment of a process that this one starts before it is confined, so that the
+/// process finds this user again, and the confinement that this one was born in.
+#[must_use]
+pub fn hand_on(user: Option<&Identity>) -> Option<(&'static str, String)> {
+    let inherited = Inherited { user: user.map(Identity::to_hand_on), ..Inherited::from_environment() };
+    (!inherited.is_nothing()).then(|| (INHERITED, inherited.to_string()))
+}
+
+/// Whether this process was born within a fence, and cannot start one that is without.
+#[must_use]
+pub fn is_born_fenced() -> bool {
+    Inherited::from_environment().fence.is_some()
 }
 
 impl From<String> for Missing {

@@ -95,6 +95,7 @@ mod tests {
         Paths {
             read: read.iter().map(PathBuf::from).collect(),
             write: write.iter().map(PathBuf::from).collect(),
+            sockets: Default::default(),
             maps: false,
             rings: true,
             devices: Default::default(),

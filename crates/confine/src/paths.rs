@@ -35,6 +35,7 @@ const WIDE: &[&str] = &[
 pub struct Paths {
     pub(crate) read: BTreeSet<PathBuf>,
     pub(crate) write: BTreeSet<PathBuf>,
+    pub(crate) sockets: BTreeSet<PathBuf>,
     pub(crate) maps: bool,
     pub(crate) rings: bool,
     pub(crate) devices: BTreeSet<PathBuf>,
@@ -45,8 +46,12 @@ impl Paths {
     /// it can be replaced as a whole, or a link `current` be turned from one release to the next. What stands
     /// beside is left out if it is not the site's, as in `/var` or in a home.
     pub fn read_site(&mut self, root: &Path) {
-        let Ok(resolved) = root.canonicalize() else { return };
         let beside = beside(root).filter(|folder| !is_wide(folder));
+        let Ok(resolved) = root.canonicalize() else {
+            // It may be made later.
+            self.read.extend(beside);
+            return;
+        };
         let beside_resolved = resolved.parent().map(Path::to_path_buf).filter(|folder| !is_wide(folder));
         let whole = beside_resolved.unwrap_or(resolved);
         self.read.extend(beside.into_iter().chain([whole]));
@@ -82,6 +87,11 @@ impl Paths {
     /// number.
     pub fn write_file(&mut self, file: &Path) {
         self.write.extend(beside(file));
+    }
+
+    /// Lets a socket file be made beside this one, take its name, and be removed.
+    pub fn make_socket(&mut self, file: &Path) {
+        self.sockets.extend(beside(file));
     }
 }
 

@@ -1,0 +1,64 @@
+//! The confinement of a process that asks others and serves nobody: the agent of certificates.
+//!
+//! It owns what such a process reads beside what it is told: what names are looked up by, and the authorities
+//! that this machine trusts.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::{Missing, Paths, Sandbox, fence, filter, threads};
+
+/// The file that says who is asked for names. Others replace it as a whole, while the process runs.
+const RESOLVER: &str = "/etc/resolv.conf";
+/// Where systems keep the authorities that they trust.
+const AUTHORITIES: &[&str] = &[
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+    "/usr/share/pki",
+    "/usr/lib/ssl",
+    "/var/lib/ca-certificates",
+];
+/// Variables that name further ones.
+const NAMED: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Confines this process: it reads these files, and those that may take their names; keeps files within `store`;
+/// looks names up and connects. What could not be confined, in words.
+///
+/// # Errors
+/// [`Sandbox::On`] where the kernel cannot do all of it. Some of it may be done by then: end the process.
+///
+/// # Panics
+/// If the process has other threads: they would go on unconfined.
+pub fn confine_client(sandbox: Sandbox, files: &[PathBuf], store: &Path) -> Result<Vec<String>, Missing> {
+    if sandbox == Sandbox::Off {
+        return Ok(Vec::new());
+    }
+    assert!(threads() <= 1, "confined before threads are started");
+    let is_insisted_on = sandbox == Sandbox::On;
+    if is_insisted_on {
+        fence::can_be_whole()?;
+    }
+    let mut paths = Paths::default();
+    files.iter().for_each(|file| paths.read_file(file));
+    let named = NAMED.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let read: BTreeSet<PathBuf> =
+        AUTHORITIES.iter().map(PathBuf::from).chain(named).chain(resolver()).chain(paths.read).collect();
+    let confined = [fence::raise_for_client(&read, store), filter::apply_to_client()];
+    let missing: Vec<String> = confined.into_iter().filter_map(Result::err).collect();
+    match missing.first().filter(|_| is_insisted_on) {
+        Some(what) => Err(Missing::from(what.clone())),
+        None => Ok(missing),
+    }
+}
+
+/// The folder of the file that says who is asked for names: another file takes its name whenever the network
+/// changes, and a rule for the file alone would be one for what was replaced.
+fn resolver() -> Option<PathBuf> {
+    let file = Path::new(RESOLVER).canonicalize().ok()?;
+    file.parent().map(Path::to_path_buf)
+}
