@@ -39,6 +39,16 @@ pub fn claim(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
+/// Whether a socket for datagrams stands under an agreed number. Only at start, as [`claim`].
+pub fn is_datagram(number: RawFd) -> bool {
+    if number < FIRST {
+        return false;
+    }
+    // SAFETY: the number is only asked for what it is; nothing here owns it at start, and no copy is kept.
+    let borrowed = unsafe { rustix::fd::BorrowedFd::borrow_raw(number) };
+    sockopt::socket_type(borrowed) == Ok(rustix::net::SocketType::DGRAM)
+}
+
 /// As [`claim`], for a listening socket of TCP.
 ///
 /// # Errors
@@ -72,6 +82,9 @@ mod tests {
         assert_eq!(claim(999_999).unwrap_err().raw_os_error(), Some(libc::EBADF));
         let file = std::fs::File::open("/dev/null").unwrap();
         let number = inheritable(&file).unwrap().into_raw_fd();
+        assert!(!is_datagram(number) && !is_datagram(1) && !is_datagram(999_999));
         assert_eq!(claim_listener(number).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(is_datagram(socket.as_raw_fd()));
     }
 }
