@@ -38,7 +38,7 @@ pub fn run(line: Line, store: Store, gone: impl Fn() + Send + 'static) -> io::Re
         match work.next_event(sleep) {
             AgentEvent::Told(ToAgent::Configure(wishes)) => work.configure(wishes),
             AgentEvent::Wished => work.take_wishes(),
-            AgentEvent::Told(ToAgent::Presented) | AgentEvent::Time => {}
+            AgentEvent::Told(ToAgent::Presented { .. }) | AgentEvent::Time => {}
             AgentEvent::Gone => return Ok(()),
         }
         work.do_due();

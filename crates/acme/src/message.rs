@@ -66,8 +66,11 @@ pub struct Wishes {
 pub enum ToAgent {
     /// The settings from now on. Sent at the start and after each reload.
     Configure(Wishes),
-    /// The server now answers the challenges of the last [`ToServer::Present`].
-    Presented,
+    /// The server now answers the challenges of the [`ToServer::Present`] with this number.
+    Presented {
+        /// The number.
+        number: u64,
+    },
 }
 
 /// The state of a name: its certificate, and its last attempt.
@@ -85,7 +88,12 @@ pub struct NameState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToServer {
     /// The server is to answer these challenges from now on, and no others.
-    Present(Vec<Challenge>),
+    Present {
+        /// By which the answer is known: one that comes late must not be taken for that to a later message.
+        number: u64,
+        /// What is to be answered.
+        challenges: Vec<Challenge>,
+    },
     /// A line for the log.
     Say(String),
     /// The state of one name, sent whenever it has changed.

@@ -3,6 +3,8 @@
 use crate::fault::AcmeFault;
 use crate::limits::{REFUSED_FACTOR, REFUSED_WAIT_S, UNREACHABLE_WAIT_S, UNREACHABLE_WAIT_S_MAX, WAIT_S_MAX};
 
+const DAY_S: u64 = 86_400;
+
 /// A number from 0 up to and without 1, for jitter.
 pub(crate) type Chance = f64;
 
@@ -18,6 +20,15 @@ pub(crate) fn renewal_unix_s((from, to): (u64, u64), chance: Chance) -> u64 {
 /// A random time in the renewal window that the authority suggests (RFC 9773, section 4.2).
 pub(crate) fn moment_unix_s((start, end): (u64, u64), chance: Chance) -> u64 {
     start + part(end.saturating_sub(start), chance)
+}
+
+/// The part of a renewal window in which the certificate is still good; a window that begins later is its last
+/// day, or half of its life if that is shorter: an authority cannot want a name to go without.
+pub(crate) fn window_within((start, end): (u64, u64), (from, to): (u64, u64)) -> (u64, u64) {
+    if start < to {
+        return (start, end.min(to).max(start));
+    }
+    (to.saturating_sub(DAY_S.min(to.saturating_sub(from) / 2)), to)
 }
 
 /// Seconds until the next attempt, after so many failures in a row, the last of them this fault: longer with
@@ -68,6 +79,18 @@ mod tests {
         assert_eq!(moment_unix_s((10, 20), 0.0), 10);
         assert_eq!(moment_unix_s((10, 20), 0.99), 19);
         assert_eq!(moment_unix_s((10, 10), 0.99), 10);
+    }
+
+    #[test]
+    fn no_window_lies_behind_the_end_of_the_certificate() {
+        let life = (1_000, 1_000 + 90 * DAY);
+        assert_eq!(window_within((2_000, 3_000), life), (2_000, 3_000));
+        assert_eq!(window_within((2_000, u64::MAX), life), (2_000, life.1));
+        // The year 9999.
+        let late = (253_370_764_800, 253_370_768_400);
+        assert_eq!(window_within(late, life), (life.1 - DAY, life.1));
+        assert_eq!(window_within(late, (1_000, 1_000 + DAY)), (1_000 + DAY / 2, 1_000 + DAY));
+        assert!(moment_unix_s(window_within(late, life), 0.999) < life.1);
     }
 
     #[test]

@@ -295,7 +295,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreFault> {
         let mut file = create(&unfinished)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&unfinished, path)
+        fs::rename(&unfinished, path)?;
+        // The name too is to outlive a loss of power.
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     };
     written().map_err(|error| {
         // Half a file would only be in the way; that it cannot be removed changes nothing.

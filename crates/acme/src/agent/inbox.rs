@@ -83,14 +83,15 @@ impl Inbox {
         self.kept.pop_front().unwrap_or_else(|| self.receive(patience))
     }
 
-    /// Waits until the server says that it answers the challenges it was told last ([`ToAgent::Presented`]),
-    /// and keeps other events for later. `false`: it did not say so in this time, or has ended.
-    pub(super) fn await_presented(&mut self, patience: Duration) -> bool {
+    /// Waits until the server says that it answers the challenges of this number ([`ToAgent::Presented`]), passes
+    /// by what it says late of earlier ones, and keeps other events for later. `false`: it did not say so in this time, or has ended.
+    pub(super) fn await_presented(&mut self, number: u64, patience: Duration) -> bool {
         let until_ms = clock::now_ms() + patience.as_millis() as u64;
         loop {
             let left_ms = until_ms.saturating_sub(clock::now_ms());
             match self.receive(Duration::from_millis(left_ms)) {
-                AgentEvent::Told(ToAgent::Presented) => return true,
+                AgentEvent::Told(ToAgent::Presented { number: told }) if told == number => return true,
+                AgentEvent::Told(ToAgent::Presented { .. }) => {}
                 AgentEvent::Time => return false,
                 AgentEvent::Gone => {
                     self.kept.push_back(AgentEvent::Gone);
@@ -136,13 +137,18 @@ mod tests {
         let mut inbox = Inbox::start(agent, tell_gone).expect("a thread");
         let configure = ToAgent::Configure(Wishes::default());
         server.tell(&configure).expect("told");
-        server.tell(&ToAgent::Presented).expect("told");
-        assert!(inbox.await_presented(Duration::from_secs(20)));
+        // The answer to an earlier message, which came too late, is none to this one.
+        for number in [6, 7] {
+            server.tell(&ToAgent::Presented { number }).expect("told");
+        }
+        assert!(inbox.await_presented(7, Duration::from_secs(20)));
         assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Told(configure));
         assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Time);
+        server.tell(&ToAgent::Presented { number: 7 }).expect("told");
+        assert!(!inbox.await_presented(8, Duration::ZERO));
         drop(server);
         gone.recv_timeout(Duration::from_secs(20)).expect("it is heard");
-        assert!(!inbox.await_presented(Duration::from_secs(20)));
+        assert!(!inbox.await_presented(8, Duration::from_secs(20)));
         assert_eq!(inbox.next(Duration::ZERO), AgentEvent::Gone);
     }
 }

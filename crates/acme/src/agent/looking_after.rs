@@ -32,6 +32,8 @@ pub(super) struct LookingAfter {
     inbox: Inbox,
     wishes: Wishes,
     names: Vec<Name>,
+    /// How often challenges were presented.
+    presented: u64,
 }
 
 /// A host name or IP address with what was last read of it from the store, where another server may have
@@ -71,7 +73,7 @@ impl Name {
 
 impl LookingAfter {
     pub(super) fn new(line: Line, store: Store, inbox: Inbox) -> Self {
-        Self { line, store, inbox, wishes: Wishes::default(), names: Vec::new() }
+        Self { line, store, inbox, wishes: Wishes::default(), names: Vec::new(), presented: 0 }
     }
 
     pub(super) fn next_event(&mut self, patience: Duration) -> AgentEvent {
@@ -146,8 +148,10 @@ impl LookingAfter {
         let pair = pair.map(|(pair, _)| pair).filter(|pair| pair.covers(&name.name));
         name.life = pair.as_ref().map(CertificatePair::validity_unix_s);
         name.id = pair.as_ref().and_then(CertificatePair::renewal_id);
+        // A plan behind the certificate's end would never be carried out.
+        let is_planned = |life: (u64, u64)| name.record.renew_unix_s.is_some_and(|due| due < life.1);
         if let Some(life) = name.life
-            && name.record.renew_unix_s.is_none()
+            && !is_planned(life)
             && !is_foreign
         {
             name.record.renew_unix_s = Some(schedule::renewal_unix_s(life, chance()));
@@ -275,9 +279,11 @@ impl LookingAfter {
     fn ask_when(&mut self, place: usize) {
         let now = now_unix_s();
         let answer = self.window(place);
+        let life = self.names[place].life;
         let record = &mut self.names[place].record;
         let wait_s = match answer {
             Ok(Some(RenewalAdvice { window, ask_again_s })) => {
+                let window = schedule::window_within(window, life.unwrap_or((0, u64::MAX)));
                 let is_within = record.renew_unix_s.is_some_and(|due| (window.0..=window.1).contains(&due));
                 if !is_within {
                     record.renew_unix_s = Some(schedule::moment_unix_s(window, chance()));
@@ -335,9 +341,11 @@ fn read_binding((key_id, file): &(String, PathBuf)) -> Result<(String, Zeroizing
 
 impl Presenter for LookingAfter {
     fn present(&mut self, challenges: &[Challenge]) -> Result<(), AcmeFault> {
-        self.tell(&ToServer::Present(challenges.to_vec()));
+        self.presented += 1;
+        let number = self.presented;
+        self.tell(&ToServer::Present { number, challenges: challenges.to_vec() });
         let text = || AcmeFault::Here("the server does not answer the challenge".into());
-        if self.inbox.await_presented(PRESENT_TIME_MAX) { Ok(()) } else { Err(text()) }
+        if self.inbox.await_presented(number, PRESENT_TIME_MAX) { Ok(()) } else { Err(text()) }
     }
 
     fn wait(&mut self, length: Duration) {
