@@ -18,7 +18,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// The form that Prometheus reads.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 const INDEX: &str = "/metrics      for Prometheus\n/healthz      200 while the process lives\n\
-    /readyz       200 when requests should be sent here, else 503\n/status.json  what `staunch top` shows\n\
+    /readyz       200 when requests should be sent here, else 503; with what is wrong with single sites\n/status.json  what `staunch top` shows\n\
     /fabric       the other servers of this LAN\n";
 
 /// What stands at a path.
@@ -129,7 +129,12 @@ fn page(sources: &Sources, more: Option<&MoreMetrics>, path: &[u8]) -> Option<Pa
         }
         b"/healthz" => Page::text(Status::OK, "ok\n"),
         b"/readyz" => match sources.readiness() {
-            Readiness::Ready => Page::text(Status::OK, "ready\n"),
+            Readiness::Ready => {
+                // Not 503: that would take the sites that are served from their visitors, too.
+                let troubles = sources.troubles();
+                let lines = troubles.iter().map(|trouble| format!("but: {trouble}\n"));
+                Page::text(Status::OK, &format!("ready\n{}", lines.collect::<String>()))
+            }
             Readiness::Preparing => Page::text(Status::SERVICE_UNAVAILABLE, "preparing\n"),
             Readiness::Draining => Page::text(Status::SERVICE_UNAVAILABLE, "draining\n"),
         },

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::content::encoder::Wish;
 use crate::content::signal::Signal;
 use crate::content::store::Room;
 use crate::limits::{CHECKER_THREADS, LOADER_THREADS, WATCH_REST_MS};
+use crate::looks::{Look, LookJob};
 use crate::shared::{CheckJob, Letter, Mail, Queues, SiteShared};
 
 /// See the module's text.
@@ -29,6 +30,8 @@ pub(crate) struct Crew {
     walk_signal: Signal,
     /// Wakes the watching thread.
     changed: OwnedFd,
+    /// Told that a site is not what it was opened as.
+    reopen: OnceLock<Box<dyn Fn() + Send + Sync>>,
     ended: AtomicBool,
 }
 
@@ -50,7 +53,14 @@ impl Crew {
         let changed = eventfd(0, flags).map_err(|errno| SiteError::Thread(errno.into()))?;
         let (work, walk_signal) = (Mutex::default(), Signal::default());
         let queues = Arc::new(Queues::new(notice));
-        Ok(Self { queues, work, walk_signal, changed, ended: AtomicBool::new(false) })
+        let (reopen, ended) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Self { queues, work, walk_signal, changed, reopen, ended })
+    }
+
+    /// What is to be done when a site is not what it was opened as: once, before the threads are started.
+    pub(crate) fn when_other(&self, reopen: impl Fn() + Send + Sync + 'static) {
+        // It is set only here.
+        let _ = self.reopen.set(Box::new(reopen));
     }
 
     /// Starts the threads. They run until [`Crew::end`].
@@ -68,6 +78,7 @@ impl Crew {
         }
         self.spawn("watch", Self::watch)?;
         self.spawn("walk", Self::walk)?;
+        self.spawn("look", Self::look)?;
         for number in 0..encoder_threads() {
             self.spawn(&format!("encode {number}"), Self::encode)?;
         }
@@ -101,6 +112,8 @@ impl Crew {
         self.queues.checks.end();
         self.queues.encode_signal.ring_for_all();
         self.walk_signal.ring_for_all();
+        self.queues.looks.clear();
+        self.queues.looks.signal.ring_for_all();
         self.wake_watch();
     }
 
@@ -116,7 +129,10 @@ impl Crew {
 
     fn load(&self, post: &Post<Mail>) {
         self.queues.loads.run(
-            |key, job| job.site.load.load(key, job.unix_s, Room::Made),
+            |key, job| {
+                job.site.ask_to_look(job.unix_s);
+                job.site.load.load(key, job.unix_s, Room::Made)
+            },
             |(address, purpose), job, outcome| {
                 let (site, letter) = (Arc::clone(&job.site), Letter::Loaded(outcome, purpose));
                 post.send(address, Mail::of_site(site, letter));
@@ -163,6 +179,21 @@ impl Crew {
         });
     }
 
+    fn look(&self) {
+        self.take_turns(&self.queues.looks.signal, |crew| {
+            let LookJob { site, look, unix_s } = crew.queues.looks.take()?;
+            if !site.is_as_opened(unix_s) {
+                crew.reopen.get().iter().for_each(|reopen| reopen());
+            }
+            match look {
+                Look::Site => {}
+                Look::Entry(entry) => site.load.look_at(&entry),
+                Look::All => site.load.store.all().iter().for_each(|entry| site.load.look_at(entry)),
+            }
+            Some(())
+        });
+    }
+
     /// Does what there is to do, and waits for the signal when there is nothing.
     fn take_turns(&self, signal: &Signal, turn: impl Fn(&Self) -> Option<()>) {
         loop {
@@ -192,6 +223,10 @@ impl Crew {
             let sites = self.lock().sites.clone();
             for site in self.await_events(&sites) {
                 site.load.forget(&site.load.watch.take_changes());
+                if site.load.watch.is_lost() {
+                    // Long before any request: another folder may have its name at once.
+                    site.look_later(Look::Site, site.next_look_s());
+                }
             }
             drop(sites);
             // tidy: allow(clock): a thread of its own rests between bursts of events.

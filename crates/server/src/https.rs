@@ -2,7 +2,7 @@
 //! to challenges by which an authority gives one (HTTP-01; RFC 8555, section 8.3).
 //!
 //! Both tables are owned here, each exchanged as a whole. Nobody must be led to another host than the one
-//! asked for, and no token be answered that no order waits for. While both tables are empty a request costs a
+//! asked for, or the canonical one of its site, and no token be answered that no order waits for. While both tables are empty a request costs a
 //! look at a flag.
 
 use std::collections::{HashMap, HashSet};
@@ -38,15 +38,23 @@ struct Table {
     /// Exact names, wildcards with their `*.`, and addresses as they stand in a Host field.
     names: HashSet<String>,
     port: u16,
+    /// Names of sites that have another, canonical one, and the origin of that.
+    canonical: HashMap<String, String>,
 }
 
 impl HttpsHosts {
     /// From now on requests for these names are led to this port. A wildcard begins with `*.`, an address of
     /// IPv6 has no brackets.
-    pub fn replace(&self, names: impl IntoIterator<Item = String>, port: u16) {
+    /// `canonical` are names that lead to the origin of another one at once.
+    pub fn replace(
+        &self,
+        names: impl IntoIterator<Item = String>,
+        port: u16,
+        canonical: HashMap<String, String>,
+    ) {
         let bracketed = |name: String| if name.contains(':') { format!("[{name}]") } else { name };
         let names: HashSet<String> = names.into_iter().map(bracketed).collect();
-        self.exchange(|| self.table.store(Table { names, port }.into()));
+        self.exchange(|| self.table.store(Table { names, port, canonical }.into()));
     }
 
     /// Answers challenges with these tokens from now on, each with its key authorization (RFC 8555, section
@@ -107,6 +115,9 @@ impl Table {
         if !self.names.contains(name) {
             by_wildcard()?;
         }
+        if let Some(origin) = self.canonical.get(name) {
+            return Some(origin.clone());
+        }
         let port = self.port;
         Some(if port == HTTPS_PORT { format!("https://{name}") } else { format!("https://{name}:{port}") })
     }
@@ -121,12 +132,14 @@ mod tests {
         let hosts = HttpsHosts::default();
         assert!(!hosts.is_on());
         let names = ["example.org", "*.example.org", "192.0.2.7", "2001:db8::7"].map(str::to_owned);
-        hosts.replace(names.clone(), 8443);
+        let canonical = HashMap::from([("a.example.org".to_owned(), "https://example.org:8443".to_owned())]);
+        hosts.replace(names.clone(), 8443, canonical);
         let table = hosts.table.load();
         for (host, expected) in [
             ("example.org", Some("https://example.org:8443")),
             ("EXAMPLE.org.", Some("https://example.org:8443")),
-            ("a.example.org", Some("https://a.example.org:8443")),
+            ("a.example.org", Some("https://example.org:8443")),
+            ("b.example.org", Some("https://b.example.org:8443")),
             ("a.b.example.org", None),
             (".example.org", None),
             ("192.0.2.7", Some("https://192.0.2.7:8443")),
@@ -136,13 +149,13 @@ mod tests {
         ] {
             assert_eq!(table.origin(host.as_bytes()).as_deref(), expected, "{host}");
         }
-        hosts.replace(names, 443);
+        hosts.replace(names, 443, HashMap::new());
         assert_eq!(hosts.table.load().origin(b"example.org").as_deref(), Some("https://example.org"));
-        hosts.replace([], 443);
+        hosts.replace([], 443, HashMap::new());
         assert!(!hosts.is_on());
         hosts.prove([("token".to_owned(), "token.thumbprint".to_owned())]);
         assert!(hosts.is_on());
-        hosts.replace([], 443);
+        hosts.replace([], 443, HashMap::new());
         assert!(hosts.is_on(), "a token is waited for");
         hosts.prove([]);
         assert!(!hosts.is_on());

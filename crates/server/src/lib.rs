@@ -19,6 +19,7 @@ mod https;
 pub mod limits;
 mod live;
 pub mod log;
+mod looks;
 pub mod metrics;
 mod permission;
 mod problem;

@@ -183,3 +183,9 @@ pub const RETRY_MS_MIN: u64 = 1_000;
 pub const RETRY_MS_MAX: u64 = 5_000;
 /// Longest time, in seconds, that a reader is asked to stay away when there are as many as may be.
 pub const AWAY_S_MAX: u64 = 30;
+
+/// Seconds after which what is used is looked at again, though its changes should be heard of: those of other
+/// machines, through mappings, and of mounts are not.
+pub(crate) const LOOK_AGAIN_S: u64 = 2;
+/// Entries that wait to be looked at again. A look takes microseconds; what finds no room is asked for again.
+pub(crate) const LOOKS_QUEUED_MAX: usize = 4_096;

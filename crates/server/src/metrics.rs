@@ -14,8 +14,8 @@ pub use fabric::{FabricFigures, FabricLoad, FabricNodeFigures};
 pub use families::text;
 pub use process::ProcessFigures;
 pub use snapshot::{
-    ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, SiteFigures, Snapshot, TlsFigures,
-    WorkerFigures,
+    ByReason, ErrorLogFigures, HistogramFigures, LogFigures, Readiness, ReloadFigures, SiteFigures, Snapshot,
+    TlsFigures, WorkerFigures,
 };
 pub use sources::{ContentFigures, Sources};
 

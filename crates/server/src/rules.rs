@@ -263,10 +263,20 @@ fn said<C, R>(
 ///
 /// # Errors
 /// A file that cannot be read, or a line of it.
-pub(crate) fn with_users_files(rules: &SiteRules) -> Result<SiteRules, String> {
+pub(crate) fn with_users_files(
+    rules: &SiteRules,
+    mut close: Option<impl FnMut(&str)>,
+) -> Result<SiteRules, String> {
     let mut rules = rules.clone();
     for auth in rules.paths.iter_mut().filter_map(|rule| rule.basic_auth.as_mut()?.as_mut()) {
-        *auth = auth::with_users_file(auth)?;
+        *auth = match (auth::with_users_file(auth), &mut close) {
+            (Ok(auth), _) => auth,
+            (Err(fault), Some(close)) => {
+                close(&fault);
+                auth::closed(auth)
+            }
+            (Err(fault), None) => return Err(fault),
+        };
     }
     Ok(rules)
 }

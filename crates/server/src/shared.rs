@@ -3,22 +3,27 @@
 //! It must never start a thread: those are the crew's. Without a crew nothing is loaded, and requests for
 //! what is not held wait.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use rustix::io::Errno;
-use staunch_engine::{Address, Notice};
+use staunch_engine::{Address, FileStamp, Notice};
 
 use crate::checks::{Asker, Checks, Excess};
-use crate::config::{SiteConfig, SiteError};
+use crate::config::{SiteConfig, SiteError, SiteRules};
 use crate::content::encoder::Encoder;
+use crate::content::entry::Entry;
+use crate::content::freshness;
 use crate::content::load::{Load, Outcome};
-use crate::content::path::Root;
+use crate::content::path::{Place, Root, stamp_of_name};
 use crate::content::signal::Signal;
 use crate::content::store::Store;
 use crate::content::walk::Walk;
 use crate::content::watch::Watch;
-use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX};
+use crate::limits::{LOADS_AT_ONCE_PER_SITE_MAX, LOADS_QUEUED_MAX, LOADS_WAITING_MAX, LOOK_AGAIN_S};
 use crate::live::mail::LiveMail;
+use crate::looks::{Look, LookJob, Looks};
 use crate::metrics::SiteFigures;
 use crate::problem::{Problem, Problems};
 use crate::queue::{Bounds, Full, Queue};
@@ -79,6 +84,8 @@ pub(crate) struct Queues {
     pub(crate) checks: Checks<CheckJob>,
     /// Rung when there is something to encode.
     pub(crate) encode_signal: Arc<Signal>,
+    /// What is to be looked at again.
+    pub(crate) looks: Looks<Arc<SiteShared>>,
     /// Where lines for the operator go.
     notice: Notice,
 }
@@ -120,6 +127,26 @@ pub(crate) struct SiteShared {
     pub(crate) walk: Walk,
     pub(crate) problems: Problems,
     queues: Arc<Queues>,
+    /// Files of users, as they were read.
+    users: Vec<(PathBuf, Option<FileStamp>)>,
+    /// What was wrong when it was opened.
+    troubles: Vec<String>,
+    /// The second in which what it was opened by was looked at last.
+    looked_s: AtomicU64,
+    /// Whether the folder's name led nowhere then.
+    is_gone: AtomicBool,
+    /// What the site is called in sentences.
+    title: String,
+}
+
+/// What is done when a site cannot be opened as it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Faulty {
+    /// Nothing is opened.
+    Refused,
+    /// It is closed as far as it has to be, so that others are served: without its folder it says so, and where
+    /// its users cannot be read nobody comes in.
+    Closed,
 }
 
 impl Queues {
@@ -130,7 +157,8 @@ impl Queues {
             waiting_max: LOADS_WAITING_MAX,
             at_once_max: LOADS_AT_ONCE_PER_SITE_MAX,
         };
-        Self { loads: Queue::new(loads), checks: Checks::new(), encode_signal: Arc::default(), notice }
+        let looks = Looks::new();
+        Self { loads: Queue::new(loads), checks: Checks::new(), encode_signal: Arc::default(), looks, notice }
     }
 }
 
@@ -144,13 +172,28 @@ impl SiteShared {
         config: &SiteConfig,
         queues: &Arc<Queues>,
         current: &[Arc<Self>],
+        faulty: Faulty,
     ) -> Result<Arc<Self>, SiteError> {
-        let root = Root::open(&config.root).map_err(|errno| match errno {
-            Errno::NOSYS | Errno::PERM => SiteError::Confinement,
-            errno => SiteError::Root { root: config.root.clone(), errno },
-        })?;
+        // What was closed before is no reason to refuse what has nothing to do with it.
+        let was_closed = current.iter().any(|one| !one.troubles.is_empty() && one.told.root == config.root);
+        let may_be_closed = faulty == Faulty::Closed || was_closed;
+        let mut troubles = Vec::new();
+        let root = match Root::open(&config.root) {
+            Ok(root) => root,
+            Err(Errno::NOSYS | Errno::PERM) => return Err(SiteError::Confinement),
+            Err(errno) => {
+                let error = SiteError::Root { root: config.root.clone(), errno };
+                if !may_be_closed {
+                    return Err(error);
+                }
+                troubles.push(format!("site {}: {error}: 503 until it does", config.title()));
+                Root::absent(&config.root)
+            }
+        };
         let fault = |fault| SiteError::Rule { site: config.title(), fault };
-        let rules = rules::with_users_files(&config.rules).map_err(fault)?;
+        let users = users_of(&config.rules);
+        let close = |what: &str| troubles.push(format!("site {}: {what}: nobody comes in", config.title()));
+        let rules = rules::with_users_files(&config.rules, may_be_closed.then_some(close)).map_err(fault)?;
         let told =
             SiteConfig { rules, hosts: Vec::new(), canonical_host: None, default: false, ..config.clone() };
         let same = |one: &&Arc<Self>| one.told == told && one.load.root.is_same_folder(&root);
@@ -168,7 +211,62 @@ impl SiteShared {
             rules,
         };
         let (walk, queues) = (Walk::default(), Arc::clone(queues));
-        Ok(Arc::new(Self { told, load, walk, problems: Problems::new(), queues }))
+        let (looked_s, is_gone) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (problems, title) = (Problems::new(), config.title());
+        Ok(Arc::new(Self { told, load, walk, problems, queues, users, troubles, looked_s, is_gone, title }))
+    }
+
+    /// Whether an entry may be used without a look at the disk. What is used for long is looked at meanwhile.
+    #[inline]
+    pub(crate) fn is_true(self: &Arc<Self>, entry: &Arc<Entry>, unix_ms: u64) -> bool {
+        let holds = entry.freshness.holds_at(unix_ms);
+        if holds && entry.freshness.claims_look(unix_ms) {
+            self.look_later(Look::Entry(Arc::clone(entry)), unix_ms / 1000);
+        }
+        holds
+    }
+
+    /// Has what the site was opened by looked at, if that was long ago.
+    pub(crate) fn ask_to_look(self: &Arc<Self>, unix_s: u64) {
+        if unix_s.abs_diff(self.looked_s.load(Relaxed)) >= LOOK_AGAIN_S {
+            self.look_later(Look::Site, unix_s);
+        }
+    }
+
+    /// Has something looked at by another thread.
+    #[cold]
+    pub(crate) fn look_later(self: &Arc<Self>, look: Look, unix_s: u64) {
+        self.queues.looks.add(LookJob { site: Arc::clone(self), look, unix_s });
+    }
+
+    /// A second in which a look is due, whenever the last one was.
+    pub(crate) fn next_look_s(&self) -> u64 {
+        self.looked_s.load(Relaxed) + LOOK_AGAIN_S
+    }
+
+    /// Looks whether the site is still what it was opened as; true if it was not long ago.
+    pub(crate) fn is_as_opened(&self, unix_s: u64) -> bool {
+        if !freshness::claims(&self.looked_s, unix_s) {
+            return true;
+        }
+        let place = self.load.root.place_of(&self.told.root);
+        let is_gone = place == Place::Gone;
+        if is_gone && !self.is_gone.swap(true, Relaxed) && !self.load.root.is_absent() {
+            (self.queues.notice)(&format!("site {}: {}", self.title, self.gone()));
+        }
+        self.is_gone.store(is_gone, Relaxed);
+        place != Place::Other && self.users.iter().all(|(file, stamp)| stamp_of_name(file) == *stamp)
+    }
+
+    fn gone(&self) -> String {
+        format!("{} is gone: it is opened again when it is there", self.told.root.display())
+    }
+
+    /// What is wrong with the site, in sentences.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let gone = self.is_gone.load(Relaxed) && !self.load.root.is_absent();
+        let gone = gone.then(|| format!("site {}: {}", self.title, self.gone()));
+        self.troubles.iter().cloned().chain(gone).collect()
     }
 
     /// How far preparation is. Takes a lock: for reports, not for requests.
@@ -228,4 +326,10 @@ impl SiteShared {
         self.walk.give_up();
         self.load.store.close();
     }
+}
+
+/// The files of users that rules name, as they are now.
+fn users_of(rules: &SiteRules) -> Vec<(PathBuf, Option<FileStamp>)> {
+    let files = rules.paths.iter().filter_map(|rule| rule.basic_auth.as_ref()?.as_ref()?.users_file.clone());
+    files.map(|file| (file.clone(), stamp_of_name(&file))).collect()
 }

@@ -83,10 +83,10 @@ impl Site {
     fn read(&mut self, errand: Errand<'_>) -> Answered {
         self.with_path(errand, |site, path, errand| match site.shared.load.store.find(path) {
             // Nearly all: nothing depends on who asks.
-            Some(entry) if entry.freshness.holds_at(errand.answer.unix_ms()) && entry.ruling.is_none() => {
+            Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) && entry.ruling.is_none() => {
                 site.reply(&entry, path, Further::NONE, errand)
             }
-            Some(entry) if entry.freshness.holds_at(errand.answer.unix_ms()) => {
+            Some(entry) if site.shared.is_true(&entry, errand.answer.unix_ms()) => {
                 site.permit(&entry, Asked::by_peer(path), errand)
             }
             _ => site.resolve(path, errand),

@@ -18,8 +18,9 @@ use staunch_engine::{Notice, Post};
 
 use crate::config::{SiteConfig, SiteError};
 use crate::crew::Crew;
+use crate::looks::Look;
 use crate::metrics::SiteFigures;
-use crate::shared::{Mail, Progress, SiteShared};
+use crate::shared::{Faulty, Mail, Progress, SiteShared};
 pub use handler::SitesHandler;
 use hosts::Hosts;
 
@@ -28,7 +29,10 @@ pub struct SitesShared {
     sites: ArcSwap<Sites>,
     /// Counts the exchanges, so that a worker sees by one comparison that its table is the current one.
     generation: AtomicUsize,
-    changing: Mutex<()>,
+    /// What the sites were told last. Held while they are exchanged.
+    told: Mutex<Vec<SiteConfig>>,
+    /// Why they could not be opened anew, as it was said last.
+    fault: Mutex<String>,
     crew: Arc<Crew>,
 }
 
@@ -63,11 +67,55 @@ impl SitesShared {
     /// # Errors
     /// Which site cannot be opened, and why.
     pub fn open_with_notice(configs: Vec<SiteConfig>, notice: Notice) -> Result<Arc<Self>, SiteError> {
-        let crew = Arc::new(Crew::new(notice)?);
-        let sites = Sites::open(&configs, &crew, &[])?;
+        Self::open_as(configs, notice, Faulty::Refused)
+    }
+
+    /// Opens sites. One of several whose folder or users cannot be had is closed as far as it has to be, and
+    /// told of: the others are served.
+    ///
+    /// # Errors
+    /// Which site cannot be opened, and why.
+    pub fn open_what_can_be(configs: Vec<SiteConfig>, notice: Notice) -> Result<Arc<Self>, SiteError> {
+        let faulty = if configs.len() > 1 { Faulty::Closed } else { Faulty::Refused };
+        let sites = Self::open_as(configs, Arc::clone(&notice), faulty)?;
+        sites.troubles().iter().for_each(|trouble| notice(trouble));
+        Ok(sites)
+    }
+
+    fn open_as(configs: Vec<SiteConfig>, notice: Notice, faulty: Faulty) -> Result<Arc<Self>, SiteError> {
+        let crew = Arc::new(Crew::new(Arc::clone(&notice))?);
+        let sites = Sites::open(&configs, &crew, &[], faulty)?;
         crew.take_on(sites.sites.clone());
         let (sites, generation) = (ArcSwap::from_pointee(sites), AtomicUsize::new(0));
-        Ok(Arc::new(Self { sites, generation, changing: Mutex::default(), crew }))
+        let (told, fault) = (Mutex::new(configs), Mutex::default());
+        let shared = Arc::new(Self { sites, generation, told, fault, crew });
+        let weak = Arc::downgrade(&shared);
+        shared.crew.when_other(move || weak.upgrade().iter().for_each(|sites| sites.reopen(&notice)));
+        Ok(shared)
+    }
+
+    /// Opens the sites as they were told, because one is not what it was opened as.
+    fn reopen(&self, notice: &Notice) {
+        let said = match self.exchange(None) {
+            Ok(replaced) if replaced.opened > 0 => {
+                notice("a folder or a file of users is another one now: its site was opened again");
+                String::new()
+            }
+            Ok(_) => String::new(),
+            Err(error) => format!("a site cannot be opened again and goes on as it was: {error}"),
+        };
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if !said.is_empty() && *fault != said {
+            notice(&said);
+        }
+        *fault = said;
+    }
+
+    /// What is wrong with sites at this moment, in sentences.
+    pub fn troubles(&self) -> Vec<String> {
+        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let of_sites = self.sites.load().sites.iter().flat_map(|site| site.troubles()).collect::<Vec<_>>();
+        of_sites.into_iter().chain((!fault.is_empty()).then_some(fault)).collect()
     }
 
     /// Starts the threads that load, prepare, encode, watch and check credentials.
@@ -84,9 +132,18 @@ impl SitesShared {
     /// # Errors
     /// Which site cannot be opened, and why. Then nothing has changed.
     pub fn replace(&self, configs: Vec<SiteConfig>) -> Result<Replaced, SiteError> {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced = self.exchange(Some(configs))?;
+        // Who asks for it has a reason to: what was not heard of is seen.
+        self.sites.load().sites.iter().for_each(|site| site.look_later(Look::All, site.next_look_s()));
+        Ok(replaced)
+    }
+
+    fn exchange(&self, configs: Option<Vec<SiteConfig>>) -> Result<Replaced, SiteError> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let configs = configs.unwrap_or_else(|| told.clone());
         let old = self.sites.load_full();
-        let new = Arc::new(Sites::open(&configs, &self.crew, &old.sites)?);
+        let new = Arc::new(Sites::open(&configs, &self.crew, &old.sites, Faulty::Refused)?);
+        *told = configs;
         let kept = new.sites.iter().filter(|site| old.has(site)).count();
         let gone: Vec<_> = old.sites.iter().filter(|site| !new.has(site)).collect();
         let replaced = Replaced { kept, opened: new.sites.len() - kept, closed: gone.len() };
@@ -129,9 +186,14 @@ impl Drop for SitesShared {
 }
 
 impl Sites {
-    fn open(configs: &[SiteConfig], crew: &Crew, current: &[Arc<SiteShared>]) -> Result<Self, SiteError> {
+    fn open(
+        configs: &[SiteConfig],
+        crew: &Crew,
+        current: &[Arc<SiteShared>],
+        faulty: Faulty,
+    ) -> Result<Self, SiteError> {
         let hosts = Hosts::new(configs)?;
-        let open = |config: &SiteConfig| SiteShared::open(config, &crew.queues, current);
+        let open = |config: &SiteConfig| SiteShared::open(config, &crew.queues, current, faulty);
         Ok(Self { sites: configs.iter().map(open).collect::<Result<_, _>>()?, hosts })
     }
 

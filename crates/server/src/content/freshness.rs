@@ -4,11 +4,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::limits::LOOK_AGAIN_S;
+
 /// Why an entry may be used without a look at the disk.
 #[derive(Debug)]
 pub(crate) enum Freshness {
-    /// The watcher sees every change.
-    Watched,
+    /// The watcher hears of every change that can be heard of. It was looked at in this second (since 1970).
+    Watched(AtomicU64),
     /// It was found true in this second (since 1970), and is checked when used in another one.
     Checked(AtomicU64),
 }
@@ -16,14 +18,21 @@ pub(crate) enum Freshness {
 impl Freshness {
     /// Of an entry that was found true in the second `unix_s`.
     pub(crate) fn new(is_watched: bool, unix_s: u64) -> Self {
-        if is_watched { Self::Watched } else { Self::Checked(AtomicU64::new(unix_s)) }
+        let unix_s = AtomicU64::new(unix_s);
+        if is_watched { Self::Watched(unix_s) } else { Self::Checked(unix_s) }
+    }
+
+    /// Whether it is time to look at the entry again, though nothing was heard: true for one who asks.
+    #[inline]
+    pub(crate) fn claims_look(&self, unix_ms: u64) -> bool {
+        matches!(self, Self::Watched(looked_s) if claims(looked_s, unix_ms / 1000))
     }
 
     /// Whether the entry may be used at this time without a look at the disk.
     #[inline]
     pub(crate) fn holds_at(&self, unix_ms: u64) -> bool {
         match self {
-            Self::Watched => true,
+            Self::Watched(_) => true,
             Self::Checked(unix_s) => unix_s.load(Relaxed) == unix_ms / 1000,
         }
     }
@@ -36,10 +45,19 @@ impl Freshness {
     }
 }
 
+/// Whether the last look was long ago; if so, this second is noted as that of the next one, which is the
+/// caller's. The clock may have been set back.
+#[inline]
+pub(crate) fn claims(looked_s: &AtomicU64, unix_s: u64) -> bool {
+    let last_s = looked_s.load(Relaxed);
+    unix_s.abs_diff(last_s) >= LOOK_AGAIN_S
+        && looked_s.compare_exchange(last_s, unix_s, Relaxed, Relaxed).is_ok()
+}
+
 impl Clone for Freshness {
     fn clone(&self) -> Self {
         match self {
-            Self::Watched => Self::Watched,
+            Self::Watched(looked_s) => Self::Watched(AtomicU64::new(looked_s.load(Relaxed))),
             Self::Checked(unix_s) => Self::Checked(AtomicU64::new(unix_s.load(Relaxed))),
         }
     }
@@ -50,10 +68,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_looks_again_after_a_while() {
+        let watched = Freshness::new(true, 7);
+        let after_ms = (7 + LOOK_AGAIN_S) * 1000;
+        assert!(!watched.claims_look(after_ms - 1));
+        assert!(watched.claims_look(after_ms) && !watched.claims_look(after_ms), "one looks, not all");
+        assert!(watched.claims_look(1_000), "the clock was set back");
+    }
+
+    #[test]
     fn what_is_not_watched_is_true_for_its_second() {
         assert!(Freshness::new(true, 0).holds_at(123_456));
         let checked = Freshness::new(false, 7);
         assert!(checked.holds_at(7_000) && checked.holds_at(7_999) && !checked.holds_at(8_000));
+        assert!(!checked.claims_look(100_000), "it is checked when used");
         checked.renew(8);
         assert!(checked.clone().holds_at(8_500) && !checked.holds_at(7_500));
     }

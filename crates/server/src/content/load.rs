@@ -7,6 +7,7 @@
 //! Order within one load: a ticket, the watch, the open, the read, the store. So no change can fall between.
 
 mod forgetting;
+mod looking;
 mod source;
 mod tries;
 
@@ -114,7 +115,7 @@ impl Load {
         let ruling = self.ruling(path);
         let entry = |key: &[u8], kind, stamp| {
             Outcome::Entry(Arc::new(
-                Entry::new(key.into(), kind, stamp, Freshness::Watched).under(ruling.clone()),
+                Entry::new(key.into(), kind, stamp, Freshness::new(true, 0)).under(ruling.clone()),
             ))
         };
         match self.root.open_beneath(path) {
@@ -141,8 +142,8 @@ impl Load {
             Ok(opened) => opened,
             Err(refusal) => return Outcome::Problem(problem(refusal)),
         };
-        let entries = match listing::read_folder(self.root.folder(), folder, self.config.dotfiles, &|_| false)
-        {
+        let Some(root) = self.root.folder() else { return Outcome::Problem(Problem::Overloaded) };
+        let entries = match listing::read_folder(root, folder, self.config.dotfiles, &|_| false) {
             Ok(entries) => entries,
             Err(_) => return Outcome::Problem(Problem::Failed),
         };

@@ -6,7 +6,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 use staunch_engine::FileStamp;
 
@@ -18,10 +18,24 @@ const TRIES_MAX: usize = 16;
 /// The served folder.
 #[derive(Debug)]
 pub(crate) struct Root {
-    folder: OwnedFd,
+    /// None while there is no such folder.
+    folder: Option<OwnedFd>,
     name: PathBuf,
     device: u64,
     inode: u64,
+    /// The mount it lies on, where the kernel tells (Linux 5.8).
+    mount: Option<u64>,
+}
+
+/// Where the name of a served folder leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// To the folder that is open.
+    Same,
+    /// To another one.
+    Other,
+    /// Nowhere.
+    Gone,
 }
 
 /// Something open beneath the root.
@@ -34,7 +48,7 @@ pub(crate) struct Opened {
     /// Whether it is a folder; else it is a regular file.
     pub(crate) folder: bool,
     /// Whether its changes are all seen by watching its own folder: no symbolic link stands in its path, it
-    /// has no other name, and it lies on the root's own file system.
+    /// has no other name, and it lies on the root's own mount.
     pub(crate) direct: bool,
 }
 
@@ -62,7 +76,28 @@ impl Root {
         rustix::fs::openat2(&folder, ".", flags, Mode::empty(), ResolveFlags::BENEATH)?;
         let status = rustix::fs::fstat(&folder)?;
         let name = std::fs::canonicalize(name).unwrap_or_else(|_| name.to_path_buf());
-        Ok(Self { folder, name, device: status.st_dev, inode: status.st_ino })
+        let mount = mount_of(&folder);
+        Ok(Self { folder: Some(folder), name, device: status.st_dev, inode: status.st_ino, mount })
+    }
+
+    /// The place of a folder that is not there.
+    pub(crate) fn absent(name: &Path) -> Self {
+        Self { folder: None, name: name.to_path_buf(), device: 0, inode: 0, mount: None }
+    }
+
+    /// Whether there is no such folder.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Where a name leads now by which this folder was opened.
+    pub(crate) fn place_of(&self, name: &Path) -> Place {
+        match rustix::fs::stat(name) {
+            Ok(status) if FileType::from_raw_mode(status.st_mode) != FileType::Directory => Place::Gone,
+            Ok(status) if (status.st_dev, status.st_ino) == (self.device, self.inode) => Place::Same,
+            Ok(_) => Place::Other,
+            Err(_) => Place::Gone,
+        }
     }
 
     /// Whether both are one folder, opened under the same name.
@@ -75,9 +110,22 @@ impl Root {
         &self.name
     }
 
-    /// The folder itself.
-    pub(crate) fn folder(&self) -> &OwnedFd {
-        &self.folder
+    /// The folder itself, if it is there.
+    pub(crate) fn folder(&self) -> Option<&OwnedFd> {
+        self.folder.as_ref()
+    }
+
+    /// What stands at a decoded path now, by one look that opens nothing; `None` if nothing does.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub(crate) fn stamp_at(&self, path: &[u8]) -> Result<Option<FileStamp>, Errno> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        match rustix::fs::statat(folder, relative(path), AtFlags::NO_AUTOMOUNT) {
+            Ok(status) => Ok(Some(stamp(&status))),
+            Err(errno) if refusal(errno) == Refusal::NotFound => Ok(None),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Opens what stands at a decoded path (with its leading `/`) for reading. A fifo does not hang.
@@ -95,31 +143,42 @@ impl Root {
             FileType::RegularFile => false,
             _ => return Err(Refusal::NotFound),
         };
-        let direct = !linked && status.st_dev == self.device && (folder || status.st_nlink == 1);
+        let direct = !linked
+            && status.st_dev == self.device
+            && (folder || status.st_nlink == 1)
+            && mount_of(&file) == self.mount;
         Ok(Opened { file, stamp: stamp(&status), folder, direct })
     }
 
     fn open_at(&self, path: &[u8], resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-        let relative = match path.strip_prefix(b"/") {
-            Some([]) | None => b".",
-            Some(relative) => relative,
-        };
+        // Answered as what cannot be had at the moment: it is looked for again.
+        let folder = self.folder.as_ref().ok_or(Errno::AGAIN)?;
+        let relative = relative(path);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let mut tries = 0;
         loop {
             tries += 1;
-            match rustix::fs::openat2(
-                &self.folder,
-                relative,
-                flags,
-                Mode::empty(),
-                resolve | ResolveFlags::BENEATH,
-            ) {
+            match rustix::fs::openat2(folder, relative, flags, Mode::empty(), resolve | ResolveFlags::BENEATH)
+            {
                 Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => {}
                 other => return other,
             }
         }
     }
+}
+
+/// A decoded path as it is asked for beneath the root.
+fn relative(path: &[u8]) -> &[u8] {
+    match path.strip_prefix(b"/") {
+        Some([]) | None => b".",
+        Some(relative) => relative,
+    }
+}
+
+/// The mount on which an open file lies, where the kernel tells.
+fn mount_of(file: &OwnedFd) -> Option<u64> {
+    let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+    (status.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(status.stx_mnt_id)
 }
 
 /// What a file is now.
@@ -128,6 +187,11 @@ impl Root {
 /// What fstat gives.
 pub(crate) fn stamp_of(file: &OwnedFd) -> Result<FileStamp, Errno> {
     rustix::fs::fstat(file).map(|status| stamp(&status))
+}
+
+/// What stands at a name that is none beneath a root; `None` if nothing does, or it cannot be told.
+pub(crate) fn stamp_of_name(name: &Path) -> Option<FileStamp> {
+    rustix::fs::stat(name).ok().map(|status| stamp(&status))
 }
 
 fn stamp(status: &Stat) -> FileStamp {

@@ -98,6 +98,15 @@ impl Store {
         Some(Found { shard, index })
     }
 
+    /// All entries at this moment.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        let of_shard = |shard: &ArcSwap<Shard>| shard.load_full();
+        let shards = self.shards.iter().map(of_shard);
+        shards
+            .flat_map(|shard| shard.iter().map(|(_, entry)| Arc::clone(entry)).collect::<Vec<_>>())
+            .collect()
+    }
+
     /// The entry under a key, to keep.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Arc<Entry>> {
         self.find(key).map(|found| Arc::clone(&found))

@@ -128,6 +128,11 @@ impl Watch {
         false
     }
 
+    /// Whether the root has left its name.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lock().lost
+    }
+
     /// Where events come, as long as they can be read.
     pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
         let readable = !self.broken.load(Ordering::Relaxed);

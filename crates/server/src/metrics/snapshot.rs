@@ -53,6 +53,9 @@ pub struct Snapshot {
     /// The other servers of the LAN, if they are told of.
     #[serde(default)]
     pub fabric: Option<FabricFigures>,
+    /// What is wrong with single sites while the others are served, in sentences.
+    #[serde(default)]
+    pub troubles: Vec<String>,
     /// The access log, if there is one.
     pub log: LogFigures,
     /// The server's own lines.
@@ -60,6 +63,20 @@ pub struct Snapshot {
     pub error_log: ErrorLogFigures,
     /// What the kernel says of the process.
     pub process: ProcessFigures,
+    /// What came of the last reload, if there was one.
+    #[serde(default)]
+    pub reload: Option<ReloadFigures>,
+}
+
+/// What came of a reload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadFigures {
+    /// Which one since the start, from 1.
+    pub number: u64,
+    /// Whether the configuration is in use.
+    pub is_applied: bool,
+    /// What the server said of it.
+    pub text: String,
 }
 
 /// One worker.

@@ -3,13 +3,13 @@
 //! Order of calls: one value a process; `serve` once the workers accept, `drain` once, when no further
 //! requests are wanted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::fabric::FabricFigures;
 use super::process::ProcessFigures;
-use super::snapshot::{ErrorLogFigures, Readiness, SiteFigures, Snapshot, WorkerFigures};
+use super::snapshot::{ErrorLogFigures, Readiness, ReloadFigures, SiteFigures, Snapshot, WorkerFigures};
 use crate::live::LiveFigures;
 use crate::log::{AccessLog, LineCounts};
 use crate::status::About;
@@ -23,6 +23,8 @@ pub struct ContentFigures {
     pub live: Option<LiveFigures>,
     /// The other servers of the LAN, if they are told of.
     pub fabric: Option<FabricFigures>,
+    /// What is wrong with single sites while the others are served, in sentences.
+    pub troubles: Vec<String>,
 }
 
 /// See the module's text.
@@ -36,6 +38,7 @@ pub struct Sources {
     serving: AtomicBool,
     walked: AtomicBool,
     draining: AtomicBool,
+    reload: Mutex<Option<ReloadFigures>>,
 }
 
 impl Sources {
@@ -54,7 +57,15 @@ impl Sources {
         let [serving, walked] = [takes_over; 2].map(AtomicBool::new);
         let (log, error_log) = logs;
         let draining = AtomicBool::new(false);
-        Self { about, connections_max, started, content, log, error_log, serving, walked, draining }
+        let reload = Mutex::default();
+        Self { about, connections_max, started, content, log, error_log, serving, walked, draining, reload }
+    }
+
+    /// The configuration was read again: whether it is in use, and what is to be said.
+    pub fn note_reload(&self, is_applied: bool, text: &str) {
+        let mut reload = self.reload.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let number = reload.as_ref().map_or(0, |last| last.number) + 1;
+        *reload = Some(ReloadFigures { number, is_applied, text: text.to_owned() });
     }
 
     /// The workers accept.
@@ -86,9 +97,14 @@ impl Sources {
         }
     }
 
+    /// What is wrong with single sites while the others are served, in sentences.
+    pub fn troubles(&self) -> Vec<String> {
+        (self.content)().troubles
+    }
+
     /// Everything at this moment. Takes the locks of the content threads, none of a worker.
     pub fn snapshot(&self) -> Snapshot {
-        let ContentFigures { sites, live, fabric } = (self.content)();
+        let ContentFigures { sites, live, fabric, troubles } = (self.content)();
         Snapshot {
             version: self.about.version.to_owned(),
             io: self.about.io.to_owned(),
@@ -100,9 +116,11 @@ impl Sources {
             sites,
             live,
             fabric,
+            troubles,
             log: self.log.counts().into(),
             error_log: ErrorLogFigures { written: self.error_log.written(), lost: self.error_log.lost() },
             process: ProcessFigures::read(),
+            reload: self.reload.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone(),
         }
     }
 }

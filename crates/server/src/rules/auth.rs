@@ -190,6 +190,15 @@ pub(crate) fn with_users_file(config: &BasicAuth) -> Result<BasicAuth, String> {
     Ok(config)
 }
 
+/// The same rule by which nobody comes in, for one whose users cannot be read.
+pub(crate) fn closed(config: &BasicAuth) -> BasicAuth {
+    let users = [(NOBODY.0.to_owned(), NOBODY.1.to_owned())].into();
+    BasicAuth { users, users_file: None, ..config.clone() }
+}
+
+/// A user whose password nobody knows: the hash was made of none.
+const NOBODY: (&str, &str) = ("nobody", "$2b$10$.....................................................");
+
 fn read(path: &Path) -> std::io::Result<String> {
     let length_bytes = std::fs::metadata(path)?.len();
     if length_bytes > USERS_FILE_BYTES_MAX {

@@ -2,6 +2,7 @@
 //!
 //! It must never decide whether something may be shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use staunch_engine::Answered;
@@ -55,7 +56,8 @@ impl Site {
         self.with_path(errand, |site, path, Errand { request, answer }| {
             let ruling = site.ruling(path);
             let lines = lines(ruling.as_deref(), request);
-            redirect::to_host(origin, request.path, request.query, &lines, answer)
+            let origin = with_port(origin, request);
+            redirect::to_host(&origin, request.path, request.query, &lines, answer)
         })
     }
 
@@ -175,4 +177,18 @@ fn problem_lines(problem: Problem, ruling: Option<&Ruling>, request: &Request<'_
         lines.extend_from_slice(auth.challenge().as_bytes());
     }
     lines
+}
+
+/// An origin with the port by which the client has come, unless it names one: what stands before the server may
+/// have another than the server itself.
+fn with_port<'a>(origin: &'a str, request: &Request<'_>) -> Cow<'a, str> {
+    let authority = origin.split_once("//").map_or(origin, |(_, authority)| authority);
+    let names_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    let host = request.values(b"host").next().unwrap_or_default();
+    let port = host.rsplit(|&byte| byte == b':').next().filter(|port| port.len() < host.len());
+    let port = port.and_then(|port| std::str::from_utf8(port).ok()?.parse::<u16>().ok());
+    match port {
+        Some(port) if !names_port && !matches!(port, 80 | 443) => Cow::Owned(format!("{origin}:{port}")),
+        _ => Cow::Borrowed(origin),
+    }
 }

@@ -37,6 +37,7 @@ impl Site {
         if !config.no_cache {
             return self.ask(path, Purpose::Content, errand);
         }
+        self.shared.ask_to_look(errand.answer.unix_ms() / 1000);
         let outcome = self.shared.load.unheld(path);
         self.resolve_loaded(outcome, &Purpose::Content, path, errand)
     }
@@ -91,7 +92,7 @@ impl Site {
     #[inline(never)]
     pub(super) fn resolve_alias(&mut self, target: &[u8], errand: Errand<'_>) -> Answered {
         match self.shared.load.store.find(target) {
-            Some(entry) if entry.freshness.holds_at(errand.answer.unix_ms()) => {
+            Some(entry) if self.shared.is_true(&entry, errand.answer.unix_ms()) => {
                 self.permit_entry(&entry, Asked::within(target), errand)
             }
             _ => self.ask(target, Purpose::Content, errand),
@@ -123,7 +124,7 @@ impl Site {
         if load.config.no_cache {
             return Some(load.unheld(key));
         }
-        load.store.get(key).filter(|entry| entry.freshness.holds_at(answer.unix_ms())).map(Outcome::Entry)
+        load.store.get(key).filter(|entry| self.shared.is_true(entry, answer.unix_ms())).map(Outcome::Entry)
     }
 }
 

@@ -11,7 +11,7 @@ const STAMP: FileStamp = FileStamp { device: 1, inode: 2, size_bytes: 3, modifie
 fn entry(key: &str, body_bytes: usize) -> Arc<Entry> {
     let common = Common { media: &mime::PLAIN, modified_unix_s: None, vary: None, ruling: None };
     let content = Content::of_identity(&common, prepare::held(&common, None, &vec![b'x'; body_bytes]));
-    Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::Watched))
+    Arc::new(Entry::new(key.as_bytes().into(), Kind::Content(content), STAMP, Freshness::new(true, 0)))
 }
 
 fn insert(store: &Store, key: &str, body_bytes: usize, room: Room) -> bool {
