@@ -59,12 +59,27 @@ impl Agent {
                 if let Err(fault) = process::make_ready(&store, user) {
                     say(&format!("acme: {fault}"));
                 }
-                process::start(&store, user)?
+                process::start(&store, config, user)?
             }
         };
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let rest = eventfd(0, flags).map_err(|error| format!("no descriptor is left: {error}"))?;
         Ok(Some(Self(Arc::new(ServerEnd { line, rest, figures: AcmeFigures::default() }))))
+    }
+
+    /// Refuses settings by which the agent would have to read other files than those that it was confined to.
+    ///
+    /// # Errors
+    /// The file, with the way out.
+    pub(crate) fn refuse_other_files(started: &Config, config: &Config) -> Result<(), String> {
+        let known: Vec<_> = process::files(started).collect();
+        match process::files(config).find(|file| !known.contains(file)) {
+            Some(file) => Err(format!(
+                "{} is not among what the agent of certificates can read since its start: restart the server",
+                file.display()
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Sends the agent its settings.

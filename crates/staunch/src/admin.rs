@@ -5,22 +5,24 @@
 //! a bound on how many there are, and beyond it the one that has been silent longest goes. While nobody asks
 //! nothing wakes up. It must never wait for one peer.
 
+mod entrance;
+
 use std::io::{self, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use staunch_config::syntax::text::AdminAddress;
 use staunch_confine::Identity;
 use staunch_netio::{clock, socket};
 use staunch_protocol::http1::Session;
 use staunch_server::{Admin, Now};
 
+use entrance::{Entrance, Stream};
+
 /// Peers at a time: monitors, balancers and people are a handful, and each is answered within a millisecond.
 const PEERS_MAX: usize = 64;
-/// Connections that wait to be accepted: as many again, as they are accepted within a turn.
-const BACKLOG_CONNECTIONS_MAX: i32 = 128;
 /// How long a peer has for its request and for taking the answer.
 const DEADLINE_MS: u64 = 2_000;
 /// How long accepting rests when there is no descriptor for it.
@@ -29,42 +31,30 @@ const REST_MS: u64 = 100;
 const READ_BYTES: usize = 4096;
 
 /// A listener without a thread yet.
-pub(crate) struct Listener {
-    listener: TcpListener,
-    address: SocketAddr,
-}
+pub(crate) struct Listener(Entrance);
 
 impl Listener {
     /// Listens. `takes_over`: another process of this user listens there, and will end.
     ///
     /// # Errors
     /// An address that is taken, not ours, or needs a privilege.
-    pub(crate) fn bind(address: SocketAddr, takes_over: bool) -> Result<Self, String> {
-        let bind = || -> io::Result<Self> {
-            if !takes_over {
-                socket::check_port_free(address)?;
-            }
-            // Shared by address, so that a new binary can listen before the old one ends.
-            let listener = TcpListener::from(socket::listen(address, BACKLOG_CONNECTIONS_MAX)?);
-            listener.set_nonblocking(true)?;
-            let address = listener.local_addr()?;
-            Ok(Self { listener, address })
-        };
-        bind().map_err(|error| format!("cannot listen on the admin address {address}: {error}"))
+    pub(crate) fn bind(address: &AdminAddress, takes_over: bool) -> Result<Self, String> {
+        let opened = Entrance::open(address, takes_over).map(Self);
+        opened.map_err(|error| format!("cannot listen on the admin address {address}: {error}"))
     }
 
     /// Lets another process of this user listen beside this one, to take over from it.
     ///
     /// # Errors
-    /// Those of fchown(2).
+    /// Those of chown(2).
     pub(crate) fn give(&self, user: &Identity) -> Result<(), String> {
-        let given = user.give_socket(&self.listener);
-        given.map_err(|error| format!("cannot give the admin address {} to {user}: {error}", self.address))
+        let fault = |error| format!("cannot give the admin address {} to {user}: {error}", self.address());
+        self.0.give(user).map_err(fault)
     }
 
     /// Where, with the port taken.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    pub(crate) fn address(&self) -> AdminAddress {
+        self.0.address()
     }
 
     /// Answers until the door is closed.
@@ -72,7 +62,7 @@ impl Listener {
     /// # Errors
     /// When a thread cannot be started.
     pub(crate) fn serve(self, admin: Admin) -> Result<AdminDoor, String> {
-        let (listener, closed) = (Arc::new(self.listener), Arc::new(AtomicBool::new(false)));
+        let (listener, closed) = (Arc::new(self.0), Arc::new(AtomicBool::new(false)));
         let desk = Desk {
             door: AdminDoor { listener: Arc::clone(&listener), closed: Arc::clone(&closed) },
             admin,
@@ -89,7 +79,7 @@ impl Listener {
 
 /// A listener with a thread behind it.
 pub(crate) struct AdminDoor {
-    listener: Arc<TcpListener>,
+    listener: Arc<Entrance>,
     closed: Arc<AtomicBool>,
 }
 
@@ -99,6 +89,19 @@ impl AdminDoor {
         self.closed.store(true, Relaxed);
         // It fails only for what is no socket; the thread wakes up by it.
         let _ = socket::stop_listening(&self.listener);
+    }
+
+    /// Takes the place of the process before this one, where places are names of files.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub(crate) fn take_name(&self) -> io::Result<()> {
+        self.listener.take_name()
+    }
+
+    /// Leaves no socket file behind, unless it is another process's.
+    pub(crate) fn leave_name(&self) {
+        self.listener.leave_name();
     }
 
     fn is_closed(&self) -> bool {
@@ -118,7 +121,7 @@ struct Desk {
 
 /// A connection that asks.
 struct Peer {
-    stream: TcpStream,
+    stream: Stream,
     session: Session,
     until_ms: u64,
     /// Bytes have come.
@@ -165,8 +168,8 @@ impl Desk {
     fn accept(&mut self, now_ms: u64) {
         for _ in 0..PEERS_MAX {
             match self.door.listener.accept() {
-                Ok((stream, _)) => {
-                    let Ok(mut peer) = Peer::new(stream, now_ms) else { continue };
+                Ok(stream) => {
+                    let mut peer = Peer::new(stream, now_ms);
                     if peer.goes_on(&self.admin) {
                         self.make_room();
                         self.peers.push(peer);
@@ -196,10 +199,9 @@ impl Desk {
 }
 
 impl Peer {
-    fn new(stream: TcpStream, now_ms: u64) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
+    fn new(stream: Stream, now_ms: u64) -> Self {
         let (session, until_ms) = (Session::new(0), now_ms + DEADLINE_MS);
-        Ok(Self { stream, session, until_ms, heard: false, asked: false, out: Vec::new(), taken: 0 })
+        Self { stream, session, until_ms, heard: false, asked: false, out: Vec::new(), taken: 0 }
     }
 
     fn awaited(&self) -> PollFd<'_> {
@@ -227,11 +229,11 @@ impl Peer {
         while self.taken < self.out.len() {
             self.taken += self.stream.write(&self.out[self.taken..])?;
         }
-        self.stream.shutdown(Shutdown::Write)
+        self.stream.end_sending()
     }
 }
 
-fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+fn read(stream: &mut Stream, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -13,7 +13,7 @@ mod state_folder;
 mod ticket_keys;
 mod watching;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ use staunch_tls::{
 };
 
 use self::clients::{ClientPolicies, ClientsInUse};
-use self::named_files::{WARNED_PART, named_files, refuse_lone_key};
+use self::named_files::{KnownPair, WARNED_PART, named_files, refuse_lone_key};
 pub(crate) use self::of_authority::{state_store, store, wanted_names};
 use self::state_folder::StateFolder;
 pub(crate) use self::ticket_keys::{hand_over as hand_over_tickets, take_over as take_over_tickets};
@@ -58,8 +58,22 @@ pub(crate) struct Certificates {
     authority: Mutex<Option<Arc<LocalAuthority>>>,
     /// Hosts that are led to HTTPS.
     pub(crate) https: Arc<HttpsHosts>,
-    /// What each certificate in use is for, and its last second since 1970.
-    expiries: Mutex<Vec<(String, u64)>>,
+    /// Those in use, and what is wrong with others that are not.
+    told: Mutex<(Vec<Arc<CertificatePair>>, Vec<String>)>,
+}
+
+/// Files with the pair that was read of them last, and a hash of its chain.
+type Known = HashMap<PathBuf, (Arc<CertificatePair>, u64)>;
+
+/// What is done when the files of a pair cannot be used.
+#[derive(Clone, Copy)]
+enum Faulty<'a> {
+    /// Nothing is read: an operator waits for the word.
+    Refused,
+    /// One site of several goes without, so that the others do not.
+    LeftOut,
+    /// What was read of them before goes on.
+    AsBefore(&'a Known),
 }
 
 /// What is in use, and by which settings.
@@ -79,6 +93,7 @@ struct InUse {
     /// Where HTTPS is spoken.
     port: u16,
     clients: ClientsInUse,
+    known: Known,
 }
 
 /// Everything that was read, to be taken into use.
@@ -87,6 +102,9 @@ pub(crate) struct Pairs {
     pairs: Vec<Arc<CertificatePair>>,
     /// What is to be said about them.
     pub(crate) warnings: Vec<String>,
+    /// What is wrong with files that cannot be used.
+    troubles: Vec<String>,
+    known: Known,
     /// Names for which an authority is asked, and has not given a certificate yet.
     pub(crate) awaited: Vec<String>,
     /// The certificate of the local authority, if it signs.
@@ -109,10 +127,9 @@ impl Pairs {
         self.pairs.len()
     }
 
-    /// What each is for, and its last second since 1970.
-    pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
-        let one = |pair: &Arc<CertificatePair>| (pair.subjects_text(), pair.validity_unix_s().1);
-        self.pairs.iter().map(one).collect()
+    /// What is wrong with files that cannot be used, and are left out.
+    pub(crate) fn troubles(&self) -> &[String] {
+        &self.troubles
     }
 
     /// Everything that they are for: names, wildcards, addresses.
@@ -147,17 +164,52 @@ fn watched_files(config: &Config) -> Vec<PathBuf> {
     files(config).into_iter().chain(ticket_keys::link(config)).collect()
 }
 
-/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept.
+/// Reads and judges every file that the settings name, for a test of them: nothing is made or kept. Gives what
+/// is to be said of those that can be used.
 ///
 /// # Errors
 /// What is wrong with a file, with its name.
-pub(crate) fn test(config: &Config) -> Result<(), Failure> {
+pub(crate) fn test(config: &Config) -> Result<Vec<String>, Failure> {
     refuse_lone_key(config)?;
     store(config)?;
     ticket_keys::read(config)?;
     let now = now_unix_s();
-    named_files(config).iter().try_for_each(|named| named.read(now).map(drop))?;
-    clients::read(config, now).map(drop)
+    let mut warnings = Vec::new();
+    for named in named_files(config) {
+        warnings.extend(named.read(now)?.warnings);
+    }
+    clients::read(config, now)?;
+    Ok(warnings)
+}
+
+/// A certificate that does not come from an authority by ACME: what it is for, where it stands, and its first
+/// and last second since 1970, or why it cannot be used.
+pub(crate) struct Listed {
+    pub(crate) names: String,
+    pub(crate) place: PathBuf,
+    pub(crate) life: Result<(u64, u64), String>,
+}
+
+/// Certificates of files, and that of the local authority, which the settings name.
+pub(crate) fn listed(config: &Config) -> Vec<Listed> {
+    let now = now_unix_s();
+    let of_files = named_files(config).into_iter().map(|named| {
+        let place = named.files.certificate.clone();
+        match named.read(now) {
+            Ok(KnownPair { pair, .. }) => {
+                Listed { names: pair.subjects_text(), place, life: Ok(pair.validity_unix_s()) }
+            }
+            Err(failure) => Listed { names: "-".into(), place, life: Err(failure.text) },
+        }
+    });
+    let local = state_file(config).map(|place| {
+        let names = "the local authority".to_owned();
+        let read = named_files::read_file(&place).map_err(|error| error.to_string());
+        let pair =
+            read.and_then(|text| CertificatePair::read(&text, &text).map_err(|fault| fault.to_string()));
+        Listed { names, place, life: pair.map(|pair| pair.validity_unix_s()) }
+    });
+    of_files.chain(local).collect()
 }
 
 /// The folder of the local authority, if it is asked for and known.
@@ -203,7 +255,7 @@ impl Certificates {
             in_use: Mutex::default(),
             authority: Mutex::default(),
             https: Arc::default(),
-            expiries: Mutex::default(),
+            told: Mutex::default(),
         })
     }
 
@@ -214,32 +266,62 @@ impl Certificates {
         TlsSettings { handshake_ms, ..TlsSettings::new(Arc::clone(&self.context), listen) }
     }
 
+    /// Reads everything that the settings name, as it is now, for a start: what one site of several names and
+    /// cannot be used is left out.
+    ///
+    /// # Errors
+    /// What is wrong with a file, with its name.
+    pub(crate) fn read_to_start(&self, config: &Config) -> Result<Pairs, Failure> {
+        self.read_all(config, Faulty::LeftOut)
+    }
+
     /// Reads everything that the settings name, as it is now. Nothing changes.
     ///
     /// # Errors
     /// What is wrong with a file, with its name.
     pub(crate) fn read(&self, config: &Config) -> Result<Pairs, Failure> {
+        self.read_all(config, Faulty::Refused)
+    }
+
+    fn read_all(&self, config: &Config, faulty: Faulty<'_>) -> Result<Pairs, Failure> {
         // What changes from now on is seen. Which folders cannot be watched is said when they are in use.
         let _ = self.watched.add(&watched_files(config));
         let looks = self.in_use().looks;
         let clients = clients::read(config, now_unix_s())?;
         let ticket_keys = ticket_keys::read(config)?;
-        let mut read = self.read_pairs(config)?;
+        let mut read = self.read_pairs(config, faulty)?;
         read.warnings.extend_from_slice(&clients.warnings);
         Ok(Pairs { clients, ticket_keys, looks, ..read })
     }
 
     /// The certificates and keys of the server.
-    fn read_pairs(&self, config: &Config) -> Result<Pairs, Failure> {
+    fn read_pairs(&self, config: &Config, faulty: Faulty<'_>) -> Result<Pairs, Failure> {
         let now = now_unix_s();
         let mut read = Pairs::default();
         let mut hasher = DefaultHasher::new();
         refuse_lone_key(config)?;
         for named in named_files(config) {
-            let known = named.read(now)?;
-            read.pairs.push(Arc::new(known.pair));
-            read.warnings.extend(known.warning);
-            known.chain.hash(&mut hasher);
+            let file = &named.files.certificate;
+            let known = match (named.read(now), faulty) {
+                (Ok(KnownPair { pair, chain, warnings }), _) => {
+                    read.warnings.extend(warnings);
+                    Some((Arc::new(pair), hash_of(&chain)))
+                }
+                (Err(failure), Faulty::LeftOut) if named.is_of_one_site => {
+                    read.troubles.push(failure.text);
+                    None
+                }
+                (Err(failure), Faulty::AsBefore(before)) => {
+                    read.troubles.push(failure.text);
+                    before.get(file).cloned()
+                }
+                (Err(failure), _) => return Err(failure),
+            };
+            if let Some((pair, hash)) = known {
+                hash.hash(&mut hasher);
+                read.pairs.push(Arc::clone(&pair));
+                read.known.insert(file.clone(), (pair, hash));
+            }
         }
         let stored = of_authority::read(config, now)?;
         for (pair, chain) in stored.pairs {
@@ -279,6 +361,7 @@ impl Certificates {
             renewal_unix_s: read.renewal_unix_s,
             port,
             clients: ClientsInUse::of(&read.clients, &self.context),
+            known: read.known.clone(),
             looks: in_use.looks,
             is_overtaken: in_use.is_overtaken || in_use.looks != read.looks,
             ..InUse::default()
@@ -295,17 +378,32 @@ impl Certificates {
 
     fn take_into_use(&self, read: &Pairs, config: &Config, port: u16) {
         self.store.replace(&read.pairs, false);
-        *self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = read.expiries();
+        *self.told() = (read.pairs.clone(), read.troubles.clone());
         self.context.offer_http2(config.network.http2);
         self.context.offer_hybrid(config.tls.tls_hybrid);
         let leads = config.tls.https_redirect && port != 0;
-        self.https.replace(read.names().filter(|_| leads), port);
+        self.https.replace(read.names().filter(|_| leads), port, canonical_origins(config, port));
     }
 
     /// What each certificate in use is for, and its last second since 1970; and so of files about clients.
     pub(crate) fn expiries(&self) -> Vec<(String, u64)> {
-        let own = self.expiries.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let one = |pair: &Arc<CertificatePair>| (pair.subjects_text(), pair.validity_unix_s().1);
+        let own: Vec<_> = self.told().0.iter().map(one).collect();
         own.into_iter().chain(self.in_use().clients.ends()).collect()
+    }
+
+    /// What is wrong with certificates at this moment, in sentences.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let (pairs, troubles) = &*self.told();
+        let now = now_unix_s();
+        let late = pairs.iter().filter_map(|pair| {
+            pair.check(now, &[]).err().map(|fault| format!("{}: {fault}", pair.subjects_text()))
+        });
+        late.chain(troubles.iter().cloned()).collect()
+    }
+
+    fn told(&self) -> MutexGuard<'_, (Vec<Arc<CertificatePair>>, Vec<String>)> {
+        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Does what is due: makes new keys for tickets, reads files that have changed, has the local authority
@@ -330,21 +428,26 @@ impl Certificates {
             return;
         }
         ticket_keys::look(&config, self.context.tickets(), &mut in_use.ticket_fault, say);
-        match self.read_pairs(&config) {
-            Ok(read) if read.mark == in_use.mark && !is_due => in_use.fault.clear(),
+        let fault = match self.read_pairs(&config, Faulty::AsBefore(&in_use.known)) {
             Ok(read) => {
-                self.take_into_use(&read, &config, in_use.port);
-                (in_use.mark, in_use.renewal_unix_s) = (read.mark, read.renewal_unix_s);
-                in_use.fault.clear();
-                say("the certificates have changed: new connections get the new ones");
-                read.warnings.iter().for_each(|text| say(text));
+                let is_other = read.mark != in_use.mark || is_due;
+                if is_other {
+                    self.take_into_use(&read, &config, in_use.port);
+                    (in_use.mark, in_use.renewal_unix_s) = (read.mark, read.renewal_unix_s);
+                    in_use.known = read.known;
+                    say("the certificates have changed: new connections get the new ones");
+                    read.warnings.iter().for_each(|text| say(text));
+                }
+                let fault = read.troubles.join("; ");
+                self.told().1 = read.troubles;
+                fault
             }
-            Err(failure) if failure.text == in_use.fault => {}
-            Err(failure) => {
-                say(&format!("the certificates stay as they were: {}", failure.text));
-                in_use.fault = failure.text;
-            }
+            Err(failure) => failure.text,
+        };
+        if !fault.is_empty() && fault != in_use.fault {
+            say(&format!("the certificates stay as they were: {fault}"));
         }
+        in_use.fault = fault;
     }
 
     /// The local authority: that which has signed before, or else that of the folder.
@@ -383,6 +486,28 @@ impl Certificates {
         let pair = CertificatePair::read(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes());
         pair.map_err(|fault| fault.to_string())
     }
+}
+
+/// Names of sites that have another, canonical one, and the origin of that at this port.
+fn canonical_origins(config: &Config, port: u16) -> HashMap<String, String> {
+    let of_site = |site: &Site| {
+        let canonical = site.canonical_host.as_deref()?;
+        let host = canonical.strip_prefix("https://").or((!canonical.contains("://")).then_some(canonical))?;
+        let names_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+        let port = (port != HTTPS_PORT && !names_port).then(|| format!(":{port}")).unwrap_or_default();
+        Some((host.to_owned(), format!("https://{host}{port}"), site.hosts.clone()))
+    };
+    let all = config.sites.iter().filter_map(of_site);
+    let leads = all.flat_map(|(host, origin, names)| {
+        names.into_iter().filter(move |name| *name != host).map(move |name| (name, origin.clone()))
+    });
+    leads.collect()
+}
+
+fn hash_of(chain: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    chain.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The line for a folder that cannot be watched.

@@ -2,11 +2,12 @@
 //!
 //! It owns that list and the order of calls. It must be used before the first thread is started.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use staunch_config::Config;
 use staunch_config::syntax::choice;
-use staunch_config::syntax::text::Output;
+use staunch_config::syntax::text::{AdminAddress, Output};
 use staunch_confine::{Confinement, Identity, Paths, Sandbox};
 use staunch_engine::Engine;
 use staunch_netio::host::khttpd;
@@ -44,21 +45,32 @@ pub(crate) fn confine<M: Send + 'static>(
         user.assume().map_err(|error| error.to_string())?;
         engine.choose_again().map_err(|error| error.to_string())?;
         for root in config.sites.iter().map(|site| &site.content.root) {
-            std::fs::read_dir(root)
-                .map_err(|error| format!("--user {user} cannot read {}: {error}", root.display()))?;
+            match std::fs::read_dir(root) {
+                // Among several sites one that is not there is closed, and told of.
+                Err(error) if error.kind() == ErrorKind::NotFound && config.sites.len() > 1 => {}
+                Err(error) => {
+                    return Err(format!("--user {user} cannot read {}: {error}", root.display()));
+                }
+                Ok(_) => {}
+            }
         }
     }
-    let sandbox = match config.process.sandbox {
-        choice::Sandbox::Auto => Sandbox::Auto,
-        choice::Sandbox::On => Sandbox::On,
-        choice::Sandbox::Off => Sandbox::Off,
-    };
+    let sandbox = sandbox(config.process.sandbox);
     let mut paths = paths(config, file);
     // An upgrade may change to io_uring, unless everything is to be confined that can be.
     if sandbox != Sandbox::On || engine.backend().0 != "epoll" {
         paths.use_rings();
     }
     staunch_confine::confine(sandbox, paths, user).map_err(|missing| missing.to_string())
+}
+
+/// How much is confined, in the words of the crate that does it.
+pub(crate) fn sandbox(told: choice::Sandbox) -> Sandbox {
+    match told {
+        choice::Sandbox::Auto => Sandbox::Auto,
+        choice::Sandbox::On => Sandbox::On,
+        choice::Sandbox::Off => Sandbox::Off,
+    }
 }
 
 /// What to tell somebody who serves as root.
@@ -95,6 +107,9 @@ pub(crate) fn paths(config: &Config, file: Option<&Path>) -> Paths {
         Some(Output::File(file)) => Some(file),
         Some(Output::Standard | Output::Syslog(_)) | None => None,
     };
+    if let Some(AdminAddress::Unix(file)) = &config.process.admin {
+        paths.make_socket(file);
+    }
     for file in
         [access_log, config.logs.error_log.as_ref(), config.process.pid_file.as_ref()].into_iter().flatten()
     {

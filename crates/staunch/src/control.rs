@@ -16,16 +16,19 @@ use rustix::process::Signal;
 use staunch_netio::clock;
 
 use crate::config::{Failure, Loader};
+use crate::life::ReloadNote;
 use crate::{output, units};
 use whereabouts::Whereabouts;
 
 pub(crate) use status::{StatusArguments, status};
-pub(crate) use whereabouts::Which;
+pub(crate) use whereabouts::{Which, admin_of};
 
 /// Between two looks whether another process serves.
 const LOOK: Duration = Duration::from_millis(50);
 /// An upgrade is given up after 30 s by the server that began it.
 const UPGRADE_MAX: Duration = Duration::from_secs(35);
+/// A reload may be an upgrade, and may have to wait for one before.
+const RELOAD_MAX: Duration = Duration::from_secs(2 * UPGRADE_MAX.as_secs());
 /// A server takes two signals within a second for one wish.
 const SECOND_SIGNAL: Duration = Duration::from_millis(1_200);
 
@@ -44,7 +47,7 @@ pub(crate) struct StopArguments {
     timeout: Duration,
 }
 
-/// Tells the server to read its configuration again, if that would do.
+/// Tells the server to read its configuration again, if that would do, and waits for what comes of it.
 ///
 /// # Errors
 /// No server, or a configuration that cannot be used.
@@ -54,11 +57,26 @@ pub(crate) fn reload(which: &Which) -> Result<ExitCode, Failure> {
     if let Some(file) = whereabouts.file() {
         Loader::new(Vec::new(), Some(file.to_owned())).load()?;
     }
+    let before = whereabouts.last_reload();
     server.send(Signal::HUP)?;
-    print(&format!(
-        "process {} reads its configuration again; its error log says what came of it",
-        server.pid()
-    ))
+    let until_ns = clock::now_ns() + RELOAD_MAX.as_nanos() as u64;
+    while clock::now_ns() < until_ns {
+        clock::pause(LOOK);
+        // Between two processes there may be no answer for a moment.
+        match whereabouts.last_reload().filter(|note| Some(note) != before.as_ref()) {
+            Some(ReloadNote { is_applied: true, process, text, .. }) => {
+                return print(&format!("process {process}: {text}"));
+            }
+            Some(ReloadNote { process, text, .. }) => {
+                return Err(format!("process {process} goes on as it was: {text}").into());
+            }
+            None if server.has_ended_within(Duration::ZERO) && whereabouts.server().is_err() => {
+                return Err(format!("process {} has ended meanwhile", server.pid()).into());
+            }
+            None => {}
+        }
+    }
+    Err(format!("process {} does not tell what came of it; its error log may", server.pid()).into())
 }
 
 /// Ends the server, and waits until it has ended.

@@ -19,28 +19,35 @@ mod notify;
 mod pid_file;
 mod program;
 mod signals;
+mod starter;
 mod upgrade;
 mod watchdog;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use staunch_confine::Identity;
 use staunch_engine::Inherited;
 
 pub(crate) use duties::{DrainTimes, Duties, Reloaded};
 pub(crate) use handover::Further;
-pub(crate) use pid_file::OwnPidFile;
+pub(crate) use pid_file::{OwnPidFile, ReloadNote};
+pub(crate) use starter::{StarterArguments, run as run_starter};
 
-use handover::{Handed, Ready, Received};
+use crate::settings;
+use handover::{Handed, LastWords, Ready, Received};
 use pid_file::PidFile;
 use program::Program;
 use signals::Signals;
+use starter::Starter;
 
 /// A process that has just been started.
 pub(crate) struct Takeover {
     signals: Signals,
     program: Program,
+    starter: Option<Arc<Starter>>,
     handed: Vec<Handed>,
     ready: Option<Ready>,
     further: Further,
@@ -55,7 +62,19 @@ impl Takeover {
         let signals = Signals::new().map_err(|error| format!("cannot watch for signals: {error}"))?;
         let program = Program::of_this_process();
         let Received { handed, ready, further } = handover::receive()?;
-        Ok(Self { signals, program, handed, ready, further })
+        Ok(Self { signals, program, starter: None, handed, ready, further })
+    }
+
+    /// By what a process that was to take over says why it does not.
+    pub(crate) fn last_words(&self) -> Option<LastWords> {
+        self.ready.as_ref()?.last_words()
+    }
+
+    /// Has a process beside this one start the next one: to be called before this one is confined, if it is to
+    /// be. Without one an upgrade is born within the fence of this process. Whether there is one that is free.
+    pub(crate) fn start_starter(&mut self, user: Option<&Identity>) -> bool {
+        self.starter = Starter::new(&self.program, user).map(Arc::new).ok();
+        self.starter.is_some() && !staunch_confine::is_born_fenced()
     }
 
     /// Whether another process serves until this one does.
@@ -64,11 +83,15 @@ impl Takeover {
     }
 
     /// Where the sockets listen that were handed over, by the names for `fd:NAME`: systemd's
-    /// FileDescriptorName=, and the number of the descriptor.
+    /// FileDescriptorName=, and the number of the descriptor; and under [`settings::BOTH`] those of IPv4 that a
+    /// socket of IPv6 takes with its own.
     pub(crate) fn names(&self) -> Vec<(String, SocketAddr)> {
         let named =
             |handed: &Handed| handed.names.clone().into_iter().map(|name| (name, handed.wanted)).collect();
-        self.handed.iter().flat_map(|handed| -> Vec<_> { named(handed) }).collect()
+        let both = self.handed.iter().filter(|handed| handed.takes_ipv4).map(|handed| {
+            (settings::BOTH.to_owned(), SocketAddr::from((Ipv4Addr::UNSPECIFIED, handed.wanted.port())))
+        });
+        self.handed.iter().flat_map(|handed| -> Vec<_> { named(handed) }).chain(both).collect()
     }
 
     /// What was handed over, for the engine: once.
@@ -114,6 +137,12 @@ impl Takeover {
     /// # Errors
     /// No thread can be started.
     pub(crate) fn keep(self, duties: Duties, pid_file: &OwnPidFile) -> Result<(), String> {
-        keeper::start(self.signals, self.program, self.handed, self.ready, (duties, pid_file.file()))
+        keeper::start(
+            self.signals,
+            (self.program, self.starter),
+            self.handed,
+            self.ready,
+            (duties, pid_file.file()),
+        )
     }
 }

@@ -56,7 +56,7 @@ struct Command {
     #[arg(long, short)]
     test_config: bool,
 
-    /// File with the settings to test
+    /// File with the settings to test; without it that of the service, /etc/staunch/staunch.toml
     #[arg(long, short, value_name = "FILE", requires = "test_config")]
     config: Option<PathBuf>,
 
@@ -70,7 +70,7 @@ enum Subcommands {
     Serve(Box<config::Arguments>),
     /// Show the effective settings, a file to begin with, or every key
     Config(config::ConfigCommand),
-    /// Tell a running server to read its configuration again
+    /// Have a running server read its configuration again, and say what came of it
     Reload(control::Which),
     /// End a running server, with answers under way completed
     Stop(control::StopArguments),
@@ -80,11 +80,14 @@ enum Subcommands {
     Status(control::StatusArguments),
     /// Make the hash of a password for `basic_auth`
     Password(password::Arguments),
-    /// List certificates that an authority has given, or have one renewed
+    /// List certificates of authorities, of files and of this machine, or have one renewed
     Certificates(acme::CertificatesCommand),
     /// Look after certificates beside a server, which starts this by itself
     #[command(hide = true)]
     CertificateAgent(acme::AgentArguments),
+    /// Start the next server in an upgrade; a server starts this by itself
+    #[command(hide = true)]
+    UpgradeStarter(life::StarterArguments),
     /// Publish to the live data of a server
     Publish(publish::Arguments),
     /// Offer load to a server, and say what came of it
@@ -134,7 +137,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = |()| ExitCode::SUCCESS;
     match command.command {
         None if command.test_config => {
-            config::test(&config::Loader::new(Vec::new(), command.config)).map(done)
+            config::test(&config::Loader::of_service(Vec::new(), command.config)).map(done)
         }
         None => {
             Command::command().error(ErrorKind::MissingSubcommand, "what is to be done? see --help").exit()
@@ -148,11 +151,12 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Some(Subcommands::Password(arguments)) => password::run(&arguments).map(done),
         Some(Subcommands::Certificates(command)) => acme::run_command(&command),
         Some(Subcommands::CertificateAgent(arguments)) => acme::run_agent(&arguments).map(done),
+        Some(Subcommands::UpgradeStarter(arguments)) => life::run_starter(&arguments).map(done),
         Some(Subcommands::Publish(arguments)) => publish::run(&arguments).map(done),
         Some(Subcommands::Load(arguments)) => Ok(load::run_command(*arguments)?),
         Some(Subcommands::Gate(arguments)) => Ok(gate::run(*arguments)?),
         Some(Subcommands::Model(arguments)) => Ok(model::run(&arguments)?),
-        Some(Subcommands::Top(arguments)) => Ok(top::run(&arguments)?),
+        Some(Subcommands::Top(arguments)) => top::run(&arguments),
         Some(Subcommands::Doctor(arguments)) => Ok(doctor::run(&arguments)?),
         Some(Subcommands::Lab(arguments)) => Ok(lab::run(&arguments)?),
         Some(Subcommands::Dostp(arguments)) => dostp::run(arguments),

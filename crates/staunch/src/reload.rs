@@ -6,10 +6,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use staunch_config::Config;
+use staunch_config::syntax::choice;
 use staunch_confine::Confinement;
 use staunch_engine::Control;
-use staunch_server::{LiveSites, SitesShared};
+use staunch_server::{LiveSites, SiteError, SitesShared};
 
 use crate::acme::{self, Agent};
 use crate::certificates::{self, Certificates};
@@ -27,6 +29,8 @@ pub(crate) struct Reload {
     /// Addresses of the sockets that were handed over, by name.
     pub(crate) handed: Vec<(String, SocketAddr)>,
     pub(crate) confinement: Confinement,
+    /// Whether a process that was started before this one was confined can start another.
+    pub(crate) has_starter: bool,
     pub(crate) control: Control,
     pub(crate) sites: Arc<SitesShared>,
     pub(crate) certificates: Arc<Certificates>,
@@ -45,14 +49,20 @@ impl Reload {
         let config = self.loader.load().map_err(|failure| failure.text)?;
         live::refuse_served_stores(&self.started, &config).map_err(|failure| failure.text)?;
         let wanted = confinement::paths(&config, self.loader.file());
-        if let Some(path) = self.confinement.lacks(&wanted) {
-            let path = path.display();
-            return Err(format!(
-                "{path} is not among what this process can reach since its start: restart it"
-            ));
+        let beyond = self.confinement.lacks(&wanted).map(|path| {
+            format!("{} is not among what this process can reach since its start", path.display())
+        });
+        let wants_agent = certificates::store(&config).map_err(|failure| failure.text)?.is_some();
+        let agent = || "tls: \"auto\" needs a process that this one cannot start any more".to_owned();
+        if let Some(why) = beyond.or_else(|| (wants_agent && self.agent.is_none()).then(agent)) {
+            return if self.has_starter {
+                Ok(Reloaded::Beyond(why))
+            } else {
+                Err(format!("{why}: restart it"))
+            };
         }
-        if self.agent.is_none() && certificates::store(&config).map_err(|failure| failure.text)?.is_some() {
-            return Err("tls: \"auto\" needs a process that only a restart can start: restart it".into());
+        if self.agent.is_some() && self.started.process.sandbox != choice::Sandbox::Off {
+            Agent::refuse_other_files(&self.started, &config)?;
         }
         let settings = settings::of(&config, &self.handed).map_err(|failure| failure.text)?;
         let secured = settings::secured(&config, &self.handed, &settings.listen);
@@ -61,7 +71,13 @@ impl Reload {
         let change = self.control.prepare(&settings.listen, &secured).map_err(|error| error.to_string())?;
         let logging = self.seeing.prepare(&config.logs).map_err(|failure| failure.text)?;
         // The last step that can fail, and it changes nothing if it does.
-        self.sites.replace(sites::of(&config)).map_err(|error| error.to_string())?;
+        match self.sites.replace(sites::of(&config)) {
+            // A folder that was made anew lies outside of the fence, though its name does not.
+            Err(error @ SiteError::Root { errno: Errno::ACCESS, .. }) if self.has_starter => {
+                return Ok(Reloaded::Beyond(error.to_string()));
+            }
+            other => other.map_err(|error| error.to_string())?,
+        };
         let unwatched = self.certificates.replace(&pairs, &config, &secured);
         let told = self.tell_agent(&config, [&settings.listen, &secured]);
         let was_logged = self.seeing.log.is_on();
@@ -75,7 +91,7 @@ impl Reload {
         let drain = drain_times(&config);
         let lines = self.unchanged(&config).into_iter().chain(pairs.warnings).chain(unwatched).chain(told);
         let lines = lines.chain(untold).collect();
-        Ok(Reloaded { lines, drain })
+        Ok(Reloaded::Applied { lines, drain })
     }
 
     /// Tells the agent what is wanted now. Gives what is to be said if it cannot be told.

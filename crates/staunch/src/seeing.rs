@@ -12,7 +12,7 @@ use staunch_config::Config;
 use staunch_config::groups::Logs;
 use staunch_config::syntax::choice::LogField;
 use staunch_config::syntax::log_line::LogLine;
-use staunch_config::syntax::text::Output;
+use staunch_config::syntax::text::{AdminAddress, Output};
 use staunch_confine::Identity;
 use staunch_engine::Engine;
 use staunch_server::log::{
@@ -64,7 +64,8 @@ impl Seeing {
         let place = Arc::clone(&error_log);
         let notice: Notice = Arc::new(move |text: &str| place.say(text));
         let log = AccessLog::new(Arc::clone(&notice));
-        let listener = config.process.admin.map(|address| Listener::bind(address, takes_over)).transpose()?;
+        let listener =
+            config.process.admin.as_ref().map(|address| Listener::bind(address, takes_over)).transpose()?;
         if let (Some(listener), Some(user)) = (&listener, user) {
             listener.give(user)?;
         }
@@ -101,7 +102,11 @@ impl Seeing {
     /// Adds to the start-up block where the admin address is, with the port taken.
     pub(crate) fn announce(&self) {
         if let Some(listener) = &self.listener {
-            self.block.say(&format!("  admin        http://{}", listener.address()));
+            let scheme = match listener.address() {
+                AdminAddress::Internet(_) => "http://",
+                AdminAddress::Unix(_) => "",
+            };
+            self.block.say(&format!("  admin        {scheme}{}", listener.address()));
         }
     }
 
@@ -132,9 +137,16 @@ impl Seeing {
 
     /// Every worker accepts.
     pub(crate) fn serve(&self) {
-        if let Some((sources, _)) = self.shown.get() {
-            sources.serve();
+        let Some((sources, door)) = self.shown.get() else { return };
+        if let Err(error) = door.take_name() {
+            (self.notice)(&format!("admin: the socket of the process before cannot be replaced: {error}"));
         }
+        sources.serve();
+    }
+
+    /// Shows what came of a reload: whether the configuration is in use, and a sentence.
+    pub(crate) fn note_reload(&self, is_applied: bool, text: &str) {
+        self.shown.get().iter().for_each(|(sources, _)| sources.note_reload(is_applied, text));
     }
 
     /// No further requests are wanted. `hands_over`: another process answers on the admin address from now
@@ -150,6 +162,7 @@ impl Seeing {
 
     /// Waits for the last lines of the logs, but not long.
     pub(crate) fn finish(&self) {
+        self.shown.get().iter().for_each(|(_, door)| door.leave_name());
         self.log.finish(PATIENCE);
         self.finish_own();
     }

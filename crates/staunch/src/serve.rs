@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use staunch_config::Config;
+use staunch_config::syntax::choice;
 use staunch_engine::{Engine, Settings, StartError};
 use staunch_server::log::Logged;
 use staunch_server::metrics::ContentFigures;
@@ -44,12 +45,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.test {
         return config::test(&arguments.loader);
     }
-    serve(arguments)
+    let arrival = Takeover::new()?;
+    let last_words = arrival.last_words();
+    let served = serve(arguments, arrival);
+    if let (Err(failure), Some(last_words)) = (&served, last_words) {
+        last_words.say(&failure.text);
+    }
+    served
 }
 
 /// Serves until it is told to end.
-fn serve(arguments: &Arguments) -> Result<(), Failure> {
-    let mut arrival = Takeover::new()?;
+fn serve(arguments: &Arguments, mut arrival: Takeover) -> Result<(), Failure> {
     // tidy: allow(clock): the status page tells for how long it has been up.
     let started = Instant::now();
     let config = arguments.loader.load()?;
@@ -58,10 +64,12 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = settings::of(&config, &handed)?;
     let mut seeing = Seeing::open(&config, arrival.takes_over(), user.as_ref())?;
     settings.notice = Arc::clone(&seeing.notice);
+    let is_free = config.process.sandbox == choice::Sandbox::Off;
+    let has_starter = !is_free && arrival.start_starter(user.as_ref());
     let agent = Agent::start(&config, arrival.agent(), user.as_ref(), &seeing.notice)?;
     // As the user who starts the server: keys are often nobody else's to read.
     let (certificates, pairs) = secure(&config, &mut arrival, &mut settings, &seeing)?;
-    let sites = SitesShared::open_with_notice(sites::of(&config), Arc::clone(&seeing.notice))?;
+    let sites = SitesShared::open_what_can_be(sites::of(&config), Arc::clone(&seeing.notice))?;
     let mut engine = bind(settings, &mut arrival, &config)?;
     let unwatched = certificates.replace(&pairs, &config, engine.secured_addresses());
     let fabric = OpenFabric::open(&config, arrival.fabric(), arrival.takes_over(), &seeing.notice)?;
@@ -87,9 +95,15 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let pid_file = arrival.write_pid_file(config.process.pid_file.clone())?;
     banner::print(&seeing.block, &told, &engine);
     let mut gate = gate.map(ServedGate::run).transpose()?;
-    announce(&seeing, &config, pairs.warnings.into_iter().chain(unwatched));
+    let troubles = pairs.troubles().to_vec();
+    announce(&seeing, &config, troubles.into_iter().chain(pairs.warnings).chain(unwatched));
     let metrics = metrics(gate.as_mut(), &certificates, agent.as_ref());
-    seeing.show(&engine, started, content(&sites, live.as_ref(), fabric.as_ref()), Some(metrics))?;
+    seeing.show(
+        &engine,
+        started,
+        content(&sites, &certificates, live.as_ref(), fabric.as_ref()),
+        Some(metrics),
+    )?;
     banner::watch_preparation(&sites, &seeing.block);
     let seeing = Arc::new(seeing);
     let reload = Reload {
@@ -97,6 +111,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         started: config,
         handed,
         confinement,
+        has_starter: has_starter || is_free,
         control: engine.control(),
         sites: Arc::clone(&sites),
         certificates: Arc::clone(&certificates),
@@ -137,7 +152,7 @@ fn secure(
     if let Some(tickets) = arrival.tickets() {
         certificates::take_over_tickets(certificates.context.tickets(), tickets, &seeing.notice);
     }
-    let pairs = certificates.read(config)?;
+    let pairs = certificates.read_to_start(config)?;
     settings.tls = Some(certificates.settings(config, secured));
     Ok((certificates, pairs))
 }
@@ -246,14 +261,17 @@ fn end_all(live: Option<&LiveSites>, fabric: Option<&ServedFabric>) {
 /// What figures tell of sites, of live data and of the fabric.
 fn content(
     sites: &Arc<SitesShared>,
+    certificates: &Arc<Certificates>,
     live: Option<&Arc<LiveSites>>,
     fabric: Option<&Arc<ServedFabric>>,
 ) -> impl Fn() -> ContentFigures + Send + Sync + use<> {
     let (sites, live, fabric) = (Arc::clone(sites), live.cloned(), fabric.cloned());
+    let certificates = Arc::clone(certificates);
     move || ContentFigures {
         sites: sites.figures(),
         live: live.as_ref().map(|live| live.figures()),
         fabric: fabric.as_ref().map(|fabric| fabric.figures()),
+        troubles: [sites.troubles(), certificates.troubles()].concat(),
     }
 }
 
@@ -295,7 +313,7 @@ fn duties<M: Send + 'static>(
     let (line, certificates) = (agent.clone(), Arc::clone(&reload.certificates));
     let say = Arc::clone(&seeing.notice);
     let leaving_s = leaving_s(reload.drain_times().stop);
-    let [serving, ending, reopening, finishing] = [(); 4].map(|()| Arc::clone(seeing));
+    let [serving, ending, reopening, finishing, noting] = [(); 5].map(|()| Arc::clone(seeing));
     let [lending, returning, succeeding, leaving] = [(); 4].map(|()| live.clone());
     let [fabric_lending, fabric_returning, fabric_leaving] = [(); 3].map(|()| fabric.clone());
     Duties {
@@ -305,6 +323,7 @@ fn duties<M: Send + 'static>(
         drain: reload.drain_times(),
         environment: reload.confinement.environment().into_iter().collect(),
         reload: Box::new(move || reload.run()),
+        note_reload: Box::new(move |is_applied, text| noting.note_reload(is_applied, text)),
         reopen: Box::new(move || reopening.reopen()),
         lend: Box::new(move || {
             let live = lending.as_ref().map_or(Ok(None), |live| lend(live))?;

@@ -87,15 +87,30 @@ pub(crate) fn secured(
         return Ok(Vec::new());
     }
     let secured = listen("tls_listen", &config.tls.tls_listen, handed)?;
-    let twice = secured.iter().find(|address| address.port() != 0 && plain.contains(address));
-    match twice {
-        Some(address) => {
-            let text = format!("tls_listen: {address} is in `listen` too: a port speaks one of both");
-            Err(Failure::configuration(text))
+    for address in &secured {
+        if let Some(other) = plain.iter().find(|other| covers(other, address) || covers(address, other)) {
+            let text = match other == address {
+                true => format!("tls_listen: {address} is in `listen` too: a port speaks one of both"),
+                false => format!(
+                    "tls_listen: {address} meets {other}, which is in `listen`: a port speaks one of both"
+                ),
+            };
+            return Err(Failure::configuration(text));
         }
-        None => Ok(secured),
     }
+    Ok(secured)
 }
+
+/// Whether a connection to the second address would come to the first: they are one, or the first stands for
+/// every address of its family.
+fn covers(one: &SocketAddr, other: &SocketAddr) -> bool {
+    let is_one = one.ip() == other.ip() || (one.ip().is_unspecified() && one.is_ipv4() == other.is_ipv4());
+    one.port() != 0 && one.port() == other.port() && is_one
+}
+
+/// The name under which the address of IPv4 is handed over that a socket of IPv6 takes with its own: no socket
+/// can be named so in the settings.
+pub(crate) const BOTH: &str = "\n";
 
 /// Addresses to listen on, with names looked up. Several sockets may have been handed over under one name.
 fn listen(
@@ -119,9 +134,19 @@ fn listen(
         }
     };
     let all = wanted.iter().map(addresses).collect::<Result<Vec<_>, _>>()?.concat();
-    let is_first =
-        |(index, address): &(usize, SocketAddr)| address.port() == 0 || !all[..*index].contains(address);
-    Ok(all.iter().copied().enumerate().filter(is_first).map(|(_, address)| address).collect())
+    // A socket of both families that was handed over takes what comes to IPv4, too.
+    let is_taken = |address: &SocketAddr| handed.iter().any(|(name, own)| name == BOTH && own == address);
+    let by_ipv6 = |address: SocketAddr| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port()));
+    let all = all.into_iter().map(|address| if is_taken(&address) { by_ipv6(address) } else { address });
+    let all: Vec<SocketAddr> = all.collect();
+    let is_needed = |(index, address): &(usize, SocketAddr)| {
+        let is_covered = |(number, other): (usize, &SocketAddr)| {
+            // Of two that are one the first stays.
+            number != *index && covers(other, address) && (number < *index || other != address)
+        };
+        !all.iter().enumerate().any(is_covered)
+    };
+    Ok(all.iter().copied().enumerate().filter(is_needed).map(|(_, address)| address).collect())
 }
 
 /// A port at every address. The kernel would give IPv6 another free port than IPv4.
@@ -178,6 +203,49 @@ fn milliseconds(duration: Duration) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_another_address_covers_is_not_listened_at_twice() {
+        let file = |text: &str| {
+            let text = format!("root = '/'\nroot_anyway = true\ntls = 'local'\n{text}");
+            let file = Some(staunch_config::File { name: "staunch.toml".into(), text });
+            let sources = staunch_config::Sources { flags: Vec::new(), environment: Vec::new(), file };
+            staunch_config::read(&sources).unwrap_or_else(|faults| panic!("{faults}"))
+        };
+        let told = |text: &str, handed: &[(String, SocketAddr)]| {
+            let config = file(text);
+            let plain = listen("listen", &config.network.listen, handed)?;
+            Ok((plain.clone(), secured(&config, handed, &plain)?))
+        };
+        for (plain, secure, other) in [
+            ("0.0.0.0:21305", "127.0.0.1:21305", "0.0.0.0:21305"),
+            ("127.0.0.1:21305", "0.0.0.0:21305", "127.0.0.1:21305"),
+            ("[::1]:21305", "[::]:21305", "[::1]:21305"),
+        ] {
+            let text = format!("listen = ['{plain}']\ntls_listen = ['{secure}']\n");
+            let refused: Result<_, Failure> = told(&text, &[]);
+            let said = refused.expect_err("refused").text;
+            assert_eq!(
+                said,
+                format!(
+                    "tls_listen: {secure} meets {other}, which is in `listen`: a port speaks one of both"
+                )
+            );
+        }
+        let text =
+            "listen = ['0.0.0.0:21305', '127.0.0.1:21305', '[::1]:21305', '[::1]:21305']\ntls_listen = []\n";
+        let all = |addresses: &[&str]| -> Vec<SocketAddr> {
+            addresses.iter().map(|address| address.parse().expect("an address")).collect()
+        };
+        let told = |text, handed| told(text, handed).unwrap_or_else(|failure: Failure| panic!("{failure}")).0;
+        assert_eq!(told(text, &[]), all(&["0.0.0.0:21305", "[::1]:21305"]));
+        // A socket of both families that systemd holds.
+        let handed =
+            [("http".to_owned(), all(&["[::]:21305"])[0]), (BOTH.to_owned(), all(&["0.0.0.0:21305"])[0])];
+        let text = "listen = ['0.0.0.0:21305', '[::]:21305']\ntls_listen = []\n";
+        assert_eq!(told(text, &handed), all(&["[::]:21305"]));
+        assert_eq!(told("listen = ['0.0.0.0:21305']\ntls_listen = []\n", &handed), all(&["[::]:21305"]));
+    }
 
     #[test]
     fn a_port_alone_is_every_address_there_is() {

@@ -8,6 +8,7 @@ mod figures;
 mod view;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -20,9 +21,9 @@ use staunch_server::metrics::Snapshot;
 use figures::Rates;
 pub(crate) use view::uptime;
 
-use crate::output;
+use crate::config::Failure;
 use crate::screen::{self, Screen};
-use crate::units;
+use crate::{control, output, units};
 
 /// Steps kept for the sparkline: as many as a wide terminal shows.
 const STEPS_KEPT_MAX: usize = 240;
@@ -32,9 +33,13 @@ const FIRST_STEP: Duration = Duration::from_millis(250);
 /// What the command line says.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Admin address of the server: what `admin` is in its settings
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9090")]
-    admin: String,
+    /// Admin address of the server, or its socket; else what `admin` is in its settings, or 127.0.0.1:9090
+    #[arg(long, value_name = "ADDR|PATH")]
+    admin: Option<String>,
+
+    /// File with the server's settings; else that of the service, /etc/staunch/staunch.toml
+    #[arg(long, short, value_name = "FILE", conflicts_with = "admin")]
+    config: Option<PathBuf>,
 
     /// Time between two looks
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "1s")]
@@ -53,16 +58,17 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 /// When the server cannot be asked.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let admin = control::admin_of(arguments.admin.as_deref(), arguments.config.clone())?;
     if arguments.json {
-        output::print(&format!("{}\n", fetch::text(&arguments.admin)?.trim_end()));
+        output::print(&format!("{}\n", fetch::text(&admin)?.trim_end()));
         return Ok(ExitCode::SUCCESS);
     }
-    let first = look(&arguments.admin)?;
+    let first = look(&admin)?;
     let terminal = Term::buffered_stdout();
     if arguments.once || !terminal.is_term() {
         clock::pause(FIRST_STEP.max(arguments.interval.min(Duration::from_secs(1))));
-        let second = look(&arguments.admin)?;
+        let second = look(&admin)?;
         let rates = Rates::between(&first.0, &second.0, second.1 - first.1);
         for line in
             view::lines(&second.0, &rates, &VecDeque::new(), None, usize::from(terminal.size().1).max(80))
@@ -71,7 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    follow(arguments, &terminal, first).map(|()| ExitCode::SUCCESS)
+    follow((&admin, arguments.interval), &terminal, first)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The figures, and when they were taken, in nanoseconds.
@@ -80,7 +87,11 @@ fn look(admin: &str) -> Result<(Snapshot, u64), String> {
     Ok((snapshot, clock::now_ns()))
 }
 
-fn follow(arguments: &Arguments, terminal: &Term, mut before: (Snapshot, u64)) -> Result<(), String> {
+fn follow(
+    (admin, interval): (&str, Duration),
+    terminal: &Term,
+    mut before: (Snapshot, u64),
+) -> Result<(), String> {
     let keys = screen::keys();
     let mut screen = Screen::new(terminal);
     let mut kept = VecDeque::with_capacity(STEPS_KEPT_MAX);
@@ -92,8 +103,8 @@ fn follow(arguments: &Arguments, terminal: &Term, mut before: (Snapshot, u64)) -
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => clock::pause(step),
         }
-        step = arguments.interval;
-        match look(&arguments.admin) {
+        step = interval;
+        match look(admin) {
             Ok(now) => {
                 let rates = Rates::between(&before.0, &now.0, now.1 - before.1);
                 if kept.len() == STEPS_KEPT_MAX {

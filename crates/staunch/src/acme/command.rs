@@ -13,7 +13,7 @@ use staunch_acme::{AttemptOutcome, NameRecord, Store};
 use staunch_config::Config;
 use staunch_netio::clock;
 
-use crate::certificates::{self, now_unix_s};
+use crate::certificates::{self, Listed, now_unix_s};
 use crate::config::{Failure, Loader};
 use crate::{output, units};
 
@@ -77,7 +77,7 @@ impl PlaceArguments {
     fn find(&self) -> Result<(Store, Config), Failure> {
         let folder = self.state_folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         let flags = folder.map(|folder| ("state_folder".into(), folder)).into_iter().collect();
-        let config = Loader::new(flags, self.config.clone()).load()?;
+        let config = Loader::of_service(flags, self.config.clone()).load()?;
         Ok((certificates::state_store(&config)?, config))
     }
 }
@@ -85,6 +85,8 @@ impl PlaceArguments {
 /// A row of the list: a name, with its certificate if it has one yet.
 struct Row {
     name: String,
+    /// The file it stands in, if it is none of the store.
+    file: Option<PathBuf>,
     /// First and last second of the certificate's validity, since 1970.
     life: Option<(u64, u64)>,
     record: NameRecord,
@@ -120,7 +122,13 @@ fn rows(store: &Store, config: &Config) -> Result<Vec<Row>, Failure> {
     names.extend(certificates::wanted_names(config));
     names.sort_unstable();
     names.dedup();
-    names.into_iter().map(|name| row(store, name)).collect()
+    let of_store = names.into_iter().map(|name| row(store, name));
+    of_store.chain(certificates::listed(config).into_iter().map(|listed| Ok(row_of_file(listed)))).collect()
+}
+
+fn row_of_file(Listed { names, place, life }: Listed) -> Row {
+    let (life, fault) = life.map_or_else(|fault| (None, Some(fault)), |life| (Some(life), None));
+    Row { name: names, file: Some(place), life, record: NameRecord::default(), fault }
 }
 
 fn row(store: &Store, name: String) -> Result<Row, Failure> {
@@ -129,13 +137,16 @@ fn row(store: &Store, name: String) -> Result<Row, Failure> {
         Ok(pair) => (pair.map(|(pair, _)| pair.validity_unix_s()), None),
         Err(fault) => (None, Some(fault.to_string())),
     };
-    Ok(Row { name, life, record, fault })
+    Ok(Row { name, file: None, life, record, fault })
 }
 
 impl Row {
     fn outcome(&self) -> String {
         match (&self.fault, &self.record.outcome) {
             (Some(fault), _) => fault.clone(),
+            (None, _) if self.file.is_some() => {
+                self.file.iter().map(|file| file.display().to_string()).collect()
+            }
             (None, AttemptOutcome::Failed(why)) => why.clone(),
             (None, AttemptOutcome::Obtained) => "obtained".to_owned(),
             (None, AttemptOutcome::None) => "nothing attempted".to_owned(),
@@ -145,6 +156,7 @@ impl Row {
     fn json(&self) -> Value {
         json!({
             "name": self.name,
+            "file": self.file,
             "not_before_unix_s": self.life.map(|(from, _)| from),
             "not_after_unix_s": self.life.map(|(_, to)| to),
             "renew_unix_s": self.record.renew_unix_s,
@@ -157,7 +169,7 @@ impl Row {
 
 fn table(rows: &[Row], store: &Store) -> String {
     if rows.is_empty() {
-        return format!("no certificates in {}\n", store.folder().display());
+        return format!("no certificates in {}, and the settings name none\n", store.folder().display());
     }
     let now = now_unix_s();
     let span = |until: u64| {
@@ -168,7 +180,7 @@ fn table(rows: &[Row], store: &Store) -> String {
     };
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
     let mut text =
-        format!("{:width$}  {:>12}  {:>12}  {}\n", "name", "good for", "renewed in", "last attempt");
+        format!("{:width$}  {:>12}  {:>12}  {}\n", "name", "good for", "renewed in", "last attempt, or file");
     for row in rows {
         let good = row.life.map_or("none".to_owned(), |(_, to)| span(to));
         let renewed = row.record.renew_unix_s.map_or("-".to_owned(), span);

@@ -65,12 +65,12 @@ pub(super) fn listen(
 
 fn obey(agent: &ServerEnd, certificates: &Certificates, say: &Notice, told: ToServer) {
     match told {
-        ToServer::Present(challenges) => {
+        ToServer::Present { number, challenges } => {
             if let Err(fault) = present(certificates, &challenges) {
                 say(&format!("acme: {fault}"));
             } else {
                 // Fails when the agent has ended, which the next look at the line tells.
-                let _ = agent.line.tell(&ToAgent::Presented);
+                let _ = agent.line.tell(&ToAgent::Presented { number });
             }
         }
         ToServer::Say(text) => say(&text),

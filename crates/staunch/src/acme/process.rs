@@ -1,6 +1,7 @@
 //! The agent's process: how the server starts it, and its entry point.
 //!
-//! The agent becomes the same user as the server, so that it keeps no further rights, and has a process group
+//! The agent becomes the same user as the server, confines itself to the store and to what an authority is known
+//! by, before it hears or says a word, and has a process group
 //! of its own, so that signals of the terminal end the server first and the agent after it.
 
 use std::ffi::OsString;
@@ -12,16 +13,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use rustix::fd::AsFd as _;
-use staunch_acme::{Line, Store};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+use staunch_acme::{Line, Store, ToServer};
+use staunch_config::Config;
+use staunch_config::syntax::Scalar as _;
+use staunch_config::syntax::choice::Sandbox as Choice;
 use staunch_confine::Identity;
 
 use crate::config::Failure;
+use crate::confinement;
 
 /// The hidden subcommand of `staunch` that runs the agent.
 const WORD: &str = "certificate-agent";
 /// The program of this very process, even if its file was replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
+/// How a folder is opened that a link must not lead to.
+const IS_FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// The right to pass through a folder, without listing it, for group and others.
 const PASSAGE: u32 = 0o011;
 
@@ -33,17 +43,27 @@ pub(crate) struct AgentArguments {
 
     /// User to become
     user: Option<String>,
+
+    /// How much it is confined
+    #[arg(long)]
+    sandbox: String,
+
+    /// Files that it is to read
+    #[arg(long)]
+    read: Vec<PathBuf>,
 }
 
 /// Starts the agent, and gives the server's end of the line to it.
 ///
 /// # Errors
 /// The process cannot be started.
-pub(super) fn start(store: &Store, user: Option<&Identity>) -> Result<Line, Failure> {
+pub(super) fn start(store: &Store, config: &Config, user: Option<&Identity>) -> Result<Line, Failure> {
     let begin = || -> io::Result<Line> {
         let (ours, others) = Line::pair()?;
         let mut words = vec![OsString::from(WORD), store.folder().into()];
         words.extend(user.map(|user| user.to_string().into()));
+        words.extend(["--sandbox".into(), config.process.sandbox.name().into()]);
+        words.extend(files(config).flat_map(|file| [OsString::from("--read"), file.into()]));
         let mut command = Command::new(PROGRAM);
         command.arg0("staunch").args(words).stdin(others.into_descriptor()).stdout(Stdio::null());
         // The terminal's signals are for the server.
@@ -51,6 +71,12 @@ pub(super) fn start(store: &Store, user: Option<&Identity>) -> Result<Line, Fail
         Ok(ours)
     };
     begin().map_err(|error| format!("acme: the agent cannot be started: {error}").into())
+}
+
+/// Files of these settings that the agent reads.
+pub(super) fn files(config: &Config) -> impl Iterator<Item = PathBuf> {
+    let acme = &config.acme;
+    [&acme.acme_authority, &acme.acme_eab_key_file].into_iter().flatten().cloned()
 }
 
 /// Makes the store's folder, and gives it to the user that the agent becomes.
@@ -66,18 +92,45 @@ pub(super) fn make_ready(store: &Store, user: Option<&Identity>) -> Result<(), S
     if fs::metadata(folder).map_err(blame)?.uid() != 0 || !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    give(folder, user).map_err(blame)?;
+    give_all(folder, user).map_err(blame)?;
     folder.parent().map_or(Ok(()), open_passage).map_err(blame)
 }
 
-/// Gives a folder and all that it holds to a user.
-fn give(path: &Path, user: &Identity) -> io::Result<()> {
-    if fs::symlink_metadata(path)?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), user)?;
+/// Gives a folder and all that it holds to a user. What stands in it may be the user's already, from a start
+/// that was cut short: no link is followed that the user may put there meanwhile, and no file is given that has
+/// a name elsewhere.
+fn give_all(folder: &Path, user: &Identity) -> io::Result<()> {
+    let opened = openat(CWD, folder, IS_FOLDER, Mode::empty())?;
+    give_content(&opened, user)?;
+    user.give_open(&opened)
+}
+
+fn give_content(folder: &OwnedFd, user: &Identity) -> io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
         }
+        let opened = match openat(folder, name, IS_FOLDER, Mode::empty()) {
+            Ok(below) => {
+                give_content(&below, user)?;
+                below
+            }
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                match openat(folder, name, flags, Mode::empty()) {
+                    Ok(file) if fstat(&file)?.st_nlink == 1 => file,
+                    // A link, or a file with further names.
+                    Ok(_) | Err(Errno::LOOP) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error.into()),
+        };
+        user.give_open(&opened)?;
     }
-    user.give(path)
+    Ok(())
 }
 
 /// Lets every user pass through the state folder to the store. Others still cannot list it, and its files
@@ -98,6 +151,13 @@ pub(crate) fn run(arguments: &AgentArguments) -> Result<(), Failure> {
     }
     let line = io::stdin().as_fd().try_clone_to_owned();
     let line = Line::of(line.map_err(|error| format!("no line to a server: {error}"))?);
+    let sandbox = confinement::sandbox(Choice::parse(&arguments.sandbox)?);
+    // Before the first message, and before it speaks with anybody.
+    let missing = staunch_confine::confine_client(sandbox, &arguments.read, &arguments.folder);
+    for what in missing.map_err(|missing| missing.to_string())? {
+        // Fails when the server has ended, of which the agent hears by itself.
+        let _ = line.tell(&ToServer::Say(format!("acme: the agent is not wholly confined: {what}")));
+    }
     let store = Store::new(arguments.folder.clone());
     let end = || std::process::exit(0);
     staunch_acme::run(line, store, end).map_err(|error| format!("acme: {error}").into())

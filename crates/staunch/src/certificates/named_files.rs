@@ -26,6 +26,8 @@ pub(super) struct NamedFiles {
     pub(super) files: CertificateFiles,
     /// Hosts that the certificate has to be for.
     hosts: Vec<String>,
+    /// Whether one site among several names them.
+    pub(super) is_of_one_site: bool,
 }
 
 /// Every pair of files.
@@ -33,16 +35,18 @@ pub(super) fn named_files(config: &Config) -> Vec<NamedFiles> {
     let tls = &config.tls;
     let by_flag = tls.tls_certificate.clone().map(|certificate| {
         let files = CertificateFiles { certificate, key: tls.tls_key.clone() };
-        NamedFiles { key: "tls_certificate", files, hosts: Vec::new() }
+        NamedFiles { key: "tls_certificate", files, hosts: Vec::new(), is_of_one_site: false }
     });
     let mut all: Vec<NamedFiles> = by_flag.into_iter().collect();
-    let sites = config.sites.iter().map(|site| (&site.tls, &site.hosts[..]));
-    for (told, hosts) in [(&tls.tls, &[][..])].into_iter().chain(sites) {
+    let among_several = config.sites.len() > 1;
+    let sites = config.sites.iter().map(|site| (&site.tls, &site.hosts[..], among_several));
+    for (told, hosts, is_of_one_site) in [(&tls.tls, &[][..], false)].into_iter().chain(sites) {
         if let Some(Told::Files(files)) = told {
             let named = |files: &CertificateFiles| NamedFiles {
                 key: "tls",
                 files: files.clone(),
                 hosts: hosts.to_vec(),
+                is_of_one_site,
             };
             all.extend(files.iter().map(named));
         }
@@ -66,11 +70,12 @@ pub(super) struct KnownPair {
     /// The chain as it stands in the file, perhaps with its key.
     pub(super) chain: Zeroizing<Vec<u8>>,
     /// What is to be said about it.
-    pub(super) warning: Option<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl NamedFiles {
-    /// Reads a pair and judges it. The sentences name the file that is to blame.
+    /// Reads a pair and judges it. The sentences name the file that is to blame. One out of its time is good: a
+    /// clock may be wrong, and clients can tell better.
     ///
     /// # Errors
     /// What is wrong with the pair.
@@ -83,17 +88,32 @@ impl NamedFiles {
         let read = |path: &Path| read_file(path).map_err(|error| blame(path, &error));
         let (chain, secret) = (read(certificate)?, read(key)?);
         let pair = CertificatePair::read(&chain, &secret).map_err(|fault| match fault {
-            PairFault::NoKey | PairFault::Key | PairFault::Pem("key", _) => blame(key, &fault),
+            PairFault::NoKey
+            | PairFault::Key
+            | PairFault::KeyEncrypted
+            | PairFault::KeyKind(_)
+            | PairFault::Pem("key", _) => blame(key, &fault),
             PairFault::KeyMismatch => blame(certificate, &format!("{fault} ({})", key.display())),
             fault => blame(certificate, &fault),
         })?;
         let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
-        pair.check(now, &hosts).map_err(|fault| blame(certificate, &fault))?;
+        let warn = |what: &dyn std::fmt::Display| format!("{}: {what}", certificate.display());
+        let mut warnings: Vec<String> = pair.notes().iter().map(|note| warn(note)).collect();
         let (from, to) = pair.validity_unix_s();
-        let is_old = to.saturating_sub(now) < to.saturating_sub(from) / WARNED_PART;
-        let days = to.saturating_sub(now) / 86_400;
-        let warning = format!("{}: the certificate expires in {days} days", certificate.display());
-        Ok(KnownPair { pair, chain, warning: is_old.then_some(warning) })
+        match pair.check(now, &hosts) {
+            Err(fault @ (PairFault::Expired(_) | PairFault::NotYetValid(_))) => {
+                // Names are judged whatever the time is.
+                pair.check(from, &hosts).map_err(|fault| blame(certificate, &fault))?;
+                warnings
+                    .push(warn(&format!("{fault}: browsers turn visitors away; it is served all the same")));
+            }
+            Err(fault) => return Err(blame(certificate, &fault)),
+            Ok(()) if to.saturating_sub(now) < to.saturating_sub(from) / WARNED_PART => {
+                warnings.push(warn(&format!("the certificate expires in {} days", (to - now) / 86_400)));
+            }
+            Ok(()) => {}
+        }
+        Ok(KnownPair { pair, chain, warnings })
     }
 }
 

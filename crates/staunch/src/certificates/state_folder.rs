@@ -4,7 +4,7 @@
 //! It owns the names of the files in it. It must never leave a file that is written by half, or one with a
 //! key that others can read.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ use crate::config::Failure;
 const AUTHORITY_FILE: &str = "local-authority.pem";
 /// Its certificate alone: what visitors are to trust.
 const CERTIFICATE_FILE: &str = "local-authority.crt";
+/// Files that processes of the same number may leave unfinished: each was killed within a millisecond.
+const UNFINISHED_MAX: u32 = 16;
 const KEY_BEGINS: &str = "-----BEGIN PRIVATE KEY-----";
 
 /// The folder, which may not be there yet.
@@ -121,18 +123,32 @@ fn read(path: &Path) -> io::Result<Option<Zeroizing<String>>> {
 
 /// Writes a file whole, or not at all if there is one.
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = || {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::hard_link(&unfinished, path)
-    };
-    let result = written();
+    let (mut file, unfinished) = create_beside(path, mode)?;
+    let result = file.write_all(bytes).and_then(|()| file.sync_all());
+    let result = result.and_then(|()| fs::hard_link(&unfinished, path));
     // It was only a name.
     let _ = fs::remove_file(&unfinished);
     result
+}
+
+/// A new file beside another one, under a name that is nobody's: what stands there may be of a process that
+/// was killed, or be written at this moment by another one, which in another container has the same number.
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let process = std::process::id();
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for number in 0..UNFINISHED_MAX {
+        let unfinished = path.with_file_name(format!(".{name}.{process}.{number}"));
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished) {
+            Ok(file) => return Ok((file, unfinished)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let text = format!("{} is left over: remove it", unfinished.display());
+                last = io::Error::other(text);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
 }
 
 #[cfg(test)]
@@ -161,6 +177,22 @@ mod tests {
         assert_eq!(public, made.certificate_pem());
         assert!(!public.contains("PRIVATE"));
         assert_eq!(fs::read_dir(&folder.0).expect("a folder").count(), 2, "nothing unfinished is left");
+        fs::remove_dir_all(folder.0.parent().expect("a folder")).expect("ours");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_no_authority() {
+        let folder = folder("left-over");
+        fs::create_dir_all(&folder.0).expect("a folder");
+        for left in [
+            format!(".{AUTHORITY_FILE}.{}", std::process::id()),
+            format!(".{AUTHORITY_FILE}.{}.0", std::process::id()),
+        ] {
+            fs::write(folder.0.join(left), "").expect("a file");
+        }
+        let made = folder.authority(NOW).expect("an authority");
+        let again = folder.authority(NOW).expect("the same");
+        assert_eq!(made.certificate_pem(), again.certificate_pem());
         fs::remove_dir_all(folder.0.parent().expect("a folder")).expect("ours");
     }
 

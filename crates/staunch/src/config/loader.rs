@@ -17,6 +17,9 @@ const CODE_USAGE: u8 = 2;
 /// Exit code for what went wrong on the way.
 const CODE_FAILURE: u8 = 1;
 
+/// Settings of the service, as the package installs them.
+const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
+
 /// Why a command ends, and with which code.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -76,6 +79,19 @@ impl Loader {
     pub(crate) fn new(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
         let named = || std::env::var_os("STAUNCH_CONFIG").filter(|name| !name.is_empty()).map(PathBuf::from);
         Self { flags, file: file.or_else(named) }
+    }
+
+    /// As [`Self::new`], for commands about a server that runs or is to: where no file is named and the service's
+    /// is there, it is meant.
+    pub(crate) fn of_service(flags: Vec<(String, String)>, file: Option<PathBuf>) -> Self {
+        let named = Self::new(flags, file);
+        let service = || Some(PathBuf::from(SERVICE_SETTINGS)).filter(|file| file.exists());
+        Self { file: named.file.or_else(service), ..named }
+    }
+
+    /// This one, or the service's file if it names none and that is there.
+    pub(crate) fn or_service(&self) -> Self {
+        Self::of_service(self.flags.clone(), self.file.clone())
     }
 
     /// What the settings are called in messages.

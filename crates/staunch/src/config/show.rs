@@ -44,7 +44,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<(), Failure> {
         Question::Reference => reference::markdown(),
         Question::Example => reference::EXAMPLE.to_owned(),
         Question::Show(show) => {
-            let sources = show.loader.sources()?;
+            let sources = show.loader.or_service().sources()?;
             let config = staunch_config::read(&sources)?;
             if show.json {
                 format!("{:#}\n", as_json(&config, sources.file.as_ref()))

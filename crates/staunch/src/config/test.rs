@@ -23,13 +23,13 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     let (config, is_read) = (reading.config.take(), reading.is_right());
     places::look(&mut reading);
     exposure::look(&mut reading);
-    let usable = config.as_ref().map(|config| -> Result<(), Failure> {
+    let usable = config.as_ref().map(|config| -> Result<Vec<String>, Failure> {
         let handed = settings::any_handed(config);
         let settings = settings::of(config, &handed)?;
         settings::secured(config, &handed, &settings.listen)?;
         certificates::test(config)
     });
-    if let Some(Err(failure)) = usable {
+    if let Some(Err(failure)) = &usable {
         let (key, text) = failure.text.split_once(": ").unwrap_or(("", &failure.text));
         reading.blame(0, key, text.to_owned());
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(loader: &Loader) -> Result<(), Failure> {
     if is_read {
         remark(&format!("staunch: the configuration {name} syntax is ok\n"));
     }
-    for text in Loader::unknown_variables() {
+    for text in usable.into_iter().flatten().flatten().chain(Loader::unknown_variables()) {
         remark(&format!("staunch: warning: {text}\n"));
     }
     reading.config = config;

@@ -6,14 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use staunch_server::metrics::ReloadFigures;
 
 use crate::config::{Failure, Loader};
+use crate::life::ReloadNote;
 use crate::top::fetch;
 
 use super::server::Server;
 
-/// Settings of the service, as the package installs them.
-const SERVICE_SETTINGS: &str = "/etc/staunch/staunch.toml";
+/// The admin address of the examples, where nothing names one.
+const USUAL_ADMIN: &str = "127.0.0.1:9090";
 
 /// Which server.
 #[derive(Args, Clone, Debug)]
@@ -26,8 +28,8 @@ pub(crate) struct Which {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["admin", "config"])]
     pid_file: Option<PathBuf>,
 
-    /// Admin address of the server
-    #[arg(long, value_name = "ADDR", conflicts_with = "config")]
+    /// Admin address of the server, or its socket
+    #[arg(long, value_name = "ADDR|PATH", conflicts_with = "config")]
     admin: Option<String>,
 }
 
@@ -49,12 +51,7 @@ impl Whereabouts {
             let Which { pid_file, admin, .. } = which.clone();
             return Ok(Self { pid_file, admin, file: None });
         }
-        let named = Loader::new(Vec::new(), which.config.clone());
-        let service = Path::new(SERVICE_SETTINGS);
-        let loader = match named.file() {
-            None if service.exists() => Loader::new(Vec::new(), Some(service.to_owned())),
-            _ => named,
-        };
+        let loader = Loader::of_service(Vec::new(), which.config.clone());
         let Some(file) = loader.file() else { return Err(unnamed("there is no file of settings")) };
         let process = loader.load()?.process;
         if process.pid_file.is_none() && process.admin.is_none() {
@@ -77,6 +74,16 @@ impl Whereabouts {
         Server::open(pid, &source)
     }
 
+    /// What came of the last reload, as far as it is told: by the PID file, or by the admin address.
+    pub(super) fn last_reload(&self) -> Option<ReloadNote> {
+        if let Some(pid_file) = &self.pid_file {
+            return ReloadNote::beside(pid_file);
+        }
+        let snapshot = fetch::snapshot(self.admin.as_ref()?).ok()?;
+        let ReloadFigures { number, is_applied, text } = snapshot.reload?;
+        Some(ReloadNote { process: snapshot.process_id, number, is_applied, text })
+    }
+
     pub(super) fn admin(&self) -> Option<&str> {
         self.admin.as_deref()
     }
@@ -85,6 +92,22 @@ impl Whereabouts {
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
+}
+
+/// The admin address of a server: the one named, or that of the settings as for other commands.
+///
+/// # Errors
+/// Settings that cannot be used.
+pub(crate) fn admin_of(admin: Option<&str>, config: Option<PathBuf>) -> Result<String, Failure> {
+    if let Some(admin) = admin {
+        return Ok(admin.to_owned());
+    }
+    let loader = Loader::of_service(Vec::new(), config);
+    let told = match loader.file() {
+        Some(_) => loader.load()?.process.admin,
+        None => None,
+    };
+    Ok(told.map_or_else(|| USUAL_ADMIN.to_owned(), |address| address.to_string()))
 }
 
 fn unnamed(why: &str) -> Failure {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use staunch_config::syntax::text::AdminAddress;
 use staunch_gate::metrics;
 use staunch_gate::snapshot::Board;
 use staunch_protocol::Status;
@@ -20,8 +21,8 @@ pub(super) fn serve(
     address: SocketAddr,
     hosts: &[String],
     board: Board,
-) -> Result<(SocketAddr, AdminDoor), String> {
-    let listener = Listener::bind(address, false)?;
+) -> Result<(AdminAddress, AdminDoor), String> {
+    let listener = Listener::bind(&AdminAddress::Internet(address), false)?;
     let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
     let address = listener.address();
     let pages = move |path: &[u8]| match path {

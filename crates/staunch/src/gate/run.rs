@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use staunch_config::syntax::text::AdminAddress;
 use staunch_gate::daemon::{Daemon, Event, Say};
 use staunch_gate::snapshot::Snapshot;
 use staunch_server::log::LineQueue;
@@ -40,7 +40,7 @@ pub(super) fn run(protection: Protection) -> Result<ExitCode, String> {
         .metrics
         .map(|address| metrics::serve(address, &protection.metrics_hosts, daemon.board()))
         .transpose()?;
-    let block = block(&daemon, served.as_ref().map(|(address, _)| *address));
+    let block = block(&daemon, served.as_ref().map(|(address, _)| address));
     if protection.json {
         say(&Event { kind: "start", interface: None, port: None, text: one_line(&block) });
     } else {
@@ -94,7 +94,7 @@ impl Drop for Alarm {
 }
 
 /// The block that says what is protected, and what is lost on this host.
-fn block(daemon: &Daemon, metrics: Option<SocketAddr>) -> String {
+fn block(daemon: &Daemon, metrics: Option<&AdminAddress>) -> String {
     let Snapshot { ports, mode, policy, dry_run, notes, .. } = daemon.board().latest();
     let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
     let interfaces: Vec<String> = daemon.interfaces().map(|(name, way)| format!("{name} ({way})")).collect();

@@ -13,12 +13,17 @@ use super::handover::Further;
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What came of reading the configuration again.
-#[derive(Debug, Default)]
-pub(crate) struct Reloaded {
-    /// What is to be said about it: keys that need a restart.
-    pub(crate) lines: Vec<String>,
-    /// How long a drain may take from now on.
-    pub(crate) drain: DrainTimes,
+#[derive(Debug)]
+pub(crate) enum Reloaded {
+    /// It is in use.
+    Applied {
+        /// What is to be said about it: keys that need a restart.
+        lines: Vec<String>,
+        /// How long a drain may take from now on.
+        drain: DrainTimes,
+    },
+    /// Nothing has changed: only a process that confines itself anew can go by it. Why, in words.
+    Beyond(String),
 }
 
 /// How long a drain may take.
@@ -42,6 +47,8 @@ pub(crate) struct Duties {
     pub(crate) drain: DrainTimes,
     /// Reads the configuration again and applies it, or says why everything stays as it was.
     pub(crate) reload: Box<dyn FnMut() -> Result<Reloaded, String> + Send>,
+    /// Told what came of reading the configuration again: whether it is in use, and a sentence.
+    pub(crate) note_reload: Box<dyn Fn(bool, &str) + Send>,
     /// Opens logs anew.
     pub(crate) reopen: Box<dyn Fn() + Send>,
     /// Told that another process is about to take over; gives the lines by which live data and the fabric

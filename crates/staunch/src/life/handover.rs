@@ -11,6 +11,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use rustix::net::sockopt;
 use serde_json::{Value, json};
 use staunch_engine::Inherited;
 use staunch_netio::{handover, socket};
@@ -28,6 +29,8 @@ pub(super) struct Handed {
     pub(super) wanted: SocketAddr,
     /// The name systemd gave it, and its number.
     pub(super) names: Vec<String>,
+    /// Whether an IPv6 socket for every address takes what comes to IPv4, too (systemd's `ListenStream=PORT`).
+    pub(super) takes_ipv4: bool,
     inherited: Option<Inherited>,
 }
 
@@ -69,8 +72,26 @@ pub(crate) struct Further {
 pub(super) const SHARES_QUEUES: u8 = b's';
 /// Serving begins, at sockets of this process's own.
 pub(super) const HAS_OWN_QUEUES: u8 = b'o';
+/// Serving does not begin; why follows.
+pub(super) const FAILED: u8 = b'f';
+
+/// Says on the pipe why this process does not serve.
+#[derive(Debug)]
+pub(crate) struct LastWords(File);
+
+impl LastWords {
+    /// Says it. A process that has died meanwhile needs not know.
+    pub(crate) fn say(mut self, why: &str) {
+        let _ = self.0.write_all(&[&[FAILED], why.as_bytes()].concat());
+    }
+}
 
 impl Ready {
+    /// By what this process can say why it does not serve, if it does not.
+    pub(super) fn last_words(&self) -> Option<LastWords> {
+        self.word.try_clone().map(LastWords).ok()
+    }
+
     /// Says it. A process that has died meanwhile needs not know. Gives what becomes readable when the former
     /// process no longer accepts.
     pub(super) fn tell(mut self, shares_queues: bool) -> OwnedFd {
@@ -111,8 +132,9 @@ fn from_process(text: &str) -> Result<Received, String> {
         let sockets = numbers.iter().map(claim).collect::<Result<Vec<_>, String>>()?;
         let names = told["names"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let outlasting = told["outlasting"].as_bool().unwrap_or(false);
+        let takes_ipv4 = sockets.first().is_some_and(|socket| takes_ipv4(socket, wanted));
         let inherited = Some(Inherited { wanted, sockets, backend: backend.clone(), outlasting });
-        handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), inherited });
+        handed.push(Handed { wanted, names: names.map(str::to_owned).collect(), takes_ipv4, inherited });
     }
     let pipe = |name: &str| {
         let pipe = number(&told[name]).ok_or("no pipe")?;
@@ -132,17 +154,28 @@ fn from_process(text: &str) -> Result<Received, String> {
 fn from_systemd(count: i32, names: &str) -> Result<Vec<Handed>, String> {
     let mut names = names.split(':');
     let mut take = |number: i32| {
+        let name = names.next().map(str::to_owned);
+        if handover::is_datagram(number) {
+            // Of another service of the same unit, or of a protocol that is not spoken here: it is closed.
+            return handover::claim(number)
+                .map(|_| None)
+                .map_err(|error| format!("descriptor {number}: {error}"));
+        }
         let socket = claim(number)?;
         let wanted = socket::local_address(&socket)
             .map_err(|error| format!("descriptor {number} is no socket of the Internet: {error}"))?;
-        let names = names.next().map(str::to_owned).into_iter().chain([number.to_string()]).collect();
-        Ok(Handed {
+        Ok(Some(Handed {
             wanted,
-            names,
+            names: name.into_iter().chain([number.to_string()]).collect(),
+            takes_ipv4: takes_ipv4(&socket, wanted),
             inherited: Some(Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }),
-        })
+        }))
     };
-    (FIRST..FIRST.saturating_add(count)).map(&mut take).collect()
+    (FIRST..FIRST.saturating_add(count)).filter_map(|number| take(number).transpose()).collect()
+}
+
+fn takes_ipv4(socket: &OwnedFd, wanted: SocketAddr) -> bool {
+    wanted.is_ipv6() && wanted.ip().is_unspecified() && sockopt::ipv6_v6only(socket) == Ok(false)
 }
 
 fn claim(number: i32) -> Result<OwnedFd, String> {
@@ -187,6 +220,24 @@ pub(super) fn describe(
     told.to_string()
 }
 
+/// What [`describe`] has written, with the numbers that descriptors have in another process; `None` if one has
+/// none there, or it is no such text.
+pub(super) fn renumber(told: &str, number_of: impl Fn(i32) -> Option<i32>) -> Option<String> {
+    let mut told: Value = serde_json::from_str(told).ok()?;
+    let renumber = |value: &mut Value| {
+        let number = number_of(i32::try_from(value.as_i64()?).ok()?)?;
+        *value = number.into();
+        Some(())
+    };
+    for socket in told.get_mut("sockets")?.as_array_mut()? {
+        socket.get_mut("descriptors")?.as_array_mut()?.iter_mut().try_for_each(renumber)?;
+    }
+    for name in ["ready", "left", "agent", "tickets", "live", "fabric"] {
+        told.get_mut(name).filter(|value| value.is_number()).map_or(Some(()), renumber)?;
+    }
+    Some(told.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_described_is_received() {
         let (wanted, socket) = listener();
-        let known = [Handed { wanted, names: vec!["http".into()], inherited: None }];
+        let known = [Handed { wanted, names: vec!["http".into()], takes_ipv4: false, inherited: None }];
         let sockets = [Inherited { wanted, sockets: vec![socket], backend: None, outlasting: true }];
         let pipes = [(); 2].map(|()| OwnedFd::from(File::create("/dev/null").unwrap()));
         let [tickets, live, fabric] =
@@ -224,6 +275,20 @@ mod tests {
         assert_eq!((inherited.wanted, inherited.sockets.len()), (wanted, 1));
         assert_eq!((inherited.backend.as_deref(), inherited.outlasting), (Some("epoll"), true));
         drop(ready.unwrap().tell(true));
+    }
+
+    #[test]
+    fn descriptors_have_other_numbers_in_another_process() {
+        let told = r#"{"sockets":[{"wanted":"x","descriptors":[3,4]}],"ready":5,"left":6,"agent":null}"#;
+        let other = renumber(told, |number| Some(number + 10)).expect("a text");
+        let other: Value = serde_json::from_str(&other).expect("JSON");
+        assert_eq!(other["sockets"][0]["descriptors"], json!([13, 14]));
+        assert_eq!(
+            (&other["ready"], &other["left"], &other["agent"]),
+            (&json!(15), &json!(16), &Value::Null)
+        );
+        assert_eq!(renumber(told, |number| (number != 4).then_some(number)), None);
+        assert_eq!(renumber("nonsense", Some), None);
     }
 
     #[test]

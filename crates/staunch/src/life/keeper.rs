@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{io, thread};
@@ -13,12 +14,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use staunch_engine::Drain;
 use staunch_netio::clock;
 
-use super::duties::{DrainTimes, Duties};
+use super::duties::{DrainTimes, Duties, Reloaded};
 use super::handover::{Handed, Ready};
 use super::notify::Notify;
 use super::pid_file::PidFile;
 use super::program::Program;
 use super::signals::{Signals, Wish};
+use super::starter::Starter;
 use super::upgrade::{Upgrade, UpgradeEnd};
 use super::watchdog::Watchdog;
 
@@ -37,13 +39,13 @@ const LEAVING_MAX: Duration = Duration::from_secs(2);
 /// Starts the thread.
 pub(super) fn start(
     signals: Signals,
-    program: Program,
+    (program, starter): (Program, Option<Arc<Starter>>),
     handed: Vec<Handed>,
     ready: Option<Ready>,
     (duties, pid_file): (Duties, PidFile),
 ) -> Result<(), String> {
     let notify = Notify::from_environment();
-    let watch = Watch { signals, program, handed, duties, notify, pid_file };
+    let watch = Watch { signals, program, starter, handed, duties, notify, pid_file };
     let thread = thread::Builder::new().name("life".into()).spawn(move || watch.run(ready));
     thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
 }
@@ -52,6 +54,7 @@ pub(super) fn start(
 struct Watch {
     signals: Signals,
     program: Program,
+    starter: Option<Arc<Starter>>,
     handed: Vec<Handed>,
     duties: Duties,
     notify: Notify,
@@ -70,6 +73,8 @@ struct Affairs {
     former: Option<OwnedFd>,
     /// An upgrade is to begin once it has left: until then this process has not taken over.
     is_upgrade_due: bool,
+    /// The upgrade is what a reload came to: its outcome is the reload's.
+    is_reload: bool,
 }
 
 impl Watch {
@@ -141,17 +146,17 @@ impl Watch {
             },
             Wish::Reopen => (self.duties.reopen)(),
             Wish::Reload | Wish::Upgrade if affairs.ending => {
-                self.say("this process is ending: the signal is ignored");
+                self.ignore(wish, "this process is ending: the signal is ignored");
             }
             Wish::Reload | Wish::Upgrade if affairs.upgrade.is_some() || affairs.is_upgrade_due => {
-                self.say("an upgrade is under way: the signal is ignored");
+                self.ignore(wish, "an upgrade is under way: the signal is ignored");
             }
-            Wish::Reload => self.reload(),
+            Wish::Reload => self.reload(affairs),
             Wish::Upgrade => affairs.is_upgrade_due = true,
         }
     }
 
-    fn end(&self, affairs: &mut Affairs) {
+    fn end(&mut self, affairs: &mut Affairs) {
         if let Some(upgrade) = affairs.upgrade.take() {
             self.conclude(affairs, upgrade.give_up("the server is ended before it serves"));
         }
@@ -164,28 +169,61 @@ impl Watch {
         drop(self.drain(affairs, Some(IDLE_MS), false));
     }
 
-    fn reload(&mut self) {
-        let now_us = clock::now_ns() / 1000;
-        self.notify.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\nSTATUS=Reading the configuration"));
-        let status = match (self.duties.reload)() {
-            Ok(reloaded) => {
-                self.duties.drain = reloaded.drain;
-                reloaded.lines.iter().for_each(|line| self.say(line));
-                (self.duties.reopen)();
-                self.say("the configuration was read again");
-                "Serving"
-            }
-            Err(error) => {
-                self.say(&format!("the configuration stays as it was: {error}"));
-                "Serving; the new configuration was refused"
-            }
-        };
-        self.notify.tell(&format!("READY=1\nSTATUS={status}"));
+    fn ignore(&mut self, wish: Wish, why: &str) {
+        self.say(why);
+        if wish == Wish::Reload {
+            self.note_reload(false, why);
+        }
     }
 
-    fn upgrade(&self, affairs: &mut Affairs) {
+    fn reload(&mut self, affairs: &mut Affairs) {
+        let now_us = clock::now_ns() / 1000;
+        self.notify.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\nSTATUS=Reading the configuration"));
+        match (self.duties.reload)() {
+            Ok(Reloaded::Applied { lines, drain }) => {
+                self.duties.drain = drain;
+                lines.iter().for_each(|line| self.say(line));
+                (self.duties.reopen)();
+                self.say("the configuration was read again");
+                let text = [&["the configuration was read again".to_owned()], &lines[..]].concat().join("\n");
+                self.note_reload(true, &text);
+                self.notify.tell("READY=1\nSTATUS=Serving");
+            }
+            Ok(Reloaded::Beyond(_)) if process::id() == 1 => {
+                self.refuse_reload("this is the first process of its container, which would end with it: restart the container");
+            }
+            Ok(Reloaded::Beyond(why)) => {
+                self.say(&format!("{why}: another process takes the place of this one"));
+                (affairs.is_upgrade_due, affairs.is_reload) = (true, true);
+            }
+            Err(error) => self.refuse_reload(&error),
+        }
+    }
+
+    fn refuse_reload(&mut self, why: &str) {
+        self.say(&format!("the configuration stays as it was: {why}"));
+        self.note_reload(false, why);
+        self.notify.tell("READY=1\nSTATUS=Serving; the new configuration was refused");
+    }
+
+    /// Notes what came of a reload, for who waits for it.
+    fn note_reload(&mut self, is_applied: bool, text: &str) {
+        (self.duties.note_reload)(is_applied, text);
+        if let Err(error) = self.pid_file.note_reload(is_applied, text) {
+            self.say(&error);
+        }
+    }
+
+    fn upgrade(&mut self, affairs: &mut Affairs) {
         let begun = (self.duties.lend)().and_then(|lent| {
-            Upgrade::start(&self.program, &self.handed, &self.duties, lent, clock::now_ms())
+            Upgrade::start(
+                &self.program,
+                self.starter.as_ref(),
+                &self.handed,
+                &self.duties,
+                lent,
+                clock::now_ms(),
+            )
         });
         match begun {
             Ok(upgrade) => {
@@ -198,11 +236,13 @@ impl Watch {
     }
 
     /// Looks how far an upgrade is.
-    fn follow(&self, affairs: &mut Affairs) {
+    fn follow(&mut self, affairs: &mut Affairs) {
         if affairs.former.as_ref().is_some_and(has_news) {
             affairs.former = None;
             (self.duties.take_over)();
             self.duties.control.look_again();
+            let text = format!("process {} serves, with the configuration as it is now", process::id());
+            self.note_reload(true, &text);
         }
         if affairs.is_upgrade_due && affairs.former.is_none() {
             affairs.is_upgrade_due = false;
@@ -222,10 +262,11 @@ impl Watch {
 
     /// What is said of an upgrade is true when it is said: the workers have left their sockets, unless one of
     /// them is held up.
-    fn conclude(&self, affairs: &mut Affairs, outcome: UpgradeEnd) {
+    fn conclude(&mut self, affairs: &mut Affairs, outcome: UpgradeEnd) {
         match outcome {
             UpgradeEnd::Serves { process, shares_queues, left } => {
-                self.notify.tell(&format!("MAINPID={process}\nSTATUS=Serving, after an upgrade"));
+                let ready = if affairs.is_reload { "READY=1\n" } else { "" };
+                self.notify.tell(&format!("{ready}MAINPID={process}\nSTATUS=Serving, after an upgrade"));
                 let all_left = self.drain(affairs, None, shares_queues);
                 // Nothing is sent: it ends when the last worker has left its sockets, in a moment.
                 let _ = all_left.recv_timeout(LEAVING_MAX);
@@ -235,6 +276,9 @@ impl Watch {
             UpgradeEnd::Failed(why) => {
                 (self.duties.take_back)();
                 self.say(&format!("the upgrade failed, this process goes on: {why}"));
+                if std::mem::take(&mut affairs.is_reload) {
+                    self.refuse_reload(&why);
+                }
             }
         }
     }

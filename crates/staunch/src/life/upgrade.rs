@@ -5,24 +5,35 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
+use std::sync::Arc;
 
 use staunch_netio::handover as descriptors;
 
 use super::duties::Duties;
 use super::handover::{self, Further, Handed};
 use super::program::Program;
+use super::starter::{self, Starter};
 
 /// How long the next process may take until it serves, in milliseconds: many sites are opened in a second.
 const PATIENCE_MS: u64 = 30_000;
 
+/// The longest reason that a process says for not serving: settings that are wrong in many places.
+const REASON_BYTES_MAX: u64 = 16_384;
+
 /// A process that was started and does not serve yet.
 pub(super) struct Upgrade {
-    child: Child,
+    child: Started,
     pipe: PipeReader,
     left: PipeWriter,
     until_ms: u64,
+}
+
+/// By whom the process was started.
+enum Started {
+    ByThis(Child),
+    /// And its number.
+    ByStarter(Arc<Starter>, u32),
 }
 
 /// What became of it.
@@ -35,18 +46,20 @@ pub(super) enum UpgradeEnd {
 }
 
 impl Upgrade {
-    /// Starts the program, and leaves it the lines by which live data and the fabric pass.
+    /// Starts the program, and leaves it the lines by which live data and the fabric pass. `starter` starts
+    /// it, if there is one.
     ///
     /// # Errors
     /// Why it cannot be started.
     pub(super) fn start(
         program: &Program,
+        starter: Option<&Arc<Starter>>,
         known: &[Handed],
         duties: &Duties,
         lent: Further,
         now_ms: u64,
     ) -> Result<Self, String> {
-        let start = || -> io::Result<(Child, PipeReader, PipeWriter)> {
+        let start = || -> io::Result<(Started, PipeReader, PipeWriter)> {
             let (pipe, word) = io::pipe()?;
             let word = descriptors::inheritable(&word)?;
             let (heard, left) = io::pipe()?;
@@ -59,10 +72,29 @@ impl Upgrade {
                 live: lent.live.map(descriptors::inheritable).transpose()?,
                 fabric: lent.fabric.map(descriptors::inheritable).transpose()?,
             };
-            let pipes = [&word, &heard];
-            let number_of = AsRawFd::as_raw_fd;
-            let told = handover::describe(&sockets, known, duties.backend, number_of, pipes, &further);
-            let child = command(program, duties).env(handover::VARIABLE, told).spawn()?;
+            let told = handover::describe(
+                &sockets,
+                known,
+                duties.backend,
+                AsRawFd::as_raw_fd,
+                [&word, &heard],
+                &further,
+            );
+            let child = match starter {
+                Some(starter) => {
+                    let Further { agent, tickets, live, fabric } = &further;
+                    let further = [agent, tickets, live, fabric].into_iter().flatten();
+                    let sockets = sockets.iter().flat_map(|inherited| &inherited.sockets);
+                    let all = sockets.chain([&word, &heard]).chain(further).map(AsFd::as_fd);
+                    let process = starter.start(&told, &all.collect::<Vec<_>>())?;
+                    Started::ByStarter(Arc::clone(starter), process)
+                }
+                None => {
+                    let environment = duties.environment.iter().map(|(name, value)| (name, value));
+                    let mut command = starter::command(program);
+                    Started::ByThis(command.envs(environment).env(handover::VARIABLE, told).spawn()?)
+                }
+            };
             Ok((child, pipe, left))
         };
         let (child, pipe, left) =
@@ -72,7 +104,10 @@ impl Upgrade {
 
     /// Number of the process.
     pub(super) fn process(&self) -> u32 {
-        self.child.id()
+        match &self.child {
+            Started::ByThis(child) => child.id(),
+            Started::ByStarter(_, process) => *process,
+        }
     }
 
     /// Readable when `hear` has something to hear.
@@ -89,44 +124,38 @@ impl Upgrade {
     pub(super) fn hear(mut self) -> UpgradeEnd {
         let mut word = [0];
         match self.pipe.read(&mut word) {
+            Ok(1) if word == [handover::FAILED] => {
+                let mut reason = Vec::new();
+                // Ends with the process, which has nothing to do but to end.
+                let _ = (&self.pipe).take(REASON_BYTES_MAX).read_to_end(&mut reason);
+                let how = self.end(false);
+                let reason = String::from_utf8_lossy(&reason);
+                UpgradeEnd::Failed(format!("process {}: it ended ({how}): {reason}", self.process()))
+            }
             Ok(1) => UpgradeEnd::Serves {
                 process: self.process(),
                 shares_queues: word == [handover::SHARES_QUEUES],
                 left: self.left,
             },
-            _ => self.fail("it ended"),
+            _ => {
+                let how = self.end(false);
+                UpgradeEnd::Failed(format!("process {}: it ended ({how})", self.process()))
+            }
         }
     }
 
     /// Gives up waiting for the new process.
-    pub(super) fn give_up(self, why: &str) -> UpgradeEnd {
-        self.fail(why)
+    pub(super) fn give_up(mut self, why: &str) -> UpgradeEnd {
+        let how = self.end(true);
+        UpgradeEnd::Failed(format!("process {}: {why} ({how})", self.process()))
     }
 
-    /// Ends it, if it has not ended.
-    fn fail(mut self, why: &str) -> UpgradeEnd {
-        let process = self.process();
-        let ended = if why == "it ended" { self.child.wait() } else { self.kill() };
-        let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-        UpgradeEnd::Failed(format!("process {process}: {why} ({how})"))
+    /// How it has ended, or was killed.
+    fn end(&mut self, kill: bool) -> String {
+        let ended = match &mut self.child {
+            Started::ByThis(child) => if kill { child.kill() } else { Ok(()) }.and_then(|()| child.wait()),
+            Started::ByStarter(starter, _) => return starter.end(kill),
+        };
+        ended.map_or_else(|error| error.to_string(), |status| status.to_string())
     }
-
-    fn kill(&mut self) -> io::Result<std::process::ExitStatus> {
-        self.child.kill()?;
-        self.child.wait()
-    }
-}
-
-fn command(program: &Program, duties: &Duties) -> Command {
-    let mut command = Command::new(&program.path);
-    let mut words = program.words.iter();
-    if let Some(name) = words.next() {
-        command.arg0(name);
-    }
-    command.args(words).stdin(Stdio::null());
-    command.envs(duties.environment.iter().map(|(name, value)| (name, value)));
-    for name in handover::FOREIGN {
-        command.env_remove(name);
-    }
-    command
 }

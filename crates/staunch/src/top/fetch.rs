@@ -1,7 +1,8 @@
 //! Asking a server's admin address for its figures.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use staunch_server::metrics::Snapshot;
@@ -34,12 +35,21 @@ pub(super) fn text(admin: &str) -> Result<String, String> {
 }
 
 fn ask(admin: &str) -> std::io::Result<String> {
+    if admin.starts_with('/') {
+        let stream = UnixStream::connect(admin)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        return converse(stream, "localhost");
+    }
     let nowhere = || std::io::Error::other("no address is known for this name");
     let address = admin.to_socket_addrs()?.next().ok_or_else(nowhere)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     // The address, for the server need not know the name by which it was found.
-    write!(stream, "GET /status.json HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    converse(stream, &address.to_string())
+}
+
+fn converse(mut stream: impl Read + Write, host: &str) -> std::io::Result<String> {
+    write!(stream, "GET /status.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
     Ok(answer)
