@@ -50,3 +50,19 @@ fn an_upgraded_server_goes_on_with_the_agent() {
     kill_process(Pid::from_raw(second).expect("a process"), Signal::TERM).expect("it lives");
     until("both have ended", || agents(&world).is_empty());
 }
+
+/// The agent alone speaks with the Internet: it is confined before its first message, and gets its certificate
+/// all the same.
+#[test]
+fn the_agent_has_a_fence_of_its_own() {
+    let Some(world) = World::with_authority() else { return };
+    let _server = world.serve(&[]).expect("a server");
+    world.await_certificate();
+    let agents = agents(&world);
+    assert_eq!(agents.len(), 1);
+    let status = fs::read_to_string(format!("/proc/{}/status", agents[0])).expect("a status");
+    for line in ["Seccomp:\t2", "NoNewPrivs:\t1"] {
+        assert!(status.contains(line), "{status}");
+    }
+    assert!(!world.log().contains("not wholly confined"), "{}", world.log());
+}

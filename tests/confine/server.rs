@@ -68,30 +68,6 @@ fn what_the_settings_name_may_be_reached() {
 }
 
 #[test]
-fn a_new_site_elsewhere_is_refused_until_a_restart() {
-    if !is_whole() {
-        return;
-    }
-    let (tree, elsewhere) = (tree(), tree());
-    let outer = tree.root().parent().expect("a folder");
-    let (file, log) = (outer.join("staunch.toml"), outer.join("error.log"));
-    let write = |root| std::fs::write(&file, format!("root = {root:?}\nerror_log = {log:?}\n"));
-    write(tree.root()).expect("our own file");
-    let mut command = Command::new(binary());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--workers", "1", "--config"]);
-    let server = Server::spawn(command.arg(&file)).unwrap_or_else(|said| panic!("{said}"));
-    write(elsewhere.root()).expect("our own file");
-    let process = rustix::process::Pid::from_raw(server.process_id() as i32).expect("a process");
-    rustix::process::kill_process(process, rustix::process::Signal::HUP).expect("a server");
-    let expected = format!(
-        "{} is not among what this process can reach since its start: restart it",
-        elsewhere.root().parent().expect("a folder").display()
-    );
-    until("it is refused", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains(&expected)));
-    assert_eq!(get(server.address(), "/a.txt").0, 200);
-}
-
-#[test]
 fn off_leaves_everything_as_it_is() {
     let tree = tree();
     let server = Server::start(tree.root(), &["--sandbox", "off"]).unwrap_or_else(|said| panic!("{said}"));

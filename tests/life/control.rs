@@ -110,6 +110,38 @@ fn the_admin_address_names_a_server_too() {
     assert_eq!(stopped.status.code(), Some(0), "{}", stopped.stderr);
 }
 
+/// A socket file names it as an address does, and is gone when the server is.
+#[test]
+fn a_socket_file_names_a_server_too() {
+    let mut house = configured("auto", &format!("{SETTINGS}admin = \"ROOT/admin\"\n"));
+    let socket = house.path("admin");
+    house.until("the socket answers", |_| {
+        (tell(&["status"], "--admin", &socket).status.code() == Some(0)).then_some(())
+    });
+    let top = tell(&["top", "--once"], "--admin", &socket);
+    assert_eq!(top.status.code(), Some(0), "{}", top.stderr);
+    let reloaded = tell(&["reload"], "--admin", &socket);
+    assert_eq!(reloaded.status.code(), Some(0), "{}", reloaded.stderr);
+    assert!(reloaded.stdout.contains("the configuration was read again"), "{}", reloaded.stdout);
+    let settings = house.path("conf.toml");
+    let right = fs::read_to_string(&settings).expect("a text");
+    fs::write(&settings, right.replace("/site", "/nowhere")).expect("a file");
+    let refused = tell(&["reload"], "--admin", &socket);
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.stdout);
+    assert!(refused.stderr.contains("nowhere does not exist"), "{}", refused.stderr);
+    fs::write(&settings, right).expect("a file");
+    let first = house.process();
+    let upgraded = tell(&["upgrade"], "--admin", &socket);
+    assert_eq!(upgraded.status.code(), Some(0), "{}", upgraded.stderr);
+    house.until("it has written its number", |house| (house.process() != first).then_some(()));
+    house.upgraded();
+    let second = house.process().expect("a process");
+    let stopped = tell(&["stop", "--now"], "--admin", &socket);
+    assert_eq!(stopped.status.code(), Some(0), "{}", stopped.stderr);
+    assert!(!is_running(second));
+    assert!(!socket.exists(), "nothing is left behind");
+}
+
 #[test]
 fn without_a_name_the_command_says_how_to_give_one() {
     let house = configured("auto", SETTINGS);

@@ -12,4 +12,5 @@ mod load;
 mod notified;
 mod reload;
 mod sockets;
+mod unheard;
 mod upgrade;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use staunch_tests::house::ports::reserved_address;
-use staunch_tests::process::binary;
+use staunch_tests::process::{binary, finish};
 
 use crate::conversation::{Talk, get};
 use crate::house::{self, House, SMALL, WAYS, WITHOUT_PATIENCE};
@@ -221,4 +221,73 @@ fn an_upgrade_takes_on_everything() {
         let out = fs::read_to_string(house.path("out")).expect("its output");
         assert!(out.contains("workers      3, on") && out.contains("workers      2, on"), "{out}");
     }
+}
+
+/// Runs `staunch reload` on the server of a house: its exit code, and what it says.
+fn tell_to_reload(house: &House) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    command.arg("reload").arg("--pid-file").arg(house.path("pid")).env_remove("STAUNCH_CONFIG");
+    let told = finish(&mut command);
+    (told.status.code(), told.stdout + &told.stderr)
+}
+
+/// A process that is confined cannot open a folder elsewhere: another one takes its place, and no request fails.
+#[test]
+fn a_folder_beyond_the_fence_is_served_after_a_reload() {
+    for io in WAYS {
+        let text = "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n";
+        let mut house = configured(io, text);
+        let elsewhere = [house::new_folder(), house::new_folder()];
+        let load = Load::closed(&house.url("/small.txt"), 16, "3s");
+        for (number, folder) in elsewhere.iter().enumerate() {
+            fs::write(folder.join("site/small.txt"), format!("new{number}\n")).expect("a file");
+            write(&house.path(""), &text.replace("ROOT", &folder.to_string_lossy()));
+            let (code, said) = tell_to_reload(&house);
+            house.upgraded();
+            assert_eq!(code, Some(0), "{io}: {said}; {}", house.said());
+            assert_eq!(get(house.address(), "/small.txt"), format!("new{number}\n").as_bytes(), "{io}");
+        }
+        load.expect_no_failure();
+        // A new log elsewhere is as far away as a folder.
+        let log = elsewhere[0].join("logs");
+        fs::create_dir(&log).expect("a folder");
+        let settings = text.replace("ROOT", &elsewhere[1].to_string_lossy());
+        write(&house.path(""), &format!("{settings}access_log = \"{}/access.log\"\n", log.display()));
+        let (code, said) = tell_to_reload(&house);
+        house.upgraded();
+        assert_eq!(code, Some(0), "{io}: {said}; {}", house.said());
+        assert_eq!(get(house.address(), "/small.txt"), b"new1\n", "{io}");
+        house.until("the request is in the log", |_| {
+            fs::read_to_string(log.join("access.log")).ok().filter(|text| text.contains("/small.txt"))
+        });
+        elsewhere.iter().for_each(|folder| fs::remove_dir_all(folder).expect("a folder of ours"));
+    }
+}
+
+/// What cannot be is told by the command, with its reason, and the server goes on as it was.
+#[test]
+fn a_reload_that_is_refused_is_told() {
+    let text = "listen = [\"127.0.0.1:0\"]\nroot = \"ROOT/site\"\n";
+    let mut house = configured("auto", text);
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = stranger.local_addr().expect("an address").to_string();
+    let elsewhere = house::new_folder();
+    let beyond = text.replace("ROOT", &elsewhere.to_string_lossy());
+    for (text, expected) in [
+        (text.replace("ROOT/site", "ROOT/nowhere"), "nowhere does not exist"),
+        // Here it is the next process that cannot, and says why.
+        (beyond.replace("127.0.0.1:0", &taken), "another program already does"),
+    ] {
+        write(&house.path(""), &text);
+        let (code, said) = tell_to_reload(&house);
+        house.upgraded();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(expected), "{expected}: {said}");
+        assert_eq!(get(house.address(), "/small.txt"), SMALL);
+        assert_eq!(house.process(), Some(house.first()));
+    }
+    // And then it can be again.
+    write(&house.path(""), text);
+    assert_eq!(tell_to_reload(&house).0, Some(0), "{}", house.said());
+    fs::remove_dir_all(elsewhere).expect("a folder of ours");
 }

@@ -2,7 +2,7 @@
 ask() {
     exec 3<>/dev/tcp/127.0.0.1/8080 || return
     printf 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' >&3
-    timeout 10 cat <&3 | grep -c 'Staunch is running</h1>'
+    timeout 10 cat <&3 | grep -c "${1:-Staunch is running</h1>}"
     exec 3<&-
 }
 state() { systemctl show -P "$1" staunch.service; }
@@ -22,6 +22,23 @@ echo "== user: $(stat -c %U "/proc/$first")"
 
 systemctl reload staunch.service
 echo "== reloaded: code $?, same process $([ "$(state MainPID)" = "$first" ] && echo yes), page $(ask)"
+
+# As the welcome page says: the folder of a site, wherever it is, then a reload.
+mkdir -p /srv/site
+echo 'My own site: Staunch is running</h1>' >/srv/site/index.html
+sed -i 's#^root = .*#root = "/srv/site"#' /etc/staunch/staunch.toml
+systemctl reload staunch.service
+echo "== first instruction: code $?, $(state ActiveState), page $(ask 'My own site')"
+staunch -t 2>&1 | tail -n 1
+echo "== tested without a word: code ${PIPESTATUS[0]}"
+echo "== commands: $(staunch status | grep -c running) $(staunch top --once | grep -c requests)"
+staunch reload
+echo "== reload by hand: code $?, page $(ask 'My own site')"
+sed -i 's#^root = .*#root = "/srv/nowhere"#' /etc/staunch/staunch.toml
+staunch reload
+echo "== reload of what is not there: code $?, page $(ask 'My own site')"
+sed -i 's#^root = .*#root = "/srv/site"#' /etc/staunch/staunch.toml
+first=$(state MainPID)
 
 cp /etc/staunch/staunch.toml /right.toml
 echo 'lisen = 1' >/etc/staunch/staunch.toml

@@ -17,7 +17,7 @@ const GROWTH_KIB_MAX: u64 = 4096;
 fn crew() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("the threads of this process");
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    let words = ["load", "check", "watch", "walk", "encode"];
+    let words = ["load", "check", "watch", "walk", "encode", "look"];
     names.filter(|name| name.trim().split(' ').next().is_some_and(|word| words.contains(&word))).count()
 }
 

@@ -19,20 +19,13 @@ fn refused(house: &House, certificate: &Path, key: &Path) -> Finished {
 fn a_bad_pair_is_named_and_the_server_does_not_start() {
     let house = House::new();
     house.write_pair("other", &["localhost"], now());
-    house.write_pair("old", &["localhost"], now() - 100 * DAY);
-    house.write_pair("early", &["localhost"], now() + 100 * DAY);
     let chain = fs::read_to_string(house.path("server.pem")).expect("a file");
     fs::write(house.path("half.pem"), &chain[..chain.len() / 2]).expect("a file");
     fs::write(house.path("empty.pem"), "").expect("a file");
-    fs::write(house.path("reversed.pem"), format!("{}{chain}", house.authority.certificate_pem()))
-        .expect("a file");
     for (certificate, key, expected) in [
         ("server.pem", "other.key", "server.pem: the key does not match the certificate ("),
-        ("old.pem", "old.key", "old.pem: the certificate expired 10 days ago"),
-        ("early.pem", "early.key", "early.pem: the certificate is not valid before "),
         ("half.pem", "server.key", "half.pem: "),
         ("empty.pem", "server.key", "empty.pem: no certificate (`BEGIN CERTIFICATE`) in the file"),
-        ("reversed.pem", "server.key", "reversed.pem: the chain is out of order"),
         ("server.pem", "server.pem", "server.pem: no private key (`BEGIN PRIVATE KEY`) in the file"),
         ("server.pem", "empty.pem", "empty.pem: no private key"),
         ("nowhere.pem", "server.key", "nowhere.pem: No such file or directory"),
@@ -63,6 +56,65 @@ fn a_site_whose_hosts_are_not_in_its_certificate_is_refused() {
     let mut command = serve_by(&settings);
     let finished = finish(command.arg("--test-config"));
     assert!(finished.status.code() == Some(78) && finished.stderr.contains(expected), "{}", finished.stderr);
+}
+
+/// Settings with a site for `localhost` and one for `web.internal`, the second with the files of this name.
+fn two_sites(house: &House, other: &str, admin: std::net::SocketAddr) -> String {
+    let (root, folder) = (house.tree.root().display(), house.path("").display().to_string());
+    format!(
+        "tls_listen = [\"127.0.0.1:0\"]\nadmin = \"{admin}\"\n\
+         [[site]]\nhosts = [\"localhost\"]\ndefault = true\nroot = \"{root}\"\n\
+         tls = {{ certificate = \"{folder}server.pem\", key = \"{folder}server.key\" }}\n\
+         [[site]]\nhosts = [\"web.internal\"]\nroot = \"{root}\"\n\
+         tls = {{ certificate = \"{folder}{other}.pem\", key = \"{folder}{other}.key\" }}\n"
+    )
+}
+
+/// One site's certificate that has expired, is not yet valid, or cannot be used, darkens no other site, and
+/// nothing of it is silent.
+#[test]
+fn one_bad_certificate_darkens_no_other_site() {
+    if !is_installed("curl") {
+        return;
+    }
+    let house = House::new();
+    house.write_file("a", 10);
+    house.write_pair("old", &["web.internal"], now() - 100 * DAY);
+    house.write_pair("early", &["web.internal"], now() + 100 * DAY);
+    house.write_pair("other", &["localhost"], now());
+    house.write_pair("mixed", &["web.internal"], now());
+    fs::copy(house.path("other.key"), house.path("mixed.key")).expect("a file");
+    let chain = fs::read_to_string(house.path("server.pem")).expect("a file");
+    fs::write(house.path("server.pem"), format!("{}{chain}", house.authority.certificate_pem()))
+        .expect("a file");
+    for (other, is_served, expected) in [
+        ("old", true, "the certificate expired 10 days ago"),
+        ("early", true, "the certificate is not valid before "),
+        ("mixed", false, "the key does not match the certificate"),
+        ("nowhere", false, "nowhere.pem: No such file or directory"),
+    ] {
+        let admin = staunch_tests::house::ports::reserved_address();
+        let settings = house.path("staunch.toml");
+        fs::write(&settings, two_sites(&house, other, admin)).expect("a file");
+        let log = house.path(&format!("{other}.log"));
+        let mut command = serve_by(&settings);
+        let secured = start(command.arg(format!("--error-log={}", log.display()))).expect("a server");
+        let port = secured.address.port();
+        let ask = |host: &str, flag: &str| {
+            let to = format!("{host}:{port}:127.0.0.1");
+            let url = format!("https://{host}:{port}/a");
+            run(curl(&house).args(["--resolve", &to, "--fail", flag, &url])).status.success()
+        };
+        assert!(ask("localhost", "--silent"), "{other}");
+        assert!(!ask("web.internal", "--silent"), "{other}: a client that checks turns away");
+        assert_eq!(ask("web.internal", "--insecure"), is_served, "{other}");
+        let said = fs::read_to_string(&log).expect("a log");
+        assert!(said.contains(expected) && said.contains("out of order: it is sent as 2, 1"), "{said}");
+        let ready = text(run(std::process::Command::new("curl")
+            .args(["--silent", "--fail", "--noproxy", "*"])
+            .arg(format!("http://{admin}/readyz"))));
+        assert!(ready.starts_with("ready\n") && ready.contains(expected), "{ready}");
+    }
 }
 
 #[test]
